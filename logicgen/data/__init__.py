@@ -1,0 +1,1 @@
+"""From a recipe to shards of verified examples, and from shards to batches."""

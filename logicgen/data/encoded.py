@@ -1,0 +1,51 @@
+"""One split of a data set as flat arrays of token ids: what training and evaluation read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from logicgen.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Sequences of different lengths end to end: row `i` is `ids[offsets[i]:offsets[i + 1]]`."""
+
+    ids: np.ndarray  # (total,) int32
+    offsets: np.ndarray  # (rows + 1,) int64
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> np.ndarray:
+        return self.ids[self.offsets[row] : self.offsets[row + 1]]
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return np.diff(self.offsets)
+
+    def padded(self, rows: np.ndarray, pad: int) -> np.ndarray:
+        """The chosen rows as one int64 matrix (len(rows), longest), filled up with `pad`."""
+        starts, lengths = self.offsets[rows], self.lengths[rows]
+        width = int(lengths.max(initial=0))
+        places = starts[:, None] + np.arange(width)
+        inside = np.arange(width) < lengths[:, None]
+        picked = self.ids[np.minimum(places, max(len(self.ids) - 1, 0))] if len(self.ids) else 0
+        return np.where(inside, picked, pad).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class EncodedSplit:
+    """Problems and answers of one split, without markers (`<start>`, `<end>`), and their cells."""
+
+    vocabulary: Vocabulary
+    problems: Ragged
+    answers: Ragged
+    symbols: np.ndarray  # (rows,) int32: the symbols coordinate of each example's cell
+    length: np.ndarray  # (rows,) int32: tokens of the problem
+    alphabet: int  # symbol rows an embedding needs for these examples: highest symbol number + 1
+
+    def __len__(self) -> int:
+        return len(self.problems)

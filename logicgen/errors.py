@@ -1,0 +1,37 @@
+"""The one base class of everything logicgen complains about."""
+
+from __future__ import annotations
+
+
+class LogicgenError(Exception):
+    """What was wrong, where, and what to do: one message for a person.
+
+    The command line prints the message and exits with status 2. A message spans several lines only
+    where it points into a text (`FormatError`).
+    """
+
+
+class FormatError(LogicgenError):
+    """A text that does not parse. Knows the line and column (both from 1) where it went wrong."""
+
+    def __init__(self, reason: str, text: str, line: int, column: int) -> None:
+        self.reason = reason
+        self.line = line
+        self.column = column
+        lines = text.splitlines() or [""]
+        shown = lines[line - 1] if line <= len(lines) else ""
+        # A window around the place, so that a formula of 10,000 characters still fits a screen.
+        start = max(0, column - 1 - 60)
+        window = shown[start : start + 100]
+        caret = " " * (column - 1 - start) + "^"
+        super().__init__(f"line {line}, column {column}: {reason}\n  {window}\n  {caret}")
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """`did you mean ...?` for a misspelt name, or the list of names where none is near."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, known, n=3, cutoff=0.5)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"known: {', '.join(known)}" if known else "none is known"

@@ -1,0 +1,1 @@
+"""Tensors only: embeddings, positions, the Transformer, losses, decoding."""

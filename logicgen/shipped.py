@@ -1,0 +1,41 @@
+"""Where the declarations that ship with logicgen are: grammars, data-set recipes, model recipes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from logicgen.errors import LogicgenError, nearest
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def folder(kind: str) -> Path:
+    """The folder of all shipped declarations of a `kind`: `grammars`, `datasets` or `models`.
+
+    Inside the package in an installed wheel, beside it in a source checkout.
+    """
+    for candidate in (_PACKAGE / "declarations" / kind, _PACKAGE.parent / kind):
+        if candidate.is_dir():
+            return candidate
+    raise LogicgenError(
+        f"the {kind} that ship with logicgen are missing beside {_PACKAGE}: reinstall logicgen"
+    )
+
+
+def names(kind: str, suffix: str) -> list[str]:
+    """Names of all shipped declarations of a kind, sorted."""
+    return sorted(path.stem for path in folder(kind).glob(f"*{suffix}"))
+
+
+def find(kind: str, suffix: str, name: str) -> Path:
+    """The file that `name` means: a path if it looks like one, else a shipped name."""
+    if name.endswith(suffix) or "/" in name:
+        path = Path(name)
+        if path.is_file():
+            return path
+        raise LogicgenError(f"{name}: no such file (a shipped name has no {suffix} and no slash)")
+    path = folder(kind) / f"{name}{suffix}"
+    if path.is_file():
+        return path
+    what = {"datasets": "data-set recipe", "models": "model recipe", "grammars": "grammar"}[kind]
+    raise LogicgenError(f"no {what} is called {name!r}: {nearest(name, names(kind, suffix))}")
