@@ -1,0 +1,42 @@
+"""Who decides: solver plugins behind one small protocol."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+
+from logicgen.errors import LogicgenError, nearest
+from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
+
+__all__ = ["UNSAT", "Solution", "Solver", "Status", "Verdict", "load_solver", "solver_plugins"]
+
+GROUP = "logicgen.solvers"
+
+
+@lru_cache(maxsize=None)
+def solver_plugins() -> dict[str, EntryPoint]:
+    """Every registered solver plugin by name; nothing is imported yet."""
+    return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda p: p.name)}
+
+
+@lru_cache(maxsize=None)
+def load_solver(name: str, logic: str) -> Solver:
+    """The solver plugin called `name`, made once.
+
+    Raises LogicgenError where it is not registered, not for this logic, or not installed whole.
+    """
+    plugins = solver_plugins()
+    if name not in plugins:
+        raise LogicgenError(f"no solver is called {name!r}: {nearest(name, list(plugins))}")
+    try:
+        plugin = plugins[name].load()
+    except ImportError as error:
+        raise LogicgenError(
+            f"solver {name} cannot be loaded ({error}); see logicgen doctor for how to get it"
+        ) from error
+    missing = plugin.missing()
+    if missing:
+        raise LogicgenError(f"solver {name} is not available here: {missing}")
+    if plugin.logic != logic:
+        raise LogicgenError(f"solver {name} decides {plugin.logic} problems, not {logic} ones")
+    return plugin()

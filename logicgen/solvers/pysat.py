@@ -1,0 +1,133 @@
+"""Propositional problems by a SAT solver, through PySAT."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pysat.solvers import Solver as SAT
+
+from logicgen.errors import LogicgenError
+from logicgen.solvers.solver import UNSAT, Solution, Verdict
+from logicgen.syntax.assignment import Assignment
+from logicgen.syntax.formula import Formula
+
+# Starts and stops fastest of PySAT's solvers, which is what counts for a million small formulas.
+ENGINE = "minisat22"
+
+
+class PySATSolver:
+    """A SAT solver on the Tseitin encoding of the formula.
+
+    The witness is the one that `TruthTableSolver` defines, found with assumptions instead of tables;
+    it does not depend on the engine's heuristics.
+    """
+
+    name: ClassVar[str] = "pysat"
+    logic: ClassVar[str] = "propositional"
+    about: ClassVar[str] = "the SAT solver MiniSat 2.2 through PySAT, any number of symbols"
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """PySAT is a dependency of logicgen, so nothing is."""
+        return None
+
+    def solve(self, problem: Formula) -> Solution:
+        """The canonical witness, or unsat."""
+        symbols, root, clauses = encode(problem)
+        with SAT(name=ENGINE, bootstrap_with=clauses) as engine:
+            solve, get_model = engine.solve, engine.get_model
+            model = list(range(1, len(symbols) + 1))
+            assumed = [root]
+            # All true is the first candidate; the engine is asked only where it fails.
+            if solve([root, *model]):
+                assumed += model
+            else:
+                if not solve(assumed):
+                    return UNSAT
+                model = get_model()
+                for variable in range(1, len(symbols) + 1):
+                    if model[variable - 1] > 0:
+                        assumed.append(variable)
+                    elif solve([*assumed, variable]):
+                        model = get_model()
+                        assumed.append(variable)
+                    else:
+                        assumed.append(-variable)
+            before, kept = assumed[1:], list[int]()
+            while before:
+                literal = before.pop()
+                if solve([-root, *before, *kept]):
+                    kept.append(literal)
+        literals = tuple((symbols[abs(i) - 1], i > 0) for i in reversed(kept))
+        return Solution.sat(Assignment(literals))
+
+    def check(self, problem: Formula, answer: Assignment) -> Verdict:
+        """`correct` if every completion of the assignment satisfies the formula."""
+        if answer.is_contradictory:
+            return Verdict.INVALID
+        symbols, root, clauses = encode(problem)
+        variable = {name: i for i, name in enumerate(symbols, start=1)}
+        assumed = [-root]
+        for name, value in answer.literals:
+            if name in variable:  # a symbol that does not occur does no harm
+                assumed.append(variable[name] if value else -variable[name])
+        with SAT(name=ENGINE, bootstrap_with=clauses) as engine:
+            return Verdict.INCORRECT if engine.solve(assumed) else Verdict.CORRECT
+
+
+def encode(formula: Formula) -> tuple[tuple[str, ...], int, list[list[int]]]:
+    """Tseitin encoding: symbols, root literal, clauses.
+
+    Symbol number i (from 0, in order of first occurrence) is variable i + 1. The clauses define a
+    literal for the formula in both directions, so the root or its negation can be assumed.
+    """
+    symbols = formula.symbols
+    variable = {name: i for i, name in enumerate(symbols, start=1)}
+    last = len(symbols)
+    clauses: list[list[int]] = []
+    literal: dict[Formula, int] = {}
+    todo = [formula]
+    while todo:
+        node = todo[-1]
+        if node in literal:
+            todo.pop()
+            continue
+        operands = node.operands
+        missing = [operand for operand in operands if operand not in literal]
+        if missing:
+            todo.extend(missing)
+            continue
+        todo.pop()
+        token = node.token
+        if token == "!":
+            literal[node] = -literal[operands[0]]
+        elif len(operands) == 2:
+            a, b = literal[operands[0]], literal[operands[1]]
+            last += 1
+            gate = last
+            if token == "&" or token == "|" or token == "->":
+                if token == "|":  # a | b is !(!a & !b), a -> b is !(a & !b)
+                    literal[node] = -gate
+                    a, b = -a, -b
+                elif token == "->":
+                    literal[node] = -gate
+                    b = -b
+                else:
+                    literal[node] = gate
+                clauses += [-gate, a], [-gate, b], [gate, -a, -b]
+            elif token == "^" or token == "<->":
+                literal[node] = gate if token == "^" else -gate
+                clauses += [-gate, a, b], [-gate, -a, -b], [gate, -a, b], [gate, a, -b]
+            else:
+                raise LogicgenError(f"{token} is not an operator of propositional logic")
+        elif operands:
+            raise LogicgenError(f"{token} is not an operator of propositional logic")
+        elif token in variable:
+            literal[node] = variable[token]
+        elif token == "1" or token == "0":
+            last += 1
+            clauses.append([last])
+            literal[node] = last if token == "1" else -last
+        else:
+            raise LogicgenError(f"{token} is not a constant of propositional logic")
+    return symbols, literal[formula], clauses

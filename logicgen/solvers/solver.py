@@ -1,0 +1,75 @@
+"""What a solver is: the protocol behind which every decision procedure stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol
+
+
+class Verdict(StrEnum):
+    """How good an answer is."""
+
+    EXACT = "exact"  # correct, and equal to the stored answer
+    CORRECT = "correct"
+    INCORRECT = "incorrect"
+    INVALID = "invalid"  # does not parse, or denotes nothing
+    UNKNOWN = "unknown"  # a limit was reached
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the answer solves the problem."""
+        return self in (Verdict.EXACT, Verdict.CORRECT)
+
+
+class Status(StrEnum):
+    """How a problem came out."""
+
+    SAT = "sat"
+    UNSAT = "unsat"
+    UNKNOWN = "unknown"  # a limit was reached
+    INVALID = "invalid"  # the problem does not parse
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A status, and the witness where the status is `sat` or the reason where it is `unknown`."""
+
+    status: Status
+    witness: Any = None
+    reason: str = ""
+
+    @staticmethod
+    def sat(witness: Any) -> Solution:
+        return Solution(Status.SAT, witness)
+
+
+UNSAT = Solution(Status.UNSAT)
+
+
+class Solver(Protocol):
+    """A decision procedure for one logic.
+
+    Plugins register a class without constructor arguments in the entry-point group
+    `logicgen.solvers`. A solver runs until it is done: time and memory limits are enforced by whoever
+    runs it, in a process that can be killed (`logicgen.workers`), because native code does not answer
+    signals. It must be deterministic, and renaming a problem's symbols must rename its witness and
+    change nothing else.
+    """
+
+    name: ClassVar[str]
+    logic: ClassVar[str]  # "propositional" or "ltl"
+    about: ClassVar[str]  # one line for `logicgen list solvers`
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """None if the solver can run here, else what to install."""
+        ...
+
+    def solve(self, problem: Any) -> Solution:
+        """A witness, or that there is none."""
+        ...
+
+    def check(self, problem: Any, answer: Any) -> Verdict:
+        """`correct`, `incorrect` or `invalid`; equality with a stored answer is the task's business."""
+        ...

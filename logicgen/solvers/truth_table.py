@@ -1,0 +1,139 @@
+"""Propositional problems by truth table: exact, needs nothing, and independent of any SAT solver.
+
+A table over n symbols is one Python integer of 2**n bits; an operator is one operation on integers.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import ClassVar
+
+from logicgen.errors import LogicgenError
+from logicgen.solvers.solver import UNSAT, Solution, Verdict
+from logicgen.syntax.assignment import Assignment
+from logicgen.syntax.formula import Formula
+
+MOST_SYMBOLS = 20
+
+
+class TruthTableSolver:
+    """Truth tables as integers.
+
+    The witness is defined by meaning alone, so that every solver that follows the definition gives
+    the same one: the first total model in lexicographic order (symbols in order of first occurrence,
+    true before false), from which literals are dropped, last one first, whenever every completion of
+    the rest still satisfies the formula. What remains is subset-minimal (a prime implicant).
+    """
+
+    name: ClassVar[str] = "truth-table"
+    logic: ClassVar[str] = "propositional"
+    about: ClassVar[str] = f"truth tables as big integers, up to {MOST_SYMBOLS} symbols"
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """Nothing ever is."""
+        return None
+
+    def solve(self, problem: Formula) -> Solution:
+        """The canonical witness, or unsat.
+
+        Raises LogicgenError above 20 symbols, where a table no longer fits.
+        """
+        symbols = problem.symbols
+        columns, full = _columns(len(symbols))
+        table = _table(problem, dict(zip(symbols, columns, strict=True)), full)
+        if not table:
+            return UNSAT
+        # Row 0 makes every symbol true and the first symbol counts most, so the first model in
+        # lexicographic order is the lowest bit.
+        row = (table & -table).bit_length() - 1
+        wrong = full ^ table
+        literals = [column if row_has(column, row) else full ^ column for column in columns]
+        # covers[i]: rows that agree with the literals before place i.
+        covers = [full]
+        for literal in literals:
+            covers.append(covers[-1] & literal)
+        kept = full
+        values: list[tuple[str, bool]] = []
+        for i in range(len(symbols) - 1, -1, -1):
+            if covers[i] & kept & wrong:
+                kept &= literals[i]
+                values.append((symbols[i], literals[i] == columns[i]))
+        return Solution.sat(Assignment(tuple(reversed(values))))
+
+    def check(self, problem: Formula, answer: Assignment) -> Verdict:
+        """`correct` if every completion of the assignment satisfies the formula."""
+        if answer.is_contradictory:
+            return Verdict.INVALID
+        symbols = problem.symbols
+        columns, full = _columns(len(symbols))
+        column = dict(zip(symbols, columns, strict=True))
+        cover = full
+        for name, value in answer.literals:
+            if name in column:  # a symbol that does not occur does no harm
+                cover &= column[name] if value else full ^ column[name]
+        return Verdict.INCORRECT if cover & ~_table(problem, column, full) else Verdict.CORRECT
+
+
+def row_has(column: int, row: int) -> bool:
+    """Whether the symbol of `column` is true in `row`."""
+    return bool(column >> row & 1)
+
+
+@lru_cache(maxsize=None)
+def _columns(symbols: int) -> tuple[list[int], int]:
+    """The rows in which each symbol is true, as bit sets, and the set of all rows."""
+    if symbols > MOST_SYMBOLS:
+        raise LogicgenError(
+            f"{symbols} symbols are too many for a truth table (at most {MOST_SYMBOLS}); "
+            "use the pysat solver"
+        )
+    rows = 1 << symbols
+    full = (1 << rows) - 1
+    columns = []
+    for i in range(symbols):
+        run = 1 << (symbols - 1 - i)  # the symbol is true in runs of this many rows, then false
+        ones = (1 << run) - 1
+        columns.append(full // ((1 << (2 * run)) - 1) * ones)
+    return columns, full
+
+
+def _table(formula: Formula, column: dict[str, int], full: int) -> int:
+    """The rows in which the formula is true."""
+    stack: list[int] = []
+    nodes: list[Formula] = []
+    todo = [formula]
+    while todo:
+        node = todo.pop()
+        nodes.append(node)
+        todo.extend(node.operands)
+    # `nodes` holds every operator before its operands, right operands first: backwards, it is
+    # postorder with left operands first.
+    for node in reversed(nodes):
+        match node.token:
+            case "!":
+                stack[-1] ^= full
+            case "&":
+                right = stack.pop()
+                stack[-1] &= right
+            case "|":
+                right = stack.pop()
+                stack[-1] |= right
+            case "^":
+                right = stack.pop()
+                stack[-1] ^= right
+            case "<->":
+                right = stack.pop()
+                stack[-1] ^= right ^ full
+            case "->":
+                right = stack.pop()
+                stack[-1] = stack[-1] ^ full | right
+            case "1":
+                stack.append(full)
+            case "0":
+                stack.append(0)
+            case token if not node.operands and token in column:
+                stack.append(column[token])
+            case token:
+                raise LogicgenError(f"{token} is not an operator of propositional logic")
+    return stack[0]

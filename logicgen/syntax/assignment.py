@@ -1,0 +1,116 @@
+"""Partial assignments: the answers of propositional problems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from logicgen.errors import FormatError
+from logicgen.syntax.language import Language
+
+Literal = tuple[str, bool]
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Literals `(symbol, value)`, in the order they were written.
+
+    An assignment stands for all total assignments that agree with it, so it denotes nothing if it
+    gives one symbol both values.
+    """
+
+    literals: tuple[Literal, ...] = ()
+
+    @property
+    def is_contradictory(self) -> bool:
+        """Whether some symbol is given both values."""
+        return len(dict(self.literals)) != len(set(self.literals))
+
+    def same_as(self, other: Assignment) -> bool:
+        """Whether both give the same symbols the same values, in whatever order."""
+        return set(self.literals) == set(other.literals)
+
+    def rename(self, mapping: Mapping[str, str]) -> Assignment:
+        """The assignment with symbol `s` written `mapping[s]`; others stay."""
+        return Assignment(tuple((mapping.get(name, name), value) for name, value in self.literals))
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The distinct symbols, in order of first occurrence."""
+        return tuple(dict.fromkeys(name for name, _ in self.literals))
+
+    @property
+    def prefix(self) -> str:
+        """As networks write it: `a 1 b 0`."""
+        return " ".join(f"{name} {int(value)}" for name, value in self.literals)
+
+    @property
+    def infix(self) -> str:
+        """As people write it: `a=1, b=0`; an empty one is `1`."""
+        return ", ".join(f"{name}={int(value)}" for name, value in self.literals) or "1"
+
+    @property
+    def conjunction(self) -> str:
+        """As a formula: `a & !b`; an empty one is `1`."""
+        return " & ".join(name if value else f"!{name}" for name, value in self.literals) or "1"
+
+    @staticmethod
+    def read(text: str) -> Assignment:
+        """From `a=1, b=0` or `a & !b`. Raises FormatError with line and column."""
+        return assignment_language().read(text, "infix")
+
+    @staticmethod
+    def read_prefix(text: str) -> Assignment:
+        """From `a 1 b 0`. Raises FormatError with line and column."""
+        return assignment_language().read(text, "prefix")
+
+    @staticmethod
+    def read_any(text: str) -> Assignment:
+        """From any of the three notations; the error is that of people's form."""
+        try:
+            return Assignment.read_prefix(text)
+        except FormatError:
+            return Assignment.read(text)
+
+
+def _build(meaning: str, values: Sequence[Any]) -> Any:
+    """The value of one alternative of `assignment.lark`: a literal, a list, or the whole."""
+    match meaning:
+        case "positive":
+            return (str(values[0]), True)
+        case "negative":
+            return (str(values[0]), False)
+        case "one":
+            return [values[0]]
+        case "more":
+            values[0].append(values[1])
+            return values[0]
+        case "true" | "false":
+            return meaning == "true"
+        case "pair":
+            values[2].append((str(values[0]), values[1]))
+            return values[2]
+        case "nothing":
+            return []
+        case "all":
+            return Assignment(tuple(values[0]))
+        case "all_reversed":  # prefix is right-recursive: its list was built from the end
+            return Assignment(tuple(reversed(values[0])))
+    raise AssertionError(meaning)
+
+
+@lru_cache(maxsize=None)
+def assignment_language() -> Language:
+    """The language of assignments, made once."""
+    return Language("assignment", _build)
+
+
+def all_assignments(symbols: Sequence[str]) -> Iterable[Assignment]:
+    """Every partial assignment to `symbols`, the empty one first."""
+    from itertools import product
+
+    for values in product((None, True, False), repeat=len(symbols)):
+        pairs = zip(symbols, values, strict=True)
+        yield Assignment(tuple((name, value) for name, value in pairs if value is not None))

@@ -1,0 +1,172 @@
+"""Which tokens may come next: a language's prefix grammar as a finite automaton.
+
+Prefix grammars are LL(1): the next token decides the alternative. What is still expected is then a
+stack of tokens and rules, and answers of bounded length meet finitely many stacks, so the whole grammar
+becomes a table that a decoder can index on any device.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from logicgen.errors import LogicgenError
+from logicgen.syntax.language import Language, Production, Token
+
+Stack = tuple[Token | str, ...]
+"""What is still expected, next first."""
+
+_ANY_SYMBOL = Token(None)
+
+
+@dataclass(frozen=True)
+class TokenAutomaton:
+    """All prefixes of answers that can be completed, as a table. State 0 is the start.
+
+    Attributes:
+        transition: (states, classes) int64; the next state for each token class, -1 if the token may
+            not come. A class is the place of a fixed token in `tokens`; the last class is any symbol.
+        distance: (states,) int64; the fewest further tokens until the answer may end (0: it may now).
+        tokens: the fixed tokens, in the order of the classes.
+    """
+
+    transition: np.ndarray
+    distance: np.ndarray
+    tokens: tuple[str, ...]
+
+    def step(self, state: int, token: str) -> int:
+        """The state after one more token, -1 if it may not come."""
+        try:
+            return int(self.transition[state, self.tokens.index(token)])
+        except ValueError:
+            return int(self.transition[state, -1])
+
+    def allowed(self, prefix: Sequence[str], budget: int | None = None) -> tuple[set[str | None], bool]:
+        """Tokens that may follow `prefix` (None: any symbol), and whether it may end.
+
+        With a `budget`, only tokens after which the answer can end within that many tokens in all.
+        Raises ValueError if `prefix` itself cannot be completed.
+        """
+        state = 0
+        for token in prefix:
+            state = self.step(state, token)
+            if state < 0:
+                raise ValueError(f"{' '.join(prefix)!r} is not the start of an answer")
+        room = None if budget is None else budget - len(prefix) - 1
+        following: set[str | None] = set()
+        for number, name in enumerate((*self.tokens, None)):
+            after = int(self.transition[state, number])
+            if after >= 0 and (room is None or self.distance[after] <= room):
+                following.add(name)
+        return following, bool(self.distance[state] == 0)
+
+    def widened(self, tokens: Sequence[str]) -> TokenAutomaton:
+        """The same automaton over a larger list of fixed tokens, none of the new ones allowed."""
+        table = np.full((len(self.transition), len(tokens) + 1), -1, dtype=np.int64)
+        table[:, [tokens.index(token) for token in self.tokens]] = self.transition[:, :-1]
+        table[:, -1] = self.transition[:, -1]
+        return TokenAutomaton(table, self.distance, tuple(tokens))
+
+
+def token_automaton(language: Language, longest: int) -> TokenAutomaton:
+    """The automaton of all prefix texts of a language of up to `longest` tokens.
+
+    Raises LogicgenError where the grammar is not LL(1) or a rule can never end.
+    """
+    grammar = _Grammar(language)
+    classes: list[Token] = [*(Token(text) for text in language.tokens), _ANY_SYMBOL]
+    start: Stack = ("prefix",)
+    states = {start: 0}
+    pending = [start]
+    rows: list[list[int]] = []
+    while pending:
+        following: list[Stack] = []
+        for stack in pending:
+            row = []
+            for token in classes:
+                after = grammar.after(stack, token)
+                if after is None or grammar.distance(after) > longest:
+                    row.append(-1)
+                    continue
+                if after not in states:
+                    states[after] = len(states)
+                    following.append(after)
+                row.append(states[after])
+            rows.append(row)
+        pending = following
+    return TokenAutomaton(
+        np.array(rows, dtype=np.int64).reshape(len(states), len(classes)),
+        np.array([grammar.distance(stack) for stack in states], dtype=np.int64),
+        language.tokens,
+    )
+
+
+class _Grammar:
+    """The productions of `prefix`, by the token that begins them."""
+
+    def __init__(self, language: Language) -> None:
+        productions: dict[str, list[Production]] = defaultdict(list)
+        for production in language.productions("prefix"):
+            productions[production.rule].append(production)
+        self.shortest = self._shortest(productions)
+        for rule, length in self.shortest.items():
+            if length == float("inf"):
+                raise LogicgenError(f"grammar {language.name}: rule {rule} can never end")
+        self.chosen: dict[tuple[str, Token], Production] = {}
+        for rule, alternatives in productions.items():
+            for production in alternatives:
+                for token in self._first(production.parts, productions, frozenset()):
+                    if (rule, token) in self.chosen:
+                        raise LogicgenError(
+                            f"grammar {language.name}: two alternatives of {rule} begin with "
+                            f"{token.text or 'a symbol'}; a prefix grammar must be LL(1)"
+                        )
+                    self.chosen[rule, token] = production
+
+    def _shortest(self, productions: dict[str, list[Production]]) -> dict[str, float]:
+        """Fewest tokens of each rule."""
+        shortest = dict.fromkeys(productions, float("inf"))
+        for _ in productions:  # one more rule is settled, if any is left, in every round
+            for rule, alternatives in productions.items():
+                shortest[rule] = min(
+                    sum(shortest[part] if isinstance(part, str) else 1 for part in p.parts)
+                    for p in alternatives
+                )
+        return shortest
+
+    def _first(
+        self, parts: Stack, productions: dict[str, list[Production]], above: frozenset[str]
+    ) -> set[Token]:
+        found: set[Token] = set()
+        for part in parts:
+            if isinstance(part, Token):
+                return found | {part}
+            if part in above:
+                raise LogicgenError(f"rule {part} of a prefix grammar is left-recursive")
+            for production in productions[part]:
+                found |= self._first(production.parts, productions, above | {part})
+            if self.shortest[part] > 0:
+                break
+        return found
+
+    def distance(self, stack: Stack) -> int:
+        """Fewest tokens that complete what is expected."""
+        return int(sum(self.shortest[part] if isinstance(part, str) else 1 for part in stack))
+
+    def after(self, stack: Stack, token: Token) -> Stack | None:
+        """What is expected after `token`, or None where it may not come."""
+        while stack:
+            part, rest = stack[0], stack[1:]
+            if isinstance(part, Token):
+                return rest if part == token else None
+            production = self.chosen.get((part, token))
+            if production is not None:
+                stack = (*production.parts, *rest)
+            elif self.shortest[part] == 0:
+                stack = rest  # the rule may be empty, so what follows it may take the token
+            else:
+                return None
+        return None

@@ -1,0 +1,116 @@
+"""Formulas to and from SymPy, and to LaTeX."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from logicgen.errors import LogicgenError
+from logicgen.syntax.formula import Formula
+from logicgen.syntax.formula_language import propositional
+
+if TYPE_CHECKING:
+    from sympy.logic.boolalg import Boolean
+
+_LATEX = {
+    "0": r"\bot",
+    "1": r"\top",
+    "!": r"\lnot",
+    "&": r"\land",
+    "|": r"\lor",
+    "^": r"\oplus",
+    "->": r"\rightarrow",
+    "<->": r"\leftrightarrow",
+}
+
+
+def to_sympy(formula: Formula) -> Boolean:
+    """The same formula as a SymPy expression. SymPy simplifies as it builds (`a & a` is `a`).
+
+    Raises LogicgenError for an operator that is not propositional.
+    """
+    import sympy
+    from sympy.logic import boolalg
+
+    propositional().check_operators(formula)
+    build: dict[str, Any] = {
+        "!": boolalg.Not,
+        "&": boolalg.And,
+        "|": boolalg.Or,
+        "^": boolalg.Xor,
+        "->": boolalg.Implies,
+        "<->": boolalg.Equivalent,
+    }
+
+    def convert(node: Formula, operands: list[Any]) -> Any:
+        if operands:
+            return build[node.token](*operands)
+        return sympy.Symbol(node.token) if node.is_symbol else sympy.sympify(node.token == "1")
+
+    return formula.fold(convert)
+
+
+def from_sympy(expression: Boolean) -> Formula:
+    """The formula of a SymPy expression; operands of `And`, `Or` and `Xor` associate to the left.
+
+    Raises LogicgenError for a part that is none of `& | ^ ~ >> Equivalent`, a symbol or a constant.
+    """
+    from sympy.core.symbol import Symbol
+    from sympy.logic import boolalg
+
+    chains = {boolalg.And: "&", boolalg.Or: "|", boolalg.Xor: "^"}
+
+    def convert(node: Any, operands: list[Formula]) -> Formula:
+        if isinstance(node, Symbol):
+            if propositional().language.symbol_pattern.fullmatch(node.name):
+                return Formula(node.name)
+            raise LogicgenError(f"symbol {node.name!r}: a name must match [a-z][A-Za-z0-9_]*")
+        if node in (boolalg.true, boolalg.false):
+            return Formula("1" if node == boolalg.true else "0")
+        if node.func in chains:
+            whole = operands[0]
+            for operand in operands[1:]:
+                whole = Formula(chains[node.func], (whole, operand))
+            return whole
+        if node.func is boolalg.Not:
+            return ~operands[0]
+        if node.func is boolalg.Implies:
+            return operands[0] >> operands[1]
+        if node.func is boolalg.Equivalent:
+            # All of them are equal exactly if neighbours are.
+            pairs = [Formula("<->", pair) for pair in zip(operands, operands[1:], strict=False)]
+            whole = pairs[0]
+            for pair in pairs[1:]:
+                whole = whole & pair
+            return whole
+        raise LogicgenError(f"{node.func.__name__} has no counterpart in propositional logic")
+
+    results: dict[Any, Formula] = {}
+    stack = [expression]
+    while stack:
+        node = stack[-1]
+        missing = [part for part in node.args if part not in results]
+        if missing and not isinstance(node, Symbol):
+            stack.extend(missing)
+            continue
+        results[node] = convert(node, [results[part] for part in node.args])
+        stack.pop()
+    return results[expression]
+
+
+def to_latex(formula: Formula) -> str:
+    r"""LaTeX for math mode, e.g. `a \land \lnot b_{1}`; parentheses as in infix notation."""
+    language = propositional()
+    language.check_operators(formula)
+    infix = language.write(formula)
+    spaced = infix.replace("(", " ( ").replace(")", " ) ").replace("!", " ! ")
+    return " ".join(_LATEX.get(word, word if word in "()" else _name(word)) for word in spaced.split())
+
+
+def _name(symbol: str) -> str:
+    """`p12` as `p_{12}`, `req` as `\\mathit{req}`, `a` as `a`."""
+    if len(symbol) == 1:
+        return symbol
+    letter, rest = symbol[0], symbol[1:]
+    if rest.isdigit():
+        return f"{letter}_{{{rest}}}"
+    return r"\mathit{" + symbol.replace("_", r"\_") + "}"

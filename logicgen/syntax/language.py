@@ -1,0 +1,168 @@
+"""A language, made from one `.lark` file.
+
+The file holds two start rules. `infix` is what people write; it is read with Lark's LALR parser.
+`prefix` is what networks read, a grammar over blank-separated tokens; the token set, the sampler
+(`sampler.py`) and the next-token masks (`automaton.py`) are derived from it. A name behind an arrow
+(`-> and`) says what an alternative means and links the two notations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import lark
+from lark.grammar import Terminal as LarkTerminal
+
+from logicgen import shipped
+from logicgen.errors import FormatError, LogicgenError
+
+SYMBOL = "SYMBOL"
+
+Build = Callable[[str, Sequence[Any]], Any]
+
+
+@dataclass(frozen=True)
+class Token:
+    """A place in a production where a token stands: a fixed one, or any symbol (`text` is None)."""
+
+    text: str | None
+
+
+@dataclass(frozen=True)
+class Production:
+    """One alternative of a rule: tokens and names of rules, in order, and what it means."""
+
+    rule: str
+    meaning: str | None
+    parts: tuple[Token | str, ...]
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The names of rules among the parts."""
+        return tuple(part for part in self.parts if isinstance(part, str))
+
+
+class Language:
+    """Reads one notation into values; hands out the productions of either.
+
+    `grammar` is the name of a shipped `.lark` file or the path of one.
+    `build(meaning, values)` makes the value of an alternative from the values of its parts; symbols
+    are strings, fixed tokens are left out.
+    """
+
+    def __init__(self, grammar: str, build: Build) -> None:
+        path = shipped.find("grammars", ".lark", grammar)
+        self.name = path.stem
+        try:
+            self._lark = lark.Lark(
+                path.read_text(encoding="utf-8"),
+                parser="lalr",
+                start=["infix", "prefix"],
+                source_path=str(path),
+                import_paths=[str(path.parent)],
+                transformer=_Builder(build),
+                maybe_placeholders=False,
+            )
+        except lark.exceptions.LarkError as error:
+            raise LogicgenError(f"{path}: not a grammar that Lark can read: {error}") from error
+        self._terminals = {terminal.name: terminal for terminal in self._lark.terminals}
+
+    def read(self, text: str, notation: str = "infix") -> Any:
+        """The value of `text`. Raises FormatError with line and column where it does not parse."""
+        try:
+            return self._lark.parse(text, start=notation)
+        except lark.exceptions.UnexpectedInput as error:
+            raise self._format_error(text, error) from None
+
+    def _format_error(self, text: str, error: lark.exceptions.UnexpectedInput) -> FormatError:
+        if isinstance(error, lark.exceptions.UnexpectedToken) and error.token.type == "$END":
+            lines = text.splitlines() or [""]
+            line, column = len(lines), len(lines[-1].rstrip()) + 1
+            expected, reason = error.accepts or error.expected, "the text ends too early"
+        elif isinstance(error, lark.exceptions.UnexpectedToken):
+            line, column = error.line, error.column
+            expected, reason = error.accepts or error.expected, f"unexpected {str(error.token)!r}"
+        elif isinstance(error, lark.exceptions.UnexpectedCharacters):
+            line, column = error.line, error.column
+            expected, reason = error.allowed or set(), f"unexpected {text[error.pos_in_stream]!r}"
+        else:  # pragma: no cover - Lark has no further kind today
+            line, column, expected, reason = 1, 1, set(), str(error)
+        wanted = sorted({self._describe(name) for name in expected})
+        return FormatError(
+            f"{reason}; expected {' or '.join(wanted) or 'the end'}", text, line, column
+        )
+
+    def _describe(self, terminal: str) -> str:
+        if terminal == SYMBOL:
+            return "a symbol"
+        if terminal == "$END":
+            return "the end"
+        known = self._terminals.get(terminal)
+        return known.pattern.value if known else terminal
+
+    def productions(self, notation: str) -> list[Production]:
+        """All productions of a notation's grammar, in the order of the file."""
+        reachable, pending = {notation}, [notation]
+        by_rule: dict[str, list[Production]] = {}
+        for rule in self._lark.rules:
+            parts: list[Token | str] = []
+            for part in rule.expansion:
+                if isinstance(part, LarkTerminal):
+                    parts.append(Token(self._text(part.name)))
+                else:
+                    parts.append(str(part.name))
+            meaning = rule.alias and str(rule.alias)
+            origin = str(rule.origin.name)
+            by_rule.setdefault(origin, []).append(Production(origin, meaning, tuple(parts)))
+        while pending:
+            for production in by_rule[pending.pop()]:
+                for name in production.rules:
+                    if name not in reachable:
+                        reachable.add(name)
+                        pending.append(name)
+        return [p for rule, group in by_rule.items() if rule in reachable for p in group]
+
+    def _text(self, terminal: str) -> str | None:
+        if terminal == SYMBOL:
+            return None
+        pattern = self._terminals[terminal].pattern
+        if not isinstance(pattern, lark.lexer.PatternStr):
+            raise LogicgenError(
+                f"grammar {self.name}: {terminal} is a regular expression; only {SYMBOL} may be one"
+            )
+        return pattern.value
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """The fixed tokens of the prefix notation, in the order of the file."""
+        found: dict[str, None] = {}
+        for production in self.productions("prefix"):
+            for part in production.parts:
+                if isinstance(part, Token) and part.text is not None:
+                    found[part.text] = None
+        return tuple(found)
+
+    @cached_property
+    def symbol_pattern(self) -> re.Pattern[str]:
+        """What a symbol looks like."""
+        return re.compile(self._terminals[SYMBOL].pattern.to_regexp())
+
+
+class _Builder(lark.Transformer):
+    """Builds values while Lark parses, so that no tree is built and depth does not matter.
+
+    Lark asks for an attribute called like the alternative's meaning; every name in lower case is one.
+    """
+
+    def __init__(self, build: Build) -> None:
+        super().__init__(visit_tokens=False)
+        self._build = build
+
+    def __getattr__(self, name: str) -> Callable[[Sequence[Any]], Any]:
+        if not name[0].islower():
+            raise AttributeError(name)
+        return partial(self._build, name)

@@ -1,0 +1,81 @@
+"""Set partitions: which places hold the same symbol, when names do not matter.
+
+A partition of `n` places into `k` blocks is written as a restricted growth string: place `i` holds the
+number of its block, and blocks are numbered in order of first occurrence. It is what is left of a
+sequence of symbols after alpha-renaming.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from random import Random
+
+Partition = list[int]
+
+
+@lru_cache(maxsize=None)
+def stirling(places: int, blocks: int) -> int:
+    """Number of partitions of `places` places into exactly `blocks` blocks (second kind)."""
+    if places == 0 or blocks == 0:
+        return int(places == blocks)
+    return blocks * stirling(places - 1, blocks) + stirling(places - 1, blocks - 1)
+
+
+@lru_cache(maxsize=None)
+def _completions(places: int, used: int, blocks: int) -> int:
+    """In how many ways `places` further places end with `blocks` blocks when `used` are in use."""
+    if places < blocks - used:
+        return 0
+    if places == 0:
+        return 1
+    again = used * _completions(places - 1, used, blocks) if used else 0
+    return again + (_completions(places - 1, used + 1, blocks) if used < blocks else 0)
+
+
+@lru_cache(maxsize=None)
+def _chance_of_new(places: int, used: int, blocks: int) -> float:
+    """Chance that the next of `places` places opens a new block, all partitions equally likely."""
+    if used == blocks:
+        return 0.0
+    return _completions(places - 1, used + 1, blocks) / _completions(places, used, blocks)
+
+
+def random_partition(rng: Random, places: int, blocks: int) -> Partition:
+    """A partition into exactly `blocks` blocks, all equally likely.
+
+    Raises ValueError where there is none.
+    """
+    if not _completions(places, 0, blocks):
+        raise ValueError(f"{places} places cannot hold exactly {blocks} different symbols")
+    random = rng.random
+    partition, used = [], 0
+    for remaining in range(places, 0, -1):
+        if used < blocks and random() < _chance_of_new(remaining, used, blocks):
+            partition.append(used)
+            used += 1
+        else:
+            partition.append(int(random() * used))
+    return partition
+
+
+def all_partitions(places: int, blocks: int) -> Iterator[Partition]:
+    """Every partition of `places` places into exactly `blocks` blocks, each once."""
+
+    def extend(partition: Partition, used: int) -> Iterator[Partition]:
+        remaining = places - len(partition)
+        if remaining < blocks - used:
+            return
+        if remaining == 0:
+            yield partition
+            return
+        for block in range(min(used + 1, blocks)):
+            yield from extend([*partition, block], max(used, block + 1))
+
+    return extend([], 0)
+
+
+def partition_of(labels: Iterable[int]) -> Partition:
+    """Which of the labels are equal, as a partition of their places."""
+    blocks: dict[int, int] = {}
+    return [blocks.setdefault(label, len(blocks)) for label in labels]

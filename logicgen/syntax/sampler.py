@@ -1,0 +1,313 @@
+"""Random formulas of an exact length, driven by a language's prefix grammar.
+
+A formula of `n` tokens is drawn top down: how many tokens the left operand gets, then the operator.
+Two distributions differ only in how much each choice weighs:
+
+- `uniform`: in proportion to how many formulas the choice leaves (each counted with the product of
+  its tokens' weights), so that with equal weights every formula of that length is equally likely;
+- `tree`: the root operator by its weight, the remaining length split uniformly; the way the data sets
+  of the literature were made (Hahn et al., ICLR 2021, with Spot's `randltl`).
+
+Both can be conditioned, exactly and without rejection, on how many distinct symbols occur: first the
+number of places that hold a symbol is drawn, then a tree with that many, then which places agree.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate
+from math import lcm
+from random import Random
+from typing import Literal
+
+from logicgen.errors import LogicgenError
+from logicgen.syntax.formula import Formula
+from logicgen.syntax.formula_language import FormulaLanguage
+from logicgen.syntax.partitions import (
+    Partition,
+    all_partitions,
+    partition_of,
+    random_partition,
+    stirling,
+)
+
+Distribution = Literal["uniform", "tree"]
+Number = int | float
+
+HOLE = ""
+Shape = list[str]
+"""Prefix tokens of a formula, with an empty text (a hole) where a symbol goes."""
+
+Pattern = tuple[Shape, Partition]
+"""A formula up to alpha-renaming: its shape, and which of the holes hold the same symbol."""
+
+
+class FormulaSampler:
+    """Draws formulas of exact length over `symbols` symbols.
+
+    Args:
+        language: whose tokens are used; operators have at most two operands.
+        weights: token -> weight, for the operators and constants that may occur; `symbol` is the
+            weight of each single symbol (1 if not given).
+        distribution: `uniform` or `tree`.
+        symbols: how many symbols there are to draw from.
+    """
+
+    def __init__(
+        self,
+        language: FormulaLanguage,
+        weights: Mapping[str, float],
+        distribution: Distribution = "uniform",
+        symbols: int = 1,
+    ) -> None:
+        for token, weight in weights.items():
+            if token != "symbol" and token not in language.arity:
+                known = " ".join([*language.arity, "symbol"])
+                raise LogicgenError(f"{token!r} is not a token of {language.name}; known: {known}")
+            if not 0 <= weight < float("inf"):
+                raise LogicgenError(f"the weight of {token!r} is {weight}; it must be 0 or more")
+        self.language = language
+        self.distribution = distribution
+        self.symbols = symbols
+        exact = {"symbol": Fraction(1)}
+        exact |= {token: Fraction(str(weight)) for token, weight in weights.items()}
+        # All formulas of one length have equally many tokens, so a common factor changes nothing.
+        scale = lcm(*(weight.denominator for weight in exact.values()))
+        self.weights = {token: int(weight * scale) for token, weight in exact.items() if weight}
+        tokens: list[dict[str, int]] = [{}, {}, {}]
+        for token, weight in self.weights.items():
+            if token != "symbol":
+                tokens[language.arity[token]][token] = weight
+        self._tokens = [list(of_arity) for of_arity in tokens]
+        self._cumulative = [list(accumulate(of_arity.values())) for of_arity in tokens]
+        self._total = [sum(of_arity.values()) for of_arity in tokens]
+        self._hole = self.weights.get("symbol", 0) * symbols
+        self._mass: list[list[Number]] = [[]]
+        self._splits: dict[int, list[float]] = {}
+        self._splits_with_holes: dict[tuple[int, int], list[float]] = {}
+        self._holes: dict[tuple[int, int], list[float]] = {}
+
+    # -- how much everything weighs ---------------------------------------------------------------
+
+    def mass(self, length: int) -> list[Number]:
+        """`mass(n)[m]`: weight of all formulas of `n` tokens of which `m` are symbols.
+
+        Exact integers for `uniform`; probabilities for `tree`. Empty where no formula has the length.
+        """
+        while len(self._mass) <= length:
+            self._mass.append(self._next_mass())
+        return self._mass[length]
+
+    def _next_mass(self) -> list[Number]:
+        n = len(self._mass)
+        leaf, unary, binary = self._factors(n)
+        if n == 1:
+            mass = [leaf * self._total[0], leaf * self._hole]
+        else:
+            mass = [unary * weight for weight in self._mass[n - 1]]
+            mass += [0] * (n // 2 + 2 - len(mass))
+            for left in range(1, n - 1) if binary else ():
+                for i, a in enumerate(self._mass[left]):
+                    for j, b in enumerate(self._mass[n - 1 - left]):
+                        mass[i + j] += binary * a * b
+        while mass and not mass[-1]:
+            mass.pop()
+        return mass
+
+    def _factors(self, n: int) -> tuple[Number, Number, Number]:
+        """What one leaf, the unary operators, and one split of the binary ones weigh at length n."""
+        _, unary, binary = self._total
+        if self.distribution == "uniform":
+            return 1, unary, binary
+        if n == 1:
+            leaves = self._total[0] + self._hole
+            return (1 / leaves if leaves else 0), 0, 0
+        splits = sum(bool(self._mass[i] and self._mass[n - 1 - i]) for i in range(1, n - 1))
+        either = (unary if self._mass[n - 1] else 0) + (binary if splits else 0)
+        return 0, unary / max(either, 1), binary / max(either, 1) / max(splits, 1)
+
+    def exists(self, length: int) -> bool:
+        """Whether any formula has `length` tokens."""
+        return length >= 1 and bool(self.mass(length))
+
+    # -- drawing ----------------------------------------------------------------------------------
+
+    def sample(self, rng: Random, length: int, names: Sequence[str]) -> Formula:
+        """A formula of `length` tokens over `names`, of which there are `symbols`."""
+        shape, partition = self.pattern(rng, length)
+        return self.formula((shape, partition), rng.sample(names, max(partition, default=-1) + 1))
+
+    def pattern(self, rng: Random, length: int, distinct: int | None = None) -> Pattern:
+        """A formula of `length` tokens up to renaming, with `distinct` symbols if that is given.
+
+        Raises LogicgenError where there is none.
+        """
+        if distinct is None:
+            shape = self._shape(rng, length)
+            random, symbols = rng.random, self.symbols
+            return shape, partition_of([int(random() * symbols) for t in shape if t == HOLE])
+        holes = self._draw_holes(rng, length, distinct)
+        return self._shape_with_holes(rng, length, holes), random_partition(rng, holes, distinct)
+
+    def _shape(self, rng: Random, length: int) -> Shape:
+        if not self.exists(length):
+            raise LogicgenError(f"no formula over these tokens has length {length}")
+        random, tokens, cumulative, total = rng.random, self._tokens, self._cumulative, self._total
+        tables = self._splits
+        shape: Shape = []
+        todo = [length]
+        while todo:
+            n = todo.pop()
+            table = tables.get(n) or self._split_table(n)
+            choice = bisect(table, random() * table[-1])
+            if n == 1:
+                if choice:
+                    shape.append(HOLE)
+                    continue
+                arity = 0
+            elif choice == 0:
+                arity = 1
+                todo.append(n - 1)
+            else:
+                arity = 2
+                todo.append(n - 1 - choice)
+                todo.append(choice)
+            shape.append(tokens[arity][bisect(cumulative[arity], random() * total[arity])])
+        return shape
+
+    def _split_table(self, n: int) -> list[float]:
+        """Cumulative weight of: unary operator; binary with 1, 2, ... tokens on the left."""
+        leaf, unary, binary = self._factors(n)
+        if n == 1:
+            weights = [leaf * self._total[0], leaf * self._hole]
+        else:
+            whole = [sum(self.mass(i)) for i in range(n)]
+            weights = [unary * whole[n - 1]]
+            weights += [binary * whole[i] * whole[n - 1 - i] for i in range(1, n - 1)]
+        table = self._splits[n] = _cumulative_shares(weights)
+        return table
+
+    def _draw_holes(self, rng: Random, length: int, distinct: int) -> int:
+        """How many places for symbols a formula has in which exactly `distinct` symbols occur."""
+        table = self._holes.get((length, distinct))
+        if table is None:
+            mass = self.mass(length) if length >= 1 else []
+            # In mass every hole weighs as much as all symbols together; exactly `distinct` symbols
+            # occur in stirling(m, distinct) * symbols! / (symbols - distinct)! of the symbols ** m
+            # labellings, and the factorials are common to all m.
+            weights = [
+                w * stirling(m, distinct) * Fraction(1, max(self.symbols, 1) ** m)
+                if isinstance(w, int)
+                else w * stirling(m, distinct) / max(self.symbols, 1) ** m
+                for m, w in enumerate(mass)
+            ]
+            table = _cumulative_shares(weights)
+            if not table or not table[-1]:
+                raise LogicgenError(
+                    f"no formula over these tokens has length {length} and {distinct} symbols"
+                )
+            self._holes[length, distinct] = table
+        return bisect(table, rng.random() * table[-1])
+
+    def _shape_with_holes(self, rng: Random, length: int, holes: int) -> Shape:
+        random, tokens, cumulative, total = rng.random, self._tokens, self._cumulative, self._total
+        tables = self._splits_with_holes
+        shape: Shape = []
+        todo = [(length, holes)]
+        while todo:
+            place = todo.pop()
+            n, m = place
+            if n == 1:
+                if m:
+                    shape.append(HOLE)
+                    continue
+                arity = 0
+            else:
+                table = tables.get(place) or self._split_table_with_holes(n, m)
+                choice = bisect(table, random() * table[-1])
+                if choice == 0:
+                    arity = 1
+                    todo.append((n - 1, m))
+                else:
+                    arity = 2
+                    left, left_holes = divmod(choice - 1, m + 1)
+                    todo.append((n - 2 - left, m - left_holes))
+                    todo.append((left + 1, left_holes))
+            shape.append(tokens[arity][bisect(cumulative[arity], random() * total[arity])])
+        return shape
+
+    def _split_table_with_holes(self, n: int, m: int) -> list[float]:
+        """Cumulative weight of: unary; binary by tokens on the left, then by holes on the left."""
+        _, unary, binary = self._factors(n)
+
+        def at(length: int, holes: int) -> Number:
+            mass = self._mass[length]
+            return mass[holes] if holes < len(mass) else 0
+
+        weights = [unary * at(n - 1, m)]
+        for left in range(1, n - 1):
+            weights += [binary * at(left, i) * at(n - 1 - left, m - i) for i in range(m + 1)]
+        table = self._splits_with_holes[n, m] = _cumulative_shares(weights)
+        return table
+
+    def formula(self, pattern: Pattern, names: Sequence[str]) -> Formula:
+        """The formula of a pattern whose symbols are called `names`, in order of first occurrence."""
+        shape, partition = pattern
+        arity = self.language.arity
+        labels = reversed(partition)
+        stack: list[Formula] = []
+        for token in reversed(shape):
+            if token == HOLE:
+                stack.append(Formula(names[next(labels)]))
+            elif arity[token] == 2:
+                stack.append(Formula(token, (stack.pop(), stack.pop())))
+            elif arity[token] == 1:
+                stack.append(Formula(token, (stack.pop(),)))
+            else:
+                stack.append(Formula(token))
+        return stack[0]
+
+    # -- all of them ------------------------------------------------------------------------------
+
+    def patterns(self, length: int, distinct: int) -> Iterator[Pattern]:
+        """Every formula of `length` tokens with `distinct` symbols, up to renaming, each once."""
+        for shape in self._shapes(length):
+            for partition in all_partitions(shape.count(HOLE), distinct):
+                yield shape, partition
+
+    def _shapes(self, length: int) -> Iterator[Shape]:
+        constants, unary, binary = self._tokens
+        if length == 1:
+            yield from ([token] for token in constants)
+            if self._hole:
+                yield [HOLE]
+            return
+        for below in self._shapes(length - 1) if unary and self.exists(length - 1) else ():
+            yield from ([token, *below] for token in unary)
+        for left in range(1, length - 1) if binary else ():
+            if self.exists(left) and self.exists(length - 1 - left):
+                for first in self._shapes(left):
+                    for second in self._shapes(length - 1 - left):
+                        yield from ([token, *first, *second] for token in binary)
+
+    def count_patterns(self, length: int, distinct: int) -> int:
+        """How many formulas of `length` tokens have exactly `distinct` symbols, up to renaming."""
+        if length < 1:
+            return 0
+        counts = self._counter.mass(length)
+        return sum(int(count) * stirling(m, distinct) for m, count in enumerate(counts))
+
+    @cached_property
+    def _counter(self) -> FormulaSampler:
+        return FormulaSampler(
+            self.language, {"symbol": 0} | dict.fromkeys(self.weights, 1), "uniform", symbols=1
+        )
+
+
+def _cumulative_shares(weights: Sequence[Number | Fraction]) -> list[float]:
+    """Running sums of weights as shares of the whole; exact until the last rounding for integers."""
+    whole = sum(weights)
+    return [float(running / whole) if whole else 0.0 for running in accumulate(weights)]
