@@ -1,0 +1,95 @@
+"""The README.md of a data set: a card that people read and Hugging Face `datasets` reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from logicgen.data.recipe import DataRecipe
+
+
+def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
+    """The card's text."""
+    name, splits = description["name"], description["splits"]
+    files = "\n".join(
+        f"  - split: {split}\n    path: {split}/*.parquet" for split in splits if _held(splits, split)
+    )
+    rows = "\n".join(
+        f"| {split} | {_held(splits, split):,} | {_range(recipe, split, 'symbols')} "
+        f"| {_range(recipe, split, 'length')} |"
+        for split in splits
+    )
+    verified = (
+        f"by the solver `{recipe.verifier or recipe.load_task().solver}`"
+        if recipe.load_task().solver
+        else "by comparison"
+    )
+    alpha = " up to renaming their symbols" if description["distinct"]["up to"] == "renaming" else ""
+    return f"""---
+pretty_name: {name}
+language: []
+tags:
+- logic
+- synthetic
+- {recipe.task}
+configs:
+- config_name: default
+  data_files:
+{files}
+---
+
+# {name}
+
+{recipe.description}
+
+Made by logicgen {description["versions"]["logicgen"]} from the recipe in `dataset.json` with seed
+{description["seed"]}; the same recipe, seed and versions give the same bytes. Every answer was
+verified {verified}. No two problems, within or across splits, are equal{alpha}.
+
+| split | examples | symbols | length |
+| --- | --- | --- | --- |
+{rows}
+{_shortfall(splits)}
+| column | what it is |
+| --- | --- |
+| `problem` | the problem in prefix notation, tokens separated by blanks |
+| `answer` | a right answer in prefix notation |
+| `symbols` | {_symbols_meaning(recipe.task)} |
+| `length` | number of tokens of the problem |
+| `alpha_class` | equal for problems that are equal up to renaming, also across data sets |
+
+```python
+import logicgen
+data = logicgen.load_dataset("path/to/this/folder")   # checks every shard's checksum
+
+import datasets
+data = datasets.load_dataset("path/to/this/folder")
+```
+"""
+
+
+def _held(splits: dict[str, Any], split: str) -> int:
+    return splits[split]["examples"]
+
+
+def _range(recipe: DataRecipe, split: str, coordinate: str) -> str:
+    low, high = getattr(recipe.grid if split == "grid" else recipe.region, coordinate)
+    return f"{low} to {high}"
+
+
+def _symbols_meaning(task: str) -> str:
+    if task == "copying":
+        return "number of symbols the string was drawn from"
+    return "number of distinct symbols in the problem"
+
+
+def _shortfall(splits: dict[str, Any]) -> str:
+    """A sentence for each split with cells that hold fewer examples than were asked for."""
+    lines = []
+    for split, content in splits.items():
+        if content["cells_short"]:
+            lines.append(
+                f"- {split}: {content['cells_short']} of {content['cells']} cells hold fewer examples "
+                f"than asked for, {content['cells_empty']} of them none, because no more such "
+                "problems with an answer exist or were found; `cells.csv` lists them."
+            )
+    return "\n" + "\n".join(lines) + "\n" if lines else ""

@@ -1,0 +1,177 @@
+"""Drawing examples: problem, answer, verdict, names.
+
+What an attempt gives depends on the recipe, the seed, the slot and the attempt's number alone; which
+attempt is taken, also on the examples before it (no two may be the same problem).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from random import Random
+from typing import NamedTuple
+
+from logicgen.data.plan import Unit, alphabet
+from logicgen.data.recipe import DataRecipe
+from logicgen.errors import LogicgenError
+from logicgen.solvers import Status
+from logicgen.tasks import Cell, Draw
+from logicgen.tasks.task import rename, symbols_of
+from logicgen.vocabulary import symbol_name
+
+# A slot that found nothing new in so many attempts stays empty: nothing loops for ever.
+MOST_ATTEMPTS = 1000
+
+
+class Example(NamedTuple):
+    """One row of a data set."""
+
+    problem: str  # prefix notation
+    answer: str  # prefix notation
+    symbols: int
+    length: int
+    alpha_class: int  # equal for problems that are equal up to renaming
+    key: int  # equal for problems that the recipe forbids together
+
+
+@dataclass
+class Drawn:
+    """What a worker found for a unit: per slot an example and the attempt that gave it, or None."""
+
+    examples: list[Example | None]
+    attempts: list[int]
+
+
+def fingerprint(text: str) -> int:
+    """A 63-bit number that is equal for equal texts and stable across machines."""
+    digest = blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+class Drawer:
+    """Draws examples of one recipe."""
+
+    def __init__(self, recipe: DataRecipe, seed: int) -> None:
+        self.recipe = recipe
+        self.seed = seed
+        self.task = recipe.load_task()
+        self.alpha = (recipe.distinct or self.task.distinct) == "alpha"
+        self.source = self.task.source(recipe.settings("recipe"), recipe.region.symbols)
+
+    def unit(self, unit: Unit) -> Drawn:
+        """Examples for all slots of a unit, no two of them the same problem."""
+        seen: set[int] = set()
+        exhausted: set[Cell] = set()
+        drawn = Drawn([], [])
+        for place, cell in enumerate(unit.cells):
+            example, attempt = None, 0
+            if cell not in exhausted:
+                example, attempt = self.slot(unit, place, 0, seen)
+                if example is None:
+                    exhausted.add(cell)
+            drawn.examples.append(example)
+            drawn.attempts.append(attempt)
+        return drawn
+
+    def slot(
+        self, unit: Unit, place: int, attempt: int, seen: set[int]
+    ) -> tuple[Example | None, int]:
+        """The first example from `attempt` on whose key is not in `seen`, where it is then put."""
+        cell = unit.cells[place]
+        stem = f"{self.seed}/{unit.split}/{unit.round}/{unit.first + place}/"
+        while attempt < MOST_ATTEMPTS:
+            rng = Random(f"{stem}{attempt}")
+            example = self.example(self.source.sample(rng, cell), rng, cell, seen)
+            if example is not None:
+                seen.add(example.key)
+                return example, attempt
+            attempt += 1
+        return None, attempt
+
+    def listed(self, cell: Cell, split: str, seen: set[int]) -> Iterator[Example]:
+        """All examples of a cell whose keys are not in `seen`, in an order shuffled by the seed."""
+        rng = Random(f"{self.seed}/{split}/{cell.symbols}/{cell.length}")
+        draws = list(self.source.all(cell))
+        if not self.alpha and self.recipe.names == "shuffled":
+            yield from self._listed_by_name(draws, rng, cell, seen)
+            return
+        rng.shuffle(draws)
+        for draw in draws:
+            example = self.example(draw, rng, cell, seen)
+            if example is not None:
+                seen.add(example.key)
+                yield example
+
+    def _listed_by_name(
+        self, draws: list[Draw], rng: Random, cell: Cell, seen: set[int]
+    ) -> Iterator[Example]:
+        """Like `listed` where problems that differ in names only are different ones."""
+        from itertools import permutations
+
+        names = [symbol_name(i) for i in range(alphabet(self.recipe, cell.symbols))]
+        named = [
+            (draw, chosen)
+            for draw in draws
+            for chosen in permutations(names, len(symbols_of(self.task.encode(draw.problem))))
+        ]
+        rng.shuffle(named)
+        for draw, chosen in named:
+            example = self.example(draw, rng, cell, seen, chosen)
+            if example is not None:
+                seen.add(example.key)
+                yield example
+
+    def example(
+        self,
+        draw: Draw,
+        rng: Random,
+        cell: Cell,
+        seen: set[int],
+        names: tuple[str, ...] | None = None,
+    ) -> Example | None:
+        """The drawn problem with its answer, or None where it is not wanted or has no answer."""
+        recipe, task = self.recipe, self.task
+        low, high = recipe.region.symbols
+        if cell.symbols is None and not low <= draw.symbols <= high:
+            return None
+        canonical = task.encode(draw.problem)
+        alpha_class = fingerprint(canonical)
+        if self.alpha and alpha_class in seen:
+            return None
+        symbols = symbols_of(canonical)
+        mapping = None
+        if recipe.names == "shuffled":
+            # In grid cells beyond the training region the alphabet grows just as far as needed.
+            if names is None:
+                numbers = rng.sample(range(alphabet(recipe, cell.symbols)), len(symbols))
+                names = tuple(map(symbol_name, numbers))
+            mapping = dict(zip(symbols, names, strict=True))
+        if not self.alpha and mapping is not None and fingerprint(rename(canonical, mapping)) in seen:
+            return None
+        solution = task.solve(draw.problem, recipe.solver)
+        if solution.status is not Status.SAT:
+            return None
+        if not task.check(draw.problem, solution.witness, recipe.verifier).is_right:
+            raise LogicgenError(
+                f"solver {recipe.solver} answers {canonical!r} with "
+                f"{task.encode(solution.witness)!r}, which {recipe.verifier} finds wrong: please "
+                "report this with the recipe and the seed"
+            )
+        answer = task.encode(solution.witness)
+        if recipe.names == "perturbed":
+            in_answer = [name for name in symbols_of(answer) if name in symbols]
+            order = list(dict.fromkeys([*in_answer, *symbols]))
+            mapping = {name: symbol_name(i) for i, name in enumerate(order)}
+        problem = canonical
+        if mapping is not None:
+            problem, answer = rename(canonical, mapping), rename(answer, mapping)
+        key = alpha_class if self.alpha else fingerprint(problem)
+        if key in seen:
+            return None
+        return Example(problem, answer, draw.symbols, cell.length, alpha_class, key)
+
+
+def unit_drawer(recipe: DataRecipe, seed: int):  # noqa: ANN201
+    """For worker processes: the function that draws a unit."""
+    return Drawer(recipe, seed).unit

@@ -1,0 +1,265 @@
+"""From a recipe to a data set on disk: resumable, and the same bytes however it is run."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from logicgen.data import plan as planning
+from logicgen.data.card import card
+from logicgen.data.draw import Drawer, Drawn, Example, unit_drawer
+from logicgen.data.plan import CellPlan, Unit
+from logicgen.data.recipe import SPLITS, DataRecipe
+from logicgen.data.shard import (
+    keys,
+    read_shard,
+    sha256,
+    shard_path,
+    write_atomically,
+    write_shard,
+)
+from logicgen.errors import LogicgenError
+from logicgen.tasks import Cell
+from logicgen.workers import Failure, Workers
+
+DESCRIPTION = "dataset.json"
+CARD = "README.md"
+CELLS = "cells.csv"
+
+Progress = Callable[[str, int, int], None]
+"""Called with a split, examples done, and examples in all."""
+
+
+def generate(
+    recipe: DataRecipe,
+    folder: Path,
+    *,
+    name: str,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Progress = lambda split, done, total: None,
+) -> dict[str, Any]:
+    """Make the data set in `folder`, or finish it there; returns its description.
+
+    The bytes depend on recipe, seed and versions alone. Raises LogicgenError where the folder holds
+    something else, cannot be written, or the recipe's region holds no problem at all.
+    """
+    head = {
+        "format": 1,
+        "name": name,
+        "seed": seed,
+        "recipe": recipe.model_dump(mode="json"),
+        "versions": {
+            package: version(package) for package in ("logicgen", "lark", "pyarrow", "python-sat")
+        },
+    }
+    known = _open_folder(folder, head)
+    if known is not None:
+        return known
+    run = _Run(recipe, folder, seed, progress)
+    for split in planning.splits_in_order(recipe):
+        plans = planning.split_cells(recipe, run.drawer.source, split)
+        if not any(plan.quota for plan in plans):
+            raise LogicgenError(
+                f"{name}: {split}: no problem has the symbols and lengths that are asked for; "
+                "widen the ranges or add operators"
+            )
+        run.plans[split] = plans
+    _write_json(folder / DESCRIPTION, {**head, "complete": False})
+    with Workers[Unit, Drawn](unit_drawer, (recipe, seed), count=workers) as pool:
+        for split in run.plans:
+            run.make(split, pool)
+    description = {**head, "complete": True, **run.account()}
+    _write_text(folder / CELLS, run.cells())
+    _write_text(folder / CARD, card(recipe, description))
+    _write_json(folder / DESCRIPTION, description)
+    return description
+
+
+def _write_json(path: Path, value: dict[str, Any]) -> None:
+    _write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def _write_text(path: Path, text: str) -> None:
+    write_atomically(path, lambda file: file.write(text.encode("utf-8")))
+
+
+def _open_folder(folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:
+    """The finished description if the folder holds this very data set, None if it is to be made."""
+    if folder.exists() and not folder.is_dir():
+        raise LogicgenError(f"{folder}: a file is in the way; choose another folder with -o")
+    if not folder.exists() or not any(folder.iterdir()):
+        return None
+    path = folder / DESCRIPTION
+    if not path.is_file():
+        raise LogicgenError(
+            f"{folder}: not empty and not a data set; choose another folder with -o"
+        )
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        differs = [key for key in head if found.get(key) != head[key]]
+    except (ValueError, AttributeError) as error:
+        raise LogicgenError(f"{path}: damaged; choose another folder with -o") from error
+    if differs:
+        raise LogicgenError(
+            f"{folder}: holds a data set of another {' and '.join(differs)}; choose another folder "
+            "with -o, or delete that one"
+        )
+    return found if found.get("complete") else None
+
+
+@dataclass
+class _Run:
+    recipe: DataRecipe
+    folder: Path
+    seed: int
+    progress: Progress
+    plans: dict[str, list[CellPlan]] = field(default_factory=dict)
+    shards: dict[str, list[Path]] = field(default_factory=dict)
+    seen: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.drawer = Drawer(self.recipe, self.seed)
+
+    def make(self, split: str, pool: Workers[Unit, Drawn]) -> None:
+        """All shards of a split: a first round, then further ones for what is missing."""
+        plans = self.plans[split]
+        self.shards[split] = []
+        total = sum(plan.quota for plan in plans)
+        size = planning.shard_size(total)
+        units = planning.first_units(plans, split, self.seed, size)
+        self.progress(split, 0, total)
+        while units:
+            for unit, held in self._settled(units, pool):
+                self._count(plans, unit, held)
+                self.progress(split, sum(plan.held for plan in plans), total)
+            missing = total - sum(plan.held for plan in plans)
+            if split == "grid" or not missing:
+                break
+            slots = planning.next_slots(plans, missing)
+            last = units[-1]
+            units = planning.draw_units(
+                slots, split, self.seed, last.round + 1, last.number + 1, size
+            )
+
+    def _settled(
+        self, units: list[Unit], pool: Workers[Unit, Drawn]
+    ) -> Iterator[tuple[Unit, Counter[Cell]]]:
+        """The units in order, with how many examples each gave of each cell."""
+        paths = [shard_path(self.folder, unit.split, unit.number) for unit in units]
+        results = pool.map(
+            unit
+            for unit, path in zip(units, paths, strict=True)
+            if not unit.listed and not path.exists()
+        )
+        exact = units[0].cells[0].symbols is not None
+        for unit, path in zip(units, paths, strict=True):
+            # A shard that is there is whole: it was renamed into place.
+            if path.exists():
+                table = read_shard(path)
+                self.seen.update(keys(table, self.drawer.alpha))
+                rows = zip(table["symbols"].to_pylist(), table["length"].to_pylist(), strict=True)
+                held = Counter(Cell(s if exact else None, n) for s, n in rows)
+            else:
+                if unit.listed:
+                    examples = self._list(unit)
+                else:
+                    drawn = next(results)
+                    if isinstance(drawn, Failure):
+                        raise LogicgenError(
+                            f"a worker failed ({drawn.reason}); run the same command again, with "
+                            "fewer workers if memory is short"
+                        )
+                    examples = self._without_repetitions(unit, drawn)
+                if examples:
+                    write_shard(path, examples)
+                held = Counter(Cell(e.symbols if exact else None, e.length) for e in examples)
+            if held:
+                self.shards[unit.split].append(path)
+            yield unit, held
+
+    def _without_repetitions(self, unit: Unit, drawn: Drawn) -> list[Example]:
+        """What a worker found, with further attempts where an earlier example is the same problem."""
+        exhausted: set[Cell] = set()
+        examples = []
+        for place, example in enumerate(drawn.examples):
+            cell = unit.cells[place]
+            if example is None or cell in exhausted:
+                continue
+            if example.key in self.seen:
+                example, _ = self.drawer.slot(unit, place, drawn.attempts[place] + 1, self.seen)
+                if example is None:
+                    exhausted.add(cell)
+                    continue
+            self.seen.add(example.key)
+            examples.append(example)
+        return examples
+
+    def _list(self, unit: Unit) -> list[Example]:
+        examples = []
+        for cell, quota in Counter(unit.cells).items():
+            found = self.drawer.listed(cell, unit.split, self.seen)
+            examples += [example for _, example in zip(range(quota), found, strict=False)]
+        return examples
+
+    def _count(self, plans: list[CellPlan], unit: Unit, held: Counter[Cell]) -> None:
+        asked = Counter(unit.cells)
+        for plan in plans:
+            if plan.cell in asked:
+                plan.held += held[plan.cell]
+                if held[plan.cell] < asked[plan.cell]:
+                    plan.exhausted = True
+
+    def cells(self) -> str:
+        """A CSV line per cell: how many examples were asked for, are held, and how many exist."""
+        lines = ["split,symbols,length,asked,held,exist"]
+        for split in sorted(self.plans, key=SPLITS.index):
+            for plan in self.plans[split]:
+                symbols = "" if plan.cell.symbols is None else plan.cell.symbols
+                lines.append(
+                    f"{split},{symbols},{plan.cell.length},{plan.asked},{plan.held},{plan.holds}"
+                )
+        return "\n".join(lines) + "\n"
+
+    def account(self) -> dict[str, Any]:
+        """What was made: shards with checksums, cells, and whether all problems are different."""
+        different: set[int] = set()
+        splits: dict[str, Any] = {}
+        for split in self.shards:
+            files = []
+            for path in self.shards[split]:
+                table = read_shard(path)
+                different.update(keys(table, self.drawer.alpha))
+                files.append(
+                    {
+                        "file": path.relative_to(self.folder).as_posix(),
+                        "examples": table.num_rows,
+                        "bytes": path.stat().st_size,
+                        "sha256": sha256(path),
+                    }
+                )
+            splits[split] = {
+                "examples": sum(file["examples"] for file in files),
+                "cells": len(self.plans[split]),
+                "cells_short": sum(plan.held < plan.asked for plan in self.plans[split]),
+                "cells_empty": sum(0 == plan.held < plan.asked for plan in self.plans[split]),
+                "shards": files,
+            }
+        examples = sum(split["examples"] for split in splits.values())
+        if len(different) != examples:
+            raise LogicgenError(
+                f"{self.folder}: {examples - len(different)} problems occur twice; a shard was "
+                "changed meanwhile: delete the folder and run the same command again"
+            )
+        distinct = "alpha" if self.drawer.alpha else "exact"
+        return {
+            "examples": examples,
+            "distinct": {"up to": "renaming" if distinct == "alpha" else "equality", "checked": True},
+            "splits": {split: splits[split] for split in sorted(splits, key=SPLITS.index)},
+        }
+

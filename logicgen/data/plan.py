@@ -1,0 +1,190 @@
+"""What a data set will hold: how many examples of which cell, in which order, in which units of work.
+
+Everything here follows from the recipe, the seed and what earlier units gave, so an interrupted run
+makes the same plan again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from random import Random
+
+from logicgen.data.recipe import SPLITS, DataRecipe
+from logicgen.tasks import Cell, Source
+
+# Inside the training region a held-out split takes at most this share of the problems of a cell, so
+# that cells with few problems are not emptied before training gets its part.
+HELD_OUT_SHARE = 0.1
+
+# A cell of which more than this share is wanted is listed and shuffled: drawing at random would mostly
+# find what it already has. Cells that hold more than LONGEST_LIST are drawn all the same.
+LISTED_SHARE = 0.1
+LONGEST_LIST = 50_000
+
+
+@dataclass
+class CellPlan:
+    """One cell of a split."""
+
+    cell: Cell
+    asked: int  # examples the recipe asks for
+    holds: int  # problems that exist, answered or not
+    quota: int  # examples it can be asked for
+    held: int = 0  # examples it has so far
+    exhausted: bool = False  # no further ones were found
+
+    @property
+    def listed(self) -> bool:
+        """Whether its problems are listed rather than drawn."""
+        return self.quota > LISTED_SHARE * self.holds and self.holds <= LONGEST_LIST
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The work that becomes one shard.
+
+    Attributes:
+        cells: the cells of the slots, in order.
+        first: number of the first slot; with split, round and seed it keys the random numbers.
+        listed: whether the slots are filled from lists of all problems of their cells, not drawn.
+    """
+
+    split: str
+    number: int
+    round: int
+    first: int
+    cells: tuple[Cell, ...] = field(repr=False)
+    listed: bool
+
+
+def splits_in_order(recipe: DataRecipe) -> list[str]:
+    """The splits to make, held-out ones first, while problems are plentiful."""
+    sizes = recipe.sizes
+    present = {
+        "grid": recipe.grid is not None,
+        "test": sizes.test > 0,
+        "validation": sizes.validation > 0,
+        "train": sizes.train > 0,
+    }
+    return [split for split in reversed(SPLITS) if present[split]]
+
+
+def capacity(recipe: DataRecipe, source: Source, cell: Cell) -> int:
+    """How many different problems a cell holds, by the recipe's notion of different."""
+    counts = source.count(cell)
+    distinct = recipe.distinct or recipe.load_task().distinct
+    if distinct == "alpha":
+        return sum(counts.values())
+    if recipe.names != "shuffled":
+        return sum(counts.values())
+    letters = alphabet(recipe, cell.symbols)
+    return sum(count * math.perm(letters, k) for k, count in counts.items())
+
+
+def alphabet(recipe: DataRecipe, symbols: int | None) -> int:
+    """How many symbols the names of a problem are drawn from."""
+    return max(recipe.region.symbols[1], symbols or 0)
+
+
+def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan]:
+    """The cells of a split with what is asked of each and what each can give."""
+    region = recipe.region
+    if split == "grid":
+        assert recipe.grid is not None
+        grid = recipe.grid
+        plans = []
+        for symbols in range(grid.symbols[0], grid.symbols[1] + 1):
+            for length in range(grid.length[0], grid.length[1] + 1):
+                cell = Cell(symbols, length)
+                holds = capacity(recipe, source, cell)
+                inside = (
+                    region.symbols[0] <= symbols <= region.symbols[1]
+                    and region.length[0] <= length <= region.length[1]
+                )
+                room = _held_out(holds) if inside and recipe.sizes.train else holds
+                plans.append(CellPlan(cell, grid.per_cell, holds, min(grid.per_cell, room)))
+        return plans
+    lengths = range(region.length[0], region.length[1] + 1)
+    if region.balance == "length":
+        cells = [Cell(None, length) for length in lengths]
+    else:
+        cells = [
+            Cell(symbols, length)
+            for symbols in range(region.symbols[0], region.symbols[1] + 1)
+            for length in lengths
+        ]
+    held_out = split != "train" and recipe.sizes.train > 0
+    plans = []
+    for cell in cells:
+        holds = capacity(recipe, source, cell)
+        plans.append(CellPlan(cell, 0, holds, _held_out(holds) if held_out else holds))
+    size = getattr(recipe.sizes, split)
+    shares = fill(size, [plan.quota for plan in plans])
+    flat = fill(size, [size if plan.holds else 0 for plan in plans])
+    for plan, share, asked in zip(plans, shares, flat, strict=True):
+        plan.asked, plan.quota = asked, share
+    return plans
+
+
+def _held_out(holds: int) -> int:
+    return math.ceil(holds * HELD_OUT_SHARE) if holds > 1 else 0
+
+
+def fill(amount: int, room: Sequence[int]) -> list[int]:
+    """`amount` spread as evenly as `room` allows; less where there is not that much room."""
+    given = [0] * len(room)
+    left = min(amount, sum(room))
+    while left:
+        open_places = [i for i, most in enumerate(room) if given[i] < most]
+        share, extra = divmod(left, len(open_places))
+        for rank, i in enumerate(open_places):
+            more = min(share + (rank < extra), room[i] - given[i])
+            given[i] += more
+            left -= more
+    return given
+
+
+def first_units(plans: Sequence[CellPlan], split: str, seed: int, shard_size: int) -> list[Unit]:
+    """The units of a split's first round: listed cells first, then slots to draw, shuffled."""
+    listed = [plan for plan in plans if plan.quota and plan.listed]
+    drawn = [plan for plan in plans if plan.quota and not plan.listed]
+    units: list[Unit] = []
+    batch: list[Cell] = []
+    for plan in listed:
+        if batch and len(batch) + plan.quota > shard_size:
+            units.append(Unit(split, len(units), 0, 0, tuple(batch), listed=True))
+            batch = []
+        batch += [plan.cell] * plan.quota
+    if batch:
+        units.append(Unit(split, len(units), 0, 0, tuple(batch), listed=True))
+    slots = [plan.cell for plan in drawn for _ in range(plan.quota)]
+    return units + draw_units(slots, split, seed, 0, len(units), shard_size)
+
+
+def draw_units(
+    slots: list[Cell], split: str, seed: int, round_: int, number: int, shard_size: int
+) -> list[Unit]:
+    """Units that draw the slots, in an order shuffled by the seed."""
+    Random(f"{seed}/{split}/{round_}").shuffle(slots)
+    source = iter(slots)
+    units: list[Unit] = []
+    first = 0
+    while batch := tuple(islice(source, shard_size)):
+        units.append(Unit(split, number + len(units), round_, first, batch, listed=False))
+        first += len(batch)
+    return units
+
+
+def next_slots(plans: Sequence[CellPlan], missing: int) -> list[Cell]:
+    """Slots that make up for `missing` examples, in cells that may still hold more."""
+    open_plans = [plan for plan in plans if not plan.exhausted and plan.held < plan.holds]
+    shares = fill(missing, [plan.holds - plan.held for plan in open_plans])
+    return [plan.cell for plan, share in zip(open_plans, shares, strict=True) for _ in range(share)]
+
+
+def shard_size(size: int) -> int:
+    """Examples per shard: small enough that an interruption loses little and two workers have work."""
+    return min(10_000, max(500, math.ceil(size / 8)))

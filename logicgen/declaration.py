@@ -1,0 +1,61 @@
+"""Recipes: TOML files checked against a typed model, with errors that name file, key and remedy."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from logicgen.errors import LogicgenError, nearest
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file. Raises LogicgenError with the place where it is not TOML."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise LogicgenError(f"{path}: not TOML: {error}") from error
+    except UnicodeDecodeError as error:
+        raise LogicgenError(f"{path}: not UTF-8 at byte {error.start}") from error
+    except OSError as error:
+        raise LogicgenError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def validate(model: type[Model], values: Any, where: str, table: str = "") -> Model:
+    """`values` as a `model`. Raises LogicgenError naming `where`, the key, and what is allowed."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise LogicgenError(f"{where}: {_first_problem(model, error, table)}") from None
+
+
+def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -> str:
+    first, others = error.errors()[0], error.error_count() - 1
+    place = [str(part) for part in first["loc"]]
+    key = ".".join([table, *place] if table else place)
+    more = f" ({others} more)" if others else ""
+    match first["type"]:
+        case "extra_forbidden":
+            known = list(_table(model, place[:-1]).model_fields)
+            return f"unknown key {key!r}; {nearest(place[-1], known)} (all: {', '.join(known)}){more}"
+        case "missing":
+            return f"key {key!r} is missing{more}"
+        case "value_error":
+            text = str(first["ctx"]["error"])
+            return (f"{key}: {text}" if key else text) + more
+    return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}, not {first['input']!r}{more}"
+
+
+def _table(model: type[BaseModel], place: list[str]) -> type[BaseModel]:
+    """The model of the table at `place`."""
+    for name in place:
+        annotation = model.model_fields[name].annotation
+        candidates = [annotation, *getattr(annotation, "__args__", ())]
+        for candidate in candidates:
+            if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+                model = candidate
+    return model

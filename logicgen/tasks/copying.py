@@ -1,0 +1,123 @@
+"""Copying with extendable vocabulary: given a string of symbols, the same string.
+
+The simplest task that shows whether a model handles symbols it never saw. A cell's `symbols` is the
+number of symbols the string is drawn from: a string of 20 cannot show 160 different ones, but a model
+that copies it has to tell it from all strings over 160.
+
+Source: Işık, Cinbiş, Aydın Göl, Interchangeable Token Embeddings (ICML 2025).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from random import Random
+from typing import Any, ClassVar
+
+from logicgen.errors import LogicgenError
+from logicgen.solvers import Solution, Verdict
+from logicgen.syntax.language import Language
+from logicgen.syntax.partitions import all_partitions, partition_of, stirling
+from logicgen.tasks.task import Cell, Draw, Settings, Source, Task
+from logicgen.vocabulary import symbol_name
+
+Letters = tuple[str, ...]
+
+
+class CopyingSettings(Settings):
+    """Keys of `[problem]`: there are none."""
+
+
+class LettersSource(Source):
+    """Strings whose letters are drawn uniformly from a cell's symbols."""
+
+    def __init__(self, symbols: tuple[int, int]) -> None:
+        self._range = symbols
+
+    def sample(self, rng: Random, cell: Cell) -> Draw:
+        """A string; without symbols asked for, how many it is drawn from is drawn first."""
+        symbols = rng.randint(*self._range) if cell.symbols is None else cell.symbols
+        if symbols < 1 and cell.length > 0:
+            raise LogicgenError(f"no string of length {cell.length} has {symbols} symbols")
+        random = rng.random
+        return self._draw([int(random() * symbols) for _ in range(cell.length)], symbols)
+
+    def count(self, cell: Cell) -> dict[int, int]:
+        """Strings by number of distinct letters."""
+        most = self._range[1] if cell.symbols is None else cell.symbols
+        return {k: stirling(cell.length, k) for k in range(min(most, cell.length) + 1)}
+
+    def all(self, cell: Cell) -> Iterator[Draw]:
+        """Every string of the cell up to renaming."""
+        most = self._range[1] if cell.symbols is None else cell.symbols
+        for k in range(min(most, cell.length) + 1):
+            for partition in all_partitions(cell.length, k):
+                yield self._draw(partition, max(k, self._range[0]) if cell.symbols is None else most)
+
+    def _draw(self, labels: Sequence[int], symbols: int) -> Draw:
+        return Draw(tuple(symbol_name(i) for i in partition_of(labels)), symbols)
+
+
+class Copying(Task):
+    """A string in, the same string out."""
+
+    name: ClassVar = "copying"
+    about: ClassVar = "a string of symbols -> the same string, with symbols never seen in training"
+    Settings: ClassVar = CopyingSettings
+    distinct: ClassVar = "exact"
+    solver: ClassVar = None
+    logic: ClassVar = None
+    edit_distance: ClassVar = True
+
+    @property
+    def problem_language(self) -> Language:
+        """`letters.lark`."""
+        return letters_language()
+
+    answer_language = problem_language
+
+    def source(self, settings: CopyingSettings, symbols: tuple[int, int]) -> LettersSource:
+        """Random strings."""
+        return LettersSource(symbols)
+
+    def solve(self, problem: Letters, solver: str | None = None) -> Solution:
+        """The string itself."""
+        return Solution.sat(problem)
+
+    def check(self, problem: Letters, answer: Letters, solver: str | None = None) -> Verdict:
+        """Whether the answer is the string."""
+        return Verdict.CORRECT if answer == problem else Verdict.INCORRECT
+
+    def same(self, answer: Letters, other: Letters) -> bool:
+        """Equality."""
+        return answer == other
+
+    def read_problem(self, text: str) -> Letters:
+        """From `a b c`."""
+        return letters_language().read(text)
+
+    read_answer = decode_answer = decode_problem = read_problem
+
+    def encode(self, value: Letters) -> str:
+        """`a b c`."""
+        return " ".join(value)
+
+    show = encode
+
+
+@lru_cache(maxsize=None)
+def letters_language() -> Language:
+    """The language of strings, made once."""
+    return Language("letters", _build)
+
+
+def _build(meaning: str, values: Sequence[Any]) -> Any:
+    match meaning:
+        case "nothing":
+            return []
+        case "then":
+            values[1].append(str(values[0]))
+            return values[1]
+        case "all":
+            return tuple(reversed(values[0]))
+    raise AssertionError(meaning)
