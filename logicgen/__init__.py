@@ -1,0 +1,69 @@
+"""logicgen: formal-logic data sets whose every answer a solver has verified.
+
+The functions below are the library in five lines; everything is imported when it is first used.
+
+    logicgen.solve("propositional", "a & !b")               # Solution(status, witness)
+    logicgen.verify("propositional", "a | b", "a=1")        # Verdict.CORRECT
+    logicgen.load_dataset("data/propositional-mini")        # rows and arrays of token ids
+    logicgen.load_model("runs/propositional-interchangeable")
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from logicgen.data.dataset import Dataset
+    from logicgen.solvers import Solution, Verdict
+    from logicgen.train.checkpoint import Model
+
+__all__ = ["load_dataset", "load_model", "solve", "verify"]
+__version__ = "0.1.0"
+
+
+def solve(task: str, problem: str, *, solver: str | None = None) -> Solution:
+    """The canonical answer to a problem, written for people or in prefix notation.
+
+    Returns a Solution with `status` `sat` and a `witness`, or `unsat`. Raises LogicgenError for an
+    unknown task or solver, FormatError (with line and column) for a problem that does not parse.
+    """
+    from logicgen.tasks import load_task
+
+    chosen = load_task(task)
+    return chosen.solve(chosen.read_problem(problem), solver)
+
+
+def verify(task: str, problem: str, answer: str, *, solver: str | None = None) -> Verdict:
+    """Whether an answer solves a problem: `correct`, `incorrect`, or `invalid`.
+
+    An answer that does not parse is `invalid`. Raises like `solve` for everything else.
+    """
+    from logicgen.errors import FormatError
+    from logicgen.solvers import Verdict
+    from logicgen.tasks import load_task
+
+    chosen = load_task(task)
+    parsed = chosen.read_problem(problem)
+    try:
+        predicted = chosen.read_answer(answer)
+    except FormatError:
+        return Verdict.INVALID
+    return chosen.check(parsed, predicted, solver)
+
+
+def load_dataset(folder: str | Path) -> Dataset:
+    """The finished data set in a folder."""
+    from logicgen.data.dataset import load_dataset
+
+    return load_dataset(folder)
+
+
+def load_model(run: str | Path, device: str = "auto") -> Model:
+    """The trained model in a run's folder, on `auto`, `cpu` or `cuda`."""
+    from pathlib import Path
+
+    from logicgen.train.checkpoint import load_model
+
+    return load_model(Path(run), device)
