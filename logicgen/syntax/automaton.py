@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from logicgen.errors import LogicgenError
 from logicgen.syntax.language import Language, Production, Token
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Stack = tuple[Token | str, ...]
 """What is still expected, next first."""
@@ -65,6 +67,8 @@ class TokenAutomaton:
 
     def widened(self, tokens: Sequence[str]) -> TokenAutomaton:
         """The same automaton over a larger list of fixed tokens, none of the new ones allowed."""
+        import numpy as np
+
         table = np.full((len(self.transition), len(tokens) + 1), -1, dtype=np.int64)
         table[:, [tokens.index(token) for token in self.tokens]] = self.transition[:, :-1]
         table[:, -1] = self.transition[:, -1]
@@ -76,6 +80,8 @@ def token_automaton(language: Language, longest: int) -> TokenAutomaton:
 
     Raises LogicgenError where the grammar is not LL(1) or a rule can never end.
     """
+    import numpy as np  # a tenth of a second that solving one formula need not wait for
+
     grammar = _Grammar(language)
     classes: list[Token] = [*(Token(text) for text in language.tokens), _ANY_SYMBOL]
     start: Stack = ("prefix",)

@@ -1,0 +1,1 @@
+"""Click commands, one file each, with no logic of their own."""

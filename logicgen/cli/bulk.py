@@ -1,0 +1,87 @@
+"""What `solve --in` and `verify --in` share: lines in, JSON lines out, one line about the speed."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from logicgen.errors import LogicgenError
+
+Row = dict[str, Any]
+
+
+def run_bulk(
+    work: Callable[[Iterable[str]], Iterator[Row]], source: str, target: str | None, key: str
+) -> None:
+    """Feed the lines of `source` to `work` and write its rows to `target`; `-` is standard input/output.
+
+    A file is written under another name and renamed when it is whole.
+    """
+    start = time.perf_counter()
+    counts: Counter[str] = Counter()
+    lines = _open(source)
+    if target in (None, "-"):
+        _write(work(lines), sys.stdout, key, counts)
+    else:
+        path = Path(str(target))
+        part = path.with_name(f"{path.name}.part")
+        try:
+            with open(part, "w", encoding="utf-8") as file:
+                _write(work(lines), file, key, counts)
+            part.replace(path)
+        except OSError as error:
+            raise LogicgenError(f"{path}: cannot be written: {error.strerror}") from error
+    seconds = time.perf_counter() - start
+    total = sum(counts.values())
+    parts = ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
+    click.echo(
+        f"{total:,} in {seconds:.2f} s, {total / seconds:,.0f} a second" + (f": {parts}" * bool(parts)),
+        err=True,
+    )
+
+
+def _open(source: str) -> Iterator[str]:
+    stream: TextIO
+    if source == "-":
+        stream = sys.stdin
+    else:
+        try:
+            stream = open(source, encoding="utf-8")  # noqa: SIM115 - read to its end by the caller
+        except OSError as error:
+            raise LogicgenError(f"{source}: cannot be read: {error.strerror}") from error
+    return _decoded(stream, source)
+
+
+def _decoded(stream: TextIO, source: str) -> Iterator[str]:
+    number = 0
+    try:
+        for number, line in enumerate(stream, start=1):
+            yield line.rstrip("\n")
+    except UnicodeDecodeError as error:
+        raise LogicgenError(f"{source}: line {number + 1} is not UTF-8: {error.reason}") from error
+    except OSError as error:
+        raise LogicgenError(f"{source}: cannot be read: {error.strerror}") from error
+
+
+def _write(rows: Iterator[Row], file: TextIO, key: str, counts: Counter[str]) -> None:
+    from logicgen.cli.progress import progress_bars
+
+    show = file is not sys.stdout or not sys.stdout.isatty()
+    if not (show and sys.stderr.isatty()):
+        for row in rows:
+            counts[row[key]] += 1
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        return
+    with progress_bars("problems") as bars:
+        bar = bars.add_task("verifying" if key == "verdict" else "solving", total=None)
+        for row in rows:
+            counts[row[key]] += 1
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            bars.advance(bar)

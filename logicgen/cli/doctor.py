@@ -1,0 +1,37 @@
+"""`logicgen doctor`."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("doctor")
+def command() -> None:
+    """Show versions, devices and which solvers can run, with what to install for the others."""
+    import os
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    from logicgen.solvers import solver_plugins
+
+    click.echo(f"python     {platform.python_version()} on {platform.platform()}")
+    for package in ("logicgen", "torch", "lightning", "python-sat", "lark", "pyarrow", "sympy"):
+        try:
+            click.echo(f"{package:<10} {version(package)}")
+        except PackageNotFoundError:
+            click.echo(f"{package:<10} missing: pip install {package}")
+    import torch
+
+    click.echo(f"cpu        {os.cpu_count()} cores, torch uses {torch.get_num_threads()} threads")
+    if torch.cuda.is_available():
+        for number in range(torch.cuda.device_count()):
+            click.echo(f"cuda:{number}     {torch.cuda.get_device_name(number)}")
+    else:
+        click.echo("cuda       no device (needs a CUDA build of torch and a driver); the CPU is used")
+    for name, point in solver_plugins().items():
+        try:
+            plugin = point.load()
+            missing = plugin.missing()
+        except ImportError as error:
+            missing = f"cannot be loaded: {error}"
+        click.echo(f"solver     {name}: {'available' if missing is None else missing}")

@@ -1,0 +1,61 @@
+"""`logicgen generate`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+
+@click.command("generate")
+@click.argument("recipe")
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder; data/RECIPE if not given.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--size",
+    type=click.IntRange(min=1),
+    help="Examples in train, validation and test together; the grid shrinks with them.",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, help="All cores if not given."
+)
+def command(recipe: str, out: Path | None, seed: int, size: int | None, workers: int) -> None:
+    """Make the data set of RECIPE, a shipped name or the path of a TOML file.
+
+    Interrupted, it goes on where it stopped when the same command is run again; the bytes are the
+    same as without the interruption, and with any number of workers.
+    """
+    from logicgen.data.generate import generate
+    from logicgen.data.recipe import read_recipe
+
+    read = read_recipe(recipe)
+    if size is not None:
+        read = read.resized(size)
+    name = Path(recipe).stem
+    folder = out or Path("data") / name
+    generate_with_bars(generate, read, folder, name=name, seed=seed, workers=workers)
+
+
+def generate_with_bars(generate, recipe, folder: Path, **arguments) -> None:  # noqa: ANN001, ANN003
+    """Run `generate` behind one progress bar per split, and say what came out."""
+    from logicgen.cli.progress import progress_bars
+
+    with progress_bars("examples") as bars:
+        tasks: dict[str, int] = {}
+
+        def progress(split: str, done: int, total: int) -> None:
+            if split not in tasks:
+                tasks[split] = bars.add_task(f"{arguments['name']} {split}", total=total)
+            bars.update(tasks[split], completed=done, total=total)
+
+        description = generate(recipe, folder, progress=progress, **arguments)
+    click.echo(f"{folder}: {description['examples']:,} verified examples", err=True)
+    for split, content in description["splits"].items():
+        if content["cells_short"]:
+            click.echo(
+                f"  {split}: {content['cells_short']} of {content['cells']} cells hold fewer examples "
+                f"than asked for ({content['cells_empty']} none): no more exist or were found; see "
+                f"{folder / 'cells.csv'}",
+                err=True,
+            )

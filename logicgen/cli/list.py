@@ -1,0 +1,56 @@
+"""`logicgen list`."""
+
+from __future__ import annotations
+
+import click
+
+KINDS = ["tasks", "datasets", "models", "solvers"]
+
+
+@click.command("list")
+@click.argument("kind", required=False, type=click.Choice(KINDS))
+def command(kind: str | None) -> None:
+    """Show what ships: tasks, data-set recipes, model recipes, solvers.
+
+    A recipe's name is what `generate` and `train` take; the path of a TOML file works as well.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    for each in [kind] if kind else KINDS:
+        table = Table(title=each, title_justify="left", box=None, show_header=False, pad_edge=False)
+        table.add_column(no_wrap=True, style="bold")
+        table.add_column(overflow="fold")
+        for name, about in _rows(each):
+            table.add_row(name, about)
+        console.print(table)
+        if not kind:
+            console.print()
+
+
+def _rows(kind: str) -> list[tuple[str, str]]:
+    from logicgen import shipped
+    from logicgen.declaration import read_toml
+    from logicgen.solvers import solver_plugins
+    from logicgen.tasks import TASKS, load_task
+
+    if kind == "tasks":
+        return [(name, load_task(name).about) for name in TASKS]
+    if kind == "solvers":
+        return [(name, _about(name)) for name in solver_plugins()]
+    return [
+        (name, read_toml(shipped.find(kind, ".toml", name)).get("description", ""))
+        for name in shipped.names(kind, ".toml")
+    ]
+
+
+def _about(name: str) -> str:
+    from logicgen.solvers import solver_plugins
+
+    try:
+        plugin = solver_plugins()[name].load()
+    except ImportError as error:
+        return f"cannot be loaded: {error}"
+    missing = plugin.missing()
+    return f"{plugin.logic}: {plugin.about}" + (f" (not available: {missing})" if missing else "")

@@ -1,0 +1,77 @@
+"""The `logicgen` command: a group whose commands are imported when they are called."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from logicgen import __version__
+from logicgen.errors import LogicgenError
+
+# Name and first help line of every command; the line stands here so that `logicgen --help` imports
+# nothing.
+COMMANDS = {
+    "list": "Show what ships: tasks, data-set recipes, model recipes, solvers.",
+    "generate": "Make a data set from a recipe; every answer is verified.",
+    "train": "Train a model on a data set.",
+    "evaluate": "Score a model's answers with the solver, cell by cell.",
+    "solve": "Answer problems.",
+    "verify": "Check answers to problems.",
+    "demo": "The main job from recipe to heat map, in minutes.",
+    "doctor": "Show versions, devices and which solvers can run.",
+}
+
+
+class LazyGroup(click.Group):
+    """Imports `logicgen.cli.NAME` when command NAME runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All commands, in the order of the work."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command called `name`."""
+        if name not in COMMANDS:
+            return None
+        return import_module(f"logicgen.cli.{name}").command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list in `--help`, without importing the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="logicgen")
+def group() -> None:
+    """Formal-logic data sets verified by solvers, and Transformers whose vocabulary grows.
+
+    Start with `logicgen demo`, or `logicgen list`.
+    """
+
+
+def main() -> None:
+    """Entry point. A LogicgenError is one line (or a place in a text) and exit status 2."""
+    try:
+        status = group.main(standalone_mode=False)
+    except LogicgenError as error:
+        click.echo(f"logicgen: {error}", err=True)
+        status = 2
+    except click.ClickException as error:
+        error.show()
+        status = error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("logicgen: interrupted", err=True)
+        status = 130
+    except BrokenPipeError:
+        # Whoever read our output has enough, as in `logicgen solve ... | head`.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 141
+    sys.exit(status or 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""`logicgen solve`."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("solve")
+@click.option("--task", required=True, help="A name from `logicgen list tasks`.")
+@click.argument("problems", nargs=-1, metavar="[PROBLEM ...]")
+@click.option("--in", "source", metavar="FILE", help="One problem a line, or JSON lines; - is stdin.")
+@click.option("--out", "target", metavar="FILE.jsonl", help="Standard output if not given.")
+@click.option("--solver", help="A name from `logicgen list solvers`.")
+@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds per problem; with --in, 10 if not given.",
+)
+def command(
+    task: str,
+    problems: tuple[str, ...],
+    source: str | None,
+    target: str | None,
+    solver: str | None,
+    workers: int,
+    timeout: float | None,
+) -> None:
+    """Answer each PROBLEM for a person, or the problems of a file as JSON lines.
+
+    \b
+    logicgen solve --task propositional "a & !b | c"
+    logicgen solve --task propositional --in formulas.txt --out answers.jsonl
+    """
+    from logicgen.errors import LogicgenError
+    from logicgen.tasks.bulk import solve_lines
+    from logicgen.workers import Limits
+
+    if bool(problems) == (source is not None):
+        raise click.UsageError("give either PROBLEMs or --in FILE")
+    if source is not None:
+        from logicgen.cli.bulk import run_bulk
+
+        limits = Limits(timeout or 10.0)
+        run_bulk(lambda lines: solve_lines(task, lines, solver, workers, limits), source, target, "status")
+        return
+    if target is not None:
+        raise click.UsageError("--out goes with --in FILE")
+    for problem in problems:
+        click.echo(_answer(task, problem, solver, timeout, LogicgenError))
+
+
+def _answer(task: str, problem: str, solver: str | None, timeout: float | None, Error: type) -> str:  # noqa: N803
+    import json
+
+    from logicgen import solve
+    from logicgen.tasks import load_task
+    from logicgen.tasks.bulk import solve_lines
+    from logicgen.workers import Limits
+
+    if timeout is None:
+        solution = solve(task, problem, solver=solver)
+        if solution.status == "sat":
+            return load_task(task).show(solution.witness)
+        return "unsatisfiable"
+    load_task(task).read_problem(problem)  # raises with the place in the text
+    row = next(solve_lines(task, [json.dumps({"problem": problem})], solver, 1, Limits(timeout)))
+    if row["status"] == "invalid":
+        raise Error(row["reason"])
+    if row["status"] == "unknown":
+        return f"unknown: {row['reason']}"
+    return row["witness"] if row["status"] == "sat" else "unsatisfiable"

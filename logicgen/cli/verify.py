@@ -1,0 +1,68 @@
+"""`logicgen verify`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+
+@click.command("verify")
+@click.option("--task", required=True, help="A name from `logicgen list tasks`.")
+@click.argument("problem", required=False)
+@click.argument("answer", required=False)
+@click.option("--in", "source", metavar="FILE.jsonl", help="Lines with problem and answer; - is stdin.")
+@click.option("--out", "target", metavar="FILE.jsonl", help="Standard output if not given.")
+@click.option("--solver", help="A name from `logicgen list solvers`.")
+@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds per problem; with --in, 10 if not given.",
+)
+def command(
+    task: str,
+    problem: str | None,
+    answer: str | None,
+    source: str | None,
+    target: str | None,
+    solver: str | None,
+    workers: int,
+    timeout: float | None,
+) -> int:
+    """Check one ANSWER to a PROBLEM, or those of a file.
+
+    Exit status for one answer: 0 correct, 1 not correct, 2 bad input.
+
+    \b
+    logicgen verify --task propositional "a | b" "a=1"
+    logicgen verify --task propositional --in answers.jsonl --out verdicts.jsonl
+    """
+    from logicgen.tasks.bulk import verify_lines
+    from logicgen.workers import Limits
+
+    if (source is None) == (problem is None):
+        raise click.UsageError("give either PROBLEM and ANSWER or --in FILE")
+    if source is not None:
+        from logicgen.cli.bulk import run_bulk
+
+        limits = Limits(timeout or 10.0)
+        run_bulk(lambda lines: verify_lines(task, lines, solver, workers, limits), source, target, "verdict")
+        return 0
+    if answer is None:
+        raise click.UsageError("the ANSWER is missing (an empty one is written '')")
+    if target is not None:
+        raise click.UsageError("--out goes with --in FILE")
+    from logicgen.tasks import load_task
+
+    chosen = load_task(task)
+    # Raises with the place in the text where one of them does not parse.
+    parsed, given = chosen.read_problem(str(problem)), chosen.read_answer(answer)
+    if timeout is None:
+        verdict, reason = str(chosen.check(parsed, given, solver)), ""
+    else:
+        line = json.dumps({"problem": problem, "answer": answer})
+        row = next(verify_lines(task, [line], solver, 1, Limits(timeout)))
+        verdict, reason = row["verdict"], row.get("reason", "")
+    click.echo(f"{verdict}: {reason}" if reason else verdict)
+    return 0 if verdict == "correct" else 1

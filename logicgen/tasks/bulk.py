@@ -1,0 +1,137 @@
+"""Solving and verifying many problems: worker processes, limits, one JSON object per line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from logicgen.errors import LogicgenError
+from logicgen.solvers import Status, Verdict
+from logicgen.tasks import load_task
+from logicgen.workers import Failure, Limits, Workers
+
+# Enough that sending a chunk costs little next to solving it, few enough that results keep coming.
+CHUNK = 256
+
+Row = dict[str, Any]
+
+
+def solve_lines(
+    task: str, lines: Iterable[str], solver: str | None, workers: int, limits: Limits
+) -> Iterator[Row]:
+    """Each line's problem (plain, or JSON with `problem`) with `status` and `witness`.
+
+    `invalid` and `unknown` ones carry a `reason`. Raises LogicgenError for an unknown task or solver.
+    """
+    return _mapped(solving, task, solver, lines, workers, limits, "status", Status.UNKNOWN)
+
+
+def verify_lines(
+    task: str, lines: Iterable[str], solver: str | None, workers: int, limits: Limits
+) -> Iterator[Row]:
+    """Each JSON line with `problem` and `answer` as it is, and with `verdict`."""
+    return _mapped(verifying, task, solver, lines, workers, limits, "verdict", Verdict.UNKNOWN)
+
+
+def _mapped(
+    setup: Callable[[str, str | None], Callable[[str], Row]],
+    task: str,
+    solver: str | None,
+    lines: Iterable[str],
+    workers: int,
+    limits: Limits,
+    key: str,
+    unknown: str,
+) -> Iterator[Row]:
+    setup(task, solver)  # complain here, not in a worker
+    sent: list[str] = []
+
+    def remembered() -> Iterator[str]:
+        for line in lines:
+            if line.strip():
+                sent.append(line)
+                yield line
+
+    with Workers[str, Row](setup, (task, solver), count=workers, limits=limits) as pool:
+        for result in pool.map(remembered(), CHUNK):
+            line = sent.pop(0)
+            if isinstance(result, Failure):
+                yield {**_fields(line), key: str(unknown), "reason": result.reason}
+            else:
+                yield result
+
+
+def solving(task: str, solver: str | None) -> Callable[[str], Row]:
+    """The function of one line that `solve_lines` runs in its workers."""
+    chosen = load_task(task)
+    solver = _checked(task, solver)
+
+    def solve(line: str) -> Row:
+        row: Row = {"problem": line}
+        try:
+            row = _fields(line)
+            solution = chosen.solve(chosen.read_problem(_text(row, "problem")), solver)
+        except LogicgenError as error:
+            return {**row, "status": str(Status.INVALID), "witness": None, "reason": _one_line(error)}
+        witness = None if solution.witness is None else chosen.show(solution.witness)
+        result = {**row, "status": str(solution.status), "witness": witness}
+        return {**result, "reason": solution.reason} if solution.reason else result
+
+    return solve
+
+
+def verifying(task: str, solver: str | None) -> Callable[[str], Row]:
+    """The function of one line that `verify_lines` runs in its workers."""
+    chosen = load_task(task)
+    solver = _checked(task, solver)
+
+    def verify(line: str) -> Row:
+        row: Row = {"problem": line}
+        try:
+            row = _fields(line, json_only=True)
+            problem = chosen.read_problem(_text(row, "problem"))
+            answer = chosen.read_answer(_text(row, "answer"))
+            return {**row, "verdict": str(chosen.check(problem, answer, solver))}
+        except LogicgenError as error:
+            return {**row, "verdict": str(Verdict.INVALID), "reason": _one_line(error)}
+
+    return verify
+
+
+def _checked(task: str, solver: str | None) -> str | None:
+    """The solver, loaded once so that a missing one is found before the first problem."""
+    from logicgen.solvers import load_solver
+
+    chosen = load_task(task)
+    if chosen.logic is None:
+        if solver is not None:
+            raise LogicgenError(f"task {task} needs no solver; leave out --solver")
+    else:
+        load_solver(solver or str(chosen.solver), chosen.logic)
+    return solver
+
+
+def _fields(line: str, json_only: bool = False) -> Row:
+    """The fields of a JSON line, or `problem` alone for a plain one."""
+    text = line.strip()
+    if not json_only and not text.startswith("{"):
+        return {"problem": text}
+    try:
+        row = json.loads(text)
+    except ValueError as error:
+        raise LogicgenError(f"not a JSON object: {error}") from None
+    if not isinstance(row, dict):
+        raise LogicgenError("not a JSON object")
+    return row
+
+
+def _text(row: Row, key: str) -> str:
+    value = row.get(key)
+    if not isinstance(value, str):
+        raise LogicgenError(f"key {key!r} is missing" if value is None else f"{key} is not a text")
+    return value
+
+
+def _one_line(error: LogicgenError) -> str:
+    return str(error).splitlines()[0]
