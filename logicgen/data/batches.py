@@ -1,0 +1,96 @@
+"""Padded batches of similar length: an endless stream that can start at any step.
+
+Batch `t` is a pure function of (split, batch size, seed, t), which is what makes a resumed training
+exact: it starts the stream at the step it had reached. Every epoch shows every example once.
+
+Each epoch shuffles all examples and cuts them into windows of about 100 batches; inside a window
+examples are sorted by length, cut into batches, and the batches shuffled. A batch then holds
+examples of nearly one length, so that little of it is padding; the order of lengths is random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from logicgen.data.encoded import EncodedSplit
+from logicgen.vocabulary import Vocabulary
+
+WINDOW = 100  # batches
+
+
+class Batch(NamedTuple):
+    """Ids as int64, padded with `<pad>`. The decoder reads its targets shifted by one."""
+
+    step: int  # the number t of the batch in the stream
+    problems: Tensor  # (B, S) problem <end>
+    inputs: Tensor  # (B, T) <start> answer
+    targets: Tensor  # (B, T) answer <end>
+
+
+def make_batch(split: EncodedSplit, rows: np.ndarray, step: int = 0) -> Batch:
+    """The chosen rows of a split as one batch, in that order."""
+    vocabulary = split.vocabulary
+    problems = _ended(
+        split.problems.padded(rows, vocabulary.pad), split.problems.lengths[rows], vocabulary
+    )
+    targets = _ended(
+        split.answers.padded(rows, vocabulary.pad), split.answers.lengths[rows], vocabulary
+    )
+    inputs = np.roll(targets, 1, axis=1)
+    inputs[inputs == vocabulary.end] = vocabulary.pad  # nothing follows the end
+    inputs[:, 0] = vocabulary.start
+    return Batch(step, *(torch.from_numpy(array) for array in (problems, inputs, targets)))
+
+
+def _ended(padded: np.ndarray, lengths: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:
+    """The same rows with `<end>` after the last token of each; one column wider."""
+    wider = np.pad(padded, ((0, 0), (0, 1)), constant_values=vocabulary.pad)
+    wider[np.arange(len(lengths)), lengths] = vocabulary.end
+    return wider
+
+
+class BatchStream:
+    """Batches without end: `batch(t)` is batch `t`, `starting_at(t)` iterates from it."""
+
+    def __init__(self, split: EncodedSplit, batch_size: int, seed: int) -> None:
+        if len(split) == 0:
+            raise ValueError("a split without examples has no batches")
+        self.split = split
+        self.batch_size = batch_size
+        self.seed = seed
+        self.batches_per_epoch = -(-len(split) // batch_size)
+        self._lengths = split.problems.lengths + split.answers.lengths
+        self._epoch: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
+        self._window: tuple[tuple[int, int], list[np.ndarray]] = ((-1, -1), [])
+
+    def batch(self, step: int) -> Batch:
+        epoch, place = divmod(step, self.batches_per_epoch)
+        window, place = divmod(place, WINDOW)
+        return make_batch(self.split, self._batches_of(epoch, window)[place], step)
+
+    def starting_at(self, step: int) -> Iterator[Batch]:
+        while True:
+            yield self.batch(step)
+            step += 1
+
+    def _batches_of(self, epoch: int, window: int) -> list[np.ndarray]:
+        """The rows of each batch of one window; the last one made is kept."""
+        if self._window[0] != (epoch, window):
+            if self._epoch[0] != epoch:
+                shuffle = np.random.default_rng((self.seed, epoch))
+                self._epoch = (epoch, shuffle.permutation(len(self.split)))
+            size = WINDOW * self.batch_size
+            rows = self._epoch[1][window * size : (window + 1) * size]
+            rows = rows[np.argsort(self._lengths[rows], kind="stable")]
+            batches = [
+                rows[start : start + self.batch_size]
+                for start in range(0, len(rows), self.batch_size)
+            ]
+            order = np.random.default_rng((self.seed, epoch, window)).permutation(len(batches))
+            self._window = ((epoch, window), [batches[number] for number in order])
+        return self._window[1]

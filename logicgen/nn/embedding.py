@@ -1,0 +1,135 @@
+"""Embeddings for a vocabulary that can grow: one matrix, used three times.
+
+Every method makes one matrix (F + symbols, width) for one forward pass: a row for each fixed token,
+then a row for each symbol. The Transformer looks up encoder inputs and decoder inputs in it and
+reads its outputs against it, so the three are tied by construction. The methods differ only in how
+symbol rows are made:
+
+    method            symbol rows
+    learned           one trained row each; further symbols get untrained rows
+    alpha-renaming    trained rows for a fixed maximum, shuffled at each call
+    interchangeable   one shared trained part, then a random part that tells symbols apart
+
+`matrix` is a pure function of the weights and the generator. *When* rows are drawn anew is thus the
+caller's affair: training asks for a matrix at each forward pass, inference once per embedding seed.
+
+Rows have a norm of about 1 whether they are normalised or not; the Transformer scales its inputs.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from logicgen.errors import LogicgenError
+from logicgen.nn.random_parts import RANDOM_PARTS
+
+
+class Embedding(nn.Module):
+    """What all methods share. A method defines `symbol_rows`.
+
+    `max_symbols` is the number of symbol rows that training has to ask for, where the method has a
+    fixed number of trained rows; None where it does not.
+    """
+
+    max_symbols: int | None = None
+    normalize_rows: bool
+
+    def fixed_rows(self) -> Tensor:
+        raise NotImplementedError
+
+    def symbol_rows(self, symbols: int, generator: torch.Generator | None) -> Tensor:
+        raise NotImplementedError
+
+    def matrix(self, symbols: int, generator: torch.Generator | None = None) -> Tensor:
+        """All rows of a vocabulary with this many symbols, (F + symbols, width).
+
+        Whatever is random is drawn from `generator` (a CPU generator; None: torch's global one).
+        """
+        rows = torch.cat([self.fixed_rows(), self.symbol_rows(symbols, generator)])
+        return F.normalize(rows, dim=-1) if self.normalize_rows else rows  # (F + symbols, width)
+
+
+class Learned(Embedding):
+    """One trained row for each of `max_symbols` symbols: the baseline.
+
+    Symbols beyond them get rows from the initial distribution, which no training has seen.
+    """
+
+    max_symbols: int
+
+    def __init__(self, fixed: int, width: int, *, max_symbols: int, normalize_rows: bool) -> None:
+        super().__init__()
+        self.max_symbols = max_symbols
+        self.normalize_rows = normalize_rows
+        self.fixed = nn.Parameter(_initial(fixed, width))
+        self.symbols = nn.Parameter(_initial(max_symbols, width))
+
+    def fixed_rows(self) -> Tensor:
+        return self.fixed  # (F, width)
+
+    def symbol_rows(self, symbols: int, generator: torch.Generator | None) -> Tensor:
+        if symbols <= self.max_symbols:
+            return self.symbols[:symbols]  # (symbols, width)
+        further = _initial(symbols - self.max_symbols, self.symbols.shape[1], generator)
+        return torch.cat([self.symbols, further.to(self.symbols)])  # (symbols, width)
+
+
+class AlphaRenaming(Learned):
+    """Trained rows that no symbol owns: each call deals them out to the symbols anew.
+
+    Shuffling the rows of the matrix renames the symbols of every example of the batch at random.
+    """
+
+    def symbol_rows(self, symbols: int, generator: torch.Generator | None) -> Tensor:
+        if symbols > self.max_symbols:
+            raise LogicgenError(
+                f"{symbols} symbols, but this alpha-renaming embedding has {self.max_symbols} rows:"
+                " raise max_symbols in [embedding] and train again"
+            )
+        dealt = torch.randperm(self.max_symbols, generator=generator)[:symbols]
+        return self.symbols[dealt.to(self.symbols.device)]  # (symbols, width)
+
+
+class Interchangeable(Embedding):
+    """All symbols share their trained columns and differ in their random columns alone.
+
+    Fixed tokens hold zeros in the random columns. Source: Işık, Cinbiş, Aydın Göl (ICML 2025).
+    """
+
+    def __init__(
+        self,
+        fixed: int,
+        width: int,
+        *,
+        random_part: str,
+        random_width: int,
+        normalize_parts: bool,
+        normalize_rows: bool,
+    ) -> None:
+        super().__init__()
+        self.random_part = random_part
+        self.random_width = random_width
+        self.normalize_parts = normalize_parts
+        self.normalize_rows = normalize_rows
+        self.fixed = nn.Parameter(_initial(fixed, width - random_width))
+        self.shared = nn.Parameter(_initial(1, width - random_width))
+
+    def fixed_rows(self) -> Tensor:
+        return F.pad(self.fixed, (0, self.random_width))  # (F, width)
+
+    def symbol_rows(self, symbols: int, generator: torch.Generator | None) -> Tensor:
+        draw = RANDOM_PARTS[self.random_part]
+        random = draw(symbols, self.random_width, generator).to(self.shared)
+        shared = self.shared.expand(symbols, -1)
+        if self.normalize_parts:
+            random, shared = F.normalize(random, dim=-1), F.normalize(shared, dim=-1)
+        else:  # both parts on the scale that trained rows start with
+            random = random * (shared.shape[1] + self.random_width) ** -0.5
+        return torch.cat([shared, random], dim=-1)  # (symbols, width)
+
+
+def _initial(rows: int, width: int, generator: torch.Generator | None = None) -> Tensor:
+    """N(0, 1/width), so that a row of the whole width has a norm of about 1; (rows, width)."""
+    return torch.randn(rows, width, generator=generator) * width**-0.5

@@ -1,0 +1,71 @@
+"""What training minimises: cross-entropy, and AdaCos for models whose logits are cosines.
+
+Both are called as `loss(logits, targets)` with logits (B, T, V) and targets (B, T), merge batch and
+time, ignore targets that are padding, and return one number, the mean over the other targets.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class CrossEntropy(nn.Module):
+    def __init__(self, pad: int = 0) -> None:
+        super().__init__()
+        self.pad = pad
+
+    def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
+        total = F.cross_entropy(
+            logits.flatten(0, 1), targets.flatten(), ignore_index=self.pad, reduction="sum"
+        )
+        return total / (targets != self.pad).sum().clamp(min=1)  # a batch of padding costs 0
+
+
+class AdaCos(nn.Module):
+    """Cross-entropy of scaled cosines whose scale follows the training.
+
+    Source: Zhang et al., "AdaCos: Adaptively Scaling Cosine Logits" (CVPR 2019), adapted to
+    sequences as in Işık, Cinbiş, Aydın Göl (ICML 2025): with N targets that are not
+    padding, over C rows,
+
+        s_0 = sqrt(2) log(C - 1)
+        B_t = 1/N  sum_i sum_{k != target_i} exp(s_{t-1} cos_ik)
+        s_t = log(B_t) / cos(min(pi/4, median_i theta_i)),     theta_i the angle to target i
+
+    and s_t clipped. The scale is a buffer: it is saved with the model, and moves in training only.
+    """
+
+    scale: Tensor
+
+    # Below 1 the softmax is nearly flat; the formulas go there for a handful of rows (log 1 = 0).
+    lowest, highest = 1.0, 100.0
+
+    def __init__(self, rows: int, pad: int = 0) -> None:
+        super().__init__()
+        self.pad = pad
+        initial = math.sqrt(2) * math.log(max(rows - 1, 1))
+        self.register_buffer("scale", torch.tensor(min(max(initial, self.lowest), self.highest)))
+        self.cross_entropy = CrossEntropy(pad)
+
+    def forward(self, cosines: Tensor, targets: Tensor) -> Tensor:
+        if self.training:
+            self._adapt(cosines.detach().flatten(0, 1), targets.flatten())
+        # A copy: the next step changes the scale in place, and a backward pass may still need this.
+        return self.cross_entropy(self.scale.clone() * cosines, targets)
+
+    @torch.no_grad()
+    def _adapt(self, cosines: Tensor, targets: Tensor) -> None:
+        """cosines: (N, C), targets: (N,) with padding. No value leaves the device."""
+        real = targets != self.pad  # (N,)
+        hit = cosines.gather(1, targets[:, None])  # (N, 1)
+        others = (self.scale * cosines).scatter(1, targets[:, None], -math.inf)
+        others = others.masked_fill(~real[:, None], -math.inf)
+        log_b = others.flatten().logsumexp(0) - real.sum().log()
+        theta = hit.squeeze(1).clamp(-1, 1).acos().masked_fill(~real, math.nan)  # (N,)
+        scale = log_b / theta.nanmedian().clamp(max=math.pi / 4).cos()
+        scale = scale.clamp(self.lowest, self.highest)
+        self.scale.copy_(torch.where(scale.isfinite(), scale, self.scale))  # a batch of padding

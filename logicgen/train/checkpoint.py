@@ -1,0 +1,177 @@
+"""Files of a run: weights as safetensors, everything else as JSON. Nothing here can execute code.
+
+    RUN/run.json                       what is being trained: recipe, vocabulary, task, data
+    RUN/checkpoint/last.safetensors    to resume from: weights, optimizer, and JSON inside it
+    RUN/model.safetensors, model.json  the trained model, there once a training has ended
+    RUN/logs/                          TensorBoard
+
+Every file is written beside its place and renamed into it, so that it is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+import logicgen
+from logicgen.errors import LogicgenError
+from logicgen.train.model import Model, find_device
+from logicgen.train.recipe import ModelRecipe
+from logicgen.vocabulary import Vocabulary
+
+RUN, WEIGHTS, CARD = "run.json", "model.safetensors", "model.json"
+LAST = Path("checkpoint", "last.safetensors")
+
+
+def save_tree(tree: Any, path: Path) -> None:
+    """A nested state (dicts, lists, tuples, tensors, numbers, text) as one safetensors file.
+
+    Tensors are named by their place in the tree; the tree itself is JSON in the file's metadata, so
+    that the two cannot get out of step.
+    """
+    tensors: dict[str, Tensor] = {}
+    skeleton = json.dumps(_pack(tree, "", tensors))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write(save(tensors, metadata={"tree": skeleton}), path)
+
+
+def load_tree(path: Path) -> Any:
+    """What `save_tree` wrote, tensors on the CPU. LogicgenError where the file is damaged."""
+    try:
+        with safe_open(path, "pt") as file:
+            skeleton = json.loads(file.metadata()["tree"])
+            return _unpack(skeleton, file.get_tensor)
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError):
+        raise LogicgenError(
+            f"{path}: not a whole checkpoint: remove the file, or the run, and train again"
+        ) from None
+
+
+def _pack(tree: Any, place: str, tensors: dict[str, Tensor]) -> Any:
+    """The tree as JSON; what JSON does not know becomes a dict with one key that begins with $."""
+    if isinstance(tree, Tensor):
+        tensors[place] = tree.detach().cpu().contiguous().clone()
+        return {"$tensor": place}
+    if isinstance(tree, dict):
+        items = [(key, _pack(value, f"{place}/{key}", tensors)) for key, value in tree.items()]
+        if all(isinstance(key, str) and not key.startswith("$") for key in tree):
+            return dict(items)
+        return {"$dict": items}  # the optimizer's state has numbers for keys
+    if isinstance(tree, (list, tuple)):
+        parts = [_pack(part, f"{place}/{number}", tensors) for number, part in enumerate(tree)]
+        return {"$tuple": parts} if isinstance(tree, tuple) else parts
+    if tree is None or type(tree) in (bool, int, float, str):
+        return tree
+    raise TypeError(f"{place}: a checkpoint cannot hold a {type(tree).__name__}")
+
+
+def _unpack(tree: Any, tensor: Any) -> Any:
+    if isinstance(tree, list):
+        return [_unpack(part, tensor) for part in tree]
+    if isinstance(tree, dict):
+        if "$tensor" in tree:
+            return tensor(tree["$tensor"])
+        if "$dict" in tree:
+            return {key: _unpack(value, tensor) for key, value in tree["$dict"]}
+        if "$tuple" in tree:
+            return tuple(_unpack(part, tensor) for part in tree["$tuple"])
+        return {key: _unpack(value, tensor) for key, value in tree.items()}
+    return tree
+
+
+def save_json(content: dict[str, Any], path: Path) -> None:
+    _write((json.dumps(content, indent=2) + "\n").encode(), path)
+
+
+def load_json(path: Path) -> dict[str, Any]:
+    """A JSON object. LogicgenError where the file is damaged."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        content = None
+    if not isinstance(content, dict):
+        raise LogicgenError(f"{path}: damaged, not a JSON object: restore the file or train again")
+    return content
+
+
+def _write(content: bytes, path: Path) -> None:
+    """Renamed into place once it is on the disk: a power cut leaves the old file or the new one."""
+    beside = path.with_name(f"{path.name}.partial")
+    with beside.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+
+
+def save_model(model: Model, run: Path, *, steps: int, fingerprint: str) -> None:
+    """Write a trained model into its run's folder; the card comes last and vouches for it."""
+    run.mkdir(parents=True, exist_ok=True)
+    (run / CARD).unlink(missing_ok=True)
+    state = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+    weights = save(state)
+    _write(weights, run / WEIGHTS)
+    card = {
+        "recipe": model.recipe.model_dump(),
+        "vocabulary": list(model.vocabulary.fixed[3:]),
+        "task": model.task_name,
+        "alphabet": model.alphabet,
+        "data": fingerprint,
+        "steps": steps,
+        "versions": {"logicgen": logicgen.__version__, "torch": torch.__version__},
+        "sha256": hashlib.sha256(weights).hexdigest(),
+    }
+    save_json(card, run / CARD)
+
+
+def load_model(
+    run: str | Path, device: str = "auto", vocabulary: Vocabulary | None = None
+) -> Model:
+    """The trained model of a run, verified and ready to predict.
+
+    vocabulary: of the data it is meant for; where given, the model's own has to be the same.
+    Raises LogicgenError for a folder without a finished model, a damaged file, another vocabulary.
+    """
+    run = Path(run)
+    if not (run / CARD).is_file():
+        if (run / RUN).is_file():
+            raise LogicgenError(
+                f"{run}: this training was interrupted before it ended: finish it with"
+                f" `logicgen train ... -o {run} --resume`"
+            )
+        raise LogicgenError(f"{run}: no trained model here (no {CARD})")
+    card = load_json(run / CARD)
+    remedy = "restore the file or train again"
+    if not (run / WEIGHTS).is_file() or _sha256(run / WEIGHTS) != card.get("sha256"):
+        raise LogicgenError(
+            f"{run / WEIGHTS}: missing or altered (its sha256 is not the one in {CARD}): {remedy}"
+        )
+    try:
+        recipe = ModelRecipe.model_validate(card["recipe"])
+        model = Model(recipe, Vocabulary(card["vocabulary"]), int(card["alphabet"]), card["task"])
+        with safe_open(run / WEIGHTS, "pt") as file:
+            model.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
+    except (KeyError, TypeError, ValueError, ValidationError, RuntimeError, SafetensorError):
+        raise LogicgenError(
+            f"{run / CARD}: damaged, or from another version of logicgen: {remedy}"
+        ) from None
+    if vocabulary is not None and vocabulary != model.vocabulary:
+        raise LogicgenError(
+            f"{run}: trained for {model.task_name} with another vocabulary ({model.vocabulary}, the"
+            f" data have {vocabulary}): evaluate it on data of its own task, or train on these"
+        )
+    return model.to(find_device(device)).eval()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,133 @@
+"""A model: an embedding, a Transformer and a loss, made from a recipe; and what it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from logicgen.errors import LogicgenError
+from logicgen.nn.decoding import GrammarMask, greedy
+from logicgen.nn.embedding import AlphaRenaming, Embedding, Interchangeable, Learned
+from logicgen.nn.loss import AdaCos, CrossEntropy
+from logicgen.nn.transformer import Transformer
+from logicgen.train.recipe import ModelRecipe
+from logicgen.vocabulary import Vocabulary
+
+
+class Model(nn.Module):
+    """A recipe's network for one vocabulary.
+
+    `alphabet` is the number of symbols in its training data. It accepts more, as far as its
+    embedding method does. New weights come from torch's global generator.
+    """
+
+    def __init__(
+        self, recipe: ModelRecipe, vocabulary: Vocabulary, alphabet: int, task_name: str
+    ) -> None:
+        super().__init__()
+        self.recipe = recipe
+        self.vocabulary = vocabulary
+        self.alphabet = alphabet
+        self.task_name = task_name
+        self.embedding = _embedding(recipe, len(vocabulary))
+        if self.embedding.max_symbols is not None and self.embedding.max_symbols < alphabet:
+            raise LogicgenError(
+                f"the training data have {alphabet} symbols, the recipe's embedding has"
+                f" {self.embedding.max_symbols} rows: raise max_symbols in [embedding]"
+            )
+        self.transformer = Transformer(**recipe.model.model_dump(), pad=vocabulary.pad)
+        rows = len(vocabulary) + self.training_symbols
+        self.loss: CrossEntropy | AdaCos
+        if recipe.loss.method == "adacos":
+            self.loss = AdaCos(rows, vocabulary.pad)
+        else:
+            self.loss = CrossEntropy(vocabulary.pad)
+
+    @property
+    def training_symbols(self) -> int:
+        """Symbol rows of the matrix in training: all that can be trained, else the alphabet's."""
+        return self.embedding.max_symbols or self.alphabet
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    def predict(
+        self,
+        problems: Sequence[Sequence[int]],
+        symbols: int,
+        embedding_seed: int,
+        max_length: int,
+        grammar: GrammarMask | None = None,
+        batch_size: int = 256,
+    ) -> list[list[int]]:
+        """The greedy answer to each problem, in order; ids without markers on both sides.
+
+        symbols: symbol rows to make; more than the problems' highest symbol number.
+        embedding_seed: of whatever the embedding draws at random, once for the whole call.
+        max_length: tokens an answer may have. One that did not end by then has one token more.
+        """
+        self.eval()
+        matrix = self.inference_matrix(symbols, embedding_seed)
+        answers: list[list[int]] = [[] for _ in problems]
+        order = sorted(range(len(problems)), key=lambda row: len(problems[row]))
+        for start in range(0, len(order), batch_size):
+            rows = order[start : start + batch_size]
+            decoded = greedy(
+                self.transformer,
+                matrix,
+                self._padded([problems[row] for row in rows], symbols),
+                self.vocabulary,
+                max_length,
+                grammar,
+            )
+            for row, ids in zip(rows, decoded.tolist(), strict=True):
+                end = self.vocabulary.end
+                answers[row] = ids[: ids.index(end)] if end in ids else ids
+        return answers
+
+    @torch.no_grad()
+    def inference_matrix(self, symbols: int, embedding_seed: int) -> Tensor:
+        """The matrix (F + symbols, width) that belongs to an embedding seed."""
+        generator = torch.Generator().manual_seed(embedding_seed)
+        return self.embedding.matrix(symbols, generator)
+
+    def _padded(self, problems: Sequence[Sequence[int]], symbols: int) -> Tensor:
+        """Problems as the encoder reads them: each with `<end>`, padded; (B, S)."""
+        rows = len(self.vocabulary) + symbols
+        longest = max(len(problem) for problem in problems) + 1
+        ids = np.full((len(problems), longest), self.vocabulary.pad, dtype=np.int64)
+        for row, problem in enumerate(problems):
+            ids[row, : len(problem)] = problem
+            ids[row, len(problem)] = self.vocabulary.end
+        if ids.max() >= rows:
+            needed = int(ids.max()) - len(self.vocabulary) + 1
+            raise LogicgenError(
+                f"the problems need {needed} symbol rows, but only {symbols} were asked for"
+            )
+        return torch.from_numpy(ids).to(self.device)
+
+
+def _embedding(recipe: ModelRecipe, fixed: int) -> Embedding:
+    methods: dict[str, Callable[..., Embedding]] = {
+        "learned": Learned,
+        "alpha-renaming": AlphaRenaming,
+        "interchangeable": Interchangeable,
+    }
+    options = recipe.embedding.model_dump(exclude={"method"}, exclude_none=True)
+    return methods[recipe.embedding.method](fixed, recipe.model.width, **options)
+
+
+def find_device(name: str) -> torch.device:
+    """The device that `auto`, `cpu` or `cuda` means here; LogicgenError where there is none."""
+    if name not in ("auto", "cpu", "cuda"):
+        raise LogicgenError(f"no device is called {name!r}: use auto, cpu or cuda")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise LogicgenError(
+            "there is no CUDA device that this PyTorch can use: use --device cpu, or install a CUDA"
+            " build of PyTorch (https://pytorch.org/get-started) on a machine with an NVIDIA GPU"
+        )
+    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")

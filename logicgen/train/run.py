@@ -1,0 +1,69 @@
+"""A run's folder: made for a new training, checked before an old one goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from logicgen.errors import LogicgenError
+from logicgen.train import checkpoint
+from logicgen.train.recipe import ModelRecipe
+from logicgen.vocabulary import Vocabulary
+
+
+def open_run(
+    out: Path,
+    recipe: ModelRecipe,
+    *,
+    vocabulary: Vocabulary,
+    task_name: str,
+    fingerprint: str,
+    resume: bool,
+) -> int:
+    """Make or check the run folder; the number of steps its checkpoint has done (0: none)."""
+    identity = {
+        "recipe": recipe.model_dump(),
+        "vocabulary": list(vocabulary.fixed[3:]),
+        "task": task_name,
+        "data": fingerprint,
+    }
+    path = out / checkpoint.RUN
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        empty = not any(out.iterdir())
+    except OSError as error:
+        raise LogicgenError(f"{out}: cannot be used as a run folder: {error.strerror}") from None
+    if not empty and not path.is_file():
+        raise LogicgenError(f"{out}: not empty and not a run: choose another folder with -o")
+    if not empty and not resume:
+        raise LogicgenError(
+            f"{out}: holds a run already: continue it with --resume, or choose another folder"
+            " with -o"
+        )
+    if not empty:
+        before = checkpoint.load_json(path)
+        for key in ("task", "vocabulary", "data", "recipe"):
+            if _without_steps(before.get(key)) != _without_steps(identity[key]):
+                raise LogicgenError(
+                    f"{out}: this run has another {key}: resume it with its own {key}, or choose"
+                    " another folder with -o"
+                )
+    done = 0
+    if (out / checkpoint.LAST).is_file():
+        done = int(checkpoint.load_tree(out / checkpoint.LAST)["global_step"])
+    if done >= recipe.training.steps and (out / checkpoint.CARD).is_file():
+        return done
+    try:
+        (out / checkpoint.CARD).unlink(missing_ok=True)  # a run in progress has no finished model
+        checkpoint.save_json(identity, path)
+    except OSError as error:
+        raise LogicgenError(f"{out}: cannot be written: {error.strerror}") from None
+    return done
+
+
+def _without_steps(value: Any) -> Any:
+    """A recipe without its number of steps, which may be raised when a run is resumed."""
+    if not isinstance(value, dict) or not isinstance(value.get("training"), dict):
+        return value
+    training = {key: part for key, part in value["training"].items() if key != "steps"}
+    return {**value, "training": training}
