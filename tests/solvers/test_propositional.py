@@ -1,0 +1,181 @@
+"""Both propositional solvers against truth, each other, and their promises."""
+
+from __future__ import annotations
+
+from itertools import product
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logicgen.errors import LogicgenError
+from logicgen.solvers import Verdict, load_solver
+from logicgen.solvers.pysat import encode
+from logicgen.syntax import Assignment, Formula, propositional
+from logicgen.syntax.assignment import all_assignments
+from logicgen.syntax.sampler import FormulaSampler
+from tests.syntax.test_formula import formulas
+
+READ = propositional().read
+SOLVERS = ["pysat", "truth-table"]
+solvers = pytest.mark.parametrize("name", SOLVERS)
+
+MEANING = {
+    "!": lambda a: not a,
+    "&": lambda a, b: a and b,
+    "|": lambda a, b: a or b,
+    "^": lambda a, b: a != b,
+    "->": lambda a, b: not a or b,
+    "<->": lambda a, b: a == b,
+}
+
+
+def holds(formula, values):
+    """The truth value, straight from the definition."""
+
+    def value(node, operands):
+        if operands:
+            return MEANING[node.token](*operands)
+        return values[node.token] if node.is_symbol else node.token == "1"
+
+    return formula.fold(value)
+
+
+def every_completion(formula, literals):
+    """Total assignments to the formula's symbols that agree with the literals."""
+    fixed = dict(literals)
+    for values in product([True, False], repeat=len(formula.symbols)):
+        total = dict(zip(formula.symbols, values, strict=True))
+        if all(total.get(name, value) == value for name, value in fixed.items()):
+            yield total
+
+
+def is_right(formula, literals):
+    return all(holds(formula, total) for total in every_completion(formula, literals))
+
+
+@solvers
+@settings(deadline=None)
+@given(formula=formulas(most=8))
+def test_check_agrees_with_the_truth_table(name, formula):
+    solver = load_solver(name, "propositional")
+    for answer in all_assignments(formula.symbols):
+        expected = Verdict.CORRECT if is_right(formula, answer.literals) else Verdict.INCORRECT
+        assert solver.check(formula, answer) is expected
+
+
+@solvers
+@given(formula=formulas(most=20))
+def test_witnesses_are_right_and_minimal(name, formula):
+    solution = load_solver(name, "propositional").solve(formula)
+    models = [t for t in every_completion(formula, ()) if holds(formula, t)]
+    assert (solution.status == "sat") == bool(models)
+    if not models:
+        return
+    literals = solution.witness.literals
+    assert is_right(formula, literals)
+    for dropped in literals:
+        assert not is_right(formula, [literal for literal in literals if literal != dropped])
+    # The first model, true before false, agrees with the witness.
+    assert all(models[0][symbol] == value for symbol, value in literals)
+
+
+@given(formula=formulas(symbols="abcdefg", most=40))
+def test_both_solvers_give_the_same_witness(formula):
+    first, second = (load_solver(name, "propositional").solve(formula) for name in SOLVERS)
+    assert first == second
+
+
+@solvers
+@given(formula=formulas(most=12), names=st.permutations(["a", "b", "z9", "req"]))
+def test_renaming_commutes_with_solving_and_changes_no_verdict(name, formula, names):
+    solver = load_solver(name, "propositional")
+    mapping = dict(zip("abcd", names, strict=True))
+    renamed = formula.rename(mapping)
+    before, after = solver.solve(formula), solver.solve(renamed)
+    assert before.status == after.status
+    if before.witness is not None:
+        assert before.witness.rename(mapping) == after.witness
+    answer = Assignment((("a", True), ("c", False)))
+    assert solver.check(formula, answer) is solver.check(renamed, answer.rename(mapping))
+
+
+@solvers
+@pytest.mark.parametrize(
+    ("formula", "answer", "verdict"),
+    [
+        ("a | !a", "1", "correct"),  # a tautology needs nothing
+        ("1", "1", "correct"),
+        ("0", "1", "incorrect"),
+        ("a", "1", "incorrect"),
+        ("a & !a", "a=1", "incorrect"),
+        ("a & !a", "a=1, a=0", "invalid"),  # a contradiction is never vacuously right
+        ("a", "b=1, b=0, a=1", "invalid"),
+        ("a", "a=1, b=0, zebra=1", "correct"),  # symbols that do not occur do no harm
+        ("a", "a=1, a=1", "correct"),
+        ("a | b", "a=0", "incorrect"),
+    ],
+)
+def test_vacuous_and_contradictory(name, formula, answer, verdict):
+    solver = load_solver(name, "propositional")
+    assert solver.check(READ(formula), Assignment.read(answer)) == verdict
+
+
+@solvers
+@pytest.mark.parametrize(("text", "witness"), [("1", "1"), ("a | !a", "1"), ("!a", "a=0")])
+def test_smallest_problems(name, text, witness):
+    solver = load_solver(name, "propositional")
+    assert solver.solve(READ(text)).witness.infix == witness
+    assert solver.solve(READ("0")).status == "unsat"
+
+
+def test_pysat_takes_what_no_table_can():
+    pysat, table = (load_solver(name, "propositional") for name in SOLVERS)
+    symbols = [Formula(f"x{i}") for i in range(300)]
+    formula = symbols[0]
+    for i, symbol in enumerate(symbols[1:]):
+        formula = formula ^ symbol if i % 2 else formula & symbol
+    solution = pysat.solve(formula)
+    assert pysat.check(formula, solution.witness) is Verdict.CORRECT
+    with pytest.raises(LogicgenError, match="300 symbols are too many"):
+        table.solve(formula)
+
+
+def test_depth_is_no_limit():
+    formula = READ("!" * 50_001 + "a")
+    for name in SOLVERS:
+        assert load_solver(name, "propositional").solve(formula).witness.infix == "a=0"
+
+
+@solvers
+def test_other_logics_are_refused(name):
+    solver = load_solver(name, "propositional")
+    for formula in (Formula("X", (Formula("a"),)), Formula("U", (Formula("a"), Formula("b")))):
+        with pytest.raises(LogicgenError, match="not an operator of propositional"):
+            solver.solve(formula)
+
+
+def test_encoding_defines_the_formula_in_both_directions():
+    rng = Random(0)
+    sampler = FormulaSampler(propositional(), dict.fromkeys(MEANING, 1) | {"0": 1}, "uniform", 3)
+    for _ in range(50):
+        formula = sampler.sample(rng, rng.randint(1, 7), "abc")
+        symbols, root, clauses = encode(formula)
+        last = max([len(symbols), abs(root), *(abs(i) for c in clauses for i in c)])
+        for total in every_completion(formula, ()):
+            fixed = {i + 1: total[s] for i, s in enumerate(symbols)}
+            models = []
+            for values in product([True, False], repeat=last - len(symbols)):
+                value = fixed | dict(zip(range(len(symbols) + 1, last + 1), values, strict=True))
+                if all(any(value[abs(i)] == (i > 0) for i in clause) for clause in clauses):
+                    models.append(value)
+            assert len(models) == 1  # the gates follow from the inputs
+            assert (models[0][abs(root)] == (root > 0)) == holds(formula, total)
+
+
+def test_unknown_solvers_are_refused_with_the_nearest_name():
+    with pytest.raises(LogicgenError, match="did you mean pysat"):
+        load_solver("pisat", "propositional")
+    with pytest.raises(LogicgenError, match="decides propositional problems, not ltl"):
+        load_solver("pysat", "ltl")
