@@ -34,7 +34,9 @@ def validate(model: type[Model], values: Any, where: str, table: str = "") -> Mo
 
 
 def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -> str:
-    first, others = error.errors()[0], error.error_count() - 1
+    # A misspelt key is also a missing one; the misspelling says more.
+    errors = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
+    first, others = errors[0], len(errors) - 1
     place = [str(part) for part in first["loc"]]
     key = ".".join([table, *place] if table else place)
     more = f" ({others} more)" if others else ""

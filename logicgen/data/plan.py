@@ -181,6 +181,7 @@ def draw_units(
 def next_slots(plans: Sequence[CellPlan], missing: int) -> list[Cell]:
     """Slots that make up for `missing` examples, in cells that may still hold more."""
     open_plans = [plan for plan in plans if not plan.exhausted and plan.held < plan.holds]
+    open_plans.sort(key=lambda plan: plan.held)  # what does not divide evenly goes to the emptiest
     shares = fill(missing, [plan.holds - plan.held for plan in open_plans])
     return [plan.cell for plan, share in zip(open_plans, shares, strict=True) for _ in range(share)]
 

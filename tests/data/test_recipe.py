@@ -1,0 +1,81 @@
+"""Recipes: what is wrong with one is said with file, key and remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+from logicgen import shipped
+from logicgen.data.recipe import read_recipe
+from logicgen.errors import LogicgenError
+
+GOOD = """
+task = "propositional"
+[problem]
+operators = { "!" = 1, "&" = 1 }
+[region]
+symbols = [1, 3]
+length = [1, 9]
+[sizes]
+train = 80
+validation = 10
+test = 10
+[grid]
+symbols = [1, 4]
+length = [1, 9]
+per_cell = 20
+"""
+
+
+def recipe(tmp_path, text):
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    return read_recipe(str(path))
+
+
+@pytest.mark.parametrize("name", shipped.names("datasets", ".toml"))
+def test_shipped_recipes_are_good(name):
+    assert read_recipe(name).description
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("symbols = [1, 3]", "symbol = [1, 3]", r"unknown key 'region.symbol'; did you mean symbols"),
+        ("symbols = [1, 3]", "symbols = [3, 1]", r"region.symbols: the range \[3, 1\] is empty"),
+        ("symbols = [1, 3]", "symbols = [1, 3, 5]", "region.symbols"),
+        ("symbols = [1, 3]", "", "'region.symbols' is missing"),
+        ("length = [1, 9]\n[sizes]", "length = [0, 9]\n[sizes]", "region.length.0: .* not 0"),
+        ("train = 80", 'train = "many"', "sizes.train: .* not 'many'"),
+        ("train = 80", "train = -1", "sizes.train: .* greater than or equal to 0"),
+        ("per_cell = 20", "per_cell = 0", "grid.per_cell"),
+        ('"&" = 1', '"&" = -1', "problem.operators.&"),
+        ("[problem]", "[problem]\ncolour = 1", "unknown key 'problem.colour'.*operators"),
+        ('task = "propositional"', 'task = "proposition"', "task: no task .* did you mean proposit"),
+        ('task = "propositional"', "", "'task' is missing"),
+        ('task = "propositional"', 'task = "propositional"\nnames = "odd"', "names: .*perturbed"),
+        ("[sizes]", "[sizes", "not TOML"),
+    ],
+)
+def test_bad_recipes_are_refused(tmp_path, old, new, message):
+    assert old in GOOD
+    with pytest.raises(LogicgenError, match=message) as error:
+        recipe(tmp_path, GOOD.replace(old, new, 1))
+    assert str(error.value).startswith(str(tmp_path / "mine.toml"))
+    assert "\n" not in str(error.value)
+
+
+def test_unknown_names_and_files():
+    with pytest.raises(LogicgenError, match="did you mean copying-mini"):
+        read_recipe("copying-mni")
+    with pytest.raises(LogicgenError, match="no such file"):
+        read_recipe("nowhere/some.toml")
+
+
+def test_resizing_keeps_proportions_and_thins_the_grid(tmp_path):
+    good = recipe(tmp_path, GOOD)
+    small = good.resized(11)
+    assert small.sizes.model_dump() == {"train": 9, "validation": 1, "test": 1}
+    assert small.grid.per_cell == 2
+    large = good.resized(1000)
+    assert sum(large.sizes.model_dump().values()) == 1000
+    assert large.grid.per_cell == 20
