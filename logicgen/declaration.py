@@ -43,7 +43,9 @@ def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -
     match first["type"]:
         case "extra_forbidden":
             known = list(_table(model, place[:-1]).model_fields)
-            return f"unknown key {key!r}; {nearest(place[-1], known)} (all: {', '.join(known)}){more}"
+            return (
+                f"unknown key {key!r}; {nearest(place[-1], known)} (all: {', '.join(known)}){more}"
+            )
         case "missing":
             return f"key {key!r} is missing{more}"
         case "value_error":

@@ -42,7 +42,8 @@ def run_bulk(
     total = sum(counts.values())
     parts = ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
     click.echo(
-        f"{total:,} in {seconds:.2f} s, {total / seconds:,.0f} a second" + (f": {parts}" * bool(parts)),
+        f"{total:,} in {seconds:.2f} s, {total / seconds:,.0f} a second"
+        + (f": {parts}" * bool(parts)),
         err=True,
     )
 

@@ -27,7 +27,9 @@ def command() -> None:
         for number in range(torch.cuda.device_count()):
             click.echo(f"cuda:{number}     {torch.cuda.get_device_name(number)}")
     else:
-        click.echo("cuda       no device (needs a CUDA build of torch and a driver); the CPU is used")
+        click.echo(
+            "cuda       no device (needs a CUDA build of torch and a driver); the CPU is used"
+        )
     for name, point in solver_plugins().items():
         try:
             plugin = point.load()

@@ -10,9 +10,13 @@ import click
 
 @click.command("evaluate")
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--data", required=True, type=click.Path(path_type=Path), help="Folder of a data set.")
+@click.option(
+    "--data", required=True, type=click.Path(path_type=Path), help="Folder of a data set."
+)
 @click.option("--split", default="grid", show_default=True)
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many examples, over all cells.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="At most so many examples, over all cells."
+)
 @click.option(
     "--embedding-seeds",
     type=click.IntRange(min=1),
@@ -20,11 +24,18 @@ import click
     show_default=True,
     help="Repeat with so many draws of the random parts of the embedding.",
 )
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder; RUN/SPLIT if not given.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), help="Folder; RUN/SPLIT if not given."
+)
+@click.option(
+    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
+)
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), default=10.0, help="Seconds per answer."
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    help="Seconds per answer.",
 )
 @click.option(
     "--grammar/--no-grammar", default=True, help="Whether decoding only writes what parses [yes]."
@@ -81,7 +92,9 @@ def evaluate_with_bars(
     for name in ("overall", "inside_training_region", "beyond_training_region"):
         if name in summary:
             score = summary[name]
-            line = f"{name.replace('_', ' '):<24} {percent(score):>14} right of {score['examples']:,}"
+            line = (
+                f"{name.replace('_', ' '):<24} {percent(score):>14} right of {score['examples']:,}"
+            )
             if "edit_distance" in score:
                 line += f", edit distance {score['edit_distance']:.2f}"
             click.echo(line)

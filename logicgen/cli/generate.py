@@ -10,7 +10,9 @@ import click
 
 @click.command("generate")
 @click.argument("recipe")
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder; data/RECIPE if not given.")
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), help="Folder; data/RECIPE if not given."
+)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option(
     "--size",
@@ -18,7 +20,10 @@ import click
     help="Examples in train, validation and test together; the grid shrinks with them.",
 )
 @click.option(
-    "--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, help="All cores if not given."
+    "--workers",
+    type=click.IntRange(min=1),
+    default=os.cpu_count() or 1,
+    help="All cores if not given.",
 )
 def command(recipe: str, out: Path | None, seed: int, size: int | None, workers: int) -> None:
     """Make the data set of RECIPE, a shipped name or the path of a TOML file.

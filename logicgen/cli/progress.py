@@ -10,7 +10,6 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -23,7 +22,6 @@ def progress_bars(unit: str) -> Iterator[Progress]:
     columns = (
         TextColumn("{task.description:<24}"),
         BarColumn(),
-        TaskProgressColumn(),
         MofNCompleteColumn(),
         TextColumn(unit),
         TimeElapsedColumn(),

@@ -8,7 +8,9 @@ import click
 @click.command("solve")
 @click.option("--task", required=True, help="A name from `logicgen list tasks`.")
 @click.argument("problems", nargs=-1, metavar="[PROBLEM ...]")
-@click.option("--in", "source", metavar="FILE", help="One problem a line, or JSON lines; - is stdin.")
+@click.option(
+    "--in", "source", metavar="FILE", help="One problem a line, or JSON lines; - is stdin."
+)
 @click.option("--out", "target", metavar="FILE.jsonl", help="Standard output if not given.")
 @click.option("--solver", help="A name from `logicgen list solvers`.")
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
@@ -42,7 +44,12 @@ def command(
         from logicgen.cli.bulk import run_bulk
 
         limits = Limits(timeout or 10.0)
-        run_bulk(lambda lines: solve_lines(task, lines, solver, workers, limits), source, target, "status")
+        run_bulk(
+            lambda lines: solve_lines(task, lines, solver, workers, limits),
+            source,
+            target,
+            "status",
+        )
         return
     if target is not None:
         raise click.UsageError("--out goes with --in FILE")

@@ -11,7 +11,9 @@ import click
 @click.option("--task", required=True, help="A name from `logicgen list tasks`.")
 @click.argument("problem", required=False)
 @click.argument("answer", required=False)
-@click.option("--in", "source", metavar="FILE.jsonl", help="Lines with problem and answer; - is stdin.")
+@click.option(
+    "--in", "source", metavar="FILE.jsonl", help="Lines with problem and answer; - is stdin."
+)
 @click.option("--out", "target", metavar="FILE.jsonl", help="Standard output if not given.")
 @click.option("--solver", help="A name from `logicgen list solvers`.")
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
@@ -47,7 +49,12 @@ def command(
         from logicgen.cli.bulk import run_bulk
 
         limits = Limits(timeout or 10.0)
-        run_bulk(lambda lines: verify_lines(task, lines, solver, workers, limits), source, target, "verdict")
+        run_bulk(
+            lambda lines: verify_lines(task, lines, solver, workers, limits),
+            source,
+            target,
+            "verdict",
+        )
         return 0
     if answer is None:
         raise click.UsageError("the ANSWER is missing (an empty one is written '')")

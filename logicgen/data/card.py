@@ -11,7 +11,9 @@ def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
     """The card's text."""
     name, splits = description["name"], description["splits"]
     files = "\n".join(
-        f"  - split: {split}\n    path: {split}/*.parquet" for split in splits if _held(splits, split)
+        f"  - split: {split}\n    path: {split}/*.parquet"
+        for split in splits
+        if _held(splits, split)
     )
     rows = "\n".join(
         f"| {split} | {_held(splits, split):,} | {_range(recipe, split, 'symbols')} "
@@ -23,7 +25,9 @@ def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
         if recipe.load_task().solver
         else "by comparison"
     )
-    alpha = " up to renaming their symbols" if description["distinct"]["up to"] == "renaming" else ""
+    alpha = (
+        " up to renaming their symbols" if description["distinct"]["up to"] == "renaming" else ""
+    )
     return f"""---
 pretty_name: {name}
 language: []

@@ -76,7 +76,9 @@ class Dataset:
         """Changes when any byte of any example does."""
         import hashlib
 
-        sums = [shard["sha256"] for s in self.description["splits"].values() for shard in s["shards"]]
+        sums = [
+            shard["sha256"] for s in self.description["splits"].values() for shard in s["shards"]
+        ]
         return hashlib.sha256("".join(sums).encode()).hexdigest()[:16]
 
     def table(self, split: str, columns: Sequence[str] | None = None) -> pa.Table:

@@ -147,7 +147,11 @@ class Drawer:
                 numbers = rng.sample(range(alphabet(recipe, cell.symbols)), len(symbols))
                 names = tuple(map(symbol_name, numbers))
             mapping = dict(zip(symbols, names, strict=True))
-        if not self.alpha and mapping is not None and fingerprint(rename(canonical, mapping)) in seen:
+        if (
+            not self.alpha
+            and mapping is not None
+            and fingerprint(rename(canonical, mapping)) in seen
+        ):
             return None
         solution = task.solve(draw.problem, recipe.solver)
         if solution.status is not Status.SAT:

@@ -259,7 +259,9 @@ class _Run:
         distinct = "alpha" if self.drawer.alpha else "exact"
         return {
             "examples": examples,
-            "distinct": {"up to": "renaming" if distinct == "alpha" else "equality", "checked": True},
+            "distinct": {
+                "up to": "renaming" if distinct == "alpha" else "equality",
+                "checked": True,
+            },
             "splits": {split: splits[split] for split in sorted(splits, key=SPLITS.index)},
         }
-

@@ -165,9 +165,7 @@ def _verify(
         for name in ("symbols", "length", "problem", "answer"):
             columns[name] += table[name].to_pylist()
         columns["prediction"] += texts
-    triples = list(
-        zip(columns["problem"], columns["prediction"], columns["answer"], strict=True)
-    )
+    triples = list(zip(columns["problem"], columns["prediction"], columns["answer"], strict=True))
     # The same answer to the same problem, under another embedding seed, needs no second verdict.
     different = list(dict.fromkeys(triples))
     verdicts: dict[tuple[str, str, str], str] = {}

@@ -46,7 +46,9 @@ class TokenAutomaton:
         except ValueError:
             return int(self.transition[state, -1])
 
-    def allowed(self, prefix: Sequence[str], budget: int | None = None) -> tuple[set[str | None], bool]:
+    def allowed(
+        self, prefix: Sequence[str], budget: int | None = None
+    ) -> tuple[set[str | None], bool]:
         """Tokens that may follow `prefix` (None: any symbol), and whether it may end.
 
         With a `budget`, only tokens after which the answer can end within that many tokens in all.

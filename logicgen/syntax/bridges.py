@@ -103,7 +103,9 @@ def to_latex(formula: Formula) -> str:
     language.check_operators(formula)
     infix = language.write(formula)
     spaced = infix.replace("(", " ( ").replace(")", " ) ").replace("!", " ! ")
-    return " ".join(_LATEX.get(word, word if word in "()" else _name(word)) for word in spaced.split())
+    return " ".join(
+        _LATEX.get(word, word if word in "()" else _name(word)) for word in spaced.split()
+    )
 
 
 def _name(symbol: str) -> str:

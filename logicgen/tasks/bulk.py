@@ -73,7 +73,12 @@ def solving(task: str, solver: str | None) -> Callable[[str], Row]:
             row = _fields(line)
             solution = chosen.solve(chosen.read_problem(_text(row, "problem")), solver)
         except LogicgenError as error:
-            return {**row, "status": str(Status.INVALID), "witness": None, "reason": _one_line(error)}
+            return {
+                **row,
+                "status": str(Status.INVALID),
+                "witness": None,
+                "reason": _one_line(error),
+            }
         witness = None if solution.witness is None else chosen.show(solution.witness)
         result = {**row, "status": str(solution.status), "witness": witness}
         return {**result, "reason": solution.reason} if solution.reason else result

@@ -52,7 +52,9 @@ class LettersSource(Source):
         most = self._range[1] if cell.symbols is None else cell.symbols
         for k in range(min(most, cell.length) + 1):
             for partition in all_partitions(cell.length, k):
-                yield self._draw(partition, max(k, self._range[0]) if cell.symbols is None else most)
+                yield self._draw(
+                    partition, max(k, self._range[0]) if cell.symbols is None else most
+                )
 
     def _draw(self, labels: Sequence[int], symbols: int) -> Draw:
         return Draw(tuple(symbol_name(i) for i in partition_of(labels)), symbols)

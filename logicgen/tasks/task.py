@@ -136,7 +136,9 @@ class Task(ABC):
         """Which tokens may come next in an answer, over the fixed tokens of the vocabulary."""
         return token_automaton(self.answer_language, longest).widened(self.vocabulary.fixed)
 
-    def verdict(self, problem: str, answer: str, expected: str, solver: str | None = None) -> Verdict:
+    def verdict(
+        self, problem: str, answer: str, expected: str, solver: str | None = None
+    ) -> Verdict:
         """The verdict on a predicted answer to a stored example, all in prefix notation.
 
         `exact` if it is right and equal to the expected answer; `invalid` if it does not parse.

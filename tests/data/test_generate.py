@@ -83,7 +83,9 @@ def test_cells_are_flat_as_far_as_they_hold(made):
         for row in (row for row in rows if row["split"] == split):
             held, exist = int(row["held"]), int(row["exist"])
             assert found[int(row["symbols"]), int(row["length"])] == held <= exist
-    full = [int(row["held"]) for row in rows if row["split"] == "train" and int(row["exist"]) > 5000]
+    full = [
+        int(row["held"]) for row in rows if row["split"] == "train" and int(row["exist"]) > 5000
+    ]
     assert max(full) - min(full) <= 1
     grid = [row for row in rows if row["split"] == "grid" and int(row["exist"]) > 1000]
     assert {row["held"] for row in grid} == {"6"}
@@ -113,7 +115,10 @@ def test_the_number_of_workers_changes_nothing(made, tmp_path):
 
 def test_another_seed_changes_the_problems(made, tmp_path):
     make(tmp_path / "other", seed=1)
-    first, other = (set(load_dataset(f).table("train")["problem"].to_pylist()) for f in (made, tmp_path / "other"))
+    first, other = (
+        set(load_dataset(f).table("train")["problem"].to_pylist())
+        for f in (made, tmp_path / "other")
+    )
     assert len(first & other) < len(first) / 2
 
 

@@ -40,7 +40,11 @@ def test_shipped_recipes_are_good(name):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("symbols = [1, 3]", "symbol = [1, 3]", r"unknown key 'region.symbol'; did you mean symbols"),
+        (
+            "symbols = [1, 3]",
+            "symbol = [1, 3]",
+            r"unknown key 'region.symbol'; did you mean symbols",
+        ),
         ("symbols = [1, 3]", "symbols = [3, 1]", r"region.symbols: the range \[3, 1\] is empty"),
         ("symbols = [1, 3]", "symbols = [1, 3, 5]", "region.symbols"),
         ("symbols = [1, 3]", "", "'region.symbols' is missing"),
@@ -50,7 +54,11 @@ def test_shipped_recipes_are_good(name):
         ("per_cell = 20", "per_cell = 0", "grid.per_cell"),
         ('"&" = 1', '"&" = -1', "problem.operators.&"),
         ("[problem]", "[problem]\ncolour = 1", "unknown key 'problem.colour'.*operators"),
-        ('task = "propositional"', 'task = "proposition"', "task: no task .* did you mean proposit"),
+        (
+            'task = "propositional"',
+            'task = "proposition"',
+            "task: no task .* did you mean proposit",
+        ),
         ('task = "propositional"', "", "'task' is missing"),
         ('task = "propositional"', 'task = "propositional"\nnames = "odd"', "names: .*perturbed"),
         ("[sizes]", "[sizes", "not TOML"),

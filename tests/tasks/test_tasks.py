@@ -71,7 +71,9 @@ def test_renaming_a_problem_renames_its_answer(name):
     for _, _, draw in draws(task):
         text = task.encode(draw.problem)
         symbols = symbols_of(text)
-        mapping = dict(zip(symbols, map(symbol_name, rng.sample(range(60), len(symbols))), strict=True))
+        mapping = dict(
+            zip(symbols, map(symbol_name, rng.sample(range(60), len(symbols))), strict=True)
+        )
         first = task.solve(draw.problem)
         second = task.solve(task.decode_problem(rename(text, mapping)))
         assert first.status == second.status

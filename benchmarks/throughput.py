@@ -1,0 +1,150 @@
+"""Throughput of everything that does not train, as figures: `make bench`.
+
+Every figure is the median of several runs in one process on one core, unless it says otherwise. Run on
+a quiet machine; compare figures of one run only. `--full` makes `propositional-35` at its full size of
+a million examples instead of a hundred thousand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from random import Random
+from statistics import median
+
+from logicgen.solvers import load_solver
+from logicgen.syntax import propositional
+from logicgen.syntax.sampler import FormulaSampler
+from logicgen.vocabulary import symbol_name
+
+OPERATORS = {"!": 1, "&": 1, "|": 1, "^": 1, "<->": 1}
+
+
+def per_second(work: Callable[[], int], runs: int = 5) -> float:
+    """Median over runs of what `work` says it did, per second; the first run warms up."""
+    work()
+    rates = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        done = work()
+        rates.append(done / (time.perf_counter() - start))
+    return median(rates)
+
+
+def show(what: str, figure: str) -> None:
+    print(f"{what:<66} {figure:>16}", flush=True)
+
+
+def language() -> None:
+    names = [symbol_name(i) for i in range(10)]
+    for distribution in ("uniform", "tree"):
+        sampler = FormulaSampler(propositional(), OPERATORS, distribution, 10)
+        rng = Random(0)
+        rate = per_second(lambda: len([sampler.sample(rng, 50, names) for _ in range(2000)]))
+        show(f"sample, {distribution}, 10 symbols, 50 tokens", f"{rate:,.0f} /s")
+    texts = [propositional().write(f) for f in formulas(2000)]
+    rate = per_second(lambda: len([propositional().read(text) for text in texts]), 3)
+    show("read infix, 12 to 35 tokens", f"{rate:,.0f} /s")
+
+
+def formulas(count: int) -> list:
+    sampler = FormulaSampler(propositional(), OPERATORS, "tree", 5)
+    rng = Random(1)
+    return [sampler.sample(rng, rng.randint(12, 35), "abcde") for _ in range(count)]
+
+
+def solvers() -> None:
+    problems = formulas(3000)
+    for name in ("pysat", "truth-table"):
+        solver = load_solver(name, "propositional")
+        rate = per_second(lambda s=solver: len([s.solve(f) for f in problems]))
+        show(f"solve (subset-minimal), {name}, 12 to 35 tokens, 5 symbols", f"{rate:,.0f} /s")
+        pairs = [(f, s.witness) for f in problems if (s := solver.solve(f)).witness is not None]
+        rate = per_second(lambda s=solver, p=pairs: len([s.check(f, w) for f, w in p]))
+        show(f"check, {name}, the same formulas", f"{rate:,.0f} /s")
+
+
+def start_up() -> None:
+    for arguments in (["--help"], ["solve", "--task", "propositional", "a & !b"]):
+        seconds = []
+        for _ in range(7):
+            start = time.perf_counter()
+            command = [sys.executable, "-m", "logicgen.cli.main", *arguments]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            seconds.append(time.perf_counter() - start)
+        show(f"logicgen {arguments[0]}", f"{median(seconds):.2f} s")
+
+
+def memory_of_tree(root: int) -> int:
+    """Resident bytes of a process and all its descendants (Linux)."""
+    parents, resident = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents[int(entry.name)], resident[int(entry.name)] = int(fields[1]), int(fields[21])
+    family = {root}
+    while more := {p for p, parent in parents.items() if parent in family} - family:
+        family |= more
+    return sum(resident.get(p, 0) for p in family) * os.sysconf("SC_PAGE_SIZE")
+
+
+def generation(full: bool) -> None:
+    size = 1_000_000 if full else 100_000
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "logicgen.cli.main", "generate", "propositional-35"]
+        command += ["--size", str(size), "--workers", "2", "-o", f"{folder}/data"]
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        peak = 0
+
+        def watch() -> None:
+            nonlocal peak
+            while process.poll() is None:
+                peak = max(peak, memory_of_tree(process.pid))
+                time.sleep(0.05)
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        if process.wait():
+            sys.exit("generation failed")
+        seconds = time.perf_counter() - start
+        watcher.join()
+        from logicgen.data.dataset import load_dataset
+
+        examples = load_dataset(f"{folder}/data").description["examples"]
+        show(
+            f"generate propositional-35, {examples:,} examples, 2 workers",
+            f"{examples / seconds:,.0f} /s",
+        )
+        if peak:
+            show("  memory of all its processes together, at most", f"{peak / 2**20:,.0f} MiB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true")
+    full = parser.parse_args().full
+    print(
+        f"{date.today()}, {platform.processor() or platform.machine()}, {os.cpu_count()} cores, "
+        f"Python {platform.python_version()}"
+    )
+    start_up()
+    language()
+    solvers()
+    generation(full)
+
+
+if __name__ == "__main__":
+    main()
