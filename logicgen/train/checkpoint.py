@@ -121,7 +121,7 @@ def save_model(model: Model, run: Path, *, steps: int, fingerprint: str) -> None
     weights = save(state)
     _write(weights, run / WEIGHTS)
     card = {
-        "recipe": model.recipe.model_dump(),
+        "recipe": model.recipe.model_dump(exclude_none=True),
         "vocabulary": list(model.vocabulary.fixed[3:]),
         "task": model.task_name,
         "alphabet": model.alphabet,

@@ -34,7 +34,7 @@ class EmbeddingTable(_Table):
         own = {"max_symbols"}
         if self.method == "interchangeable":
             own = {"random_part", "random_width", "normalize_parts"}
-        given = self.model_fields_set - {"method", "normalize_rows"}
+        given = set(self.model_dump(exclude_none=True)) - {"method", "normalize_rows"}
         if given != own:
             wrong = (
                 f"{min(given - own)!r} is unknown"

@@ -22,7 +22,7 @@ def open_run(
 ) -> int:
     """Make or check the run folder; the number of steps its checkpoint has done (0: none)."""
     identity = {
-        "recipe": recipe.model_dump(),
+        "recipe": recipe.model_dump(exclude_none=True),
         "vocabulary": list(vocabulary.fixed[3:]),
         "task": task_name,
         "data": fingerprint,

@@ -1,0 +1,239 @@
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from logicgen.errors import LogicgenError
+from logicgen.train.checkpoint import load_model, load_tree
+from logicgen.train.fit import fit, learning_rate, step_seeds
+from tests.train.conftest import Data, copying, recipe_with
+
+
+def losses(run: Path) -> dict[int, float]:
+    """The loss of each step, from all logs of a run."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    found: dict[int, float] = {}
+    for path in sorted((run / "logs").glob("events*")):
+        events = EventAccumulator(str(path)).Reload()
+        if "loss" in events.Tags()["scalars"]:
+            found.update({event.step: event.value for event in events.Scalars("loss")})
+    return found
+
+
+def weights(run: Path) -> dict[str, torch.Tensor]:
+    return load_model(run, "cpu").state_dict()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """30 steps without a break."""
+    data = Data(copying(400, 5, 6, 0), copying(40, 5, 6, 1), copying(1, 1, 1, 0).vocabulary)
+    return fit(recipe_with(), data, tmp_path_factory.mktemp("whole") / "run", quiet=True)
+
+
+def test_a_run_folder(whole: Path) -> None:
+    assert len(losses(whole)) == 30
+    model = load_model(whole)
+    assert (model.task_name, model.alphabet, len(model.vocabulary)) == ("copying", 5, 3)
+    assert model.recipe == recipe_with()
+    # Nothing in a run is a pickle: a zip archive, or the pickle protocol's first byte.
+    for path in whole.rglob("*"):
+        if path.is_file():
+            assert path.read_bytes()[:2] not in (b"PK", b"\x80\x02", b"\x80\x04", b"\x80\x05")
+
+
+def test_resuming_gives_the_losses_and_weights_of_an_uninterrupted_run(
+    whole: Path, data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    for stop in (11, 24):
+        with pytest.raises(KeyboardInterrupt, match=rf"after step {stop} of 30.*--resume"):
+            interrupted_after(stop, data, run, monkeypatch)
+        with pytest.raises(LogicgenError, match=r"interrupted before it ended.*--resume"):
+            load_model(run)
+    fit(recipe_with(), data, run, resume=True, quiet=True)
+    assert losses(run) == losses(whole)
+    for name, value in weights(whole).items():
+        assert torch.equal(value, weights(run)[name]), name
+
+
+def interrupted_after(step: int, data: Data, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send SIGINT to ourselves in the midst of a step."""
+    from logicgen.train.fit import Fitting
+
+    original = Fitting.training_step
+
+    def training_step(self: Fitting, batch: object, batch_idx: int) -> torch.Tensor:
+        if batch.step == step - 1:
+            signal.raise_signal(signal.SIGINT)
+        return original(self, batch, batch_idx)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Fitting, "training_step", training_step)
+        fit(recipe_with(), data, run, resume=True, quiet=True)
+
+
+def test_a_crash_goes_on_from_the_last_checkpoint(
+    whole: Path, data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from logicgen.train.fit import Fitting
+
+    def broken(self: Fitting, batch: object, batch_idx: int) -> torch.Tensor:
+        if batch.step == 17:
+            raise OSError("the machine is gone")
+        return original(self, batch, batch_idx)
+
+    original = Fitting.training_step
+    run = tmp_path / "run"
+    monkeypatch.setattr(Fitting, "training_step", broken)
+    with pytest.raises(OSError, match="gone"):
+        fit(recipe_with(), data, run, quiet=True)
+    monkeypatch.setattr(Fitting, "training_step", original)
+    assert load_tree(run / "checkpoint" / "last.safetensors")["global_step"] == 14
+    fit(recipe_with(), data, run, resume=True, quiet=True)
+    for name, value in weights(whole).items():
+        assert torch.equal(value, weights(run)[name]), name
+
+
+def test_kill_in_the_middle_leaves_a_run_that_resumes(tmp_path: Path, data: Data) -> None:
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from tests.train.conftest import *\n"
+        "from logicgen.train.fit import fit\n"
+        "data = Data(copying(400, 5, 6, 0), None, Vocabulary([]))\n"
+        "fit(recipe_with(), data, Path(sys.argv[1]), steps=100_000, quiet=True)\n"
+    )
+    run = tmp_path / "run"
+    root = str(Path(__file__).parents[2])
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(run)],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": root},
+    )
+    deadline = time.monotonic() + 120
+    while not (run / "checkpoint" / "last.safetensors").is_file():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    with pytest.raises(LogicgenError, match="interrupted before it ended"):
+        load_model(run)
+    done = load_tree(run / "checkpoint" / "last.safetensors")["global_step"]
+    fit(recipe_with(), replace(data, validation=None), run, steps=done + 3, resume=True, quiet=True)
+    assert load_model(run).alphabet == 5
+
+
+def test_out_of_time_leaves_a_model_that_can_be_used_and_resumed(
+    data: Data, tmp_path: Path
+) -> None:
+    run = fit(recipe_with(), data, tmp_path / "run", max_minutes=0, quiet=True)
+    assert load_tree(run / "checkpoint" / "last.safetensors")["global_step"] == 1
+    assert load_model(run).predict([[3, 4]], 5, 0, 4)
+    fit(recipe_with(), data, run, steps=4, resume=True, quiet=True)
+    before = (run / "model.json").read_bytes()
+    fit(recipe_with(), data, run, steps=4, resume=True, quiet=True)  # nothing left to do
+    assert (run / "model.json").read_bytes() == before
+    (run / "model.json").unlink()  # killed between the last step and the model
+    fit(recipe_with(), data, run, steps=4, resume=True, quiet=True)
+    assert (run / "model.json").is_file()
+
+
+def test_folders_and_runs_that_are_not_ours(whole: Path, data: Data, tmp_path: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "thesis.tex").write_text("", encoding="utf-8")
+    other = recipe_with(model={"heads": 4})
+    for arguments, message in [
+        ((recipe_with(), data, foreign, False), "not empty and not a run"),
+        ((recipe_with(), data, foreign, True), "not empty and not a run"),
+        ((recipe_with(), data, whole, False), "holds a run already.*--resume"),
+        ((other, data, whole, True), "another recipe"),
+        ((recipe_with(), replace(data, fingerprint="x"), whole, True), "another data"),
+        ((recipe_with(), replace(data, task_name="x"), whole, True), "another task"),
+        ((recipe_with(), data, foreign / "thesis.tex" / "run", False), "run folder: Not a dir"),
+    ]:
+        recipe, some_data, folder, resume = arguments
+        with pytest.raises(LogicgenError, match=message):
+            fit(recipe, some_data, folder, resume=resume, quiet=True)
+    assert before == {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
+
+
+def test_bad_arguments(data: Data, tmp_path: Path) -> None:
+    few = recipe_with(embedding={"method": "interchangeable", "random_width": 1})
+    with pytest.raises(LogicgenError, match="has only 2"):
+        fit(few, data, tmp_path / "few", quiet=True)
+    with pytest.raises(LogicgenError, match="--steps 0"):
+        fit(recipe_with(), data, tmp_path / "run", steps=0)
+    with pytest.raises(LogicgenError, match="no training examples"):
+        fit(recipe_with(), replace(data, train=copying(0, 1, 1, 0)), tmp_path / "run")
+    with pytest.raises(LogicgenError, match="use auto, cpu or cuda"):
+        fit(recipe_with(), data, tmp_path / "run", device="tpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(LogicgenError, match=r"no CUDA device.*--device cpu"):
+            fit(recipe_with(), data, tmp_path / "run", device="cuda")
+    assert not (tmp_path / "run").exists()
+
+
+def test_training_leaves_the_callers_random_numbers_and_signals_alone(
+    data: Data, tmp_path: Path
+) -> None:
+    state, handler = torch.get_rng_state(), signal.getsignal(signal.SIGINT)
+    thread = threading.Thread(
+        target=fit, args=(recipe_with(), data, tmp_path / "run"), kwargs={"quiet": True, "steps": 2}
+    )
+    thread.start()
+    thread.join()
+    fit(recipe_with(), data, tmp_path / "again", steps=2, quiet=True)
+    assert torch.equal(state, torch.get_rng_state())
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_what_a_step_depends_on() -> None:
+    assert step_seeds(0, 5) == step_seeds(0, 5)
+    assert len({seed for step in range(100) for seed in step_seeds(1, step)}) == 200
+    table = recipe_with().training
+    rates = [learning_rate(table, step) for step in range(31)]
+    assert rates[:5] == pytest.approx([0.0006, 0.0012, 0.0018, 0.0024, 0.003])
+    assert rates[5:] == sorted(rates[5:], reverse=True)
+    assert rates[30] == pytest.approx(0, abs=1e-12)
+    slow = recipe_with(training={"schedule": "inverse-sqrt"}).training
+    assert learning_rate(slow, 19) == pytest.approx(0.003 * (5 / 20) ** 0.5)
+
+
+def test_a_short_training_copies_symbols_it_has_never_seen(tmp_path: Path) -> None:
+    data = Data(copying(5_000, 5, 5, 0), None, copying(1, 1, 1, 0).vocabulary)
+    recipe = recipe_with(
+        embedding={"random_width": 32},
+        model={
+            "width": 64,
+            "feed_forward": 128,
+            "encoder_layers": 2,
+            "decoder_layers": 2,
+            "dropout": 0.0,
+            "decoder_positions": "sinusoidal",
+        },
+        training={
+            "steps": 1000,
+            "batch_size": 32,
+            "warmup_steps": 50,
+            "learning_rate": 5e-3,
+            "log_every": 100,
+            "checkpoint_every": 500,
+        },
+    )
+    model = load_model(fit(recipe, data, tmp_path / "run", quiet=True), "cpu")
+    strings = copying(500, 40, 5, 9)
+    problems = [strings.problems[row].tolist() for row in range(500)]
+    answers = model.predict(problems, symbols=40, embedding_seed=3, max_length=8)
+    exact = sum(map(list.__eq__, problems, answers)) / 500
+    assert exact > 0.9
