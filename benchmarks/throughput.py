@@ -1,8 +1,8 @@
 """Throughput of everything that does not train, as figures: `make bench`.
 
-Every figure is the median of several runs in one process on one core, unless it says otherwise. Run on
-a quiet machine; compare figures of one run only. `--full` makes `propositional-35` at its full size of
-a million examples instead of a hundred thousand.
+Every figure is the median of several runs in one process on one core, unless it says otherwise. Run
+on a quiet machine; compare figures of one run only. `--full` makes `propositional-35` at its full
+size of a million examples instead of a hundred thousand.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import date
+from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -48,8 +49,8 @@ def language() -> None:
     names = [symbol_name(i) for i in range(10)]
     for distribution in ("uniform", "tree"):
         sampler = FormulaSampler(propositional(), OPERATORS, distribution, 10)
-        rng = Random(0)
-        rate = per_second(lambda: len([sampler.sample(rng, 50, names) for _ in range(2000)]))
+        draw = partial(sampler.sample, Random(0), 50, names)
+        rate = per_second(lambda d=draw: len([d() for _ in range(2000)]))
         show(f"sample, {distribution}, 10 symbols, 50 tokens", f"{rate:,.0f} /s")
     texts = [propositional().write(f) for f in formulas(2000)]
     rate = per_second(lambda: len([propositional().read(text) for text in texts]), 3)

@@ -1,8 +1,8 @@
 """Fixed tokens and interchangeable symbols, as text and as ids.
 
 A vocabulary has finitely many *fixed tokens* (operators, constants, separators, markers) with ids
-`0..F-1`, and *symbols* (propositions, variables, letters to copy) without an upper bound: symbol `k`
-has id `F + k`. Symbols are written `a`, `b`, ..., `z`, `a1`, ..., `z1`, `a2`, ...
+`0..F-1`, and *symbols* (propositions, variables, letters to copy) without an upper bound: symbol
+`k` has id `F + k`. Symbols are written `a`, `b`, ..., `z`, `a1`, ..., `z1`, `a2`, ...
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def symbol_index(name: str) -> int | None:
 class Vocabulary:
     """The tokens of a task as ids.
 
-    `fixed` lists the task's own fixed tokens; the markers `<pad>`, `<start>` and `<end>` come before
-    them, at ids 0, 1 and 2.
+    `fixed` lists the task's own fixed tokens; the markers `<pad>`, `<start>` and `<end>` come
+    before them, at ids 0, 1 and 2.
     """
 
     pad, start, end = 0, 1, 2
@@ -58,7 +58,7 @@ class Vocabulary:
         return f"Vocabulary({' '.join(self.fixed[3:])})"
 
     def id(self, token: str) -> int:
-        """The id of one token. Raises KeyError for a text that is neither a fixed token nor a symbol."""
+        """The id of one token. Raises KeyError for what is neither a fixed token nor a symbol."""
         number = self._ids.get(token)
         if number is None:
             symbol = symbol_index(token)

@@ -1,7 +1,8 @@
 """Worker processes that can be killed: an ordered map with a time and a memory limit per item.
 
-Native code does not answer signals, so a limit is enforced by ending the process that runs it. A worker
-is reused until that happens, then replaced, and the rest of its chunk goes on in the new one.
+Native code does not answer signals, so a limit is enforced by ending the process that runs it. A
+worker is reused until that happens, then replaced, and the rest of its chunk goes on in the new
+one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from multiprocessing.connection import Connection, wait
@@ -169,10 +171,8 @@ class Workers(Generic[Item, Result]):
     def _give(self, worker: _Worker, chunk: _Chunk) -> None:
         worker.chunk = chunk
         worker.place.value = -1
-        try:
+        with suppress(BrokenPipeError):  # it died; `_collect` sees that
             worker.connection.send([chunk.items[place] for place in chunk.pending])
-        except BrokenPipeError:
-            pass  # it died; `_collect` sees that
 
     def _collect(self) -> list[_Chunk]:
         """Wait for results or limits; returns chunks that need a worker again."""

@@ -20,7 +20,7 @@ Row = dict[str, Any]
 def run_bulk(
     work: Callable[[Iterable[str]], Iterator[Row]], source: str, target: str | None, key: str
 ) -> None:
-    """Feed the lines of `source` to `work` and write its rows to `target`; `-` is standard input/output.
+    """Feed the lines of `source` to `work` and write its rows to `target`; `-` is the terminal's.
 
     A file is written under another name and renamed when it is whole.
     """
@@ -61,12 +61,15 @@ def _open(source: str) -> Iterator[str]:
 
 
 def _decoded(stream: TextIO, source: str) -> Iterator[str]:
-    number = 0
+    number = 1
     try:
-        for number, line in enumerate(stream, start=1):
+        for line in stream:
             yield line.rstrip("\n")
+            number += 1
     except UnicodeDecodeError as error:
-        raise LogicgenError(f"{source}: line {number + 1} is not UTF-8: {error.reason}") from error
+        # Text is decoded in blocks, so the line is the last one read, or a later one.
+        reason = f"line {number} or below is not UTF-8 ({error.reason})"
+        raise LogicgenError(f"{source}: {reason}; convert the file") from error
     except OSError as error:
         raise LogicgenError(f"{source}: cannot be read: {error.strerror}") from error
 

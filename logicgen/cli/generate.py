@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from logicgen.data.recipe import DataRecipe
 
 
 @click.command("generate")
@@ -31,7 +35,6 @@ def command(recipe: str, out: Path | None, seed: int, size: int | None, workers:
     Interrupted, it goes on where it stopped when the same command is run again; the bytes are the
     same as without the interruption, and with any number of workers.
     """
-    from logicgen.data.generate import generate
     from logicgen.data.recipe import read_recipe
 
     read = read_recipe(recipe)
@@ -39,28 +42,33 @@ def command(recipe: str, out: Path | None, seed: int, size: int | None, workers:
         read = read.resized(size)
     name = Path(recipe).stem
     folder = out or Path("data") / name
-    generate_with_bars(generate, read, folder, name=name, seed=seed, workers=workers)
+    generate_with_bars(read, folder, name=name, seed=seed, workers=workers)
 
 
-def generate_with_bars(generate, recipe, folder: Path, **arguments) -> None:  # noqa: ANN001, ANN003
+def generate_with_bars(
+    recipe: DataRecipe, folder: Path, *, name: str, seed: int, workers: int
+) -> None:
     """Run `generate` behind one progress bar per split, and say what came out."""
     from logicgen.cli.progress import progress_bars
+    from logicgen.data.generate import generate
 
     with progress_bars("examples") as bars:
-        tasks: dict[str, int] = {}
+        tasks: dict[str, Any] = {}
 
         def progress(split: str, done: int, total: int) -> None:
             if split not in tasks:
-                tasks[split] = bars.add_task(f"{arguments['name']} {split}", total=total)
+                tasks[split] = bars.add_task(f"{name} {split}", total=total)
             bars.update(tasks[split], completed=done, total=total)
 
-        description = generate(recipe, folder, progress=progress, **arguments)
+        description = generate(
+            recipe, folder, name=name, seed=seed, workers=workers, progress=progress
+        )
     click.echo(f"{folder}: {description['examples']:,} verified examples", err=True)
     for split, content in description["splits"].items():
         if content["cells_short"]:
             click.echo(
-                f"  {split}: {content['cells_short']} of {content['cells']} cells hold fewer examples "
-                f"than asked for ({content['cells_empty']} none): no more exist or were found; see "
+                f"  {split}: {content['cells_short']} of {content['cells']} cells hold fewer "
+                f"examples than asked for ({content['cells_empty']} none): no more exist or were found; see "
                 f"{folder / 'cells.csv'}",
                 err=True,
             )

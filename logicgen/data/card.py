@@ -92,8 +92,8 @@ def _shortfall(splits: dict[str, Any]) -> str:
     for split, content in splits.items():
         if content["cells_short"]:
             lines.append(
-                f"- {split}: {content['cells_short']} of {content['cells']} cells hold fewer examples "
-                f"than asked for, {content['cells_empty']} of them none, because no more such "
-                "problems with an answer exist or were found; `cells.csv` lists them."
+                f"- {split}: {content['cells_short']} of {content['cells']} cells hold fewer "
+                f"examples than asked for, {content['cells_empty']} of them none, because no more "
+                "such problems with an answer exist or were found; `cells.csv` lists them."
             )
     return "\n" + "\n".join(lines) + "\n" if lines else ""

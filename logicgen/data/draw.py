@@ -1,12 +1,12 @@
 """Drawing examples: problem, answer, verdict, names.
 
-What an attempt gives depends on the recipe, the seed, the slot and the attempt's number alone; which
-attempt is taken, also on the examples before it (no two may be the same problem).
+What an attempt gives depends on the recipe, the seed, the slot and the attempt's number alone;
+which attempt is taken, also on the examples before it (no two may be the same problem).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from random import Random
@@ -176,6 +176,6 @@ class Drawer:
         return Example(problem, answer, draw.symbols, cell.length, alpha_class, key)
 
 
-def unit_drawer(recipe: DataRecipe, seed: int):  # noqa: ANN201
+def unit_drawer(recipe: DataRecipe, seed: int) -> Callable[[Unit], Drawn]:
     """For worker processes: the function that draws a unit."""
     return Drawer(recipe, seed).unit

@@ -184,7 +184,7 @@ class _Run:
             yield unit, held
 
     def _without_repetitions(self, unit: Unit, drawn: Drawn) -> list[Example]:
-        """What a worker found, with further attempts where an earlier example is the same problem."""
+        """What a worker found, drawn again where an earlier example is the same problem."""
         exhausted: set[Cell] = set()
         examples = []
         for place, example in enumerate(drawn.examples):

@@ -1,4 +1,4 @@
-"""What a data set will hold: how many examples of which cell, in which order, in which units of work.
+"""What a data set will hold: how many examples of which cell, in which units of work.
 
 Everything here follows from the recipe, the seed and what earlier units gave, so an interrupted run
 makes the same plan again.
@@ -19,8 +19,8 @@ from logicgen.tasks import Cell, Source
 # that cells with few problems are not emptied before training gets its part.
 HELD_OUT_SHARE = 0.1
 
-# A cell of which more than this share is wanted is listed and shuffled: drawing at random would mostly
-# find what it already has. Cells that hold more than LONGEST_LIST are drawn all the same.
+# A cell of which more than this share is wanted is listed and shuffled: drawing at random would
+# mostly find what it already has. Cells that hold more than LONGEST_LIST are drawn all the same.
 LISTED_SHARE = 0.1
 LONGEST_LIST = 50_000
 
@@ -187,5 +187,5 @@ def next_slots(plans: Sequence[CellPlan], missing: int) -> list[Cell]:
 
 
 def shard_size(size: int) -> int:
-    """Examples per shard: small enough that an interruption loses little and two workers have work."""
+    """Examples per shard: few enough that an interruption loses little and workers share work."""
     return min(10_000, max(500, math.ceil(size / 8)))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,7 +39,7 @@ def write_shard(path: Path, examples: Sequence[Example]) -> None:
     write_atomically(path, lambda file: pq.write_table(table, file, compression="zstd"))
 
 
-def write_atomically(path: Path, write) -> None:  # noqa: ANN001
+def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Let `write` fill a file of another name beside `path`, then rename it.
 
     Raises LogicgenError where that fails; then nothing is left behind.

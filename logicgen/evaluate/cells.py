@@ -39,7 +39,7 @@ class Score:
             value = getattr(self, name)
             name = "exact_match" if name == "exact" else name
             if value is not None:
-                row[name], row[f"{name}_std"] = round(value[0], 6), round(value[1], 6)
+                row[name], row[f"{name}_std"] = value
         return row
 
 

@@ -18,8 +18,8 @@ def draw_heatmap(
 ) -> None:
     """Draw accuracy per cell, x length, y symbols, and save it to each of `paths`.
 
-    Colour runs from red (0) over yellow to green (1); a cell with fewer examples than the fullest one
-    is darker; a cell without examples is white; the box is the training region.
+    Colour runs from red (0) over yellow to green (1); a cell with fewer examples than the fullest
+    one is darker; a cell without examples is white; the box is the training region.
     """
     import matplotlib
 

@@ -81,8 +81,8 @@ def predict_and_verify(
     if model.task_name != data.task.name or model.vocabulary != data.vocabulary:
         raise LogicgenError(
             f"{about.model} was trained for {model.task_name} with {model.vocabulary}, but "
-            f"{data.folder} holds {data.task.name} with {data.vocabulary}: evaluate it on data of its "
-            "own task and vocabulary"
+            f"{data.folder} holds {data.task.name} with {data.vocabulary}: evaluate it on data "
+            "of its own task and vocabulary"
         )
     table = data.table(about.split)
     rows = _spread(table, limit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
 from logicgen.errors import LogicgenError, nearest
@@ -13,13 +13,13 @@ __all__ = ["UNSAT", "Solution", "Solver", "Status", "Verdict", "load_solver", "s
 GROUP = "logicgen.solvers"
 
 
-@lru_cache(maxsize=None)
+@cache
 def solver_plugins() -> dict[str, EntryPoint]:
     """Every registered solver plugin by name; nothing is imported yet."""
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda p: p.name)}
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_solver(name: str, logic: str) -> Solver:
     """The solver plugin called `name`, made once.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pysat.solvers import Solver as SAT
+from pysat.solvers import Solver as SatEngine
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers.solver import UNSAT, Solution, Verdict
@@ -18,8 +18,8 @@ ENGINE = "minisat22"
 class PySATSolver:
     """A SAT solver on the Tseitin encoding of the formula.
 
-    The witness is the one that `TruthTableSolver` defines, found with assumptions instead of tables;
-    it does not depend on the engine's heuristics.
+    The witness is the one that `TruthTableSolver` defines, found with assumptions instead of
+    tables; it does not depend on the engine's heuristics.
     """
 
     name: ClassVar[str] = "pysat"
@@ -34,7 +34,7 @@ class PySATSolver:
     def solve(self, problem: Formula) -> Solution:
         """The canonical witness, or unsat."""
         symbols, root, clauses = encode(problem)
-        with SAT(name=ENGINE, bootstrap_with=clauses) as engine:
+        with SatEngine(name=ENGINE, bootstrap_with=clauses) as engine:
             solve, get_model = engine.solve, engine.get_model
             model = list(range(1, len(symbols) + 1))
             assumed = [root]
@@ -71,7 +71,7 @@ class PySATSolver:
         for name, value in answer.literals:
             if name in variable:  # a symbol that does not occur does no harm
                 assumed.append(variable[name] if value else -variable[name])
-        with SAT(name=ENGINE, bootstrap_with=clauses) as engine:
+        with SatEngine(name=ENGINE, bootstrap_with=clauses) as engine:
             return Verdict.INCORRECT if engine.solve(assumed) else Verdict.CORRECT
 
 

@@ -51,10 +51,10 @@ class Solver(Protocol):
     """A decision procedure for one logic.
 
     Plugins register a class without constructor arguments in the entry-point group
-    `logicgen.solvers`. A solver runs until it is done: time and memory limits are enforced by whoever
-    runs it, in a process that can be killed (`logicgen.workers`), because native code does not answer
-    signals. It must be deterministic, and renaming a problem's symbols must rename its witness and
-    change nothing else.
+    `logicgen.solvers`. A solver runs until it is done: time and memory limits are enforced by
+    whoever runs it, in a process that can be killed (`logicgen.workers`), because native code does
+    not answer signals. It must be deterministic, and renaming a problem's symbols must rename its
+    witness and change nothing else.
     """
 
     name: ClassVar[str]
@@ -71,5 +71,5 @@ class Solver(Protocol):
         ...
 
     def check(self, problem: Any, answer: Any) -> Verdict:
-        """`correct`, `incorrect` or `invalid`; equality with a stored answer is the task's business."""
+        """`correct`, `incorrect` or `invalid`; whether it is `exact` is for the task to say."""
         ...

@@ -5,7 +5,7 @@ A table over n symbols is one Python integer of 2**n bits; an operator is one op
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import ClassVar
 
 from logicgen.errors import LogicgenError
@@ -20,9 +20,10 @@ class TruthTableSolver:
     """Truth tables as integers.
 
     The witness is defined by meaning alone, so that every solver that follows the definition gives
-    the same one: the first total model in lexicographic order (symbols in order of first occurrence,
-    true before false), from which literals are dropped, last one first, whenever every completion of
-    the rest still satisfies the formula. What remains is subset-minimal (a prime implicant).
+    the same one: the first total model in lexicographic order (symbols in order of first
+    occurrence, true before false), from which literals are dropped, last one first, whenever every
+    completion of the rest still satisfies the formula. What remains is subset-minimal (a prime
+    implicant).
     """
 
     name: ClassVar[str] = "truth-table"
@@ -80,7 +81,7 @@ def row_has(column: int, row: int) -> bool:
     return bool(column >> row & 1)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _columns(symbols: int) -> tuple[list[int], int]:
     """The rows in which each symbol is true, as bit sets, and the set of all rows."""
     if symbols > MOST_SYMBOLS:

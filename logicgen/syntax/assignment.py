@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from logicgen.errors import FormatError
@@ -101,7 +101,7 @@ def _build(meaning: str, values: Sequence[Any]) -> Any:
     raise AssertionError(meaning)
 
 
-@lru_cache(maxsize=None)
+@cache
 def assignment_language() -> Language:
     """The language of assignments, made once."""
     return Language("assignment", _build)

@@ -1,8 +1,8 @@
 """Which tokens may come next: a language's prefix grammar as a finite automaton.
 
 Prefix grammars are LL(1): the next token decides the alternative. What is still expected is then a
-stack of tokens and rules, and answers of bounded length meet finitely many stacks, so the whole grammar
-becomes a table that a decoder can index on any device.
+stack of tokens and rules, and answers of bounded length meet finitely many stacks, so the whole
+grammar becomes a table that a decoder can index on any device.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ class TokenAutomaton:
     """All prefixes of answers that can be completed, as a table. State 0 is the start.
 
     Attributes:
-        transition: (states, classes) int64; the next state for each token class, -1 if the token may
-            not come. A class is the place of a fixed token in `tokens`; the last class is any symbol.
-        distance: (states,) int64; the fewest further tokens until the answer may end (0: it may now).
+        transition: (states, classes) int64; the next state for each token class, -1 where it may
+            not come. A class is a place in `tokens`; the last class is any symbol.
+        distance: (states,) int64; the fewest further tokens until the answer may end, 0 if it may
+            end here.
         tokens: the fixed tokens, in the order of the classes.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from logicgen.errors import LogicgenError
@@ -77,7 +78,7 @@ def from_sympy(expression: Boolean) -> Formula:
             return operands[0] >> operands[1]
         if node.func is boolalg.Equivalent:
             # All of them are equal exactly if neighbours are.
-            pairs = [Formula("<->", pair) for pair in zip(operands, operands[1:], strict=False)]
+            pairs = [Formula("<->", pair) for pair in pairwise(operands)]
             whole = pairs[0]
             for pair in pairs[1:]:
                 whole = whole & pair

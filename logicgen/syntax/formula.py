@@ -1,8 +1,8 @@
 """Formulas: immutable, hash-consed trees of operators, constants and symbols.
 
 Equal formulas are the same object, so equality is identity, a hash costs nothing, and a formula in
-which a part occurs twice stores it once. Nothing here recurses: a formula may be nested as deeply as
-memory allows.
+which a part occurs twice stores it once. Nothing here recurses: a formula may be nested as deeply
+as memory allows.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ class _Entry(ref):
 _table: dict[tuple[str, tuple[Formula, ...]], _Entry] = {}
 
 
-def _forget(entry: Any, table: dict = _table) -> None:
+def _forget(entry: Any, table: dict[Any, _Entry] = _table) -> None:
     # The place may already belong to a newer formula with the same key.
-    if table.get(entry.key) is entry:
-        del table[entry.key]
+    key = entry.key
+    if table.get(key) is entry:
+        del table[key]
 
 
 class Formula:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from logicgen.errors import FormatError, LogicgenError
@@ -133,7 +133,7 @@ class _InfixWriter:
         return "".join(pieces)
 
 
-@lru_cache(maxsize=None)
+@cache
 def formula_language(grammar: str) -> FormulaLanguage:
     """The formula language of a shipped grammar, made once."""
     return FormulaLanguage(grammar)

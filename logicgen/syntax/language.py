@@ -88,7 +88,7 @@ class Language:
             expected, reason = error.accepts or error.expected, f"unexpected {str(error.token)!r}"
         elif isinstance(error, lark.exceptions.UnexpectedCharacters):
             line, column = error.line, error.column
-            expected, reason = error.allowed or set(), f"unexpected {text[error.pos_in_stream]!r}"
+            expected, reason = error.allowed or set(), f"unexpected {error.char!r}"
         else:  # pragma: no cover - Lark has no further kind today
             line, column, expected, reason = 1, 1, set(), str(error)
         wanted = sorted({self._describe(name) for name in expected})
@@ -155,7 +155,7 @@ class Language:
 class _Builder(lark.Transformer):
     """Builds values while Lark parses, so that no tree is built and depth does not matter.
 
-    Lark asks for an attribute called like the alternative's meaning; every name in lower case is one.
+    Lark asks for an attribute named like the alternative's meaning; any lower-case name is one.
     """
 
     def __init__(self, build: Build) -> None:

@@ -1,20 +1,20 @@
 """Set partitions: which places hold the same symbol, when names do not matter.
 
-A partition of `n` places into `k` blocks is written as a restricted growth string: place `i` holds the
-number of its block, and blocks are numbered in order of first occurrence. It is what is left of a
-sequence of symbols after alpha-renaming.
+A partition of `n` places into `k` blocks is written as a restricted growth string: place `i` holds
+the number of its block, and blocks are numbered in order of first occurrence. It is what is left of
+a sequence of symbols after alpha-renaming.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache
 from random import Random
 
 Partition = list[int]
 
 
-@lru_cache(maxsize=None)
+@cache
 def stirling(places: int, blocks: int) -> int:
     """Number of partitions of `places` places into exactly `blocks` blocks (second kind)."""
     if places == 0 or blocks == 0:
@@ -22,7 +22,7 @@ def stirling(places: int, blocks: int) -> int:
     return blocks * stirling(places - 1, blocks) + stirling(places - 1, blocks - 1)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _completions(places: int, used: int, blocks: int) -> int:
     """In how many ways `places` further places end with `blocks` blocks when `used` are in use."""
     if places < blocks - used:
@@ -33,7 +33,7 @@ def _completions(places: int, used: int, blocks: int) -> int:
     return again + (_completions(places - 1, used + 1, blocks) if used < blocks else 0)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _chance_of_new(places: int, used: int, blocks: int) -> float:
     """Chance that the next of `places` places opens a new block, all partitions equally likely."""
     if used == blocks:

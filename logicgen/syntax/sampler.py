@@ -5,11 +5,12 @@ Two distributions differ only in how much each choice weighs:
 
 - `uniform`: in proportion to how many formulas the choice leaves (each counted with the product of
   its tokens' weights), so that with equal weights every formula of that length is equally likely;
-- `tree`: the root operator by its weight, the remaining length split uniformly; the way the data sets
-  of the literature were made (Hahn et al., ICLR 2021, with Spot's `randltl`).
+- `tree`: the root operator by its weight, the remaining length split uniformly; the way the data
+  sets of the literature were made (Hahn et al., ICLR 2021, with Spot's `randltl`).
 
-Both can be conditioned, exactly and without rejection, on how many distinct symbols occur: first the
-number of places that hold a symbol is drawn, then a tree with that many, then which places agree.
+Both can be conditioned, exactly and without rejection, on how many distinct symbols occur: first
+the number of places that hold a symbol is drawn, then a tree with that many, then which places
+agree.
 """
 
 from __future__ import annotations
@@ -95,7 +96,8 @@ class FormulaSampler:
     def mass(self, length: int) -> list[Number]:
         """`mass(n)[m]`: weight of all formulas of `n` tokens of which `m` are symbols.
 
-        Exact integers for `uniform`; probabilities for `tree`. Empty where no formula has the length.
+        Exact integers for `uniform`; probabilities for `tree`. Empty where no formula has the
+        length.
         """
         while len(self._mass) <= length:
             self._mass.append(self._next_mass())
@@ -118,7 +120,7 @@ class FormulaSampler:
         return mass
 
     def _factors(self, n: int) -> tuple[Number, Number, Number]:
-        """What one leaf, the unary operators, and one split of the binary ones weigh at length n."""
+        """What a leaf, the unary operators, and one split of the binary ones weigh at length n."""
         _, unary, binary = self._total
         if self.distribution == "uniform":
             return 1, unary, binary
@@ -254,7 +256,7 @@ class FormulaSampler:
         return table
 
     def formula(self, pattern: Pattern, names: Sequence[str]) -> Formula:
-        """The formula of a pattern whose symbols are called `names`, in order of first occurrence."""
+        """The formula of a pattern; its symbols are called `names` as they first occur."""
         shape, partition = pattern
         arity = self.language.arity
         labels = reversed(partition)
@@ -308,6 +310,6 @@ class FormulaSampler:
 
 
 def _cumulative_shares(weights: Sequence[Number | Fraction]) -> list[float]:
-    """Running sums of weights as shares of the whole; exact until the last rounding for integers."""
+    """Running sums of weights as shares of the whole; for integers exact but for one rounding."""
     whole = sum(weights)
     return [float(running / whole) if whole else 0.0 for running in accumulate(weights)]

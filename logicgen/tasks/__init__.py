@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 
 from logicgen.errors import LogicgenError, nearest
@@ -17,7 +17,7 @@ TASKS = {
 """Every task by name, as `module:class`; imported when it is first asked for."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_task(name: str) -> Task:
     """The task called `name`. Raises LogicgenError for an unknown one."""
     if name not in TASKS:

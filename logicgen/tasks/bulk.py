@@ -22,7 +22,8 @@ def solve_lines(
 ) -> Iterator[Row]:
     """Each line's problem (plain, or JSON with `problem`) with `status` and `witness`.
 
-    `invalid` and `unknown` ones carry a `reason`. Raises LogicgenError for an unknown task or solver.
+    `invalid` and `unknown` ones carry a `reason`. Raises LogicgenError for an unknown task or
+    solver.
     """
     return _mapped(solving, task, solver, lines, workers, limits, "status", Status.UNKNOWN)
 

@@ -1,8 +1,8 @@
 """Copying with extendable vocabulary: given a string of symbols, the same string.
 
 The simplest task that shows whether a model handles symbols it never saw. A cell's `symbols` is the
-number of symbols the string is drawn from: a string of 20 cannot show 160 different ones, but a model
-that copies it has to tell it from all strings over 160.
+number of symbols the string is drawn from: a string of 20 cannot show 160 different ones, but a
+model that copies it has to tell it from all strings over 160.
 
 Source: Işık, Cinbiş, Aydın Göl, Interchangeable Token Embeddings (ICML 2025).
 """
@@ -10,7 +10,7 @@ Source: Işık, Cinbiş, Aydın Göl, Interchangeable Token Embeddings (ICML 202
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache
 from random import Random
 from typing import Any, ClassVar
 
@@ -104,10 +104,12 @@ class Copying(Task):
         """`a b c`."""
         return " ".join(value)
 
-    show = encode
+    def show(self, answer: Letters) -> str:
+        """The same."""
+        return self.encode(answer)
 
 
-@lru_cache(maxsize=None)
+@cache
 def letters_language() -> Language:
     """The language of strings, made once."""
     return Language("letters", _build)

@@ -1,8 +1,8 @@
 """What a task is: how its problems are drawn, answered, written and judged.
 
-A task knows no files, tensors or recipes. Inside it, problems and answers are values of its own; outside
-they travel as prefix text (`& a ! b`), in which every symbol is a token, so that renaming symbols needs
-no knowledge of the task.
+A task knows no files, tensors or recipes. Inside it, problems and answers are values of its own;
+outside they travel as prefix text (`& a ! b`), in which every symbol is a token, so that renaming
+symbols needs no knowledge of the task.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Draw:
 
 
 class Source(ABC):
-    """Where problems of one recipe come from. `symbols` is the range a cell without symbols means."""
+    """Where the problems of one recipe come from."""
 
     @abstractmethod
     def sample(self, rng: Random, cell: Cell) -> Draw:
@@ -74,7 +74,10 @@ class Task(ABC):
 
     @abstractmethod
     def source(self, settings: Any, symbols: tuple[int, int]) -> Source:
-        """The source of problems for a recipe's settings; `symbols` is the training region's range."""
+        """Where problems come from, given the recipe's settings.
+
+        `symbols` is the range of the training region, which a cell without symbols stands for.
+        """
 
     # -- deciding ---------------------------------------------------------------------------------
 

@@ -122,7 +122,7 @@ def test_another_seed_changes_the_problems(made, tmp_path):
     assert len(first & other) < len(first) / 2
 
 
-class Stop(Exception):
+class StopError(Exception):
     pass
 
 
@@ -134,9 +134,9 @@ def test_a_run_that_stops_goes_on_to_the_same_bytes(made, tmp_path, stop_after):
         nonlocal calls
         calls += 1
         if calls > 2 * stop_after:
-            raise Stop
+            raise StopError
 
-    with pytest.raises(Stop):
+    with pytest.raises(StopError):
         make(tmp_path / "d", progress=progress)
     with pytest.raises(LogicgenError, match="not finished; run the same"):
         load_dataset(tmp_path / "d")

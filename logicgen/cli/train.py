@@ -1,0 +1,74 @@
+"""`logicgen train`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("train")
+@click.argument("model")
+@click.option(
+    "--data", required=True, type=click.Path(path_type=Path), help="Folder of a data set."
+)
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), help="Folder; runs/MODEL if not given."
+)
+@click.option("--steps", type=click.IntRange(min=1), help="Instead of the recipe's number.")
+@click.option(
+    "--max-minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Stop after that long, with a model that can be used or resumed.",
+)
+@click.option(
+    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
+)
+@click.option("--resume", is_flag=True, help="Go on from the folder's last checkpoint.")
+def command(
+    model: str,
+    data: Path,
+    out: Path | None,
+    steps: int | None,
+    max_minutes: float | None,
+    device: str,
+    resume: bool,
+) -> None:
+    """Train the model of recipe MODEL, a shipped name or the path of a TOML file.
+
+    Interrupted or out of time, it goes on with --resume exactly where it stopped. Watch it with
+    tensorboard --logdir OUT/logs.
+    """
+    folder = out or Path("runs") / Path(model).stem
+    train_with_bar(model, data, folder, steps, max_minutes, device, resume)
+    click.echo(f"{folder}: try logicgen evaluate {folder} --data {data}", err=True)
+
+
+def train_with_bar(
+    model: str,
+    data: Path,
+    out: Path,
+    steps: int | None = None,
+    max_minutes: float | None = None,
+    device: str = "auto",
+    resume: bool = False,
+) -> None:
+    """Train behind a progress bar."""
+    from logicgen.data.dataset import load_dataset
+    from logicgen.train.data import training_data
+    from logicgen.train.recipe import read_recipe
+
+    recipe = read_recipe(model)  # before anything slow
+    prepared = training_data(load_dataset(data))
+
+    from logicgen.train.fit import fit
+
+    fit(
+        recipe,
+        prepared,
+        out,
+        steps=steps,
+        max_minutes=max_minutes,
+        device=device,
+        resume=resume,
+    )
