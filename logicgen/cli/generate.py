@@ -68,7 +68,7 @@ def generate_with_bars(
         if content["cells_short"]:
             click.echo(
                 f"  {split}: {content['cells_short']} of {content['cells']} cells hold fewer "
-                f"examples than asked for ({content['cells_empty']} none): no more exist or were found; see "
-                f"{folder / 'cells.csv'}",
+                f"examples than asked for ({content['cells_empty']} none): no more exist or were "
+                f"found; see {folder / 'cells.csv'}",
                 err=True,
             )
