@@ -6,6 +6,8 @@ exact: it starts the stream at the step it had reached. Every epoch shows every 
 Each epoch shuffles all examples and cuts them into windows of about 100 batches; inside a window
 examples are sorted by length, cut into batches, and the batches shuffled. A batch then holds
 examples of nearly one length, so that little of it is padding; the order of lengths is random.
+Only the length of the problem counts: batches sorted by their answers' length as well would each
+hold answers of one kind (all empty, all over three symbols), and train badly.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ class BatchStream:
         self.batch_size = batch_size
         self.seed = seed
         self.batches_per_epoch = -(-len(split) // batch_size)
-        self._lengths = split.problems.lengths + split.answers.lengths
+        self._lengths = split.problems.lengths
         self._epoch: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
         self._window: tuple[tuple[int, int], list[np.ndarray]] = ((-1, -1), [])
 
