@@ -8,7 +8,9 @@ from typing import Any
 
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.syntax.formula import Formula
-from logicgen.syntax.language import Language, Token
+from logicgen.syntax.hints import hint
+from logicgen.syntax.language import Language, Production, Token
+from logicgen.syntax.operator_reader import OperatorReader, rules_below
 
 
 class FormulaLanguage:
@@ -17,10 +19,11 @@ class FormulaLanguage:
     Attributes:
         arity: number of operands of every operator and constant, by prefix token.
         tokens: the fixed tokens of the prefix notation.
+        reader: reads infix texts fast, or not at all.
     """
 
     def __init__(self, grammar: str) -> None:
-        self.language = Language(grammar, self._build)
+        self.language = Language(grammar, self.build)
         self.name = self.language.name
         self.tokens = self.language.tokens
         self._token: dict[str, str] = {}
@@ -36,38 +39,74 @@ class FormulaLanguage:
                 assert production.meaning is not None, f"{head.text} has no meaning in {grammar}"
                 self._token[production.meaning] = head.text
                 self.arity[head.text] = len(operands)
+        self.reader = OperatorReader(self.language, self._token)
         self._infix = _InfixWriter(self.language, self._token)
 
-    def _build(self, meaning: str, operands: Sequence[Any]) -> Formula:
+    def build(self, meaning: str, operands: Sequence[Any]) -> Formula:
+        """The formula of one alternative of the grammar."""
         if meaning == "symbol":
             return Formula(str(operands[0]))
         return Formula(self._token[meaning], tuple(operands))
 
     def read(self, text: str) -> Formula:
         """The formula that an infix text means. Raises FormatError with line and column."""
-        return self.language.read(text, "infix")
+        formula = self.reader.read(text)
+        return formula if formula is not None else self._explained(text, "infix")
 
     def read_prefix(self, text: str) -> Formula:
         """The formula of a prefix text. Raises FormatError with line and column."""
-        tokens = text.split()
+        formula = self.parse_prefix(text)
+        return formula if formula is not None else self._explained(text, "prefix")
+
+    def read_either(self, text: str) -> Formula:
+        """The formula of an infix or a prefix text; no text means different things in the two.
+
+        Raises the FormatError of the notation that got further.
+        """
+        formula = self.reader.read(text) or self.parse_prefix(text)
+        if formula is not None:
+            return formula
+        try:
+            return self.read(text)
+        except FormatError as infix:
+            try:
+                return self.read_prefix(text)
+            except FormatError as prefix:
+                further = (prefix.line, prefix.column) > (infix.line, infix.column)
+                raise (prefix if further else infix) from None
+
+    def _explained(self, text: str, notation: str) -> Formula:
+        """What Lark says to a text that the fast readers do not accept, with a remedy if known."""
+        try:
+            formula = self.language.read(text, notation)
+        except FormatError as error:
+            remedy = hint(self.name, self.tokens, text, error.line, error.column)
+            if remedy is None:
+                raise
+            reason = f"{error.reason.partition(';')[0]}: {remedy}"
+            raise FormatError(reason, text, error.line, error.column) from None
+        if notation == "prefix":  # Lark needs no blanks, but `X0` without one is a name to Spot
+            raise FormatError("the tokens of prefix notation are separated by blanks", text, 1, 1)
+        return formula
+
+    def parse_prefix(self, text: str) -> Formula | None:
+        """The formula of a prefix text, fast, or None where it is none."""
         stack: list[Formula] = []
         arity = self.arity
-        for token in reversed(tokens):
+        is_symbol = self.language.symbol_pattern.fullmatch
+        for token in reversed(text.split()):
             operands = arity.get(token)
             if operands is None:
-                if not self.language.symbol_pattern.fullmatch(token):
-                    return self.language.read(text, "prefix")  # raises, with the place
+                if not is_symbol(token):
+                    return None
                 stack.append(Formula(token))
             elif operands > len(stack):
-                return self.language.read(text, "prefix")
+                return None
             elif operands == 2:
                 stack.append(Formula(token, (stack.pop(), stack.pop())))
             else:
                 stack.append(Formula(token, tuple(stack.pop() for _ in range(operands))))
-        if len(stack) != 1:
-            self.language.read(text, "prefix")
-            raise FormatError("the text ends too early", text, 1, len(text) + 1)
-        return stack[0]
+        return stack[0] if len(stack) == 1 else None
 
     def write(self, formula: Formula) -> str:
         """Infix with as few parentheses as precedence and associativity allow."""
@@ -88,20 +127,15 @@ class _InfixWriter:
 
     def __init__(self, language: Language, token_of: dict[str, str]) -> None:
         productions = language.productions("infix")
-        self.template: dict[str, tuple[Token | str, ...]] = {}
+        written: dict[str, Production] = {}
         for production in productions:
             if production.meaning in token_of:
-                self.template.setdefault(token_of[production.meaning], production.parts)
-        meant = {p.rule: set[str]() for p in productions}
-        for p in productions:
-            if p.meaning in token_of:
-                meant[p.rule].add(token_of[p.meaning])
-        below = {p.rule: {p.rule} for p in productions}
-        for _ in below:  # as many rounds as rules reach every chain of unit productions
-            for p in productions:
-                if p.meaning is None and len(p.parts) == 1 and isinstance(p.parts[0], str):
-                    below[p.rule] |= below[p.parts[0]]
-        self.fits = {rule: set[str]().union(*(meant[r] for r in below[rule])) for rule in below}
+                written.setdefault(token_of[production.meaning], production)
+        self.template = {token: production.parts for token, production in written.items()}
+        self.fits = {
+            place: {token for token, production in written.items() if production.rule in below}
+            for place, below in rules_below(productions).items()
+        }
 
     def write(self, formula: Formula) -> str:
         pieces: list[str] = []
@@ -142,3 +176,8 @@ def formula_language(grammar: str) -> FormulaLanguage:
 def propositional() -> FormulaLanguage:
     """Propositional logic."""
     return formula_language("propositional")
+
+
+def ltl() -> FormulaLanguage:
+    """Linear temporal logic."""
+    return formula_language("ltl")
