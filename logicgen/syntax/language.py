@@ -115,7 +115,7 @@ class Language:
                     parts.append(Token(self._text(part.name)))
                 else:
                     parts.append(str(part.name))
-            meaning = rule.alias and str(rule.alias)
+            meaning = _meaning(str(rule.alias)) if rule.alias else None
             origin = str(rule.origin.name)
             by_rule.setdefault(origin, []).append(Production(origin, meaning, tuple(parts)))
         while pending:
@@ -152,6 +152,11 @@ class Language:
         return re.compile(self._terminals[SYMBOL].pattern.to_regexp())
 
 
+def _meaning(alias: str) -> str:
+    """The name behind an arrow; Lark puts the file's name before those of imported rules."""
+    return alias.rpartition("__")[2]
+
+
 class _Builder(lark.Transformer):
     """Builds values while Lark parses, so that no tree is built and depth does not matter.
 
@@ -165,4 +170,4 @@ class _Builder(lark.Transformer):
     def __getattr__(self, name: str) -> Callable[[Sequence[Any]], Any]:
         if not name[0].islower():
             raise AttributeError(name)
-        return partial(self._build, name)
+        return partial(self._build, _meaning(name))

@@ -1,0 +1,213 @@
+"""Symbolic traces: the answers of problems in linear temporal logic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from logicgen.errors import FormatError
+from logicgen.syntax.formula import Formula
+from logicgen.syntax.formula_language import propositional
+from logicgen.syntax.language import Language
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A lasso whose positions are propositional formulas: the stem once, the period for ever.
+
+    A trace stands for all infinite words whose letter at every visit of a position satisfies its
+    formula, chosen anew at each visit; it denotes nothing if a position is unsatisfiable.
+
+    Attributes:
+        stem: the positions before the period, possibly none.
+        period: the positions of the period, at least one.
+    """
+
+    stem: tuple[Formula, ...]
+    period: tuple[Formula, ...]
+
+    def __post_init__(self) -> None:
+        if not self.period:
+            raise ValueError("the period of a trace has at least one position")
+
+    @property
+    def positions(self) -> tuple[Formula, ...]:
+        """Stem and period; after the last one comes position number `len(stem)`."""
+        return self.stem + self.period
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The distinct symbols, in order of first occurrence."""
+        return tuple(dict.fromkeys(name for p in self.positions for name in p.symbols))
+
+    def rename(self, mapping: Mapping[str, str]) -> Trace:
+        """The trace with symbol `s` written `mapping[s]`, all at once; others stay."""
+        return Trace(
+            tuple(position.rename(mapping) for position in self.stem),
+            tuple(position.rename(mapping) for position in self.period),
+        )
+
+    @property
+    def prefix(self) -> str:
+        """As networks write it: `& a ! b ; 1 ; { | c d ; ! a }`."""
+        stem = "".join(f"{position.prefix} ; " for position in self.stem)
+        return f"{stem}{{ {' ; '.join(position.prefix for position in self.period)} }}"
+
+    @property
+    def infix(self) -> str:
+        """As people write it: `a & !b ; 1 ; {c | d ; !a}`."""
+        write = propositional().write
+        stem = "".join(f"{write(position)} ; " for position in self.stem)
+        return f"{stem}{{{' ; '.join(map(write, self.period))}}}"
+
+    @property
+    def spot(self) -> str:
+        """As Spot writes it: `a & !b; 1; cycle{c | d; !a}`."""
+        write = propositional().write
+        stem = "".join(f"{write(position)}; " for position in self.stem)
+        return f"{stem}cycle{{{'; '.join(map(write, self.period))}}}"
+
+    def table(self) -> str:
+        """A row per proposition, a column per position; the period stands between bars.
+
+        `1` is true, `0` false, `.` either; a position that is no conjunction of literals shows `?`
+        and is written out below.
+        """
+        columns, notes = [], []
+        for number, position in enumerate(self.positions):
+            values = literals_of(position)
+            if values is None:
+                values = dict.fromkeys(position.symbols, "?")
+                notes.append(f"position {number}: {propositional().write(position)}")
+            columns.append(values)
+        names = [*self.symbols] or [""]
+        margin = max(map(len, names))
+        width = len(str(len(columns) - 1))
+
+        def row(head: str, cells: Sequence[str]) -> str:
+            cells = [cell.rjust(width) for cell in cells]
+            stem, period = cells[: len(self.stem)], cells[len(self.stem) :]
+            return f"{head.ljust(margin)}  {' '.join([*stem, '|', *period, '|'])}"
+
+        rows = [row("", [str(number) for number in range(len(columns))])]
+        if self.symbols:
+            rows += [row(name, [values.get(name, ".") for values in columns]) for name in names]
+        return "\n".join(rows + notes)
+
+    @staticmethod
+    def read(text: str) -> Trace:
+        """From people's or Spot's form. Raises FormatError with line and column."""
+        return _read(text, "infix")
+
+    @staticmethod
+    def read_prefix(text: str) -> Trace:
+        """From prefix form. Raises FormatError with line and column."""
+        return _read(text, "prefix")
+
+    @staticmethod
+    def read_either(text: str) -> Trace:
+        """From any form. Raises the FormatError of the notation that got further."""
+        trace = _split_and_read(text, "infix") or _split_and_read(text, "prefix")
+        if trace is not None:
+            return trace
+        try:
+            return Trace.read(text)
+        except FormatError as infix:
+            try:
+                return Trace.read_prefix(text)
+            except FormatError as prefix:
+                further = (prefix.line, prefix.column) > (infix.line, infix.column)
+                raise (prefix if further else infix) from None
+
+
+def literals_of(position: Formula) -> dict[str, str] | None:
+    """`1` or `0` by symbol where the formula is a consistent conjunction of literals, or `1`.
+
+    None for anything else. A symbol that does not occur may have any value.
+    """
+    values: dict[str, str] = {}
+    todo = [position]
+    while todo:
+        node = todo.pop()
+        token, operands = node.token, node.operands
+        if token == "&":
+            todo += operands[::-1]
+            continue
+        value = "1"
+        if token == "!":
+            token, operands, value = operands[0].token, operands[0].operands, "0"
+        if operands or (token in "01" and token != value):
+            return None
+        if token not in "01" and values.setdefault(token, value) != value:
+            return None
+    return values
+
+
+def _read(text: str, notation: str) -> Trace:
+    trace = _split_and_read(text, notation)
+    if trace is not None:
+        return trace
+    try:
+        return trace_language().read(text, notation)
+    except FormatError as error:
+        remedy = _remedy(text, error)
+        if remedy is None:
+            raise
+        raise FormatError(remedy, text, error.line, error.column) from None
+
+
+def _split_and_read(text: str, notation: str) -> Trace | None:
+    """A trace taken apart at `;`, `{` and `}`, which no position holds, or None."""
+    stem, brace, rest = text.partition("{")
+    period, end, behind = rest.partition("}")
+    stem = stem.rstrip()
+    if notation == "infix" and stem.endswith("cycle") and text.startswith("{", len(stem)):
+        stem = stem[:-5].rstrip()
+    if not brace or not end or behind.strip() or (stem and not stem.endswith(";")):
+        return None
+    language = propositional()
+    read = language.reader.read if notation == "infix" else language.parse_prefix
+    stems = [read(position) for position in stem.split(";")[:-1]]
+    periods = [read(position) for position in period.split(";")]
+    if None in stems or None in periods:
+        return None
+    return Trace(tuple(stems), tuple(periods))  # type: ignore[arg-type]
+
+
+def _remedy(text: str, error: FormatError) -> str | None:
+    if "{" not in text:
+        return "a trace ends with its period in braces, as in `a ; {b ; !a}`; there is none"
+    lines = text.splitlines()
+    here = lines[error.line - 1] if error.line <= len(lines) else ""
+    if here[: error.column - 1].rstrip().endswith("{") and here[error.column - 1 :][:1] == "}":
+        return "the period is empty; `{1}` says that anything may happen"
+    return None
+
+
+def _build(meaning: str, values: Sequence[Any]) -> Any:
+    """The value of one alternative of `trace.lark`; positions are formulas, parts are lists."""
+    match meaning:
+        case "nothing":
+            return []
+        case "one":
+            return [values[0]]
+        case "more":
+            values[0].append(values[1])
+            return values[0]
+        case "trace":  # Spot's `cycle{` is among the values
+            return Trace(tuple(values[0]), tuple(values[-1]))
+        case "then":
+            return [values[0], *values[1]]
+        case "period":
+            return Trace((), (values[0], *values[1]))
+        case "before":
+            return Trace((values[0], *values[1].stem), values[1].period)
+    return propositional().build(meaning, values)
+
+
+@cache
+def trace_language() -> Language:
+    """The language of traces, made once."""
+    return Language("trace", _build)

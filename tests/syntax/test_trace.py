@@ -1,0 +1,123 @@
+"""Symbolic traces in their three notations, as a table, and what is no trace."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logicgen.errors import FormatError
+from logicgen.syntax import Trace, propositional
+from logicgen.syntax.automaton import token_automaton
+from logicgen.syntax.trace import literals_of, trace_language
+from tests.syntax.test_formula import formulas
+
+positions = formulas(symbols=["a", "b", "cycle", "p1"], most=4)
+traces = st.builds(
+    lambda stem, period: Trace(tuple(stem), tuple(period)),
+    st.lists(positions, max_size=3),
+    st.lists(positions, min_size=1, max_size=3),
+)
+pieces = st.sampled_from(["a", "cycle", "{", "}", ";", "!", "&", " ", "1", "(", ")", "cycle{"])
+
+
+@given(traces)
+def test_write_then_read_is_the_identity(trace):
+    for text in (trace.infix, trace.spot):
+        assert Trace.read(text) == trace
+        assert trace_language().read(text) == trace  # Lark, without the short cut
+        assert Trace.read_either(text) == trace
+    assert Trace.read_prefix(trace.prefix) == trace
+    assert trace_language().read(trace.prefix, "prefix") == trace
+    assert Trace.read_either(trace.prefix) == trace
+
+
+@given(st.lists(pieces, max_size=9), st.sampled_from(["infix", "prefix"]))
+def test_any_text_is_read_as_lark_reads_it(parts, notation):
+    text = "".join(parts)
+    read = Trace.read if notation == "infix" else Trace.read_prefix
+    try:
+        expected = trace_language().read(text, notation)
+    except FormatError:
+        with pytest.raises(FormatError):
+            read(text)
+    else:
+        assert read(text) == expected
+
+
+def test_the_forms_of_the_documentation():
+    trace = Trace.read("a & !b ; 1 ; {c | d ; !a}")
+    assert trace == Trace.read("a & !b; 1; cycle{c | d; !a}")
+    assert trace.prefix == "& a ! b ; 1 ; { | c d ; ! a }"
+    assert trace.infix == "a & !b ; 1 ; {c | d ; !a}"
+    assert trace.spot == "a & !b; 1; cycle{c | d; !a}"
+    assert trace.symbols == ("a", "b", "c", "d")
+    assert trace.rename({"a": "b", "b": "a"}).infix == "b & !a ; 1 ; {c | d ; !b}"
+
+
+def test_a_table_for_people():
+    assert Trace.read("a & !b ; {c | d ; !a ; 1}").table().splitlines() == [
+        "   0 | 1 2 3 |",
+        "a  1 | . 0 . |",
+        "b  0 | . . . |",
+        "c  . | ? . . |",
+        "d  . | ? . . |",
+        "position 1: c | d",
+    ]
+    assert Trace.read("{1}").table() == "  | 0 |"
+
+
+def test_literals():
+    read = propositional().read
+    assert literals_of(read("a & !b & a")) == {"a": "1", "b": "0"}
+    assert literals_of(read("1")) == literals_of(read("!0 & 1")) == {}
+    for text in ("a & !a", "0", "!1", "a | b", "!(a & b)", "!!a"):
+        assert literals_of(read(text)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "reason"),
+    [
+        ("", 1, "braces"),
+        ("a ; b", 6, "braces"),
+        ("a ; {}", 6, "empty"),
+        ("cycle{ }", 8, "empty"),
+        ("{a", 3, "ends too early"),
+        ("{a ; }", 6, "unexpected"),
+        ("a ; {X b}", 6, "unexpected 'X'"),
+        ("a {b}", 3, "unexpected"),
+        ("{b} ; c", 5, "expected the end"),
+        ("a ; cycle {b}", 11, "unexpected"),
+        ("& a b ; { U a b }", 11, "unexpected 'U'"),
+    ],
+)
+def test_bad_traces_say_what_is_wrong_and_where(text, column, reason):
+    with pytest.raises(FormatError, match=reason) as error:
+        Trace.read_either(text)
+    assert (error.value.line, error.value.column) == (1, column)
+
+
+def test_a_trace_has_a_period():
+    with pytest.raises(ValueError, match="period"):
+        Trace((), ())
+
+
+def test_masks_allow_exactly_what_can_be_completed():
+    some = ["!", "&", "1", ";", "{", "}", "a"]  # all of the rest behave like one of these
+    automaton = token_automaton(trace_language(), 5)
+    every = set()
+    for length in range(6):
+        for tokens in product(some, repeat=length):
+            with suppress(FormatError):
+                trace_language().read(" ".join(tokens), "prefix")
+                every.add(tokens)
+    prefixes = {word[:n] for word in every for n in range(len(word) + 1)}
+    assert every
+    for prefix in prefixes:
+        following, may_end = automaton.allowed(prefix, 5)
+        expected = {t if t != "a" else None for t in some if (*prefix, t) in prefixes}
+        assert following & {*some, None} == expected
+        assert may_end == (prefix in every)
