@@ -1,0 +1,112 @@
+"""Words of one given shape that satisfy an LTL formula, by a SAT solver.
+
+With this, shapes can be ruled out one after the other, so that the first that is left has provably
+the fewest positions.
+
+Source: Biere, Cimatti, Clarke, Zhu, Symbolic model checking without BDDs (TACAS 1999); the
+evaluation of until by a second round of the period is that of Latvala, Biere, Heljanko, Junttila,
+Simple bounded LTL model checking (FMCAD 2004).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pysat.solvers import Solver as SatEngine
+
+from logicgen.solvers.ltl_graph import AND, NEXT, SYMBOL, UNTIL, XOR, Graph
+from logicgen.solvers.unfolding import ENGINE, Letter
+
+
+def shapes(fewest: int, most: int) -> Iterator[tuple[int, int]]:
+    """Shapes as `(positions, period)`: fewer positions first, then shorter periods."""
+    for positions in range(fewest, most + 1):
+        for period in range(1, positions + 1):
+            yield positions, period
+
+
+def word_of_shape(graph: Graph, root: int, positions: int, period: int) -> list[Letter] | None:
+    """The letters of the first such word that satisfies the formula of an edge, or None.
+
+    First in lexicographic order: position by position, symbols in order of first occurrence, true
+    before false. Every symbol of the graph gets a value.
+    """
+    encoding = _Encoding(graph, positions, positions - period)
+    encoding.clauses.append([encoding.literal(root, 0)])
+    encoding.unfold()
+    count = len(graph.symbols) * positions
+    with SatEngine(name=ENGINE, bootstrap_with=encoding.clauses) as engine:
+        if not engine.solve():
+            return None
+        model = engine.get_model()
+        fixed: list[int] = []
+        for variable in range(1, count + 1):
+            if variable > len(model) or model[variable - 1] > 0:
+                fixed.append(variable)
+            elif engine.solve([*fixed, variable]):
+                model = engine.get_model()
+                fixed.append(variable)
+            else:
+                fixed.append(-variable)
+    symbols = len(graph.symbols)
+    return [[v > 0 for v in fixed[i : i + symbols]] for i in range(0, count, symbols)] or [[]]
+
+
+class _Encoding:
+    """Clauses in one direction: a literal that is true makes its formula hold at its position."""
+
+    def __init__(self, graph: Graph, positions: int, loop: int) -> None:
+        self.graph = graph
+        self.positions = positions
+        self.loop = loop
+        self.clauses: list[list[int]] = []
+        self._last = len(graph.symbols) * positions
+        # By edge, position, and whether an until may still go round the period.
+        self._literal: dict[tuple[int, int, bool], int] = {}
+        self._pending: list[tuple[int, int, bool]] = []
+
+    def literal(self, edge: int, position: int, last_round: bool = False) -> int:
+        """A literal for the formula of an edge at a position."""
+        node = edge >> 1
+        if node and self.graph.kind[node] == SYMBOL:
+            variable = position * len(self.graph.symbols) + self.graph.left[node] + 1
+            return -variable if edge & 1 else variable
+        key = edge, position, last_round
+        literal = self._literal.get(key)
+        if literal is None:
+            self._last += 1
+            literal = self._literal[key] = self._last
+            if node:
+                self._pending.append(key)
+            else:
+                self.clauses.append([-literal if edge & 1 else literal])
+        return literal
+
+    def unfold(self) -> None:
+        """Add the clauses of all literals asked for, and of those that they ask for."""
+        graph, clauses, holds = self.graph, self.clauses, self.literal
+        while self._pending:
+            edge, i, last_round = self._pending.pop()
+            now = self._literal[edge, i, last_round]
+            node, negated = edge >> 1, edge & 1
+            kind, a, b = graph.kind[node], graph.left[node], graph.right[node]
+            wraps = i + 1 == self.positions
+            after = self.loop if wraps else i + 1
+            if kind == NEXT:
+                clauses.append([-now, holds(a ^ negated, after)])
+            elif kind == UNTIL and negated:
+                clauses += [-now, holds(b ^ 1, i)], [-now, holds(a ^ 1, i), holds(edge, after)]
+            elif kind == UNTIL:
+                if wraps and last_round:
+                    clauses.append([-now, holds(b, i)])
+                else:
+                    later = holds(edge, after, last_round or wraps)
+                    clauses += [-now, holds(b, i), holds(a, i)], [-now, holds(b, i), later]
+            elif kind == AND and negated:
+                clauses.append([-now, holds(a ^ 1, i), holds(b ^ 1, i)])
+            elif kind == AND:
+                clauses += [-now, holds(a, i)], [-now, holds(b, i)]
+            else:
+                assert kind == XOR
+                clauses.append([-now, holds(a, i), holds(b ^ negated, i)])
+                clauses.append([-now, holds(a ^ 1, i), holds(b ^ 1 ^ negated, i)])

@@ -1,0 +1,228 @@
+"""LTL decided here: folding, lassos in parallel, an exact tableau, a canonical witness."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from logicgen.solvers.bounded import shapes, word_of_shape
+from logicgen.solvers.lassos import Columns, Values, all_or_some, evaluate, exhaustive, holds
+from logicgen.solvers.ltl_graph import SYMBOL, TRUE, Graph
+from logicgen.solvers.solver import UNSAT, Solution, Verdict
+from logicgen.solvers.tableau import Tableau
+from logicgen.solvers.unfolding import Letter
+from logicgen.solvers.witness import (
+    Literals,
+    all_satisfy,
+    certain,
+    justify,
+    minimal,
+)
+from logicgen.syntax.formula import Formula
+from logicgen.syntax.formula_language import propositional
+from logicgen.syntax.trace import Trace, literals_of
+
+# Shapes up to this many positions are tried on lassos in parallel before the tableau starts.
+PARALLEL = 3
+
+# Where the tableau's word has at most so many positions, and the formula is small enough, a word
+# with fewer is looked for shape by shape.
+SHORTENED = 12
+NODES_TIMES_POSITIONS = 1000
+
+_ONE = Formula("1")
+_ANYTHING = Trace((), (_ONE,))
+
+
+Found = tuple[Values, int, int, int]
+"""Truth values on lassos of one shape, the bit of one that satisfies the formula, the number of
+positions and the length of the period."""
+
+
+class EmbeddedSolver:
+    """A complete decision procedure for LTL in Python, with PySAT for propositional reasoning.
+
+    The witness is found by rules that know meaning and order only, never names, hashes or a SAT
+    solver's luck: the first shape (fewer positions, then shorter period) in which a word is found,
+    its first word (true before false), the literals that justify it, and of these, last first,
+    those dropped that are not needed.
+    """
+
+    name: ClassVar[str] = "embedded"
+    logic: ClassVar[str] = "ltl"
+    about: ClassVar[str] = "an exact tableau and lassos in parallel, in Python; needs nothing else"
+    fewest: ClassVar[bool] = False
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """Nothing ever is."""
+        return None
+
+    def solve(self, problem: Formula) -> Solution:
+        """The canonical witness, or unsat. Raises LogicgenError for what is no LTL operator."""
+        graph = Graph()
+        root = graph.add(problem)
+        if root <= 1:
+            return Solution.sat(_ANYTHING) if root == TRUE else UNSAT
+        nodes = graph.reachable(root)
+        found = self._fewest(graph, nodes, root) if self.fewest else self._first(graph, nodes, root)
+        if found is None:
+            return UNSAT
+        values, lane, positions, period = found
+        loop = positions - period
+        literals = justify(graph, root, values, lane, loop)
+        literals = minimal(graph, nodes, root, literals, positions, loop)
+        return Solution.sat(_trace(graph, literals, positions, loop))
+
+    def check(self, problem: Formula, answer: Trace) -> Verdict:
+        """`correct` if all words of the trace satisfy the formula; exact for any positions.
+
+        `invalid` if a position is unsatisfiable. Raises LogicgenError for what is no LTL operator,
+        or no propositional one in the trace.
+        """
+        graph = Graph()
+        root = graph.add(problem)
+        positions = answer.positions
+        loop = len(answer.stem)
+        number = {name: i for i, name in enumerate(graph.symbols)}
+        literals: Literals = {}
+        others = []
+        for place, position in enumerate(positions):
+            values = literals_of(position)
+            if values is None:
+                others.append(position)
+                continue
+            for name, value in values.items():
+                if name in number:  # a symbol that does not occur does no harm
+                    literals[place, number[name]] = value == "1"
+        if others:
+            return self._check_any(graph, root, answer, others, literals)
+        if root <= 1:
+            return Verdict.CORRECT if root == TRUE else Verdict.INCORRECT
+        nodes = graph.reachable(root)
+        right = all_satisfy(graph, nodes, root, literals, len(positions), loop)
+        return Verdict.CORRECT if right else Verdict.INCORRECT
+
+    def _check_any(
+        self, graph: Graph, root: int, answer: Trace, others: list[Formula], literals: Literals
+    ) -> Verdict:
+        """The verdict on a trace with positions `others` that are no conjunctions of literals."""
+        for position in others:
+            propositional().check_operators(position)
+        loop = len(answer.stem)
+        nodes = graph.reachable(root)
+        letters = [graph.add(position) for position in answer.positions]
+        for position in dict.fromkeys(others):
+            with Tableau(graph, graph.add(position)) as tableau:
+                if tableau.is_empty():
+                    return Verdict.INVALID
+        verdict = certain(graph, nodes, root, literals, len(letters), loop)
+        if verdict is None:
+            with Tableau(graph, root ^ 1, letters, loop) as tableau:
+                verdict = tableau.is_empty()
+        return Verdict.CORRECT if verdict else Verdict.INCORRECT
+
+    def _first(self, graph: Graph, nodes: list[int], root: int) -> Found | None:
+        """A word that satisfies the formula, short ones first; None if there is none."""
+        for positions, period in shapes(1, PARALLEL):
+            found = _parallel(graph, nodes, root, positions, period)
+            if found is not None:
+                return found
+        with Tableau(graph, root) as tableau:
+            word = tableau.word()
+        if word is None:
+            return None
+        letters, period = _rolled(*word)
+        if len(letters) <= SHORTENED and len(nodes) * len(letters) <= NODES_TIMES_POSITIONS:
+            for shape in shapes(1, len(letters)):
+                if shape == (len(letters), period):
+                    break
+                shorter = (
+                    None if _ruled_out(graph, shape[0]) else word_of_shape(graph, root, *shape)
+                )
+                if shorter is not None:
+                    letters, period = shorter, shape[1]
+                    break
+        return _single(graph, nodes, letters, period)
+
+    def _fewest(self, graph: Graph, nodes: list[int], root: int) -> Found | None:
+        """A word of the first shape that has one; None if there is none."""
+        with Tableau(graph, root) as tableau:
+            word = tableau.word()
+        if word is None:
+            return None
+        letters, last_period = _rolled(*word)
+        for positions, period in shapes(1, len(letters)):
+            if (positions, period) == (len(letters), last_period):
+                break
+            if exhaustive(len(graph.symbols), positions):
+                found = _parallel(graph, nodes, root, positions, period)
+                if found is not None:
+                    return found
+                continue
+            shorter = word_of_shape(graph, root, positions, period)
+            if shorter is not None:
+                return _single(graph, nodes, shorter, period)
+        return _single(graph, nodes, letters, last_period)
+
+
+class FewestSolver(EmbeddedSolver):
+    """The same with provably as few positions, and then as short a period, as any witness has."""
+
+    name: ClassVar[str] = "embedded-fewest"
+    about: ClassVar[str] = "like embedded; witnesses have provably the fewest positions"
+    fewest: ClassVar[bool] = True
+
+
+def _ruled_out(graph: Graph, positions: int) -> bool:
+    """Whether lassos in parallel have shown that no word has so many positions."""
+    return positions <= PARALLEL and exhaustive(len(graph.symbols), positions)
+
+
+def _parallel(
+    graph: Graph, nodes: list[int], root: int, positions: int, period: int
+) -> Found | None:
+    """The first lasso of one shape, among all or many, that satisfies the root."""
+    used = [graph.left[node] for node in nodes if graph.kind[node] == SYMBOL]
+    columns, full = all_or_some(len(used), positions)
+    if len(used) < len(graph.symbols):
+        spread: Columns = [[]] * len(graph.symbols)
+        for symbol, column in zip(used, columns, strict=True):
+            spread[symbol] = column
+        columns = spread
+    values = evaluate(graph, nodes, columns, positions, positions - period, full)
+    found = holds(values, root, full)
+    return (values, found & -found, positions, period) if found else None
+
+
+def _single(graph: Graph, nodes: list[int], letters: list[Letter], period: int) -> Found:
+    """One lasso, evaluated."""
+    columns = [[int(letter[symbol]) for letter in letters] for symbol in range(len(graph.symbols))]
+    count = len(letters)
+    return evaluate(graph, nodes, columns, count, count - period, 1), 1, count, period
+
+
+def _rolled(stem: list[Letter], period: list[Letter]) -> tuple[list[Letter], int]:
+    """The same word with the shortest period and then the shortest stem, and the period's length.
+
+    Returns the letters of both.
+    """
+    for length in range(1, len(period)):
+        if len(period) % length == 0 and period == period[:length] * (len(period) // length):
+            period = period[:length]
+            break
+    stem, period = list(stem), list(period)
+    while stem and stem[-1] == period[-1]:
+        period.insert(0, period.pop())
+        stem.pop()
+    return stem + period, len(period)
+
+
+def _trace(graph: Graph, literals: Literals, positions: int, loop: int) -> Trace:
+    """Conjunctions of literals, symbols in order of first occurrence."""
+    letters: list[Formula] = [_ONE] * positions
+    for (position, symbol), value in literals.items():
+        literal = Formula(graph.symbols[symbol])
+        literal = literal if value else Formula("!", (literal,))
+        before = letters[position]
+        letters[position] = literal if before is _ONE else Formula("&", (before, literal))
+    return Trace(tuple(letters[:loop]), tuple(letters[loop:]))

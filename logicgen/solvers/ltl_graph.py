@@ -1,0 +1,228 @@
+"""LTL formulas as small graphs: five kinds of nodes, negation on the edges, folded while built.
+
+A node is a symbol, `&`, `^`, `X` or `U`; every other operator is one of these with negations. An
+edge is `2 * node + 1` where it negates and `2 * node` where it does not, so `edge ^ 1` is the
+negation. Node 0 is the constant true. Equal parts are one node, and what simple laws make constant
+or equal to a part never becomes a node, which settles most unsatisfiable formulas of random data
+sets before anything else starts.
+
+Nodes are numbered as they first occur, operands before operators: nothing depends on what symbols
+are called.
+"""
+
+from __future__ import annotations
+
+from logicgen.errors import LogicgenError
+from logicgen.syntax.formula import Formula
+
+SYMBOL, AND, XOR, NEXT, UNTIL = range(5)
+TRUE, FALSE = 0, 1
+
+# Laws that move an operator out of two operands look at most so deep, so that nothing overflows.
+DEPTH = 50
+
+
+class Graph:
+    """Nodes shared by any number of formulas.
+
+    Attributes:
+        kind: by node, SYMBOL, AND, XOR, NEXT or UNTIL.
+        left, right: by node, the edges to its operands; for a symbol its number, for NEXT twice the
+            same edge.
+        symbols: names by number, in order of first occurrence.
+    """
+
+    def __init__(self) -> None:
+        self.kind = [SYMBOL]
+        self.left = [-1]
+        self.right = [-1]
+        self.symbols: list[str] = []
+        self._nodes: dict[tuple[int, int, int], int] = {}
+        self._symbol: dict[str, int] = {}
+
+    def _node(self, kind: int, left: int, right: int) -> int:
+        key = (kind, left, right)
+        edge = self._nodes.get(key)
+        if edge is None:
+            edge = self._nodes[key] = 2 * len(self.kind)
+            self.kind.append(kind)
+            self.left.append(left)
+            self.right.append(right)
+        return edge
+
+    def symbol(self, name: str) -> int:
+        """The edge to a symbol."""
+        edge = self._symbol.get(name)
+        if edge is None:
+            number = len(self.symbols)
+            edge = self._symbol[name] = self._node(SYMBOL, number, number)
+            self.symbols.append(name)
+        return edge
+
+    def conjunction(self, a: int, b: int, depth: int = DEPTH) -> int:
+        """`a & b`."""
+        if a > b:
+            a, b = b, a
+        if a <= 1:  # a constant
+            return b if a == TRUE else FALSE
+        if a ^ b <= 1:
+            return a if a == b else FALSE
+        if self.implies(a, b):
+            return a
+        if self.implies(b, a):
+            return b
+        if self.implies(a, b ^ 1) or self.implies(b, a ^ 1):
+            return FALSE
+        kind, left, right = self.kind, self.left, self.right
+        if depth and kind[a >> 1] == kind[b >> 1]:
+            if kind[a >> 1] == NEXT:  # Xa & Xb is X(a & b)
+                x, y = left[a >> 1] ^ (a & 1), left[b >> 1] ^ (b & 1)
+                return self.next(self.conjunction(x, y, depth - 1))
+            if kind[a >> 1] == UNTIL and a & b & 1 and left[a >> 1] == left[b >> 1]:
+                # !(a U b) & !(a U c) is !(a U (b | c)); so Ga & Gb is G(a & b)
+                either = self.conjunction(right[a >> 1] ^ 1, right[b >> 1] ^ 1, depth - 1) ^ 1
+                return self.until(left[a >> 1], either) ^ 1
+        return self._node(AND, a, b)
+
+    def implies(self, a: int, b: int) -> bool:
+        """Whether a law that looks at one node only says that `a` implies `b`."""
+        node = a >> 1
+        kind = self.kind[node]
+        if kind == AND:
+            if not a & 1 and (self.left[node] == b or self.right[node] == b):
+                return True  # x & y implies x
+        elif kind == UNTIL and a & 1 and self.right[node] == b ^ 1:
+            return True  # !(x U y) implies !y
+        node = b >> 1
+        kind = self.kind[node]
+        if kind == AND:
+            return bool(b & 1) and (self.left[node] == a ^ 1 or self.right[node] == a ^ 1)
+        return kind == UNTIL and not b & 1 and self.right[node] == a  # y implies x U y
+
+    def exclusive(self, a: int, b: int, depth: int = DEPTH) -> int:
+        """`a ^ b`."""
+        sign = (a ^ b) & 1
+        a, b = a & -2, b & -2
+        if a > b:
+            a, b = b, a
+        if a == TRUE:
+            return b ^ 1 ^ sign
+        if a == b:
+            return FALSE ^ sign
+        if depth and self.kind[a >> 1] == self.kind[b >> 1] == NEXT:
+            x, y = self.left[a >> 1], self.left[b >> 1]
+            return self.next(self.exclusive(x, y, depth - 1)) ^ sign
+        return self._node(XOR, a, b) ^ sign
+
+    def next(self, a: int) -> int:
+        """`X a`."""
+        if a <= 1:
+            return a
+        return self._node(NEXT, a & -2, a & -2) ^ (a & 1)
+
+    def until(self, a: int, b: int, depth: int = DEPTH) -> int:
+        """`a U b`."""
+        kind, left, right = self.kind, self.left, self.right
+        if a == b ^ 1:
+            a = TRUE
+        if a == TRUE:  # F(c U d) is F d
+            while kind[b >> 1] == UNTIL and not b & 1 and left[b >> 1] != TRUE:
+                b = right[b >> 1]
+        if b <= 1 or a in (FALSE, b):
+            return b
+        after, sign = b >> 1, b & 1
+        if kind[after] == UNTIL:
+            if not sign:
+                if left[after] == a:  # a U (a U c) is a U c
+                    return b
+            elif a == TRUE and left[after] == TRUE:  # b is G !c; where !c is F d, F G F d is G F d
+                c = right[after]
+                if c & 1 and kind[c >> 1] == UNTIL and left[c >> 1] == TRUE:
+                    return b
+        if a != TRUE:
+            before = a >> 1
+            if kind[before] == UNTIL and not a & 1 and right[before] == b:  # (c U b) U b is c U b
+                return a
+            if self.implies(a, b):
+                return b
+        if depth and kind[after] == NEXT and (a == TRUE or kind[a >> 1] == NEXT):
+            x = TRUE if a == TRUE else left[a >> 1] ^ (a & 1)  # Xa U Xb is X(a U b)
+            return self.next(self.until(x, left[after] ^ sign, depth - 1))
+        return self._node(UNTIL, a, b)
+
+    def add(self, formula: Formula) -> int:
+        """The edge to a formula. Raises LogicgenError for an operator that LTL does not have."""
+        done: dict[Formula, int] = {}
+        todo = [formula]
+        while todo:
+            node = todo[-1]
+            operands = node.operands
+            if not operands:
+                token = node.token
+                if token == "1" or token == "0":
+                    edge = TRUE if token == "1" else FALSE
+                elif token[0].islower():
+                    edge = self.symbol(token)
+                else:
+                    raise LogicgenError(f"{token} is not a constant of LTL")
+            else:
+                first = operands[0]
+                if first not in done:
+                    todo.append(first)
+                    continue
+                last = operands[-1]
+                if last not in done:
+                    todo.append(last)
+                    continue
+                edge = self._apply(node.token, len(operands), done[first], done[last])
+            done[todo.pop()] = edge
+        return done[formula]
+
+    def _apply(self, token: str, arity: int, a: int, b: int) -> int:
+        """The edge to an operator over the edges to its operands; `a` and `b` are one of one."""
+        if arity == 1:
+            match token:
+                case "!":
+                    return a ^ 1
+                case "X":
+                    return self.next(a)
+                case "F":
+                    return self.until(TRUE, a)
+                case "G":
+                    return self.until(TRUE, a ^ 1) ^ 1
+        elif arity == 2:
+            match token:
+                case "&":
+                    return self.conjunction(a, b)
+                case "U":
+                    return self.until(a, b)
+                case "|":
+                    return self.conjunction(a ^ 1, b ^ 1) ^ 1
+                case "->":
+                    return self.conjunction(a, b ^ 1) ^ 1
+                case "^":
+                    return self.exclusive(a, b)
+                case "<->":
+                    return self.exclusive(a, b) ^ 1
+                case "R":
+                    return self.until(a ^ 1, b ^ 1) ^ 1
+                case "W":  # b R (a | b)
+                    return self.until(b ^ 1, self.conjunction(a ^ 1, b ^ 1)) ^ 1
+                case "M":  # b U (a & b)
+                    return self.until(b, self.conjunction(a, b))
+        raise LogicgenError(f"{token} with {arity} operands is not an operator of LTL")
+
+    def reachable(self, edge: int) -> list[int]:
+        """The nodes that an edge depends on, operands before operators; without the constant."""
+        kind, left, right = self.kind, self.left, self.right
+        found = {edge >> 1}
+        todo = [edge >> 1]
+        while todo:
+            node = todo.pop()
+            if kind[node] != SYMBOL:
+                for operand in (left[node] >> 1, right[node] >> 1):
+                    if operand not in found:
+                        found.add(operand)
+                        todo.append(operand)
+        found.discard(0)
+        return sorted(found)

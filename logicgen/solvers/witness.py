@@ -1,0 +1,196 @@
+"""From a word that satisfies a formula to a symbolic trace with as few literals as possible.
+
+First the literals that justify the formula's truth are collected, top down: of a true disjunction
+one side, of a true until the way to its fulfilment. Every word with these literals satisfies the
+formula. Then literals are dropped, last first, as long as that stays so; what is left is minimal:
+dropping any literal lets a word in that does not satisfy the formula.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from random import Random
+
+from logicgen.solvers.lassos import Columns, Values, evaluate, evaluate_known, holds
+from logicgen.solvers.ltl_graph import AND, NEXT, SYMBOL, TRUE, UNTIL, Graph
+from logicgen.solvers.tableau import Tableau
+
+Literals = dict[tuple[int, int], bool]
+"""Truth values by position and symbol; what is not there may be anything."""
+
+# Words tried per literal to show that it is needed, visits of the period in each of them, and how
+# many literals are tried together.
+TRIES = 16
+VISITS = 4
+TOGETHER = 64
+
+
+def justify(graph: Graph, root: int, values: Values, lane: int, loop: int) -> Literals:
+    """Literals of a word that make the formula of an edge true whatever the other ones are.
+
+    `values` are those of `evaluate`, in which the formula holds at the first position of the lasso
+    whose bit is `lane`; `loop` is the lassos' loop. Sorted by position, then by symbol.
+    """
+    kind, left, right = graph.kind, graph.left, graph.right
+    positions = len(values[0] or [])
+    found: Literals = {}
+    seen = {(root, 0)}
+    todo = [(root, 0)]
+
+    def is_true(edge: int, i: int) -> bool:
+        positive = values[edge & -2]
+        assert positive is not None
+        return bool(positive[i] & lane) != bool(edge & 1)
+
+    while todo:
+        edge, i = todo.pop()
+        node, negated = edge >> 1, edge & 1
+        what, a, b = kind[node], left[node], right[node]
+        if what == SYMBOL:
+            if node:
+                found[i, a] = not negated
+            continue
+        after = i + 1 if i + 1 < positions else loop
+        if what == AND:
+            if not negated:
+                reasons = [(a, i), (b, i)]
+            elif (b ^ 1, i) in seen or not is_true(a ^ 1, i):
+                reasons = [(b ^ 1, i)] if is_true(b ^ 1, i) else [(a ^ 1, i)]
+            else:
+                reasons = [(a ^ 1, i)]
+        elif what == NEXT:
+            reasons = [(a ^ negated, after)]
+        elif what == UNTIL:
+            if negated:
+                # Going on costs nothing where the next position has to be justified anyway.
+                goes_on = (edge, after) in seen or not is_true(a ^ 1, i)
+                reasons = [(b ^ 1, i), (edge, after) if goes_on else (a ^ 1, i)]
+            else:
+                reasons = [(b, i)] if is_true(b, i) else [(a, i), (edge, after)]
+        else:
+            reasons = [(operand ^ (not is_true(operand, i)), i) for operand in (a, b)]
+        for reason in reasons:
+            if reason not in seen:
+                seen.add(reason)
+                todo.append(reason)
+    return dict(sorted(found.items()))
+
+
+def certain(
+    graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
+) -> bool | None:
+    """Whether all words with these literals satisfy the formula of an edge, or none does.
+
+    None if neither can be seen by looking at one operator at a time.
+    """
+    known = [([0] * positions, [0] * positions) for _ in graph.symbols]
+    for (position, symbol), value in literals.items():
+        known[symbol][not value][position] = 1
+    values = evaluate_known(graph, nodes, known, positions, loop)
+    if values[root][0]:
+        return True
+    return False if values[root ^ 1][0] else None
+
+
+def minimal(
+    graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
+) -> Literals:
+    """The literals without those that are not needed, dropped last first.
+
+    Args:
+        nodes: those that `root` depends on.
+        literals: such that all words with them satisfy the formula of `root`.
+    """
+    needed = _needed(graph, nodes, root, literals, positions, loop)
+    for literal in reversed([literal for literal in literals if literal not in needed]):
+        fewer = {place: value for place, value in literals.items() if place != literal}
+        if all_satisfy(graph, nodes, root, fewer, positions, loop):
+            literals = fewer
+    return literals
+
+
+def all_satisfy(
+    graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
+) -> bool:
+    """Whether all words with these literals satisfy the formula of an edge. Exact."""
+    verdict = certain(graph, nodes, root, literals, positions, loop)
+    if verdict is not None:
+        return verdict
+    if not all_tried_satisfy(graph, nodes, root, literals, positions, loop):
+        return False
+    letters = [TRUE] * positions
+    for (position, symbol), value in literals.items():
+        edge = graph.symbol(graph.symbols[symbol]) ^ (not value)
+        letters[position] = graph.conjunction(letters[position], edge)
+    with Tableau(graph, root ^ 1, letters, loop) as tableau:
+        return tableau.is_empty()
+
+
+def all_tried_satisfy(
+    graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
+) -> bool:
+    """Whether all of some words with these literals satisfy the formula."""
+    length, places = _unrolled(positions, loop)
+    full = (1 << 64) - 1
+    noise = _noise(len(graph.symbols), length)
+    columns: Columns = [[bits & full for bits in row] for row in noise]
+    for number, place in enumerate(places):
+        for symbol, row in enumerate(columns):
+            value = literals.get((place, symbol))
+            if value is not None:
+                row[number] = full if value else 0
+    return holds(evaluate(graph, nodes, columns, length, loop, full), root, full) == full
+
+
+def _needed(
+    graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
+) -> set[tuple[int, int]]:
+    """Literals without which some word tried does not satisfy the formula.
+
+    They are needed the more when other literals are dropped.
+    """
+    length, places = _unrolled(positions, loop)
+    noise = _noise(len(graph.symbols), length)
+    in_order = list(literals)
+    found: set[tuple[int, int]] = set()
+    for first in range(0, len(in_order), TOGETHER):
+        tested = {place: i * TRIES for i, place in enumerate(in_order[first : first + TOGETHER])}
+        full = (1 << (TRIES * len(tested))) - 1
+        columns: Columns = []
+        for symbol, row in enumerate(noise):
+            column = []
+            for number, place in enumerate(places):
+                value = literals.get((place, symbol))
+                if value is None:
+                    column.append(row[number] & full)
+                    continue
+                bits = 0
+                start = tested.get((place, symbol))
+                if start is not None:
+                    # In the first word it is flipped at every visit, in the second at the first
+                    # one only, in the others at random.
+                    random = row[number] >> start & ((1 << TRIES) - 4)
+                    bits = (random | 1 | 2 * (number == place)) << start
+                column.append(full ^ bits if value else bits)
+            columns.append(column)
+        values = evaluate(graph, nodes, columns, length, loop, full)
+        wrong = holds(values, root ^ 1, full)
+        block = (1 << TRIES) - 1
+        found |= {place for place, start in tested.items() if wrong >> start & block}
+    return found
+
+
+@lru_cache(256)
+def _unrolled(positions: int, loop: int) -> tuple[int, list[int]]:
+    """How long the lasso is with its period written out several times, and which place is where."""
+    period = list(range(loop, positions))
+    times = max(2, -(-VISITS // len(period)))
+    places = [*range(loop), *(period * times)]
+    return len(places), places
+
+
+@lru_cache(256)
+def _noise(symbols: int, positions: int) -> list[list[int]]:
+    """By symbol, then position: random bits, the same on every machine."""
+    rng = Random(f"noise for {symbols} symbols, {positions} positions")
+    return [[rng.getrandbits(TRIES * TOGETHER) for _ in range(positions)] for _ in range(symbols)]
