@@ -29,6 +29,10 @@ Result = TypeVar("Result")
 _context = multiprocessing.get_context("spawn")
 
 
+# What commands allow for one problem unless told otherwise.
+MEMORY = 1 << 30
+
+
 @dataclass(frozen=True)
 class Limits:
     """What one item may use: wall-clock seconds and bytes of memory; None is no limit."""

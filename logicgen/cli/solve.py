@@ -36,14 +36,14 @@ def command(
     """
     from logicgen.errors import LogicgenError
     from logicgen.tasks.bulk import solve_lines
-    from logicgen.workers import Limits
+    from logicgen.workers import MEMORY, Limits
 
     if bool(problems) == (source is not None):
         raise click.UsageError("give either PROBLEMs or --in FILE")
     if source is not None:
         from logicgen.cli.bulk import run_bulk
 
-        limits = Limits(timeout or 10.0)
+        limits = Limits(timeout or 10.0, MEMORY)
         run_bulk(
             lambda lines: solve_lines(task, lines, solver, workers, limits),
             source,
@@ -60,20 +60,27 @@ def command(
 def _answer(task: str, problem: str, solver: str | None, timeout: float | None, Error: type) -> str:  # noqa: N803
     import json
 
-    from logicgen import solve
     from logicgen.tasks import load_task
     from logicgen.tasks.bulk import solve_lines
     from logicgen.workers import Limits
 
+    chosen = load_task(task)
+    parsed = chosen.read_problem(problem)  # raises with the place in the text
     if timeout is None:
-        solution = solve(task, problem, solver=solver)
-        if solution.status == "sat":
-            return load_task(task).show(solution.witness)
+        solution = chosen.solve(parsed, solver)
+        status, witness, reason = str(solution.status), solution.witness, solution.reason
+    else:
+        line = json.dumps({"problem": problem})
+        row = next(solve_lines(task, [line], solver, 1, Limits(timeout)))
+        status, reason = row["status"], row.get("reason", "")
+        witness = None if row.get("witness") is None else chosen.read_answer(row["witness"])
+        if status == "invalid":
+            raise Error(reason)
+    if status == "unknown":
+        return f"unknown: {reason}"
+    if status == "unsat":
         return "unsatisfiable"
-    load_task(task).read_problem(problem)  # raises with the place in the text
-    row = next(solve_lines(task, [json.dumps({"problem": problem})], solver, 1, Limits(timeout)))
-    if row["status"] == "invalid":
-        raise Error(row["reason"])
-    if row["status"] == "unknown":
-        return f"unknown: {row['reason']}"
-    return row["witness"] if row["status"] == "sat" else "unsatisfiable"
+    if witness is None:
+        return f"satisfiable: {reason}"
+    picture = chosen.picture(witness)
+    return f"{chosen.show(witness)}\n{picture}" if picture else chosen.show(witness)

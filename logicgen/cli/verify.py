@@ -41,14 +41,14 @@ def command(
     logicgen verify --task propositional --in answers.jsonl --out verdicts.jsonl
     """
     from logicgen.tasks.bulk import verify_lines
-    from logicgen.workers import Limits
+    from logicgen.workers import MEMORY, Limits
 
     if (source is None) == (problem is None):
         raise click.UsageError("give either PROBLEM and ANSWER or --in FILE")
     if source is not None:
         from logicgen.cli.bulk import run_bulk
 
-        limits = Limits(timeout or 10.0)
+        limits = Limits(timeout or 10.0, MEMORY)
         run_bulk(
             lambda lines: verify_lines(task, lines, solver, workers, limits),
             source,

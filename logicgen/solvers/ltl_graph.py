@@ -157,60 +157,65 @@ class Graph:
         while todo:
             node = todo[-1]
             operands = node.operands
-            if not operands:
-                token = node.token
-                if token == "1" or token == "0":
-                    edge = TRUE if token == "1" else FALSE
-                elif token[0].islower():
-                    edge = self.symbol(token)
-                else:
-                    raise LogicgenError(f"{token} is not a constant of LTL")
-            else:
-                first = operands[0]
-                if first not in done:
+            token = node.token
+            if len(operands) == 2:
+                first, last = operands
+                a = done.get(first)
+                if a is None:
                     todo.append(first)
                     continue
-                last = operands[-1]
-                if last not in done:
+                b = done.get(last)
+                if b is None:
                     todo.append(last)
                     continue
-                edge = self._apply(node.token, len(operands), done[first], done[last])
-            done[todo.pop()] = edge
+                edge = self._binary(token, a, b)
+            elif operands:
+                a = done.get(operands[0])
+                if a is None:
+                    todo.append(operands[0])
+                    continue
+                edge = a ^ 1 if token == "!" else self._unary(token, a)
+            elif token[0].islower():
+                edge = self.symbol(token)
+            elif token == "1" or token == "0":
+                edge = TRUE if token == "1" else FALSE
+            else:
+                raise LogicgenError(f"{token} is not a constant of LTL")
+            todo.pop()
+            done[node] = edge
         return done[formula]
 
-    def _apply(self, token: str, arity: int, a: int, b: int) -> int:
-        """The edge to an operator over the edges to its operands; `a` and `b` are one of one."""
-        if arity == 1:
-            match token:
-                case "!":
-                    return a ^ 1
-                case "X":
-                    return self.next(a)
-                case "F":
-                    return self.until(TRUE, a)
-                case "G":
-                    return self.until(TRUE, a ^ 1) ^ 1
-        elif arity == 2:
-            match token:
-                case "&":
-                    return self.conjunction(a, b)
-                case "U":
-                    return self.until(a, b)
-                case "|":
-                    return self.conjunction(a ^ 1, b ^ 1) ^ 1
-                case "->":
-                    return self.conjunction(a, b ^ 1) ^ 1
-                case "^":
-                    return self.exclusive(a, b)
-                case "<->":
-                    return self.exclusive(a, b) ^ 1
-                case "R":
-                    return self.until(a ^ 1, b ^ 1) ^ 1
-                case "W":  # b R (a | b)
-                    return self.until(b ^ 1, self.conjunction(a ^ 1, b ^ 1)) ^ 1
-                case "M":  # b U (a & b)
-                    return self.until(b, self.conjunction(a, b))
-        raise LogicgenError(f"{token} with {arity} operands is not an operator of LTL")
+    def _unary(self, token: str, a: int) -> int:
+        match token:
+            case "X":
+                return self.next(a)
+            case "F":
+                return self.until(TRUE, a)
+            case "G":
+                return self.until(TRUE, a ^ 1) ^ 1
+        raise LogicgenError(f"{token} is not an operator of LTL with one operand")
+
+    def _binary(self, token: str, a: int, b: int) -> int:
+        match token:
+            case "&":
+                return self.conjunction(a, b)
+            case "U":
+                return self.until(a, b)
+            case "|":
+                return self.conjunction(a ^ 1, b ^ 1) ^ 1
+            case "->":
+                return self.conjunction(a, b ^ 1) ^ 1
+            case "^":
+                return self.exclusive(a, b)
+            case "<->":
+                return self.exclusive(a, b) ^ 1
+            case "R":
+                return self.until(a ^ 1, b ^ 1) ^ 1
+            case "W":  # b R (a | b)
+                return self.until(b ^ 1, self.conjunction(a ^ 1, b ^ 1)) ^ 1
+            case "M":  # b U (a & b)
+                return self.until(b, self.conjunction(a, b))
+        raise LogicgenError(f"{token} is not an operator of LTL with two operands")
 
     def reachable(self, edge: int) -> list[int]:
         """The nodes that an edge depends on, operands before operators; without the constant."""

@@ -12,7 +12,10 @@ _OTHER_SPELLINGS = [
     (r"<=>|==?", "equivalence is written <->"),
     (r"~", "negation is written !"),
 ]
-_PAST = "past operators (Y Z O H S T B) are not supported, only X F G U R W M"
+_PAST = (
+    "past operators (Y Z O H S T B) are not supported, only X F G U R W M; "
+    "symbols begin with a lowercase letter"
+)
 _PSL = "PSL operators and sequences in braces or brackets are not supported, only X F G U R W M"
 _TEMPORAL = [
     (r"\[\](?!=?->)", "always is written G"),

@@ -12,6 +12,7 @@ __all__ = ["TASKS", "Cell", "Draw", "Settings", "Source", "Task", "load_task"]
 
 TASKS = {
     "copying": "logicgen.tasks.copying:Copying",
+    "ltl": "logicgen.tasks.ltl:LTL",
     "propositional": "logicgen.tasks.propositional:Propositional",
 }
 """Every task by name, as `module:class`; imported when it is first asked for."""

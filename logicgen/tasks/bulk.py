@@ -80,6 +80,11 @@ def solving(task: str, solver: str | None) -> Callable[[str], Row]:
                 "witness": None,
                 "reason": _one_line(error),
             }
+        except MemoryError:
+            raise  # a limit, which the worker reports
+        except Exception as error:  # whatever a plugin raises, the other problems go on
+            reason = f"the solver failed: {type(error).__name__}: {error}"
+            return {**row, "status": str(Status.UNKNOWN), "witness": None, "reason": reason}
         witness = None if solution.witness is None else chosen.show(solution.witness)
         result = {**row, "status": str(solution.status), "witness": witness}
         return {**result, "reason": solution.reason} if solution.reason else result
@@ -101,6 +106,11 @@ def verifying(task: str, solver: str | None) -> Callable[[str], Row]:
             return {**row, "verdict": str(chosen.check(problem, answer, solver))}
         except LogicgenError as error:
             return {**row, "verdict": str(Verdict.INVALID), "reason": _one_line(error)}
+        except MemoryError:
+            raise  # a limit, which the worker reports
+        except Exception as error:  # whatever a plugin raises, the other problems go on
+            reason = f"the solver failed: {type(error).__name__}: {error}"
+            return {**row, "verdict": str(Verdict.UNKNOWN), "reason": reason}
 
     return verify
 

@@ -129,6 +129,10 @@ class Task(ABC):
     def show(self, answer: Any) -> str:
         """An answer as a person writes it."""
 
+    def picture(self, answer: Any) -> str:
+        """An answer drawn for a person, on lines of its own; empty if `show` says it all."""
+        return ""
+
     @property
     def vocabulary(self) -> Vocabulary:
         """The fixed tokens of problems and answers."""

@@ -1,0 +1,225 @@
+"""LTL judged by the probabilistic model checker Storm, independently of the embedded solver.
+
+A lasso of letters is a Markov chain; a symbolic trace is a Markov decision process in which the
+letter of the next position is chosen, of which all words satisfy a formula exactly if
+`Pmin = 1`; and a formula is satisfiable exactly if `Pmax > 0` on the process that may play any
+letter next. Storm translates the formula with the copy of Spot in its wheel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.util import find_spec
+from itertools import product
+from typing import Any, ClassVar
+
+from logicgen.errors import LogicgenError
+from logicgen.solvers.solver import UNSAT, Solution, Status, Verdict
+from logicgen.syntax.formula import Formula
+from logicgen.syntax.trace import Trace
+
+MOST_SYMBOLS = 8
+
+Letter = tuple[bool, ...]
+
+_PROPOSITIONAL: dict[str, Callable[..., bool]] = {
+    "!": lambda a: not a,
+    "&": lambda a, b: a and b,
+    "|": lambda a, b: a or b,
+    "^": lambda a, b: a != b,
+    "->": lambda a, b: not a or b,
+    "<->": lambda a, b: a == b,
+}
+
+# Storm's formulas have the operators ! & | X F G U.
+_WRITTEN = {
+    "!": "!({0})",
+    "&": "(({0}) & ({1}))",
+    "|": "(({0}) | ({1}))",
+    "^": "((({0}) & !({1})) | (!({0}) & ({1})))",
+    "->": "(!({0}) | ({1}))",
+    "<->": "((({0}) & ({1})) | (!({0}) & !({1})))",
+    "X": "(X ({0}))",
+    "F": "(F ({0}))",
+    "G": "(G ({0}))",
+    "U": "(({0}) U ({1}))",
+    "R": "!((!({0})) U (!({1})))",
+    "W": "((({0}) U ({1})) | (G ({0})))",
+    "M": "(({1}) U (({0}) & ({1})))",
+}
+
+
+class StormSolver:
+    """Satisfiability without a witness, and exact checks of traces; `unknown` where Storm fails."""
+
+    name: ClassVar[str] = "storm"
+    logic: ClassVar[str] = "ltl"
+    about: ClassVar[str] = "the model checker Storm: says whether, checks traces, gives no witness"
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """How to get stormpy where it is not installed."""
+        if find_spec("stormpy") is None:
+            return "stormpy is not installed: pip install 'logicgen[storm]'"
+        return None
+
+    def solve(self, problem: Formula) -> Solution:
+        """Satisfiable, without a witness, or unsat. Raises LogicgenError above 8 symbols."""
+        symbols = problem.symbols
+        try:
+            values = _probabilities(_any_letter(_few(symbols)), "Pmax", problem)
+        except RuntimeError as error:
+            return Solution(Status.UNKNOWN, reason=_first_line(error))
+        if max(values) > 0:
+            return Solution(Status.SAT, reason="Storm gives no witness")
+        return UNSAT
+
+    def check(self, problem: Formula, answer: Trace) -> Verdict:
+        """`correct` if all words of the trace satisfy the formula.
+
+        Raises LogicgenError above 8 symbols in formula or trace.
+        """
+        symbols = problem.symbols
+        _few(symbols)
+        letters = [_letters(position, symbols) for position in answer.positions]
+        if not all(letters):
+            return Verdict.INVALID
+        first = range(len(letters[0]))  # the states of the first position
+        loop = len(answer.stem)
+        if all(len(choices) == 1 for choices in letters):
+            model, operator = _chain([choices[0] for choices in letters], loop), "P"
+        else:
+            model, operator = _process(letters, loop), "Pmin"
+        try:
+            values = _probabilities(model, operator, problem)
+        except RuntimeError:
+            return Verdict.UNKNOWN
+        right = all(values[state] == 1 for state in first)
+        return Verdict.CORRECT if right else Verdict.INCORRECT
+
+
+def _first_line(error: RuntimeError) -> str:
+    # Storm 1.13 refuses the names of some acceptance conditions that its own copy of Spot gives.
+    return f"Storm: {str(error).splitlines()[0]}"
+
+
+def _few(symbols: tuple[str, ...]) -> int:
+    if len(symbols) > MOST_SYMBOLS:
+        raise LogicgenError(
+            f"{len(symbols)} symbols are too many for storm (at most {MOST_SYMBOLS}); "
+            "use the embedded solver"
+        )
+    return len(symbols)
+
+
+def _letters(position: Formula, symbols: tuple[str, ...]) -> list[Letter]:
+    """The letters over `symbols` that some letter satisfying the position agrees with."""
+    others = tuple(name for name in position.symbols if name not in symbols)
+    _few(others)
+    found = dict[Letter, None]()
+    names = symbols + others
+    for values in product((True, False), repeat=len(names)):
+        letter = dict(zip(names, values, strict=True))
+
+        def value(node: Formula, operands: list[bool], letter: dict = letter) -> bool:
+            if operands:
+                if node.token not in _PROPOSITIONAL:
+                    raise LogicgenError(f"{node.token} is not an operator of propositional logic")
+                return _PROPOSITIONAL[node.token](*operands)
+            return letter[node.token] if node.is_symbol else node.token == "1"
+
+        if position.fold(value):
+            found[values[: len(symbols)]] = None
+    return list(found)
+
+
+def _property(operator: str, formula: Formula) -> str:
+    """A formula as Storm writes it; proposition number i is labelled `p<i>`.
+
+    The constant true is a label, `one`: Storm takes `!(false)` for the name of one.
+    """
+    number = {name: i for i, name in enumerate(formula.symbols)}
+
+    def text(node: Formula, operands: list[str]) -> str:
+        if node.is_symbol:
+            return f'"p{number[node.token]}"'
+        if not operands:
+            return '"one"' if node.token == "1" else '!"one"'
+        if node.token not in _WRITTEN:
+            raise LogicgenError(f"{node.token} is not an operator of LTL")
+        return _WRITTEN[node.token].format(*operands)
+
+    # With an X it is a path formula to Storm, whatever it is otherwise.
+    return f'{operator}=? [ (X "one") & {formula.fold(text)} ]'
+
+
+def _probabilities(model: Any, operator: str, formula: Formula) -> list[float]:
+    """By state of a model: the probability (`P`, `Pmin` or `Pmax`) of a formula from there."""
+    import stormpy
+
+    (wanted,) = stormpy.parse_properties(_property(operator, formula))
+    result = stormpy.model_checking(model, wanted, only_initial_states=False)
+    return [result.get_value(state) for state in range(model.nr_states)]
+
+
+@lru_cache(MOST_SYMBOLS + 1)
+def _any_letter(symbols: int) -> Any:
+    """The process whose every letter is chosen freely."""
+    return _process([list(product((True, False), repeat=symbols))], 0)
+
+
+def _process(letters: list[list[Letter]], loop: int) -> Any:
+    """A Markov decision process: at each position one of its letters, chosen at every visit."""
+    from stormpy.datastructures import SparseMatrixBuilder
+    from stormpy.models import SparseMdp, SparseModelComponents
+
+    starts = [sum(map(len, letters[:i])) for i in range(len(letters))]
+    builder = SparseMatrixBuilder[float](
+        rows=0, columns=0, entries=0, force_dimensions=False, has_custom_row_grouping=True
+    )
+    row = 0
+    for position, choices in enumerate(letters):
+        after = position + 1 if position + 1 < len(letters) else loop
+        targets = range(starts[after], starts[after] + len(letters[after]))
+        for _ in choices:
+            builder.new_row_group(row)
+            for target in targets:
+                builder.add_next_value(row, target, 1.0)
+                row += 1
+    labels = _labelling([letter for choices in letters for letter in choices])
+    return SparseMdp(
+        SparseModelComponents(transition_matrix=builder.build(), state_labeling=labels)
+    )
+
+
+def _chain(letters: list[Letter], loop: int) -> Any:
+    """A Markov chain: the letters one after the other, then again from `loop`."""
+    from stormpy.datastructures import SparseMatrixBuilder
+    from stormpy.models import SparseDtmc, SparseModelComponents
+
+    builder = SparseMatrixBuilder[float](rows=0, columns=0, entries=0, force_dimensions=False)
+    for position in range(len(letters)):
+        after = position + 1 if position + 1 < len(letters) else loop
+        builder.add_next_value(position, after, 1.0)
+    components = SparseModelComponents(
+        transition_matrix=builder.build(), state_labeling=_labelling(letters)
+    )
+    return SparseDtmc(components)
+
+
+def _labelling(letters: list[Letter]) -> Any:
+    from stormpy.models import StateLabeling
+
+    labels = StateLabeling(len(letters))
+    labels.add_label("init")
+    labels.add_label_to_state("init", 0)
+    labels.add_label("one")
+    for state in range(len(letters)):
+        labels.add_label_to_state("one", state)
+    for number in range(len(letters[0])):
+        labels.add_label(f"p{number}")
+        for state, letter in enumerate(letters):
+            if letter[number]:
+                labels.add_label_to_state(f"p{number}", state)
+    return labels
