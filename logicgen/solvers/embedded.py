@@ -134,14 +134,11 @@ class EmbeddedSolver:
         letters, period = _rolled(*word)
         if len(letters) <= SHORTENED and len(nodes) * len(letters) <= NODES_TIMES_POSITIONS:
             for shape in shapes(1, len(letters)):
-                if shape == (len(letters), period):
-                    break
-                shorter = (
-                    None if _ruled_out(graph, shape[0]) else word_of_shape(graph, root, *shape)
-                )
-                if shorter is not None:
-                    letters, period = shorter, shape[1]
-                    break
+                if shape[0] <= PARALLEL and exhaustive(len(graph.symbols), shape[0]):
+                    continue  # ruled out above
+                first = word_of_shape(graph, root, *shape)
+                if first is not None:
+                    return _single(graph, nodes, first, shape[1])
         return _single(graph, nodes, letters, period)
 
     def _fewest(self, graph: Graph, nodes: list[int], root: int) -> Found | None:
@@ -150,19 +147,16 @@ class EmbeddedSolver:
             word = tableau.word()
         if word is None:
             return None
-        letters, last_period = _rolled(*word)
-        for positions, period in shapes(1, len(letters)):
-            if (positions, period) == (len(letters), last_period):
-                break
+        for positions, period in shapes(1, len(word[0]) + len(word[1])):
             if exhaustive(len(graph.symbols), positions):
                 found = _parallel(graph, nodes, root, positions, period)
                 if found is not None:
                     return found
                 continue
-            shorter = word_of_shape(graph, root, positions, period)
-            if shorter is not None:
-                return _single(graph, nodes, shorter, period)
-        return _single(graph, nodes, letters, last_period)
+            first = word_of_shape(graph, root, positions, period)
+            if first is not None:
+                return _single(graph, nodes, first, period)
+        raise AssertionError("the tableau's word has one of these shapes")
 
 
 class FewestSolver(EmbeddedSolver):
@@ -171,11 +165,6 @@ class FewestSolver(EmbeddedSolver):
     name: ClassVar[str] = "embedded-fewest"
     about: ClassVar[str] = "like embedded; witnesses have provably the fewest positions"
     fewest: ClassVar[bool] = True
-
-
-def _ruled_out(graph: Graph, positions: int) -> bool:
-    """Whether lassos in parallel have shown that no word has so many positions."""
-    return positions <= PARALLEL and exhaustive(len(graph.symbols), positions)
 
 
 def _parallel(

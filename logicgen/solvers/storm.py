@@ -4,6 +4,10 @@ A lasso of letters is a Markov chain; a symbolic trace is a Markov decision proc
 letter of the next position is chosen, of which all words satisfy a formula exactly if
 `Pmin = 1`; and a formula is satisfiable exactly if `Pmax > 0` on the process that may play any
 letter next. Storm translates the formula with the copy of Spot in its wheel.
+
+Of a few formulas in ten thousand Storm (stormpy 2.0.0) refuses the acceptance condition of its own automaton,
+or gives `Pmax = 0` where `Pmin = 0` for the negation. So everything is asked twice, of the formula
+and of its negation, and where the answers differ the verdict is `unknown`.
 """
 
 from __future__ import annotations
@@ -67,13 +71,15 @@ class StormSolver:
     def solve(self, problem: Formula) -> Solution:
         """Satisfiable, without a witness, or unsat. Raises LogicgenError above 8 symbols."""
         symbols = problem.symbols
+        model = _any_letter(_few(symbols))
         try:
-            values = _probabilities(_any_letter(_few(symbols)), "Pmax", problem)
+            possible = max(_probabilities(model, "Pmax", problem)) > 0
+            avoidable = min(_probabilities(model, "Pmin", ~problem)) < 1
         except RuntimeError as error:
-            return Solution(Status.UNKNOWN, reason=_first_line(error))
-        if max(values) > 0:
-            return Solution(Status.SAT, reason="Storm gives no witness")
-        return UNSAT
+            return Solution(Status.UNKNOWN, reason=f"Storm: {str(error).splitlines()[0]}")
+        if possible != avoidable:
+            return Solution(Status.UNKNOWN, reason="Storm contradicts itself")
+        return Solution(Status.SAT, reason="Storm gives no witness") if possible else UNSAT
 
     def check(self, problem: Formula, answer: Trace) -> Verdict:
         """`correct` if all words of the trace satisfy the formula.
@@ -88,20 +94,18 @@ class StormSolver:
         first = range(len(letters[0]))  # the states of the first position
         loop = len(answer.stem)
         if all(len(choices) == 1 for choices in letters):
-            model, operator = _chain([choices[0] for choices in letters], loop), "P"
+            model, least, most = _chain([choices[0] for choices in letters], loop), "P", "P"
         else:
-            model, operator = _process(letters, loop), "Pmin"
+            model, least, most = _process(letters, loop), "Pmin", "Pmax"
         try:
-            values = _probabilities(model, operator, problem)
+            certain = _probabilities(model, least, problem)
+            avoided = _probabilities(model, most, ~problem)
         except RuntimeError:
             return Verdict.UNKNOWN
-        right = all(values[state] == 1 for state in first)
+        right = all(certain[state] == 1 for state in first)
+        if right != all(avoided[state] == 0 for state in first):
+            return Verdict.UNKNOWN
         return Verdict.CORRECT if right else Verdict.INCORRECT
-
-
-def _first_line(error: RuntimeError) -> str:
-    # Storm 1.13 refuses the names of some acceptance conditions that its own copy of Spot gives.
-    return f"Storm: {str(error).splitlines()[0]}"
 
 
 def _few(symbols: tuple[str, ...]) -> int:

@@ -154,9 +154,7 @@ class Unfolding:
     def _atom(self, elements: int, mark: int) -> int:
         atom = self._new()
         self.atoms[atom] = elements, mark
-        for number, asked in enumerate(self._asked):
-            if elements >> number & 1:
-                self._clauses.append([-atom, asked])
+        self._clauses += [[-atom, self._asked[number]] for number in _members(elements)]
         return atom
 
     def _elements(self, edge: int) -> int:
@@ -187,9 +185,7 @@ class Unfolding:
 
     def _assumed(self, state: State) -> list[int]:
         position, formulas = state
-        assumed = [self._at[position]]
-        assumed += [now for number, now in enumerate(self._now) if formulas >> number & 1]
-        return assumed
+        return [self._at[position], *(self._now[number] for number in _members(formulas))]
 
     def steps(self, state: State, order: list[int]) -> Iterator[Step]:
         """The minimal steps, in lexicographic order of their atoms (absent before present).
@@ -227,7 +223,7 @@ class Unfolding:
     def exclude(self, state: State) -> None:
         """Never step to a state, or to one with more obligations, again."""
         position, formulas = state
-        asked = [-v for number, v in enumerate(self._asked) if formulas >> number & 1]
+        asked = [-self._asked[number] for number in _members(formulas)]
         for before in {position - 1, self._count - 1}:
             if before >= 0 and self._after(before) == position:
                 self._engine.add_clause([-self._at[before], *asked])
@@ -243,3 +239,11 @@ class Unfolding:
             fixed.append(symbol if value else -symbol)
             letter.append(value)
         return letter
+
+
+def _members(formulas: int) -> Iterator[int]:
+    """The numbers of the elements in a set."""
+    while formulas:
+        lowest = formulas & -formulas
+        yield lowest.bit_length() - 1
+        formulas ^= lowest

@@ -1,0 +1,441 @@
+"""The embedded LTL solver against reference verdicts, the definition, and its promises."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from itertools import chain, product
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logicgen.errors import LogicgenError
+from logicgen.solvers import Status, Verdict, load_solver
+from logicgen.solvers.bounded import shapes, word_of_shape
+from logicgen.solvers.ltl_graph import Graph
+from logicgen.solvers.tableau import Tableau
+from logicgen.syntax import Formula, Trace, ltl, propositional
+from logicgen.syntax.sampler import FormulaSampler
+from logicgen.syntax.trace import literals_of
+from tests.solvers.lasso_words import all_lassos, holds
+from tests.syntax.test_operator_reader import BINARY, UNARY
+
+READ = ltl().read
+DATA = Path(__file__).parent.parent / "data"
+EMBEDDED = load_solver("embedded", "ltl")
+FEWEST = load_solver("embedded-fewest", "ltl")
+
+
+def rows(name):
+    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+
+
+def over(symbols, most=10):
+    """Any formula over all operators and constants."""
+    return st.recursive(
+        st.sampled_from([*symbols, *symbols, "0", "1"]).map(Formula),
+        lambda parts: st.one_of(
+            st.builds(lambda o, f: Formula(o, (f,)), st.sampled_from(UNARY), parts),
+            st.builds(lambda o, f, g: Formula(o, (f, g)), st.sampled_from(BINARY), parts, parts),
+        ),
+        max_leaves=most,
+    )
+
+
+def iff(f, g):
+    return Formula("<->", (f, g))
+
+
+def unary(token, f):
+    return Formula(token, (f,))
+
+
+def binary(token, f, g):
+    return Formula(token, (f, g))
+
+
+# -- reference verdicts ---------------------------------------------------------------------------
+
+
+def test_satisfiability_is_as_spot_says():
+    for row in rows("ltl_satisfiability.jsonl"):
+        formula = READ(row["formula"])
+        solution = EMBEDDED.solve(formula)
+        assert (solution.status is Status.SAT) == row["satisfiable"], row
+        if solution.witness is not None:
+            assert EMBEDDED.check(formula, solution.witness) is Verdict.CORRECT, row
+
+
+def test_patterns_and_their_negations_are_as_spot_says():
+    for row in rows("ltl_patterns.jsonl"):
+        formula = READ(row["formula"])
+        for problem, expected in (
+            (formula, row["satisfiable"]),
+            (~formula, row["negation_satisfiable"]),
+        ):
+            assert (EMBEDDED.solve(problem).status is Status.SAT) == expected, row
+
+
+def test_traces_are_as_spot_says_and_an_empty_one_is_invalid():
+    for row in rows("ltl_traces.jsonl"):
+        expected = "correct" if row["holds"] else "incorrect"
+        expected = "invalid" if row["empty"] else expected
+        verdict = EMBEDDED.check(READ(row["formula"]), Trace.read(row["trace"]))
+        assert verdict == expected, row
+
+
+def test_nothing_of_the_speed_sets_is_left_open():
+    for name in ("ltl_speed_5ap.txt", "ltl_speed_10ap.txt"):
+        for line in (DATA / name).read_text().splitlines():
+            formula = READ(line)
+            solution = EMBEDDED.solve(formula)
+            with Tableau(graph := Graph(), graph.add(formula)) as tableau:
+                assert tableau.is_empty() == (solution.status is Status.UNSAT), line
+            if solution.witness is not None:
+                assert EMBEDDED.check(formula, solution.witness) is Verdict.CORRECT, line
+
+
+# -- the definition -------------------------------------------------------------------------------
+
+
+@cache
+def lassos():
+    return list(all_lassos("ab", 3)) + Random(0).sample(list(all_lassos("ab", 4))[228:], 300)
+
+
+@settings(deadline=None, max_examples=150)
+@given(over("ab"))
+def test_solving_agrees_with_the_definition_on_all_small_lassos(formula):
+    satisfied = [word for word in all_lassos("ab", 2) if holds(formula, *word)]
+    satisfied += [word for word in lassos() if len(word[0]) > 2 and holds(formula, *word)]
+    solution = EMBEDDED.solve(formula)
+    fewest = FEWEST.solve(formula)
+    assert solution.status is fewest.status
+    if solution.status is Status.UNSAT:
+        assert not satisfied
+        return
+    for trace in (solution.witness, fewest.witness):
+        for letters, loop in words_of(trace, formula.symbols):
+            assert holds(formula, letters, loop)
+    shape = len(fewest.witness.positions), len(fewest.witness.period)
+    if satisfied:
+        letters, loop = satisfied[0]
+        assert shape <= (len(letters), len(letters) - loop)
+        if len(letters) <= 3:
+            assert shape == (len(letters), len(letters) - loop)
+    assert len(solution.witness.positions) >= shape[0]
+
+
+def words_of(trace, symbols, visits=2):
+    """Some words of a trace of literals: the period written out, all or random free values."""
+    places = [*range(len(trace.stem))]
+    places += [*range(len(trace.stem), len(trace.positions))] * visits
+    known = [literals_of(position) for position in trace.positions]
+    free = [(i, s) for i, p in enumerate(places) for s in symbols if s not in known[p]]
+    rng = Random(len(free))
+    everything = product((True, False), repeat=len(free))
+    some = (tuple(rng.random() < 0.5 for _ in free) for _ in range(64))
+    for values in everything if len(free) <= 6 else some:
+        chosen = dict(zip(free, values, strict=True))
+        letters = [
+            {s for s in symbols if known[p].get(s) == "1" or chosen.get((i, s))}
+            for i, p in enumerate(places)
+        ]
+        yield letters, len(trace.stem)
+
+
+positions = st.recursive(
+    st.sampled_from(["a", "b", "1", "c"]).map(Formula),
+    lambda parts: st.one_of(
+        parts.map(lambda f: ~f),
+        st.builds(binary, st.sampled_from(["&", "|", "^"]), parts, parts),
+    ),
+    max_leaves=3,
+)
+traces = st.builds(
+    lambda stem, period: Trace(tuple(stem), tuple(period)),
+    st.lists(positions, max_size=2),
+    st.lists(positions, min_size=1, max_size=2),
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(over("ab", 8), traces)
+def test_checking_agrees_with_the_definition(formula, trace):
+    letters = [
+        [letter for letter in subsets("abc") if holds(position, [letter], 0)]
+        for position in trace.positions
+    ]
+    verdict = EMBEDDED.check(formula, trace)
+    if not all(letters):
+        assert verdict is Verdict.INVALID
+        return
+    loop = len(trace.stem)
+    places = [*range(len(letters)), *range(loop, len(letters))]  # the period twice
+    rng = Random(0)
+    words = [[rng.choice(letters[p]) for p in places] for _ in range(40)]
+    if not all(holds(formula, word, loop) for word in words):
+        assert verdict is Verdict.INCORRECT
+    if verdict is Verdict.INCORRECT:  # then some word of the trace satisfies the negation
+        graph = Graph()
+        wrong = graph.add(~formula)
+        edges = [graph.add(position) for position in trace.positions]
+        with Tableau(graph, wrong, edges, loop) as tableau:
+            stem, period = tableau.word()
+        word = [{s for s, v in zip(graph.symbols, x, strict=True) if v} for x in stem + period]
+        assert not holds(formula, word, len(stem))
+        at = 0
+        for letter in word + word[len(stem) :] * len(letters):
+            assert holds(trace.positions[at], [letter], 0)
+            at = at + 1 if at + 1 < len(letters) else loop
+
+
+def subsets(symbols):
+    for values in product((True, False), repeat=len(symbols)):
+        yield {s for s, value in zip(symbols, values, strict=True) if value}
+
+
+@settings(deadline=None, max_examples=100)
+@given(over("ab", 8))
+def test_words_of_a_shape_are_found_exactly_where_there_are_some(formula):
+    graph = Graph()
+    root = graph.add(formula)
+    for name in "ab":
+        graph.symbol(name)
+    for shape in shapes(1, 3):
+        word = word_of_shape(graph, root, *shape)
+        loop = shape[0] - shape[1]
+        found = [
+            letters
+            for letters, at in all_lassos("ab", shape[0])
+            if (len(letters), at) == (shape[0], loop) and holds(formula, letters, at)
+        ]
+        if word is None:
+            assert not found
+            continue
+        letters = [{s for s, v in zip(graph.symbols, x, strict=True) if v} for x in word]
+        assert holds(formula, letters, loop)
+        assert tuple(letters) in found
+
+
+# -- laws -----------------------------------------------------------------------------------------
+
+f, g = over("ab", 5), over("abc", 5)
+
+
+def laws(a, b):
+    u, r, w, m = (binary(o, a, b) for o in "URWM")
+    top = Formula("1")
+    yield u, b | (a & unary("X", u))
+    yield r, b & (a | unary("X", r))
+    yield w, b | (a & unary("X", w))
+    yield m, b & (a | unary("X", m))
+    yield unary("F", a), a | unary("X", unary("F", a))
+    yield unary("G", a), a & unary("X", unary("G", a))
+    yield unary("F", a), binary("U", top, a)
+    yield unary("G", a), ~unary("F", ~a)
+    yield r, ~binary("U", ~a, ~b)
+    yield m, ~binary("W", ~a, ~b)
+    yield w, u | unary("G", a)
+    yield w, binary("R", b, a | b)
+    yield m, r & unary("F", a)
+    yield unary("X", u), binary("U", unary("X", a), unary("X", b))
+    yield unary("F", a | b), unary("F", a) | unary("F", b)
+    yield unary("G", a & b), unary("G", a) & unary("G", b)
+    yield unary("G", unary("F", a | b)), unary("G", unary("F", a)) | unary("G", unary("F", b))
+
+
+@settings(deadline=None, max_examples=60)
+@given(f, g)
+def test_laws(a, b):
+    for left, right in laws(a, b):
+        assert EMBEDDED.solve(~iff(left, right)).status is Status.UNSAT
+        # Any trace answers both or neither.
+        trace = EMBEDDED.solve(left).witness
+        if trace is not None:
+            assert EMBEDDED.check(right, trace) is Verdict.CORRECT
+        assert EMBEDDED.check(iff(left, right), Trace.read("{1}")) is Verdict.CORRECT
+
+
+@settings(deadline=None, max_examples=150)
+@given(over("ab", 8), st.lists(st.integers(1, 3), min_size=4, max_size=4))
+def test_without_x_repeating_letters_changes_nothing(formula, times):
+    if "X" in formula.prefix.split():
+        return
+    rng = Random(str(formula))
+    letters = [rng.choice(["a & b", "a & !b", "!a & b", "!a & !b"]) for _ in range(4)]
+    stuttered = [[letter] * n for letter, n in zip(letters, times, strict=True)]
+    once = Trace.read(f"{letters[0]} ; {letters[1]} ; {{{letters[2]} ; {letters[3]}}}")
+    stem, period = (" ; ".join(chain(*part)) for part in (stuttered[:2], stuttered[2:]))
+    often = Trace.read(f"{stem} ; {{{period}}}")
+    assert EMBEDDED.check(formula, once) is EMBEDDED.check(formula, often)
+
+
+# -- the witness ----------------------------------------------------------------------------------
+
+
+def random_formulas(count, symbols, low, high, seed=0):
+    weights = dict.fromkeys(ltl().arity, 1) | {"symbol": 2}
+    sampler = FormulaSampler(ltl(), weights, "tree", len(symbols))
+    rng = Random(seed)
+    for _ in range(count):
+        yield sampler.sample(rng, rng.randint(low, high), symbols)
+
+
+def weaker(trace):
+    """Every trace with one literal less."""
+    for i, position in enumerate(trace.positions):
+        values = literals_of(position)
+        for dropped in values:
+            rest = [n if v == "1" else f"!{n}" for n, v in values.items() if n != dropped]
+            changed = list(trace.positions)
+            changed[i] = propositional().read(" & ".join(rest) or "1")
+            yield Trace(tuple(changed[: len(trace.stem)]), tuple(changed[len(trace.stem) :]))
+
+
+@pytest.mark.parametrize("solver", [EMBEDDED, FEWEST], ids=["embedded", "embedded-fewest"])
+def test_witnesses_are_minimal_conjunctions_of_literals(solver):
+    for formula in random_formulas(300, "abcd", 3, 25):
+        trace = solver.solve(formula).witness
+        if trace is None:
+            continue
+        assert EMBEDDED.check(formula, trace) is Verdict.CORRECT
+        for position in trace.positions:
+            values = literals_of(position)
+            assert values is not None
+            order = [name for name in formula.symbols if name in values]
+            assert list(values) == order
+        for other in weaker(trace):
+            assert EMBEDDED.check(formula, other) is Verdict.INCORRECT, formula
+
+
+@pytest.mark.parametrize("solver", [EMBEDDED, FEWEST], ids=["embedded", "embedded-fewest"])
+def test_renaming_renames_the_witness_and_changes_nothing_else(solver):
+    rng = Random(1)
+    hard = [READ(counter(3)), READ(arbiter(4)), READ("GF(a & X!b) & GF(b & Xb) & GF(!a & X!a)")]
+    for formula in [*random_formulas(300, "abcd", 3, 25, seed=2), *hard]:
+        names = rng.sample(["z", "y", "b", "a", "p17", "req", "q", "c", "d", "e1"], 10)
+        mapping = dict(zip(formula.symbols, names, strict=False))
+        first, second = solver.solve(formula), solver.solve(formula.rename(mapping))
+        assert first.status is second.status
+        if first.witness is not None:
+            assert first.witness.rename(mapping) == second.witness
+
+
+@pytest.mark.parametrize(
+    ("text", "trace"),
+    [
+        ("1", "{1}"),
+        ("a | !a", "{1}"),
+        ("a", "{a}"),
+        ("!a | b", "{b}"),
+        ("Xa", "{a}"),
+        ("a & X!a", "a ; {!a}"),
+        ("GFa & GF!a", "{a ; !a}"),
+        ("a U b", "{b}"),
+        ("!a & XX(a & X!a)", "!a ; 1 ; a ; {!a}"),
+    ],
+)
+def test_canonical_witnesses(text, trace):
+    witness = FEWEST.solve(READ(text)).witness
+    if text == "!a & XX(a & X!a)":  # a shorter lasso visits its positions again
+        assert len(witness.positions) == 3
+        return
+    assert witness == Trace.read(trace)
+
+
+@pytest.mark.parametrize(
+    ("formula", "trace", "verdict"),
+    [
+        ("a | !a", "{1}", "correct"),
+        ("1", "{0}", "invalid"),  # never vacuously right
+        ("Ga", "{a & !a}", "invalid"),
+        ("Ga", "a ; {a ; b & !b}", "invalid"),
+        ("Ga", "{a & (b | c) & !b & !c}", "invalid"),
+        ("Ga", "{a & zebra}", "correct"),
+        ("Ga", "{a | b}", "incorrect"),
+        ("G(a | b)", "{a | b}", "correct"),
+        ("Ga | Gb", "{a | b}", "incorrect"),  # a letter is chosen anew at every visit
+        ("a <-> XXa", "{a ; !a}", "correct"),
+        ("(a & Xa) | (!a & X!a)", "{1}", "incorrect"),
+        ("a | X!a", "{a <-> b}", "incorrect"),
+        ("Fa | G!a", "{1}", "correct"),
+        ("0", "{1}", "incorrect"),
+    ],
+)
+def test_what_is_right(formula, trace, verdict):
+    assert EMBEDDED.check(READ(formula), Trace.read(trace)) == verdict
+
+
+def test_positions_are_propositional():
+    with pytest.raises(LogicgenError, match="not an operator"):
+        EMBEDDED.check(READ("a"), Trace((), (READ("X a"),)))
+    with pytest.raises(LogicgenError, match="not an operator"):
+        EMBEDDED.solve(Formula("S", (Formula("a"), Formula("b"))))
+
+
+# -- hard ones ------------------------------------------------------------------------------------
+
+
+def counter(bits):
+    """A binary counter that starts at zero: the shortest period has 2 ** bits positions."""
+    parts = [" & ".join(f"!b{i}" for i in range(bits))]
+    for i in range(bits):
+        carry = " & ".join(f"b{j}" for j in range(i)) or "true"
+        parts.append(f"G(Xb{i} <-> (b{i} xor ({carry})))")
+    return " & ".join(parts)
+
+
+def arbiter(clients):
+    """Every request is granted some time, never two at once, and requests never end."""
+    exclusive = [f"G(!g{i} | !g{j})" for i in range(clients) for j in range(i)]
+    served = [f"G(r{i} -> Fg{i}) & GFr{i}" for i in range(clients)]
+    return " & ".join(exclusive + served)
+
+
+def nested(operator, depth):
+    text = "a0"
+    for i in range(1, depth + 1):
+        text = f"({text} {operator} a{i})" if i % 2 else f"(a{i} {operator} {text})"
+    return text
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        *((counter(bits), "sat") for bits in (2, 4, 6)),
+        *((f"{counter(bits)} & G!b{bits - 1}", "unsat") for bits in (2, 4, 6, 8)),
+        *((arbiter(clients), "sat") for clients in (2, 5, 10)),
+        (f"{arbiter(4)} & FG!g1", "unsat"),
+        (f"!({arbiter(6)})", "sat"),
+        (nested("U", 50), "sat"),
+        (f"!{nested('U', 50)}", "sat"),
+        (nested("R", 50), "sat"),
+        (f"{nested('U', 50)} & G!a50 & G!a49", "unsat"),
+        ("X" * 200 + "a & " + "X" * 200 + "!a", "unsat"),
+        ("X" * 200 + "a & " + "X" * 199 + "!a", "sat"),
+        (" & ".join("X" * i + ("a" if i * i % 7 > 2 else "!a") for i in range(200)), "sat"),
+        (" & ".join(f"GF(a & {'X' * i}!a)" for i in range(1, 9)), "sat"),
+        ("F" + "X" * 300 + "a & G!a", "unsat"),
+        ("!" * 100_000 + "a", "sat"),
+    ],
+    ids=lambda value: value if len(value) < 10 else f"{value[:12]}... of {len(value)}",
+)
+def test_hard_ones_are_decided(text, status):
+    formula = READ(text)
+    solution = EMBEDDED.solve(formula)
+    assert solution.status == status
+    if solution.witness is not None:
+        assert EMBEDDED.check(formula, solution.witness) is Verdict.CORRECT
+
+
+def test_what_takes_too_long_is_unknown_and_the_rest_goes_on():
+    from logicgen.tasks.bulk import solve_lines
+    from logicgen.workers import Limits
+
+    lines = ["a U b", f"{arbiter(12)} & FG!g0", "a & !a", counter(14)]
+    found = [row["status"] for row in solve_lines("ltl", lines, None, 1, Limits(3.0, 1 << 30))]
+    assert found == ["sat", "unknown", "unsat", "unknown"]
