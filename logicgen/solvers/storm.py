@@ -5,9 +5,9 @@ letter of the next position is chosen, of which all words satisfy a formula exac
 `Pmin = 1`; and a formula is satisfiable exactly if `Pmax > 0` on the process that may play any
 letter next. Storm translates the formula with the copy of Spot in its wheel.
 
-Of a few formulas in ten thousand Storm (stormpy 2.0.0) refuses the acceptance condition of its own automaton,
-or gives `Pmax = 0` where `Pmin = 0` for the negation. So everything is asked twice, of the formula
-and of its negation, and where the answers differ the verdict is `unknown`.
+Of a few formulas in ten thousand Storm (stormpy 2.0.0) refuses the acceptance condition of its own
+automaton, or gives `Pmax = 0` where `Pmin = 0` for the negation. So everything is asked twice, of
+the formula and of its negation, and where the answers differ the verdict is `unknown`.
 """
 
 from __future__ import annotations

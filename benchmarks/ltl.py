@@ -1,0 +1,99 @@
+"""How fast LTL is: reading, solving and checking, on one core: `python benchmarks/ltl.py`.
+
+Formulas are those of `tests/data`, by Spot's generator with the operator priorities of the
+literature. Every figure is the best of several short runs, from text, and includes reading; the
+worst single formula is the worst of the best of three.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from logicgen.solvers import load_solver
+from logicgen.syntax import Trace, ltl
+
+DATA = Path(__file__).parent.parent / "tests" / "data"
+
+
+def best(work: Callable[[], Any], runs: int = 9) -> tuple[float, Any]:
+    """Seconds of the fastest run, and what it returned."""
+    shortest = float("inf")
+    for _ in range(runs):
+        start = time.perf_counter()
+        result = work()
+        shortest = min(shortest, time.perf_counter() - start)
+    return shortest, result
+
+
+def show(what: str, figure: str) -> None:
+    print(f"{what:<66} {figure:>16}", flush=True)
+
+
+def random_formulas(name: str) -> None:
+    read, solver = ltl().read, load_solver("embedded", "ltl")
+    lines = (DATA / name).read_text().splitlines()
+    seconds, _ = best(lambda: [read(line) for line in lines])
+    show(f"{name}: read", f"{len(lines) / seconds:,.0f} /s")
+    seconds, solutions = best(lambda: [solver.solve(read(line)) for line in lines])
+    show(f"{name}: solve", f"{len(lines) / seconds:,.0f} /s")
+    counts = Counter(str(solution.status) for solution in solutions)
+    show("  of which", ", ".join(f"{n} {status}" for status, n in counts.most_common()))
+    worst = max(best(lambda line=line: solver.solve(read(line)), 3)[0] for line in lines)
+    show("  worst", f"{worst * 1e3:.2f} ms")
+    pairs = [
+        (line, solution.witness.infix)
+        for line, solution in zip(lines, solutions, strict=True)
+        if solution.witness is not None
+    ]
+    seconds, verdicts = best(
+        lambda: [solver.check(read(formula), Trace.read(trace)) for formula, trace in pairs]
+    )
+    assert all(verdict.is_right for verdict in verdicts)
+    show(f"{name}: check its {len(pairs)} solved pairs", f"{len(pairs) / seconds:,.0f} /s")
+
+
+def arbiter(clients: int) -> str:
+    """Every request is granted some time, never two at once, and requests never end."""
+    exclusive = [f"G(!g{i} | !g{j})" for i in range(clients) for j in range(i)]
+    served = [f"G(r{i} -> Fg{i}) & GFr{i}" for i in range(clients)]
+    return " & ".join(exclusive + served)
+
+
+def counter(bits: int) -> str:
+    """A binary counter from zero; its period has 2 ** bits positions."""
+    parts = [" & ".join(f"!b{i}" for i in range(bits))]
+    for i in range(bits):
+        carry = " & ".join(f"b{j}" for j in range(i)) or "true"
+        parts.append(f"G(Xb{i} <-> (b{i} xor ({carry})))")
+    return " & ".join(parts)
+
+
+def hard_formulas() -> None:
+    solver = load_solver("embedded", "ltl")
+    for what, text in {
+        "arbiter of 4 clients": arbiter(4),
+        "arbiter of 8 clients": arbiter(8),
+        "arbiter of 12 clients": arbiter(12),
+        "arbiter of 4 that starves one": f"{arbiter(4)} & FG!g1",
+        "arbiter of 5 that starves one": f"{arbiter(5)} & FG!g1",
+        "counter of 6 bits": counter(6),
+        "counter of 8 bits": counter(8),
+        "counter of 8 bits that never overflows": f"{counter(8)} & G!b7",
+    }.items():
+        formula = ltl().read(text)
+        seconds, solution = best(lambda f=formula: solver.solve(f), 3)
+        show(f"{what} ({formula.length} tokens): {solution.status}", f"{seconds * 1e3:,.1f} ms")
+
+
+def main() -> None:
+    random_formulas("ltl_speed_5ap.txt")
+    random_formulas("ltl_speed_10ap.txt")
+    hard_formulas()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""The plain text format of DeepLTL-style code: a line with the problem, a line with the answer.
+
+Both are in prefix notation with one character a token and no blanks: `U a & b X ! a` is `Ua&bX!a`,
+and `a ; { b ; ! a }` is `a;{b;!a}`. Operators of several characters get one: `->` is `>`, `<->` is
+`=`. Converting there and back changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+from logicgen.errors import LogicgenError
+from logicgen.tasks import Task
+
+ONE_CHARACTER = {"->": ">", "<->": "="}
+_SEVERAL = {character: token for token, character in ONE_CHARACTER.items()}
+
+
+def compact(text: str) -> str:
+    """Prefix notation with one character a token, from tokens separated by blanks.
+
+    Raises LogicgenError for a symbol of several characters.
+    """
+    tokens = [ONE_CHARACTER.get(token, token) for token in text.split()]
+    for token in tokens:
+        if len(token) != 1:
+            raise LogicgenError(
+                f"{token} has several characters, and this format has room for symbols a to z "
+                "only; choose a data set with at most 26 symbols"
+            )
+    return "".join(tokens)
+
+
+def spread(text: str) -> str:
+    """Tokens separated by blanks, from one character a token."""
+    return " ".join(_SEVERAL.get(character, character) for character in text)
+
+
+def write_two_lines(examples: Iterable[tuple[str, str]], path: Path) -> int:
+    """Write pairs of problem and answer (prefix notation); returns how many there were.
+
+    The file appears under its name when it is whole.
+    """
+    part = path.with_name(f"{path.name}.part")
+    count = 0
+    with open(part, "w", encoding="ascii") as file:
+        for problem, answer in examples:
+            file.write(f"{compact(problem)}\n{compact(answer)}\n")
+            count += 1
+    part.replace(path)
+    return count
+
+
+def read_two_lines(path: Path, task: Task) -> Iterator[tuple[str, str]]:
+    """Pairs of problem and answer in prefix notation, each read by the task and written again.
+
+    Raises LogicgenError with file and line where one does not parse or an answer is missing.
+    """
+    with open(path, encoding="ascii") as file:
+        lines = (line.rstrip("\r\n") for line in file)
+        for number, (problem, answer) in enumerate(zip_longest(lines, lines)):
+            if answer is None:
+                raise LogicgenError(f"{path}, line {2 * number + 1}: a problem without an answer")
+            try:
+                parsed = task.decode_problem(spread(problem))
+            except LogicgenError as error:
+                raise LogicgenError(f"{path}, line {2 * number + 1}: {error}") from None
+            try:
+                decoded = task.decode_answer(spread(answer))
+            except LogicgenError as error:
+                raise LogicgenError(f"{path}, line {2 * number + 2}: {error}") from None
+            yield task.encode(parsed), task.encode(decoded)

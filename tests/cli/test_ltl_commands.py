@@ -1,0 +1,82 @@
+"""LTL on the command line: answers as tables, verdicts, bad input, plugins that fail."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.test_commands import refused, rows, run
+
+
+def test_solve_shows_a_table():
+    result = run("solve", "--task", "ltl", "(a U b) & X!b & GFa", "a & !a", "--timeout", "20")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == [
+        "b ; {a & !b}",
+        "   0 | 1 |",
+        "b  1 | 0 |",
+        "a  . | 1 |",
+        "unsatisfiable",
+    ]
+    assert run("solve", "--task", "ltl", "a & X!a").stdout.startswith("a ; {!a}\n")
+
+
+def test_verify():
+    assert run("verify", "--task", "ltl", "G(r -> Fg)", "{r ; g}").stdout == "correct\n"
+    assert run("verify", "--task", "ltl", "Ga", "{a & !a}").stdout == "invalid\n"
+    assert run("verify", "--task", "ltl", "Ga", "a; cycle{a; b}").stdout == "incorrect\n"
+    assert run("verify", "--task", "ltl", "U a b", "a ; { b }").stdout == "correct\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["solve", "a U Req"], ["column 5", "lowercase", "X F G U R W M"]),
+        (["solve", "a S b"], ["column 3", "past operators"]),
+        (["solve", "{a;b}[]-> c"], ["column 1", "PSL"]),
+        (["solve", "G F1"], ["column 4", "X(0)"]),
+        (["verify", "a", "a ; b"], ["column 6", "braces"]),
+        (["verify", "a", "a ; {}"], ["column 6", "empty"]),
+        (["verify", "a", "a ; {b &}"], ["column 9", "unexpected"]),
+        (["verify", "a", "{F b}"], ["column 2", "unexpected"]),
+        (["solve", "a", "--timeout", "0"], ["0"]),
+        (["solve", "a", "--solver", "embeded"], ["did you mean embedded"]),
+        (["solve", "a", "--solver", "pysat"], ["propositional"]),
+    ],
+)
+def test_bad_input_is_refused_with_place_and_remedy(arguments, words):
+    command, *rest = arguments
+    refused(run(command, "--task", "ltl", *rest), *words)
+
+
+def test_files(tmp_path):
+    source, target = tmp_path / "in.txt", tmp_path / "out.jsonl"
+    source.write_text("a U b\nG a &\na & !a\n")
+    result = run("solve", "--task", "ltl", "--in", source, "--out", target)
+    assert result.returncode == 0, result.stderr
+    assert "1 sat" in result.stderr
+    solved = rows(target.read_text())
+    assert [row["status"] for row in solved] == ["sat", "invalid", "unsat"]
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text(json.dumps({"problem": "a U b", "answer": solved[0]["witness"]}) + "\n")
+    result = run("verify", "--task", "ltl", "--in", pairs)
+    assert rows(result.stdout)[0]["verdict"] == "correct"
+
+
+def test_a_plugin_that_raises_makes_its_problems_unknown_and_the_run_goes_on(monkeypatch):
+    from logicgen.tasks import bulk, load_task
+
+    task = load_task("ltl")
+    solve = type(task).solve
+
+    def sometimes(self, problem, solver=None):
+        if problem.token == "G":
+            raise RuntimeError("broken")
+        return solve(self, problem, solver)
+
+    monkeypatch.setattr(type(task), "solve", sometimes)
+    work = bulk.solving("ltl", None)
+    found = [work(line) for line in ("a", "G a", "F a")]
+    assert [row["status"] for row in found] == ["sat", "unknown", "sat"]
+    assert "broken" in found[1]["reason"]
