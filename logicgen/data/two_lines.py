@@ -7,6 +7,7 @@ and `a ; { b ; ! a }` is `a;{b;!a}`. Operators of several characters get one: `-
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -15,6 +16,9 @@ from logicgen.errors import LogicgenError
 from logicgen.tasks import Task
 
 ONE_CHARACTER = {"->": ">", "<->": "="}
+Example = tuple[str, str]
+"""A problem and its answer in prefix notation, tokens separated by blanks."""
+
 _SEVERAL = {character: token for token, character in ONE_CHARACTER.items()}
 
 
@@ -38,27 +42,35 @@ def spread(text: str) -> str:
     return " ".join(_SEVERAL.get(character, character) for character in text)
 
 
-def write_two_lines(examples: Iterable[tuple[str, str]], path: Path) -> int:
-    """Write pairs of problem and answer (prefix notation); returns how many there were.
+def write_two_lines(examples: Iterable[Example], path: Path) -> int:
+    """Write pairs of problem and answer (prefix notation); returns how many there were."""
+    return _write((f"{compact(p)}\n{compact(a)}\n" for p, a in examples), path)
 
-    The file appears under its name when it is whole.
-    """
+
+def write_json_lines(examples: Iterable[Example], path: Path) -> int:
+    """Write pairs as JSON lines, which `logicgen verify` reads; returns how many there were."""
+    rows = ({"problem": problem, "answer": answer} for problem, answer in examples)
+    return _write((json.dumps(row) + "\n" for row in rows), path)
+
+
+def _write(texts: Iterable[str], path: Path) -> int:
+    """Write texts one after the other; the file appears under its name when it is whole."""
     part = path.with_name(f"{path.name}.part")
     count = 0
-    with open(part, "w", encoding="ascii") as file:
-        for problem, answer in examples:
-            file.write(f"{compact(problem)}\n{compact(answer)}\n")
+    with open(part, "w", encoding="utf-8") as file:
+        for text in texts:
+            file.write(text)
             count += 1
     part.replace(path)
     return count
 
 
-def read_two_lines(path: Path, task: Task) -> Iterator[tuple[str, str]]:
+def read_two_lines(path: Path, task: Task) -> Iterator[Example]:
     """Pairs of problem and answer in prefix notation, each read by the task and written again.
 
     Raises LogicgenError with file and line where one does not parse or an answer is missing.
     """
-    with open(path, encoding="ascii") as file:
+    with open(path, encoding="utf-8") as file:
         lines = (line.rstrip("\r\n") for line in file)
         for number, (problem, answer) in enumerate(zip_longest(lines, lines)):
             if answer is None:
@@ -72,3 +84,23 @@ def read_two_lines(path: Path, task: Task) -> Iterator[tuple[str, str]]:
             except LogicgenError as error:
                 raise LogicgenError(f"{path}, line {2 * number + 2}: {error}") from None
             yield task.encode(parsed), task.encode(decoded)
+
+
+def read_json_lines(path: Path, task: Task) -> Iterator[Example]:
+    """Pairs from JSON lines with `problem` and `answer`, in whatever notation the task reads.
+
+    Raises LogicgenError with file and line where one does not parse.
+    """
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                row = json.loads(line)
+                problem = task.read_problem(row["problem"])
+                answer = task.read_answer(row["answer"])
+            except LogicgenError as error:
+                raise LogicgenError(f"{path}, line {number}: {error}") from None
+            except (ValueError, KeyError, TypeError) as error:
+                raise LogicgenError(
+                    f"{path}, line {number}: not a JSON object with problem and answer ({error})"
+                ) from None
+            yield task.encode(problem), task.encode(answer)

@@ -80,3 +80,19 @@ def test_a_plugin_that_raises_makes_its_problems_unknown_and_the_run_goes_on(mon
     found = [work(line) for line in ("a", "G a", "F a")]
     assert [row["status"] for row in found] == ["sat", "unknown", "sat"]
     assert "broken" in found[1]["reason"]
+
+
+def test_convert_there_and_back(tmp_path):
+    data, text, back, again = (tmp_path / n for n in ("data", "a.txt", "b.jsonl", "c.txt"))
+    made = run("generate", "ltl-mini", "--size", 60, "-o", data)
+    assert made.returncode == 0, made.stderr
+    for source, target in ((data, text), (text, back), (back, again)):
+        result = run("convert", "--task", "ltl", "--split", "train", source, target)
+        assert result.returncode == 0, result.stderr
+    assert again.read_bytes() == text.read_bytes()
+    verified = run("verify", "--task", "ltl", "--in", back)
+    assert {row["verdict"] for row in rows(verified.stdout)} == {"correct"}
+    refused(run("convert", "--task", "ltl", text, tmp_path / "x.csv"), ".jsonl")
+    text.write_text("Ua\n{b}\n")
+    refused(run("convert", "--task", "ltl", text, back), "line 1")
+    refused(run("convert", "--task", "ltl", tmp_path / "none.txt", back), "none.txt")

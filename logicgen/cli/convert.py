@@ -1,0 +1,60 @@
+"""`logicgen convert`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+
+@click.command("convert")
+@click.option("--task", required=True, help="A name from `logicgen list tasks`.")
+@click.option("--split", default="train", show_default=True, help="Of a data-set folder.")
+@click.argument("source", metavar="SOURCE")
+@click.argument("target", metavar="TARGET")
+def command(task: str, split: str, source: str, target: str) -> None:
+    """Turn examples into the two-lines-per-example text of DeepLTL-style code, or back.
+
+    SOURCE is a data-set folder, a .jsonl file with problem and answer, or such a text (.txt);
+    TARGET ends in .txt or .jsonl.
+
+    \b
+    logicgen convert --task ltl data/ltl-35 --split test test.txt
+    logicgen convert --task ltl test.txt test.jsonl
+    """
+    from logicgen.data.two_lines import (
+        read_json_lines,
+        read_two_lines,
+        write_json_lines,
+        write_two_lines,
+    )
+    from logicgen.errors import LogicgenError
+    from logicgen.tasks import load_task
+
+    chosen = load_task(task)
+    path, out = Path(source), Path(target)
+    writers = {".txt": write_two_lines, ".jsonl": write_json_lines}
+    if out.suffix not in writers:
+        raise LogicgenError(f"{out}: a target ends in .txt or .jsonl")
+    if path.is_dir():
+        examples = _of_dataset(path, split)
+    elif path.suffix == ".txt":
+        examples = read_two_lines(path, chosen)
+    elif path.suffix == ".jsonl":
+        examples = read_json_lines(path, chosen)
+    else:
+        raise LogicgenError(f"{path}: a source is a data-set folder, a .txt or a .jsonl file")
+    try:
+        count = writers[out.suffix](examples, out)
+    except OSError as error:
+        raise LogicgenError(f"{error.filename}: {error.strerror}") from error
+    click.echo(f"{out}: {count:,} examples", err=True)
+
+
+def _of_dataset(folder: Path, split: str) -> Iterator[tuple[str, str]]:
+    from logicgen.data.dataset import load_dataset
+
+    table = load_dataset(folder).table(split, ["problem", "answer"])
+    for row in table.to_pylist():
+        yield row["problem"], row["answer"]
