@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from torch import Tensor
 
 import logicgen
 from logicgen.errors import LogicgenError
+from logicgen.train.data import TrainingRegion
 from logicgen.train.model import Model, find_device
 from logicgen.train.recipe import ModelRecipe
 from logicgen.vocabulary import Vocabulary
@@ -125,6 +127,7 @@ def save_model(model: Model, run: Path, *, steps: int, fingerprint: str) -> None
         "vocabulary": list(model.vocabulary.fixed[3:]),
         "task": model.task_name,
         "alphabet": model.alphabet,
+        "region": asdict(model.region),
         "data": fingerprint,
         "steps": steps,
         "versions": {"logicgen": logicgen.__version__, "torch": torch.__version__},
@@ -157,7 +160,9 @@ def load_model(
         )
     try:
         recipe = ModelRecipe.model_validate(card["recipe"])
-        model = Model(recipe, Vocabulary(card["vocabulary"]), int(card["alphabet"]), card["task"])
+        region = TrainingRegion(*(tuple(card["region"][name]) for name in ("symbols", "length")))
+        tokens = Vocabulary(card["vocabulary"])
+        model = Model(recipe, tokens, int(card["alphabet"]), card["task"], region)
         with safe_open(run / WEIGHTS, "pt") as file:
             model.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
     except (KeyError, TypeError, ValueError, ValidationError, RuntimeError, SafetensorError):
