@@ -63,8 +63,10 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         status = error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("logicgen: interrupted", err=True)
+    except (KeyboardInterrupt, click.Abort) as error:
+        # Training says how to go on; elsewhere the same command does.
+        said = str(error) or "interrupted; the same command goes on where it can"
+        click.echo(f"logicgen: {said}", err=True)
         status = 130
     except BrokenPipeError:
         # Whoever read our output has enough, as in `logicgen solve ... | head`.

@@ -62,18 +62,19 @@ def generate(
     if known is not None:
         return known
     run = _Run(recipe, folder, seed, progress)
-    for split in planning.splits_in_order(recipe):
-        plans = planning.split_cells(recipe, run.drawer.source, split)
+    stages = planning.stages(recipe, run.drawer.source)
+    for split, plans in stages:
+        run.plans[split] = run.plans.get(split, []) + plans
+    for split, plans in run.plans.items():
         if not any(plan.quota for plan in plans):
             raise LogicgenError(
                 f"{name}: {split}: no problem has the symbols and lengths that are asked for; "
                 "widen the ranges or add operators"
             )
-        run.plans[split] = plans
     _write_json(folder / DESCRIPTION, {**head, "complete": False})
     with Workers[Unit, Drawn](unit_drawer, (recipe, seed), count=workers) as pool:
-        for split in run.plans:
-            run.make(split, pool)
+        for split, plans in stages:
+            run.make(split, plans, pool)
     description = {**head, "complete": True, **run.account()}
     _write_text(folder / CELLS, run.cells())
     _write_text(folder / CARD, card(recipe, description))
@@ -121,31 +122,35 @@ class _Run:
     progress: Progress
     plans: dict[str, list[CellPlan]] = field(default_factory=dict)
     shards: dict[str, list[Path]] = field(default_factory=dict)
+    next_number: dict[str, int] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.drawer = Drawer(self.recipe, self.seed)
 
-    def make(self, split: str, pool: Workers[Unit, Drawn]) -> None:
-        """All shards of a split: a first round, then further ones for what is missing."""
-        plans = self.plans[split]
-        self.shards[split] = []
+    def make(self, split: str, plans: list[CellPlan], pool: Workers[Unit, Drawn]) -> None:
+        """The shards of some cells: a first round, then further ones for what is missing."""
+        self.shards.setdefault(split, [])
+        everywhere = sum(plan.quota for plan in self.plans[split])
+        before = sum(plan.held for plan in self.plans[split])
         total = sum(plan.quota for plan in plans)
-        size = planning.shard_size(total)
-        units = planning.first_units(plans, split, self.seed, size)
-        self.progress(split, 0, total)
+        size = planning.shard_size(everywhere)
+        number = self.next_number.get(split, 0)
+        units = planning.first_units(plans, split, self.seed, number, size)
+        self.progress(split, before, everywhere)
         while units:
             for unit, held in self._settled(units, pool):
                 self._count(plans, unit, held)
-                self.progress(split, sum(plan.held for plan in plans), total)
+                self.progress(split, before + sum(plan.held for plan in plans), everywhere)
+            self.next_number[split] = number = units[-1].number + 1
             missing = total - sum(plan.held for plan in plans)
             if split == "grid" or not missing:
                 break
             slots = planning.next_slots(plans, missing)
-            last = units[-1]
-            units = planning.draw_units(
-                slots, split, self.seed, last.round + 1, last.number + 1, size
-            )
+            units = planning.draw_units(slots, split, self.seed, number, number, size)
+        if plans[-1] is self.plans[split][-1]:  # the split is as full as it gets
+            held_at_last = sum(plan.held for plan in self.plans[split])
+            self.progress(split, held_at_last, held_at_last)
 
     def _settled(
         self, units: list[Unit], pool: Workers[Unit, Drawn]
@@ -219,7 +224,8 @@ class _Run:
         """A CSV line per cell: how many examples were asked for, are held, and how many exist."""
         lines = ["split,symbols,length,asked,held,exist"]
         for split in sorted(self.plans, key=SPLITS.index):
-            for plan in self.plans[split]:
+            plans = self.plans[split]
+            for plan in sorted(plans, key=lambda p: (p.cell.symbols or 0, p.cell.length)):
                 symbols = "" if plan.cell.symbols is None else plan.cell.symbols
                 lines.append(
                     f"{split},{symbols},{plan.cell.length},{plan.asked},{plan.held},{plan.holds}"

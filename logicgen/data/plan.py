@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
-from logicgen.data.recipe import SPLITS, DataRecipe
+from logicgen.data.recipe import DataRecipe
 from logicgen.tasks import Cell, Source
 
 # Inside the training region a held-out split takes at most this share of the problems of a cell, so
@@ -47,6 +47,7 @@ class Unit:
     """The work that becomes one shard.
 
     Attributes:
+        round: number of the first shard of the round of drawing that it belongs to.
         cells: the cells of the slots, in order.
         first: number of the first slot; with split, round and seed it keys the random numbers.
         listed: whether the slots are filled from lists of all problems of their cells, not drawn.
@@ -60,16 +61,31 @@ class Unit:
     listed: bool
 
 
-def splits_in_order(recipe: DataRecipe) -> list[str]:
-    """The splits to make, held-out ones first, while problems are plentiful."""
+def stages(recipe: DataRecipe, source: Source) -> list[tuple[str, list[CellPlan]]]:
+    """What to make, in order: splits, or parts of them, with their cells.
+
+    Held-out splits come before training, with a small share of each cell. Grid cells beyond the
+    training region come last: where their problems can be training problems as well (a string over
+    160 letters may hold three different ones), training has had its part.
+    """
     sizes = recipe.sizes
-    present = {
-        "grid": recipe.grid is not None,
-        "test": sizes.test > 0,
-        "validation": sizes.validation > 0,
-        "train": sizes.train > 0,
-    }
-    return [split for split in reversed(SPLITS) if present[split]]
+    parts: list[tuple[str, list[CellPlan]]] = []
+    beyond: list[CellPlan] = []
+    if recipe.grid is not None:
+        grid = split_cells(recipe, source, "grid")
+        beyond = [plan for plan in grid if not _inside(recipe, plan.cell)]
+        parts.append(("grid", [plan for plan in grid if _inside(recipe, plan.cell)]))
+    for split in ("test", "validation", "train"):
+        if getattr(sizes, split):
+            parts.append((split, split_cells(recipe, source, split)))
+    parts.append(("grid", beyond))
+    return [(split, plans) for split, plans in parts if plans]
+
+
+def _inside(recipe: DataRecipe, cell: Cell) -> bool:
+    """Whether a grid cell lies in the training region."""
+    (least, most), (shortest, longest) = recipe.region.symbols, recipe.region.length
+    return least <= (cell.symbols or 0) <= most and shortest <= cell.length <= longest
 
 
 def capacity(recipe: DataRecipe, source: Source, cell: Cell) -> int:
@@ -100,11 +116,8 @@ def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan
             for length in range(grid.length[0], grid.length[1] + 1):
                 cell = Cell(symbols, length)
                 holds = capacity(recipe, source, cell)
-                inside = (
-                    region.symbols[0] <= symbols <= region.symbols[1]
-                    and region.length[0] <= length <= region.length[1]
-                )
-                room = _held_out(holds) if inside and recipe.sizes.train else holds
+                rationed = recipe.sizes.train and _inside(recipe, cell)
+                room = _held_out(holds) if rationed else holds
                 plans.append(CellPlan(cell, grid.per_cell, holds, min(grid.per_cell, room)))
         return plans
     lengths = range(region.length[0], region.length[1] + 1)
@@ -147,21 +160,26 @@ def fill(amount: int, room: Sequence[int]) -> list[int]:
     return given
 
 
-def first_units(plans: Sequence[CellPlan], split: str, seed: int, shard_size: int) -> list[Unit]:
-    """The units of a split's first round: listed cells first, then slots to draw, shuffled."""
+def first_units(
+    plans: Sequence[CellPlan], split: str, seed: int, number: int, shard_size: int
+) -> list[Unit]:
+    """The units of a stage's first round: listed cells first, then slots to draw, shuffled.
+
+    `number` is that of the first shard.
+    """
     listed = [plan for plan in plans if plan.quota and plan.listed]
     drawn = [plan for plan in plans if plan.quota and not plan.listed]
     units: list[Unit] = []
     batch: list[Cell] = []
     for plan in listed:
         if batch and len(batch) + plan.quota > shard_size:
-            units.append(Unit(split, len(units), 0, 0, tuple(batch), listed=True))
+            units.append(Unit(split, number + len(units), 0, 0, tuple(batch), listed=True))
             batch = []
         batch += [plan.cell] * plan.quota
     if batch:
-        units.append(Unit(split, len(units), 0, 0, tuple(batch), listed=True))
+        units.append(Unit(split, number + len(units), 0, 0, tuple(batch), listed=True))
     slots = [plan.cell for plan in drawn for _ in range(plan.quota)]
-    return units + draw_units(slots, split, seed, 0, len(units), shard_size)
+    return units + draw_units(slots, split, seed, number, number + len(units), shard_size)
 
 
 def draw_units(
