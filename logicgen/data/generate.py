@@ -147,7 +147,8 @@ class _Run:
             if split == "grid" or not missing:
                 break
             slots = planning.next_slots(plans, missing)
-            units = planning.draw_units(slots, split, self.seed, number, number, size)
+            rationed = frozenset(plan.cell for plan in plans if plan.rationed)
+            units = planning.draw_units(slots, split, self.seed, number, number, rationed, size)
         if plans[-1] is self.plans[split][-1]:  # the split is as full as it gets
             held_at_last = sum(plan.held for plan in self.plans[split])
             self.progress(split, held_at_last, held_at_last)
@@ -208,7 +209,7 @@ class _Run:
     def _list(self, unit: Unit) -> list[Example]:
         examples = []
         for cell, quota in Counter(unit.cells).items():
-            found = self.drawer.listed(cell, unit.split, self.seen)
+            found = self.drawer.listed(cell, unit.split, cell in unit.rationed, self.seen)
             examples += [example for _, example in zip(range(quota), found, strict=False)]
         return examples
 

@@ -15,9 +15,13 @@ from random import Random
 from logicgen.data.recipe import DataRecipe
 from logicgen.tasks import Cell, Source
 
-# Inside the training region a held-out split takes at most this share of the problems of a cell, so
-# that cells with few problems are not emptied before training gets its part.
-HELD_OUT_SHARE = 0.1
+# Inside the training region, where problems are scarce, held-out splits may only take those whose
+# key is divisible by this number; so training keeps its part of every kind of problem, also where
+# cells overlap (a string of one letter is drawn from one symbol as well as from twenty).
+HELD_OUT_DIVISOR = 5
+
+# Problems are scarce in a cell of which more than this share is wanted.
+SCARCE_SHARE = 0.01
 
 # A cell of which more than this share is wanted is listed and shuffled: drawing at random would
 # mostly find what it already has. Cells that hold more than LONGEST_LIST are drawn all the same.
@@ -33,6 +37,7 @@ class CellPlan:
     asked: int  # examples the recipe asks for
     holds: int  # problems that exist, answered or not
     quota: int  # examples it can be asked for
+    held_out: bool = False  # competes with training for its problems
     held: int = 0  # examples it has so far
     exhausted: bool = False  # no further ones were found
 
@@ -40,6 +45,11 @@ class CellPlan:
     def listed(self) -> bool:
         """Whether its problems are listed rather than drawn."""
         return self.quota > LISTED_SHARE * self.holds and self.holds <= LONGEST_LIST
+
+    @property
+    def rationed(self) -> bool:
+        """Whether it may only take problems that are reserved for held-out splits."""
+        return self.held_out and self.quota > SCARCE_SHARE * self.holds
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,7 @@ class Unit:
     Attributes:
         round: number of the first shard of the round of drawing that it belongs to.
         cells: the cells of the slots, in order.
+        rationed: which of them may only take problems that are reserved for held-out splits.
         first: number of the first slot; with split, round and seed it keys the random numbers.
         listed: whether the slots are filled from lists of all problems of their cells, not drawn.
     """
@@ -58,6 +69,7 @@ class Unit:
     round: int
     first: int
     cells: tuple[Cell, ...] = field(repr=False)
+    rationed: frozenset[Cell] = field(repr=False)
     listed: bool
 
 
@@ -116,9 +128,10 @@ def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan
             for length in range(grid.length[0], grid.length[1] + 1):
                 cell = Cell(symbols, length)
                 holds = capacity(recipe, source, cell)
-                rationed = recipe.sizes.train and _inside(recipe, cell)
-                room = _held_out(holds) if rationed else holds
-                plans.append(CellPlan(cell, grid.per_cell, holds, min(grid.per_cell, room)))
+                held_out = recipe.sizes.train > 0 and _inside(recipe, cell)
+                room = _held_out(holds) if held_out else holds
+                quota = min(grid.per_cell, room)
+                plans.append(CellPlan(cell, grid.per_cell, holds, quota, held_out))
         return plans
     lengths = range(region.length[0], region.length[1] + 1)
     if region.balance == "length":
@@ -133,7 +146,7 @@ def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan
     plans = []
     for cell in cells:
         holds = capacity(recipe, source, cell)
-        plans.append(CellPlan(cell, 0, holds, _held_out(holds) if held_out else holds))
+        plans.append(CellPlan(cell, 0, holds, _held_out(holds) if held_out else holds, held_out))
     size = getattr(recipe.sizes, split)
     shares = fill(size, [plan.quota for plan in plans])
     flat = fill(size, [size if plan.holds else 0 for plan in plans])
@@ -143,7 +156,8 @@ def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan
 
 
 def _held_out(holds: int) -> int:
-    return math.ceil(holds * HELD_OUT_SHARE) if holds > 1 else 0
+    """How many problems of a cell held-out splits may take: about the share that is reserved."""
+    return math.ceil(holds / HELD_OUT_DIVISOR)
 
 
 def fill(amount: int, room: Sequence[int]) -> list[int]:
@@ -169,21 +183,31 @@ def first_units(
     """
     listed = [plan for plan in plans if plan.quota and plan.listed]
     drawn = [plan for plan in plans if plan.quota and not plan.listed]
+    rationed = frozenset(plan.cell for plan in plans if plan.rationed)
     units: list[Unit] = []
     batch: list[Cell] = []
     for plan in listed:
         if batch and len(batch) + plan.quota > shard_size:
-            units.append(Unit(split, number + len(units), 0, 0, tuple(batch), listed=True))
+            units.append(
+                Unit(split, number + len(units), 0, 0, tuple(batch), rationed, listed=True)
+            )
             batch = []
         batch += [plan.cell] * plan.quota
     if batch:
-        units.append(Unit(split, number + len(units), 0, 0, tuple(batch), listed=True))
+        units.append(Unit(split, number + len(units), 0, 0, tuple(batch), rationed, listed=True))
     slots = [plan.cell for plan in drawn for _ in range(plan.quota)]
-    return units + draw_units(slots, split, seed, number, number + len(units), shard_size)
+    drawing = draw_units(slots, split, seed, number, number + len(units), rationed, shard_size)
+    return units + drawing
 
 
 def draw_units(
-    slots: list[Cell], split: str, seed: int, round_: int, number: int, shard_size: int
+    slots: list[Cell],
+    split: str,
+    seed: int,
+    round_: int,
+    number: int,
+    rationed: frozenset[Cell],
+    shard_size: int,
 ) -> list[Unit]:
     """Units that draw the slots, in an order shuffled by the seed."""
     Random(f"{seed}/{split}/{round_}").shuffle(slots)
@@ -191,7 +215,8 @@ def draw_units(
     units: list[Unit] = []
     first = 0
     while batch := tuple(islice(source, shard_size)):
-        units.append(Unit(split, number + len(units), round_, first, batch, listed=False))
+        unit = Unit(split, number + len(units), round_, first, batch, rationed, listed=False)
+        units.append(unit)
         first += len(batch)
     return units
 
@@ -205,5 +230,5 @@ def next_slots(plans: Sequence[CellPlan], missing: int) -> list[Cell]:
 
 
 def shard_size(size: int) -> int:
-    """Examples per shard: few enough that an interruption loses little and workers share work."""
+    """Examples per shard: few, so that an interruption loses little and workers share the work."""
     return min(10_000, max(500, math.ceil(size / 8)))
