@@ -61,7 +61,7 @@ def command(out: Path, quick: bool) -> None:
             max_minutes=part.minutes,
             resume=(run / "run.json").exists(),
         )
-        limit = 200 if quick else part.limit
+        limit = 60 if quick else part.limit
         results[part.data] = evaluate_with_bars(run, data, split="grid", limit=limit)
     _write_results(out, results)
     click.echo(_last_lines(out))
