@@ -51,7 +51,7 @@ def command(out: Path, quick: bool) -> None:
         recipe = read_recipe(part.data)
         if quick:
             recipe = recipe.resized(part.quick_size)
-        data, run = out / "data" / part.data, out / part.data
+        data, run = _folders(out, part)
         generate_with_bars(recipe, data, name=part.data, seed=0, workers=os.cpu_count() or 1)
         train_with_bar(
             part.model,
@@ -67,6 +67,11 @@ def command(out: Path, quick: bool) -> None:
     click.echo(_last_lines(out))
 
 
+def _folders(out: Path, part: Part) -> tuple[Path, Path]:
+    """Where a part's data set and its run are."""
+    return out / part.data / "data", out / part.data / "interchangeable"
+
+
 def _write_results(out: Path, results: dict[str, Any]) -> None:
     """`results.json` and `results.md`, a table with the pictures below it."""
     from logicgen.evaluate.report import percent
@@ -77,27 +82,30 @@ def _write_results(out: Path, results: dict[str, Any]) -> None:
         "",
         "Trained on the box in each picture, tested on all of it; judged by the solver.",
         "",
-        "| data set | right, inside the training region | right, beyond it | examples |",
-        "| --- | --- | --- | --- |",
+        "| right answers | inside the training region | more symbols | other lengths | all examples |",
+        "| --- | --- | --- | --- | --- |",
     ]
+    shown = ("inside_training_region", "beyond_in_symbols_only", "beyond_in_length_only", "overall")
     for name, summary in results.items():
-        cells = [
-            percent(summary[key]) if key in summary else "-"
-            for key in ("inside_training_region", "beyond_training_region")
-        ]
-        lines.append(f"| {name} | {' | '.join(cells)} | {summary['overall']['examples']:,} |")
-    lines += ["", *(f"![{name}]({name}/grid/heatmap.png)\n" for name in results)]
+        cells = [percent(summary[key]) if key in summary else "-" for key in shown]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    for part in PARTS:
+        picture = (_folders(out, part)[1] / "grid" / "heatmap.png").relative_to(out)
+        lines += ["", f"![{part.data}]({picture.as_posix()})"]
+    lines.append("")
     (out / "results.md").write_text("\n".join(lines), encoding="utf-8")
     click.echo("\n" + "\n".join(lines[4 : 6 + len(results)]))
 
 
 def _last_lines(out: Path) -> str:
-    pictures = "\n".join(f"  {out / part.data / 'grid' / 'heatmap.png'}" for part in PARTS)
+    runs = [_folders(out, part)[1] for part in PARTS]
+    pictures = "\n".join(f"  {run / 'grid' / 'heatmap.png'}" for run in runs)
+    data, run = _folders(out, PARTS[1])
     return f"""
 Open the heat maps (also as .svg beside them), or {out / "results.md"} with all of them:
 {pictures}
 Try next:
   logicgen solve --task propositional "a & !b | c"
-  logicgen evaluate {out / "copying-20"} --data {out / "data" / "copying-20"} --embedding-seeds 3
-  logicgen train copying-learned --data {out / "data" / "copying-20"} -o runs/copying-learned
+  logicgen evaluate {run} --data {data} --limit 2000 --embedding-seeds 3 -o runs/three-seeds
+  logicgen train copying-learned --data {data} -o runs/copying-learned
   logicgen list"""

@@ -61,7 +61,7 @@ def evaluate_with_bars(
     """Evaluate behind progress bars, say what came out and where it is; returns the summary."""
     from logicgen.cli.progress import progress_bars
     from logicgen.data.dataset import load_dataset
-    from logicgen.evaluate.report import percent, write_report
+    from logicgen.evaluate.report import PARTS, percent, write_report
     from logicgen.evaluate.score import About, predict_and_verify, write_predictions
     from logicgen.train.checkpoint import load_model
 

@@ -24,10 +24,10 @@ def write_report(folder: Path) -> dict[str, Any]:
     """
     table, about = read_predictions(folder)
     scores = Scores.of(table, about)
-    overall, cells, inside = scores.score(), scores.by_cell(), scores.inside()
+    overall, cells = scores.score(), scores.by_cell()
     summary: dict[str, Any] = {**asdict(about), "embedding_seeds": scores.seeds}
     summary["overall"] = overall.flat()
-    for name, chosen in (("inside_training_region", inside), ("beyond_training_region", ~inside)):
+    for name, chosen in scores.parts().items():
         if chosen.any():
             summary[name] = scores.select(chosen).score().flat()
     _write(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
@@ -48,6 +48,16 @@ def write_report(folder: Path) -> dict[str, Any]:
 
 def _write(path: Path, text: str) -> None:
     write_atomically(path, lambda file: file.write(text.encode("utf-8")))
+
+
+PARTS = {
+    "overall": "overall",
+    "inside_training_region": "inside the training region",
+    "beyond_in_symbols_only": "more symbols",
+    "beyond_in_length_only": "other lengths",
+    "beyond_training_region": "beyond it, in any way",
+}
+"""What the parts of a summary are called in tables."""
 
 
 def percent(score: dict[str, Any], key: str = "accuracy") -> str:

@@ -28,11 +28,18 @@ def test_the_demo_leaves_pictures_tables_and_numbers(demo):
     assert list(results) == ["copying-mini", "copying-20", "propositional-mini"]
     table = (folder / "results.md").read_text()
     for name, summary in results.items():
-        assert (folder / name / "grid" / "heatmap.png").read_bytes().startswith(b"\x89PNG")
-        assert (folder / name / "grid" / "heatmap.svg").is_file()
-        assert json.loads((folder / name / "grid" / "summary.json").read_text()) == summary
-        assert f"]({name}/grid/heatmap.png)" in table
-        assert str(folder / name / "grid" / "heatmap.png") in result.stdout
+        assert (
+            (folder / name / "interchangeable" / "grid" / "heatmap.png")
+            .read_bytes()
+            .startswith(b"\x89PNG")
+        )
+        assert (folder / name / "interchangeable" / "grid" / "heatmap.svg").is_file()
+        assert (
+            json.loads((folder / name / "interchangeable" / "grid" / "summary.json").read_text())
+            == summary
+        )
+        assert f"]({name}/interchangeable/grid/heatmap.png)" in table
+        assert str(folder / name / "interchangeable" / "grid" / "heatmap.png") in result.stdout
     for line in result.stdout.splitlines():
         if line.startswith("  logicgen solve"):
             break
@@ -48,7 +55,7 @@ def test_the_demo_goes_on_where_it_stopped(demo):
 
 def test_evaluate_says_what_it_found_and_repeats_over_embedding_seeds(demo, tmp_path):
     folder, _ = demo
-    data, model = folder / "data" / "copying-mini", folder / "copying-mini"
+    data, model = folder / "copying-mini" / "data", folder / "copying-mini" / "interchangeable"
     result = run(
         *("evaluate", model, "--data", data, "--split", "test", "--embedding-seeds", 2),
         *("-o", tmp_path / "e", "--limit", 5),
@@ -62,9 +69,9 @@ def test_evaluate_says_what_it_found_and_repeats_over_embedding_seeds(demo, tmp_
 
 def test_train_refuses(demo, tmp_path):
     folder, _ = demo
-    data = folder / "data" / "copying-mini"
+    data = folder / "copying-mini" / "data"
     mini = ["train", "copying-interchangeable", "--data", data, "-o"]
-    refused(run(*mini, folder / "copying-mini"), "--resume")
+    refused(run(*mini, folder / "copying-mini" / "interchangeable"), "--resume")
     refused(run("train", "copying-interchangable", "--data", data), "did you mean")
     refused(run("train", "copying-interchangeable", "--data", tmp_path), "not a data set")
     refused(run(*mini, tmp_path / "r", "--device", "cuda"), "CUDA", "--device cpu")
@@ -77,8 +84,8 @@ def test_train_refuses(demo, tmp_path):
 
 def test_evaluate_refuses(demo, tmp_path):
     folder, _ = demo
-    model = folder / "copying-mini"
-    copying, logic = folder / "data" / "copying-mini", folder / "data" / "propositional-mini"
+    model = folder / "copying-mini" / "interchangeable"
+    copying, logic = folder / "copying-mini" / "data", folder / "propositional-mini" / "data"
     refused(run("evaluate", model, "--data", logic), "trained for copying", "propositional")
     refused(run("evaluate", tmp_path, "--data", copying), "no trained model")
     refused(run("evaluate", model, "--data", copying, "--split", "grd"), "did you mean grid")
