@@ -82,7 +82,7 @@ def _write_results(out: Path, results: dict[str, Any]) -> None:
         "",
         "Trained on the box in each picture, tested on all of it; judged by the solver.",
         "",
-        "| right answers | inside the training region | more symbols | other lengths | all examples |",
+        "| right answers | inside the training region | more symbols | other lengths | all |",
         "| --- | --- | --- | --- | --- |",
     ]
     shown = ("inside_training_region", "beyond_in_symbols_only", "beyond_in_length_only", "overall")

@@ -89,12 +89,10 @@ def evaluate_with_bars(
         )
     write_predictions(table, folder)
     summary = write_report(folder)
-    for name in ("overall", "inside_training_region", "beyond_training_region"):
+    for name, called in PARTS.items():
         if name in summary:
             score = summary[name]
-            line = (
-                f"{name.replace('_', ' '):<24} {percent(score):>14} right of {score['examples']:,}"
-            )
+            line = f"{called:<28} {percent(score):>14} right of {score['examples']:,}"
             if "edit_distance" in score:
                 line += f", edit distance {score['edit_distance']:.2f}"
             click.echo(line)
