@@ -6,9 +6,12 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from logicgen.data.recipe import DataRecipe
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,10 @@ PARTS = [
 
 @click.command("demo")
 @click.option(
-    "-o", "--out", type=click.Path(path_type=Path), default=Path("runs/demo"), show_default=True
+    "-o", "--out", type=click.Path(path_type=Path), help="[runs/demo, or runs/demo-quick]"
 )
 @click.option("--quick", is_flag=True, help="Tiny sizes: shows that it runs, not what it can do.")
-def command(out: Path, quick: bool) -> None:
+def command(out: Path | None, quick: bool) -> None:
     """The main job: recipe, verified data set, model, solver-verified heat map. Three times.
 
     About ten minutes on two cores. Interrupted, the same command goes on.
@@ -45,26 +48,39 @@ def command(out: Path, quick: bool) -> None:
     from logicgen.cli.train import train_with_bar
     from logicgen.data.recipe import read_recipe
 
+    out = out or Path("runs") / ("demo-quick" if quick else "demo")
     results: dict[str, Any] = {}
     for part in PARTS:
         click.secho(f"\n{part.data}", bold=True, err=True)
         recipe = read_recipe(part.data)
         if quick:
-            recipe = recipe.resized(part.quick_size)
+            recipe = _tiny(recipe.resized(part.quick_size))
         data, run = _folders(out, part)
         generate_with_bars(recipe, data, name=part.data, seed=0, workers=os.cpu_count() or 1)
-        train_with_bar(
-            part.model,
-            data,
-            run,
-            steps=part.quick_steps if quick else None,
-            max_minutes=part.minutes,
-            resume=(run / "run.json").exists(),
-        )
+        if not (run / "model.json").exists():
+            train_with_bar(
+                part.model,
+                data,
+                run,
+                steps=part.quick_steps if quick else None,
+                max_minutes=part.minutes,
+                resume=(run / "run.json").exists(),
+            )
         limit = 60 if quick else part.limit
         results[part.data] = evaluate_with_bars(run, data, split="grid", limit=limit)
     _write_results(out, results)
     click.echo(_last_lines(out))
+
+
+def _tiny(recipe: DataRecipe) -> DataRecipe:
+    """The recipe with a grid not far beyond its training region."""
+    region, grid = recipe.region, recipe.grid
+    assert grid is not None
+    ranges = {
+        name: (getattr(grid, name)[0], min(getattr(grid, name)[1], getattr(region, name)[1] + 3))
+        for name in ("symbols", "length")
+    }
+    return recipe.model_copy(update={"grid": grid.model_copy(update=ranges)})
 
 
 def _folders(out: Path, part: Part) -> tuple[Path, Path]:

@@ -62,7 +62,12 @@ def evaluate_with_bars(
     from logicgen.cli.progress import progress_bars
     from logicgen.data.dataset import load_dataset
     from logicgen.evaluate.report import PARTS, percent, write_report
-    from logicgen.evaluate.score import About, predict_and_verify, write_predictions
+    from logicgen.evaluate.score import (
+        About,
+        predict_and_verify,
+        prepare_folder,
+        write_predictions,
+    )
     from logicgen.train.checkpoint import load_model
 
     dataset = load_dataset(data)
@@ -76,6 +81,7 @@ def evaluate_with_bars(
         length=model.region.length,
     )
     folder = out or run / split
+    prepare_folder(folder)  # before anything slow
     with progress_bars("answers") as bars:
         tasks: dict[str, Any] = {}
 

@@ -66,6 +66,9 @@ def generate_with_bars(
     splits = description["splits"].values()
     short, cells = (sum(split[key] for split in splits) for key in ("cells_short", "cells"))
     click.echo(f"{folder}: {description['examples']:,} verified examples", err=True)
+    for split, content in description["splits"].items():
+        if not content["examples"]:
+            click.echo(f"  {split} is EMPTY: too few such problems exist", err=True)
     if short:
         click.echo(
             f"  {short:,} of {cells:,} cells hold fewer than asked for, because no more exist or "

@@ -65,16 +65,14 @@ def main() -> None:
         status = 2
     except click.ClickException as error:
         error.show()
+        if isinstance(error, click.NoSuchOption) and error.option_name.startswith("->"):
+            click.echo("(a PROBLEM that begins with - goes after --)", err=True)
         status = error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
-        # Training says how to go on; elsewhere the same command does.
-        said = str(error) or "interrupted; the same command goes on where it can"
+        # Click passes KeyboardInterrupt on as Abort. Training says how to go on.
+        said = str(error.__cause__ or error) or "interrupted"
         click.echo(f"logicgen: {said}", err=True)
         status = 130
-    except BrokenPipeError:
-        # Whoever read our output has enough, as in `logicgen solve ... | head`.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 141
     sys.exit(status or 0)
 
 

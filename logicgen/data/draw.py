@@ -12,7 +12,7 @@ from hashlib import blake2b
 from random import Random
 from typing import NamedTuple
 
-from logicgen.data.plan import HELD_OUT_DIVISOR, Unit, alphabet
+from logicgen.data.plan import REMAINDERS, RESERVED, Unit, alphabet
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Status
@@ -83,29 +83,34 @@ class Drawer:
         while attempt < MOST_ATTEMPTS:
             rng = Random(f"{stem}{attempt}")
             draw = self.source.sample(rng, cell)
-            example = self.example(draw, rng, cell, cell in unit.rationed, seen)
+            example = self.example(draw, rng, cell, reserved_remainder(unit, cell), seen)
             if example is not None:
                 seen.add(example.key)
                 return example, attempt
             attempt += 1
         return None, attempt
 
-    def listed(self, cell: Cell, split: str, rationed: bool, seen: set[int]) -> Iterator[Example]:
-        """All examples of a cell whose keys are not in `seen`, in an order shuffled by the seed."""
+    def listed(
+        self, cell: Cell, split: str, remainder: int | None, seen: set[int]
+    ) -> Iterator[Example]:
+        """All examples of a cell whose keys are not in `seen`, in an order shuffled by the seed.
+
+        With a `remainder`, only those reserved for a split (`plan.REMAINDERS`).
+        """
         rng = Random(f"{self.seed}/{split}/{cell.symbols}/{cell.length}")
         draws = list(self.source.all(cell))
         if not self.alpha and self.recipe.names == "shuffled":
-            yield from self._listed_by_name(draws, rng, cell, rationed, seen)
+            yield from self._listed_by_name(draws, rng, cell, remainder, seen)
             return
         rng.shuffle(draws)
         for draw in draws:
-            example = self.example(draw, rng, cell, rationed, seen)
+            example = self.example(draw, rng, cell, remainder, seen)
             if example is not None:
                 seen.add(example.key)
                 yield example
 
     def _listed_by_name(
-        self, draws: list[Draw], rng: Random, cell: Cell, rationed: bool, seen: set[int]
+        self, draws: list[Draw], rng: Random, cell: Cell, remainder: int | None, seen: set[int]
     ) -> Iterator[Example]:
         """Like `listed` where problems that differ in names only are different ones."""
         from itertools import permutations
@@ -118,7 +123,7 @@ class Drawer:
         ]
         rng.shuffle(named)
         for draw, chosen in named:
-            example = self.example(draw, rng, cell, rationed, seen, chosen)
+            example = self.example(draw, rng, cell, remainder, seen, chosen)
             if example is not None:
                 seen.add(example.key)
                 yield example
@@ -128,14 +133,14 @@ class Drawer:
         draw: Draw,
         rng: Random,
         cell: Cell,
-        rationed: bool,
+        remainder: int | None,
         seen: set[int],
         names: tuple[str, ...] | None = None,
     ) -> Example | None:
         """The drawn problem with its answer, or None where it is not wanted or has no answer."""
 
         def unwanted(key: int) -> bool:
-            return key in seen or (rationed and key % HELD_OUT_DIVISOR != 0)
+            return key in seen or (remainder is not None and key % RESERVED != remainder)
 
         recipe, task = self.recipe, self.task
         low, high = recipe.region.symbols
@@ -176,6 +181,11 @@ class Drawer:
         if unwanted(key):
             return None
         return Example(problem, answer, draw.symbols, cell.length, alpha_class, key)
+
+
+def reserved_remainder(unit: Unit, cell: Cell) -> int | None:
+    """Which problems of a cell a unit may take, by remainder of their keys; None is all."""
+    return REMAINDERS[unit.split] if cell in unit.rationed else None
 
 
 def unit_drawer(recipe: DataRecipe, seed: int) -> Callable[[Unit], Drawn]:

@@ -15,10 +15,12 @@ from random import Random
 from logicgen.data.recipe import DataRecipe
 from logicgen.tasks import Cell, Source
 
-# Inside the training region, where problems are scarce, held-out splits may only take those whose
-# key is divisible by this number; so training keeps its part of every kind of problem, also where
-# cells overlap (a string of one letter is drawn from one symbol as well as from twenty).
-HELD_OUT_DIVISOR = 5
+# Inside the training region, where problems are scarce, each held-out split may only take those
+# whose key leaves this remainder when divided by RESERVED. So every split, and training most of
+# all, keeps its part of every kind of problem, also where cells overlap (a string of one letter is
+# drawn from one symbol as well as from twenty).
+REMAINDERS = {"grid": 0, "test": 1, "validation": 2}
+RESERVED = 15
 
 # Problems are scarce in a cell of which more than this share is wanted.
 SCARCE_SHARE = 0.01
@@ -157,7 +159,7 @@ def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan
 
 def _held_out(holds: int) -> int:
     """How many problems of a cell held-out splits may take: about the share that is reserved."""
-    return math.ceil(holds / HELD_OUT_DIVISOR)
+    return math.ceil(holds / RESERVED)
 
 
 def fill(amount: int, room: Sequence[int]) -> list[int]:

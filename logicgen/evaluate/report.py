@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from logicgen.data.shard import write_atomically
+from logicgen.atomic import write_text
 from logicgen.evaluate.cells import Scores
 from logicgen.evaluate.heatmap import draw_heatmap
 from logicgen.evaluate.score import read_predictions
@@ -30,24 +30,20 @@ def write_report(folder: Path) -> dict[str, Any]:
     for name, chosen in scores.parts().items():
         if chosen.any():
             summary[name] = scores.select(chosen).score().flat()
-    _write(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
+    write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
 
     rows = [{"symbols": s, "length": n, **score.flat()} for (s, n), score in sorted(cells.items())]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    _write(folder / CELLS, text.getvalue())
+    write_text(folder / CELLS, text.getvalue())
 
     mean, deviation = overall.accuracy
     spread = f" ± {100 * deviation:.1f}" if scores.seeds > 1 else ""
     title = f"{about.model} on {about.data} ({about.split}): {100 * mean:.1f}%{spread} right"
     draw_heatmap(cells, about, title, [folder / "heatmap.png", folder / "heatmap.svg"])
     return summary
-
-
-def _write(path: Path, text: str) -> None:
-    write_atomically(path, lambda file: file.write(text.encode("utf-8")))
 
 
 PARTS = {

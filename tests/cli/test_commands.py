@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ def run(*arguments, stdin=None, cwd=None):
         capture_output=True,
         text=True,
         cwd=cwd,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},  # so that asking for one is refused
     )
 
 
