@@ -22,12 +22,13 @@ from logicgen.tasks import Cell, Source
 REMAINDERS = {"grid": 0, "test": 1, "validation": 2}
 RESERVED = 15
 
-# Problems are scarce in a cell of which more than this share is wanted.
-SCARCE_SHARE = 0.01
+# Problems are scarce in a cell of which more than one in so many is wanted.
+SCARCE = 100
 
-# A cell of which more than this share is wanted is listed and shuffled: drawing at random would
-# mostly find what it already has. Cells that hold more than LONGEST_LIST are drawn all the same.
-LISTED_SHARE = 0.1
+# A cell of which more than one problem in so many is wanted is listed and shuffled: drawing at
+# random would mostly find what it already has. Cells that hold more than LONGEST_LIST are drawn all
+# the same.
+LISTED = 10
 LONGEST_LIST = 50_000
 
 
@@ -46,12 +47,12 @@ class CellPlan:
     @property
     def listed(self) -> bool:
         """Whether its problems are listed rather than drawn."""
-        return self.quota > LISTED_SHARE * self.holds and self.holds <= LONGEST_LIST
+        return LISTED * self.quota > self.holds and self.holds <= LONGEST_LIST
 
     @property
     def rationed(self) -> bool:
         """Whether it may only take problems that are reserved for held-out splits."""
-        return self.held_out and self.quota > SCARCE_SHARE * self.holds
+        return self.held_out and SCARCE * self.quota > self.holds
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.cli.test_commands import refused, run
+from tests.cli.test_commands import interrupted, refused, run
 
 
 @pytest.fixture(scope="module")
@@ -101,3 +101,31 @@ def test_evaluate_refuses(demo, tmp_path):
     shard = next((tmp_path / "data" / "grid").glob("*.parquet"))
     shard.write_bytes(shard.read_bytes()[:-7])
     refused(run("evaluate", model, "--data", tmp_path / "data"), shard.name, "checksum")
+
+
+def test_ctrl_c_while_training_says_how_to_go_on(demo, tmp_path):
+    folder, _ = demo
+    data = folder / "copying-mini" / "data"
+    out = tmp_path / "run"
+    arguments = ["train", "copying-interchangeable", "--data", data, "-o", out]
+    status, said = interrupted(arguments, lambda: any(out.glob("logs/events*")))
+    assert status == 130
+    assert "Traceback" not in said
+    assert "--resume" in said
+    result = run(*arguments, "--resume", "--steps", 30)
+    assert result.returncode == 0, result.stderr
+    assert (out / "model.json").is_file()
+
+
+def test_a_model_that_is_trained_on_stays_usable(demo, tmp_path):
+    folder, _ = demo
+    data = folder / "copying-mini" / "data"
+    shutil.copytree(folder / "copying-mini" / "interchangeable", tmp_path / "run")
+    before = (tmp_path / "run" / "model.json").read_bytes()
+    arguments = ["train", "copying-interchangeable", "--data", data, "-o", tmp_path / "run"]
+    start = time.monotonic()
+    arguments += ["--resume", "--steps", 100_000]
+    status, _ = interrupted(arguments, lambda: time.monotonic() > start + 12)
+    assert status == 130
+    assert (tmp_path / "run" / "model.json").read_bytes() == before
+    assert run("evaluate", tmp_path / "run", "--data", data, "--limit", 3).returncode == 0
