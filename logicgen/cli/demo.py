@@ -21,15 +21,16 @@ class Part:
     data: str
     model: str
     minutes: float  # training stops then, however slow the machine
-    quick_size: int
-    quick_steps: int
+    steps: int | None = None  # instead of the recipe's number
     limit: int | None = None  # examples to evaluate: one for each of its cells
+    quick_size: int = 500
+    quick_steps: int = 20
 
 
 PARTS = [
-    Part("copying-mini", "copying-interchangeable", 2, 500, 20),
-    Part("copying-20", "copying-interchangeable", 4, 500, 20, limit=9_440),
-    Part("propositional-mini", "propositional-interchangeable", 5, 500, 20),
+    Part("copying-mini", "copying-interchangeable", 2, steps=1500),
+    Part("copying-20", "copying-interchangeable", 4, limit=9_440),
+    Part("propositional-mini", "propositional-interchangeable", 5),
 ]
 
 
@@ -62,7 +63,7 @@ def command(out: Path | None, quick: bool) -> None:
                 part.model,
                 data,
                 run,
-                steps=part.quick_steps if quick else None,
+                steps=part.quick_steps if quick else part.steps,
                 max_minutes=part.minutes,
                 resume=(run / "run.json").exists(),
             )
