@@ -29,10 +29,10 @@ def solve(task: str, problem: str, *, solver: str | None = None) -> Solution:
     Returns a Solution with `status` `sat` and a `witness`, or `unsat`. Raises LogicgenError for an
     unknown task or solver, FormatError (with line and column) for a problem that does not parse.
     """
-    from logicgen.tasks import load_task
+    from logicgen.tasks import fitting_solver, load_task
 
     chosen = load_task(task)
-    return chosen.solve(chosen.read_problem(problem), solver)
+    return chosen.solve(chosen.read_problem(problem), fitting_solver(task, solver))
 
 
 def verify(task: str, problem: str, answer: str, *, solver: str | None = None) -> Verdict:
@@ -42,9 +42,10 @@ def verify(task: str, problem: str, answer: str, *, solver: str | None = None) -
     """
     from logicgen.errors import FormatError
     from logicgen.solvers import Verdict
-    from logicgen.tasks import load_task
+    from logicgen.tasks import fitting_solver, load_task
 
     chosen = load_task(task)
+    fitting_solver(task, solver)
     parsed = chosen.read_problem(problem)
     try:
         predicted = chosen.read_answer(answer)

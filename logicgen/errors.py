@@ -18,7 +18,7 @@ class FormatError(LogicgenError):
         self.reason = reason
         self.line = line
         self.column = column
-        lines = text.splitlines() or [""]
+        lines = text.split("\n")
         shown = lines[line - 1] if line <= len(lines) else ""
         # A window around the place, so that a formula of 10,000 characters still fits a screen.
         start = max(0, column - 1 - 60)

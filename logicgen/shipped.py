@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from logicgen.errors import LogicgenError, nearest
@@ -31,11 +32,11 @@ def find(kind: str, suffix: str, name: str) -> Path:
     """The file that `name` means: a path if it looks like one, else a shipped name."""
     if name.endswith(suffix) or "/" in name:
         path = Path(name)
-        if path.is_file():
-            return path
+        with suppress(OSError):  # a name that is too long is no file either
+            if path.is_file():
+                return path
         raise LogicgenError(f"{name}: no such file (a shipped name has no {suffix} and no slash)")
-    path = folder(kind) / f"{name}{suffix}"
-    if path.is_file():
-        return path
+    if name in names(kind, suffix):
+        return folder(kind) / f"{name}{suffix}"
     what = {"datasets": "data-set recipe", "models": "model recipe", "grammars": "grammar"}[kind]
     raise LogicgenError(f"no {what} is called {name!r}: {nearest(name, names(kind, suffix))}")

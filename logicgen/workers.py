@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import threading
 import time
 import traceback
 from collections import deque
@@ -50,7 +51,6 @@ class Failure:
 
 @dataclass
 class _Chunk(Generic[Item]):
-    number: int
     items: list[Item]
     results: list[Any]  # Failure where known to fail, else a value once it is there
     pending: list[int]  # places in `items` that are not settled
@@ -67,7 +67,14 @@ class _Worker:
             args=(theirs, self.place, self.since, setup, arguments, limits.memory),
             daemon=True,
         )
-        self.process.start()
+        # A Ctrl-C before the worker is set up is not for it either.
+        here = threading.current_thread() is threading.main_thread()
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN) if here else None
+        try:
+            self.process.start()
+        finally:
+            if here:
+                signal.signal(signal.SIGINT, before)
         theirs.close()
         self.chunk: _Chunk | None = None
 
@@ -148,7 +155,6 @@ class Workers(Generic[Item, Result]):
         source = iter(items)
         waiting: deque[_Chunk] = deque()  # parts of chunks whose worker was killed go first
         running: deque[_Chunk] = deque()  # in order, until yielded
-        number = 0
         exhausted = False
         while True:
             for worker in self._workers:
@@ -161,8 +167,7 @@ class Workers(Generic[Item, Result]):
                     if not batch:
                         exhausted = True
                         continue
-                    new = _Chunk(number, batch, [None] * len(batch), list(range(len(batch))))
-                    number += 1
+                    new = _Chunk(batch, [None] * len(batch), list(range(len(batch))))
                     running.append(new)
                     self._give(worker, new)
             while running and not running[0].pending:

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 import click
 
+from logicgen.atomic import write_atomically
 from logicgen.errors import LogicgenError
 
 Row = dict[str, Any]
@@ -30,14 +31,14 @@ def run_bulk(
     if target in (None, "-"):
         _write(work(lines), sys.stdout, key, counts)
     else:
-        path = Path(str(target))
-        part = path.with_name(f"{path.name}.part")
-        try:
-            with open(part, "w", encoding="utf-8") as file:
+        path = Path(str(target)).resolve()  # through a link, what it leads to
+        if path.is_dir():
+            raise LogicgenError(f"{target}: is a folder; name a file")
+        if path.exists() and not path.is_file():  # a pipe or a device
+            with open(path, "w", encoding="utf-8") as file:
                 _write(work(lines), file, key, counts)
-            part.replace(path)
-        except OSError as error:
-            raise LogicgenError(f"{path}: cannot be written: {error.strerror}") from error
+        else:
+            write_atomically(path, lambda part: _write_file(work(lines), part, key, counts))
     seconds = time.perf_counter() - start
     total = sum(counts.values())
     parts = ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
@@ -48,13 +49,22 @@ def run_bulk(
     )
 
 
+def _write_file(rows: Iterator[Row], path: Path, key: str, counts: Counter[str]) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            _write(rows, file, key, counts)
+    except (LogicgenError, KeyboardInterrupt):
+        path.unlink(missing_ok=True)
+        raise
+
+
 def _open(source: str) -> Iterator[str]:
     stream: TextIO
     if source == "-":
         stream = sys.stdin
     else:
         try:
-            stream = open(source, encoding="utf-8")  # noqa: SIM115 - read to its end by the caller
+            stream = open(source, encoding="utf-8-sig")  # noqa: SIM115 - read to its end by the caller
         except OSError as error:
             raise LogicgenError(f"{source}: cannot be read: {error.strerror}") from error
     return _decoded(stream, source)
@@ -81,11 +91,11 @@ def _write(rows: Iterator[Row], file: TextIO, key: str, counts: Counter[str]) ->
     if not (show and sys.stderr.isatty()):
         for row in rows:
             counts[row[key]] += 1
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            file.write(json.dumps(row) + "\n")
         return
     with progress_bars("problems") as bars:
         bar = bars.add_task("verifying" if key == "verdict" else "solving", total=None)
         for row in rows:
             counts[row[key]] += 1
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            file.write(json.dumps(row) + "\n")
             bars.advance(bar)

@@ -6,9 +6,12 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from logicgen.data.recipe import DataRecipe
 
 
 @dataclass(frozen=True)
@@ -18,24 +21,25 @@ class Part:
     data: str
     model: str
     minutes: float  # training stops then, however slow the machine
-    quick_size: int
-    quick_steps: int
-    limit: int | None = None  # examples to evaluate
+    steps: int | None = None  # instead of the recipe's number
+    limit: int | None = None  # examples to evaluate: one for each of its cells
+    quick_size: int = 500
+    quick_steps: int = 20
 
 
 PARTS = [
-    Part("copying-mini", "copying-interchangeable", 2, 500, 20),
-    Part("copying-20", "copying-interchangeable", 4, 500, 20, limit=12_000),
-    Part("propositional-mini", "propositional-interchangeable", 5, 500, 20),
+    Part("copying-mini", "copying-interchangeable", 2, steps=1500),
+    Part("copying-20", "copying-interchangeable", 4, limit=9_440),
+    Part("propositional-mini", "propositional-interchangeable", 5),
 ]
 
 
 @click.command("demo")
 @click.option(
-    "-o", "--out", type=click.Path(path_type=Path), default=Path("runs/demo"), show_default=True
+    "-o", "--out", type=click.Path(path_type=Path), help="[runs/demo, or runs/demo-quick]"
 )
 @click.option("--quick", is_flag=True, help="Tiny sizes: shows that it runs, not what it can do.")
-def command(out: Path, quick: bool) -> None:
+def command(out: Path | None, quick: bool) -> None:
     """The main job: recipe, verified data set, model, solver-verified heat map. Three times.
 
     About ten minutes on two cores. Interrupted, the same command goes on.
@@ -45,26 +49,44 @@ def command(out: Path, quick: bool) -> None:
     from logicgen.cli.train import train_with_bar
     from logicgen.data.recipe import read_recipe
 
+    out = out or Path("runs") / ("demo-quick" if quick else "demo")
     results: dict[str, Any] = {}
     for part in PARTS:
         click.secho(f"\n{part.data}", bold=True, err=True)
         recipe = read_recipe(part.data)
         if quick:
-            recipe = recipe.resized(part.quick_size)
-        data, run = out / "data" / part.data, out / part.data
+            recipe = _tiny(recipe.resized(part.quick_size))
+        data, run = _folders(out, part)
         generate_with_bars(recipe, data, name=part.data, seed=0, workers=os.cpu_count() or 1)
-        train_with_bar(
-            part.model,
-            data,
-            run,
-            steps=part.quick_steps if quick else None,
-            max_minutes=part.minutes,
-            resume=(run / "run.json").exists(),
-        )
-        limit = 200 if quick else part.limit
+        if not (run / "model.json").exists():
+            train_with_bar(
+                part.model,
+                data,
+                run,
+                steps=part.quick_steps if quick else part.steps,
+                max_minutes=part.minutes,
+                resume=(run / "run.json").exists(),
+            )
+        limit = 60 if quick else part.limit
         results[part.data] = evaluate_with_bars(run, data, split="grid", limit=limit)
     _write_results(out, results)
     click.echo(_last_lines(out))
+
+
+def _tiny(recipe: DataRecipe) -> DataRecipe:
+    """The recipe with a grid not far beyond its training region."""
+    region, grid = recipe.region, recipe.grid
+    assert grid is not None
+    ranges = {
+        name: (getattr(grid, name)[0], min(getattr(grid, name)[1], getattr(region, name)[1] + 3))
+        for name in ("symbols", "length")
+    }
+    return recipe.model_copy(update={"grid": grid.model_copy(update=ranges)})
+
+
+def _folders(out: Path, part: Part) -> tuple[Path, Path]:
+    """Where a part's data set and its run are."""
+    return out / part.data / "data", out / part.data / "interchangeable"
 
 
 def _write_results(out: Path, results: dict[str, Any]) -> None:
@@ -77,27 +99,30 @@ def _write_results(out: Path, results: dict[str, Any]) -> None:
         "",
         "Trained on the box in each picture, tested on all of it; judged by the solver.",
         "",
-        "| data set | right, inside the training region | right, beyond it | examples |",
-        "| --- | --- | --- | --- |",
+        "| right answers | inside the training region | more symbols | other lengths | all |",
+        "| --- | --- | --- | --- | --- |",
     ]
+    shown = ("inside_training_region", "beyond_in_symbols_only", "beyond_in_length_only", "overall")
     for name, summary in results.items():
-        cells = [
-            percent(summary[key]) if key in summary else "-"
-            for key in ("inside_training_region", "beyond_training_region")
-        ]
-        lines.append(f"| {name} | {' | '.join(cells)} | {summary['overall']['examples']:,} |")
-    lines += ["", *(f"![{name}]({name}/grid/heatmap.png)\n" for name in results)]
+        cells = [percent(summary[key]) if key in summary else "-" for key in shown]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    for part in PARTS:
+        picture = (_folders(out, part)[1] / "grid" / "heatmap.png").relative_to(out)
+        lines += ["", f"![{part.data}]({picture.as_posix()})"]
+    lines.append("")
     (out / "results.md").write_text("\n".join(lines), encoding="utf-8")
     click.echo("\n" + "\n".join(lines[4 : 6 + len(results)]))
 
 
 def _last_lines(out: Path) -> str:
-    pictures = "\n".join(f"  {out / part.data / 'grid' / 'heatmap.png'}" for part in PARTS)
+    runs = [_folders(out, part)[1] for part in PARTS]
+    pictures = "\n".join(f"  {run / 'grid' / 'heatmap.png'}" for run in runs)
+    data, run = _folders(out, PARTS[1])
     return f"""
 Open the heat maps (also as .svg beside them), or {out / "results.md"} with all of them:
 {pictures}
 Try next:
   logicgen solve --task propositional "a & !b | c"
-  logicgen evaluate {out / "copying-20"} --data {out / "data" / "copying-20"} --embedding-seeds 3
-  logicgen train copying-learned --data {out / "data" / "copying-20"} -o runs/copying-learned
+  logicgen evaluate {run} --data {data} --limit 2000 --embedding-seeds 3 -o runs/three-seeds
+  logicgen train copying-learned --data {data} -o runs/copying-learned
   logicgen list"""

@@ -61,8 +61,13 @@ def evaluate_with_bars(
     """Evaluate behind progress bars, say what came out and where it is; returns the summary."""
     from logicgen.cli.progress import progress_bars
     from logicgen.data.dataset import load_dataset
-    from logicgen.evaluate.report import percent, write_report
-    from logicgen.evaluate.score import About, predict_and_verify, write_predictions
+    from logicgen.evaluate.report import PARTS, percent, write_report
+    from logicgen.evaluate.score import (
+        About,
+        predict_and_verify,
+        prepare_folder,
+        write_predictions,
+    )
     from logicgen.train.checkpoint import load_model
 
     dataset = load_dataset(data)
@@ -76,6 +81,7 @@ def evaluate_with_bars(
         length=model.region.length,
     )
     folder = out or run / split
+    prepare_folder(folder)  # before anything slow
     with progress_bars("answers") as bars:
         tasks: dict[str, Any] = {}
 
@@ -89,12 +95,10 @@ def evaluate_with_bars(
         )
     write_predictions(table, folder)
     summary = write_report(folder)
-    for name in ("overall", "inside_training_region", "beyond_training_region"):
+    for name, called in PARTS.items():
         if name in summary:
             score = summary[name]
-            line = (
-                f"{name.replace('_', ' '):<24} {percent(score):>14} right of {score['examples']:,}"
-            )
+            line = f"{called:<28} {percent(score):>14} right of {score['examples']:,}"
             if "edit_distance" in score:
                 line += f", edit distance {score['edit_distance']:.2f}"
             click.echo(line)

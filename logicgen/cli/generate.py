@@ -63,12 +63,15 @@ def generate_with_bars(
         description = generate(
             recipe, folder, name=name, seed=seed, workers=workers, progress=progress
         )
+    splits = description["splits"].values()
+    short, cells = (sum(split[key] for split in splits) for key in ("cells_short", "cells"))
     click.echo(f"{folder}: {description['examples']:,} verified examples", err=True)
     for split, content in description["splits"].items():
-        if content["cells_short"]:
-            click.echo(
-                f"  {split}: {content['cells_short']} of {content['cells']} cells hold fewer "
-                f"examples than asked for ({content['cells_empty']} none): no more exist or were "
-                f"found; see {folder / 'cells.csv'}",
-                err=True,
-            )
+        if not content["examples"]:
+            click.echo(f"  {split} is EMPTY: too few such problems exist", err=True)
+    if short:
+        click.echo(
+            f"  {short:,} of {cells:,} cells hold fewer than asked for, because no more exist or "
+            f"were found: see {folder / 'cells.csv'}",
+            err=True,
+        )

@@ -56,6 +56,9 @@ def group() -> None:
 
 def main() -> None:
     """Entry point. A LogicgenError is one line (or a place in a text) and exit status 2."""
+    # Threads of torch's OpenMP spin while they wait for each other. Where another program wants one
+    # of two cores, that made training six times slower; sleeping costs little where none does.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         status = group.main(standalone_mode=False)
     except LogicgenError as error:
@@ -63,14 +66,14 @@ def main() -> None:
         status = 2
     except click.ClickException as error:
         error.show()
+        if isinstance(error, click.NoSuchOption) and error.option_name.startswith("->"):
+            click.echo("(a PROBLEM that begins with - goes after --)", err=True)
         status = error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("logicgen: interrupted", err=True)
+    except (KeyboardInterrupt, click.Abort) as error:
+        # Click passes KeyboardInterrupt on as Abort. Training says how to go on.
+        said = str(error.__cause__ or error) or "interrupted"
+        click.echo(f"logicgen: {said}", err=True)
         status = 130
-    except BrokenPipeError:
-        # Whoever read our output has enough, as in `logicgen solve ... | head`.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 141
     sys.exit(status or 0)
 
 

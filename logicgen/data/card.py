@@ -57,7 +57,7 @@ verified {verified}. No two problems, within or across splits, are equal{alpha}.
 | --- | --- |
 | `problem` | the problem in prefix notation, tokens separated by blanks |
 | `answer` | a right answer in prefix notation |
-| `symbols` | {_symbols_meaning(recipe.task)} |
+| `symbols` | {recipe.load_task().symbols_meaning} |
 | `length` | number of tokens of the problem |
 | `alpha_class` | equal for problems that are equal up to renaming, also across data sets |
 
@@ -78,12 +78,6 @@ def _held(splits: dict[str, Any], split: str) -> int:
 def _range(recipe: DataRecipe, split: str, coordinate: str) -> str:
     low, high = getattr(recipe.grid if split == "grid" else recipe.region, coordinate)
     return f"{low} to {high}"
-
-
-def _symbols_meaning(task: str) -> str:
-    if task == "copying":
-        return "number of symbols the string was drawn from"
-    return "number of distinct symbols in the problem"
 
 
 def _shortfall(splits: dict[str, Any]) -> str:

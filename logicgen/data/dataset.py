@@ -42,6 +42,11 @@ class Dataset:
             self.description: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             complete = self.description["complete"]
             values = self.description["recipe"]
+            if complete:
+                for split in self.description["splits"].values():
+                    for shard in split["shards"]:
+                        _ = shard["file"], shard["bytes"], shard["sha256"]
+            _ = self.description["name"]
         except (ValueError, KeyError, TypeError) as error:
             raise LogicgenError(f"{path}: damaged; make the data set again") from error
         self.recipe: DataRecipe = validate(DataRecipe, values, str(path), "recipe")
@@ -94,7 +99,9 @@ class Dataset:
         for shard in self.description["splits"][split]["shards"]:
             path = self.folder / shard["file"]
             if not path.is_file():
-                raise LogicgenError(f"{path}: missing; restore it or generate the data set again")
+                raise LogicgenError(
+                    f"{path}: missing; the same logicgen generate command makes it anew"
+                )
             if path.stat().st_size != shard["bytes"] or sha256(path) != shard["sha256"]:
                 raise LogicgenError(
                     f"{path}: altered or truncated (its checksum is not the one in {DESCRIPTION}); "

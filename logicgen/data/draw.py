@@ -12,7 +12,7 @@ from hashlib import blake2b
 from random import Random
 from typing import NamedTuple
 
-from logicgen.data.plan import Unit, alphabet
+from logicgen.data.plan import REMAINDERS, RESERVED, Unit, alphabet
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Status
@@ -82,29 +82,35 @@ class Drawer:
         stem = f"{self.seed}/{unit.split}/{unit.round}/{unit.first + place}/"
         while attempt < MOST_ATTEMPTS:
             rng = Random(f"{stem}{attempt}")
-            example = self.example(self.source.sample(rng, cell), rng, cell, seen)
+            draw = self.source.sample(rng, cell)
+            example = self.example(draw, rng, cell, reserved_remainder(unit, cell), seen)
             if example is not None:
                 seen.add(example.key)
                 return example, attempt
             attempt += 1
         return None, attempt
 
-    def listed(self, cell: Cell, split: str, seen: set[int]) -> Iterator[Example]:
-        """All examples of a cell whose keys are not in `seen`, in an order shuffled by the seed."""
+    def listed(
+        self, cell: Cell, split: str, remainder: int | None, seen: set[int]
+    ) -> Iterator[Example]:
+        """All examples of a cell whose keys are not in `seen`, in an order shuffled by the seed.
+
+        With a `remainder`, only those reserved for a split (`plan.REMAINDERS`).
+        """
         rng = Random(f"{self.seed}/{split}/{cell.symbols}/{cell.length}")
         draws = list(self.source.all(cell))
         if not self.alpha and self.recipe.names == "shuffled":
-            yield from self._listed_by_name(draws, rng, cell, seen)
+            yield from self._listed_by_name(draws, rng, cell, remainder, seen)
             return
         rng.shuffle(draws)
         for draw in draws:
-            example = self.example(draw, rng, cell, seen)
+            example = self.example(draw, rng, cell, remainder, seen)
             if example is not None:
                 seen.add(example.key)
                 yield example
 
     def _listed_by_name(
-        self, draws: list[Draw], rng: Random, cell: Cell, seen: set[int]
+        self, draws: list[Draw], rng: Random, cell: Cell, remainder: int | None, seen: set[int]
     ) -> Iterator[Example]:
         """Like `listed` where problems that differ in names only are different ones."""
         from itertools import permutations
@@ -117,7 +123,7 @@ class Drawer:
         ]
         rng.shuffle(named)
         for draw, chosen in named:
-            example = self.example(draw, rng, cell, seen, chosen)
+            example = self.example(draw, rng, cell, remainder, seen, chosen)
             if example is not None:
                 seen.add(example.key)
                 yield example
@@ -127,17 +133,22 @@ class Drawer:
         draw: Draw,
         rng: Random,
         cell: Cell,
+        remainder: int | None,
         seen: set[int],
         names: tuple[str, ...] | None = None,
     ) -> Example | None:
         """The drawn problem with its answer, or None where it is not wanted or has no answer."""
+
+        def unwanted(key: int) -> bool:
+            return key in seen or (remainder is not None and key % RESERVED != remainder)
+
         recipe, task = self.recipe, self.task
         low, high = recipe.region.symbols
         if cell.symbols is None and not low <= draw.symbols <= high:
             return None
         canonical = task.encode(draw.problem)
         alpha_class = fingerprint(canonical)
-        if self.alpha and alpha_class in seen:
+        if self.alpha and unwanted(alpha_class):
             return None
         symbols = symbols_of(canonical)
         mapping = None
@@ -147,12 +158,8 @@ class Drawer:
                 numbers = rng.sample(range(alphabet(recipe, cell.symbols)), len(symbols))
                 names = tuple(map(symbol_name, numbers))
             mapping = dict(zip(symbols, names, strict=True))
-        if (
-            not self.alpha
-            and mapping is not None
-            and fingerprint(rename(canonical, mapping)) in seen
-        ):
-            return None
+            if not self.alpha and unwanted(fingerprint(rename(canonical, mapping))):
+                return None
         solution = task.solve(draw.problem, recipe.solver)
         if solution.status is not Status.SAT:
             return None
@@ -171,9 +178,14 @@ class Drawer:
         if mapping is not None:
             problem, answer = rename(canonical, mapping), rename(answer, mapping)
         key = alpha_class if self.alpha else fingerprint(problem)
-        if key in seen:
+        if unwanted(key):
             return None
         return Example(problem, answer, draw.symbols, cell.length, alpha_class, key)
+
+
+def reserved_remainder(unit: Unit, cell: Cell) -> int | None:
+    """Which problems of a cell a unit may take, by remainder of their keys; None is all."""
+    return REMAINDERS[unit.split] if cell in unit.rationed else None
 
 
 def unit_drawer(recipe: DataRecipe, seed: int) -> Callable[[Unit], Drawn]:

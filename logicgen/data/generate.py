@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from logicgen.atomic import is_part, write_text
 from logicgen.data import plan as planning
 from logicgen.data.card import card
-from logicgen.data.draw import Drawer, Drawn, Example, unit_drawer
+from logicgen.data.draw import Drawer, Drawn, Example, reserved_remainder, unit_drawer
 from logicgen.data.plan import CellPlan, Unit
 from logicgen.data.recipe import SPLITS, DataRecipe
-from logicgen.data.shard import (
-    keys,
-    read_shard,
-    sha256,
-    shard_path,
-    write_atomically,
-    write_shard,
-)
+from logicgen.data.shard import keys, read_shard, sha256, shard_path, write_shard
 from logicgen.errors import LogicgenError
 from logicgen.tasks import Cell
 from logicgen.workers import Failure, Workers
@@ -58,42 +54,65 @@ def generate(
             package: version(package) for package in ("logicgen", "lark", "pyarrow", "python-sat")
         },
     }
+    if not any(recipe.sizes.model_dump().values()) and recipe.grid is None:
+        raise LogicgenError(f"{name}: asks for no examples; give it [sizes] or a [grid]")
     known = _open_folder(folder, head)
     if known is not None:
         return known
     run = _Run(recipe, folder, seed, progress)
-    for split in planning.splits_in_order(recipe):
-        plans = planning.split_cells(recipe, run.drawer.source, split)
+    stages = planning.stages(recipe, run.drawer.source)
+    for split, plans in stages:
+        run.plans[split] = run.plans.get(split, []) + plans
+    for split, plans in run.plans.items():
         if not any(plan.quota for plan in plans):
             raise LogicgenError(
                 f"{name}: {split}: no problem has the symbols and lengths that are asked for; "
                 "widen the ranges or add operators"
             )
-        run.plans[split] = plans
     _write_json(folder / DESCRIPTION, {**head, "complete": False})
-    with Workers[Unit, Drawn](unit_drawer, (recipe, seed), count=workers) as pool:
-        for split in run.plans:
-            run.make(split, pool)
-    description = {**head, "complete": True, **run.account()}
-    _write_text(folder / CELLS, run.cells())
-    _write_text(folder / CARD, card(recipe, description))
+    with (
+        _alone(folder),
+        Workers[Unit, Drawn](unit_drawer, (recipe, seed), count=workers) as pool,
+    ):
+        for split, plans in stages:
+            run.make(split, plans, pool)
+        description = {**head, "complete": True, **run.account()}
+    write_text(folder / CELLS, run.cells())
+    write_text(folder / CARD, card(recipe, description))
     _write_json(folder / DESCRIPTION, description)
     return description
 
 
 def _write_json(path: Path, value: dict[str, Any]) -> None:
-    _write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
-def _write_text(path: Path, text: str) -> None:
-    write_atomically(path, lambda file: file.write(text.encode("utf-8")))
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the folder for this process. Raises LogicgenError where another one holds it."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise LogicgenError(
+            f"{folder}: another logicgen generate is at work here; wait for it to end"
+        ) from None
+    else:
+        yield
+    finally:
+        os.close(handle)
 
 
 def _open_folder(folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:
     """The finished description if the folder holds this very data set, None if it is to be made."""
     if folder.exists() and not folder.is_dir():
         raise LogicgenError(f"{folder}: a file is in the way; choose another folder with -o")
-    if not folder.exists() or not any(folder.iterdir()):
+    if not folder.exists() or all(is_part(file) for file in folder.iterdir()):
         return None
     path = folder / DESCRIPTION
     if not path.is_file():
@@ -110,7 +129,15 @@ def _open_folder(folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:
             f"{folder}: holds a data set of another {' and '.join(differs)}; choose another folder "
             "with -o, or delete that one"
         )
-    return found if found.get("complete") else None
+    if not found.get("complete"):
+        return None
+    shards = [shard for split in found["splits"].values() for shard in split["shards"]]
+    whole = all(
+        (folder / shard["file"]).is_file()
+        and (folder / shard["file"]).stat().st_size == shard["bytes"]
+        for shard in shards
+    )
+    return found if whole else None  # a lost shard is made anew
 
 
 @dataclass
@@ -121,46 +148,49 @@ class _Run:
     progress: Progress
     plans: dict[str, list[CellPlan]] = field(default_factory=dict)
     shards: dict[str, list[Path]] = field(default_factory=dict)
+    next_number: dict[str, int] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.drawer = Drawer(self.recipe, self.seed)
 
-    def make(self, split: str, pool: Workers[Unit, Drawn]) -> None:
-        """All shards of a split: a first round, then further ones for what is missing."""
-        plans = self.plans[split]
-        self.shards[split] = []
+    def make(self, split: str, plans: list[CellPlan], pool: Workers[Unit, Drawn]) -> None:
+        """The shards of some cells: a first round, then further ones for what is missing."""
+        self.shards.setdefault(split, [])
+        everywhere = sum(plan.quota for plan in self.plans[split])
+        before = sum(plan.held for plan in self.plans[split])
         total = sum(plan.quota for plan in plans)
-        size = planning.shard_size(total)
-        units = planning.first_units(plans, split, self.seed, size)
-        self.progress(split, 0, total)
+        size = planning.shard_size(everywhere)
+        number = self.next_number.get(split, 0)
+        units = planning.first_units(plans, split, self.seed, number, size)
+        self.progress(split, before, everywhere)
         while units:
             for unit, held in self._settled(units, pool):
                 self._count(plans, unit, held)
-                self.progress(split, sum(plan.held for plan in plans), total)
+                self.progress(split, before + sum(plan.held for plan in plans), everywhere)
+            self.next_number[split] = number = units[-1].number + 1
             missing = total - sum(plan.held for plan in plans)
             if split == "grid" or not missing:
                 break
             slots = planning.next_slots(plans, missing)
-            last = units[-1]
-            units = planning.draw_units(
-                slots, split, self.seed, last.round + 1, last.number + 1, size
-            )
+            rationed = frozenset(plan.cell for plan in plans if plan.rationed)
+            units = planning.draw_units(slots, split, self.seed, number, number, rationed, size)
+        if plans[-1] is self.plans[split][-1]:  # the split is as full as it gets
+            held_at_last = sum(plan.held for plan in self.plans[split])
+            self.progress(split, held_at_last, held_at_last)
 
     def _settled(
         self, units: list[Unit], pool: Workers[Unit, Drawn]
     ) -> Iterator[tuple[Unit, Counter[Cell]]]:
         """The units in order, with how many examples each gave of each cell."""
         paths = [shard_path(self.folder, unit.split, unit.number) for unit in units]
+        there = [path.exists() for path in paths]
         results = pool.map(
-            unit
-            for unit, path in zip(units, paths, strict=True)
-            if not unit.listed and not path.exists()
+            unit for unit, made in zip(units, there, strict=True) if not (made or unit.listed)
         )
         exact = units[0].cells[0].symbols is not None
-        for unit, path in zip(units, paths, strict=True):
-            # A shard that is there is whole: it was renamed into place.
-            if path.exists():
+        for unit, path, made in zip(units, paths, there, strict=True):
+            if made:  # and whole: it was renamed into place, and its pages carry checksums
                 table = read_shard(path)
                 self.seen.update(keys(table, self.drawer.alpha))
                 rows = zip(table["symbols"].to_pylist(), table["length"].to_pylist(), strict=True)
@@ -203,7 +233,7 @@ class _Run:
     def _list(self, unit: Unit) -> list[Example]:
         examples = []
         for cell, quota in Counter(unit.cells).items():
-            found = self.drawer.listed(cell, unit.split, self.seen)
+            found = self.drawer.listed(cell, unit.split, reserved_remainder(unit, cell), self.seen)
             examples += [example for _, example in zip(range(quota), found, strict=False)]
         return examples
 
@@ -219,7 +249,8 @@ class _Run:
         """A CSV line per cell: how many examples were asked for, are held, and how many exist."""
         lines = ["split,symbols,length,asked,held,exist"]
         for split in sorted(self.plans, key=SPLITS.index):
-            for plan in self.plans[split]:
+            plans = self.plans[split]
+            for plan in sorted(plans, key=lambda p: (p.cell.symbols or 0, p.cell.length)):
                 symbols = "" if plan.cell.symbols is None else plan.cell.symbols
                 lines.append(
                     f"{split},{symbols},{plan.cell.length},{plan.asked},{plan.held},{plan.holds}"

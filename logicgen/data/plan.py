@@ -12,16 +12,23 @@ from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
-from logicgen.data.recipe import SPLITS, DataRecipe
+from logicgen.data.recipe import DataRecipe
 from logicgen.tasks import Cell, Source
 
-# Inside the training region a held-out split takes at most this share of the problems of a cell, so
-# that cells with few problems are not emptied before training gets its part.
-HELD_OUT_SHARE = 0.1
+# Inside the training region, where problems are scarce, each held-out split may only take those
+# whose key leaves this remainder when divided by RESERVED. So every split, and training most of
+# all, keeps its part of every kind of problem, also where cells overlap (a string of one letter is
+# drawn from one symbol as well as from twenty).
+REMAINDERS = {"grid": 0, "test": 1, "validation": 2}
+RESERVED = 15
 
-# A cell of which more than this share is wanted is listed and shuffled: drawing at random would
-# mostly find what it already has. Cells that hold more than LONGEST_LIST are drawn all the same.
-LISTED_SHARE = 0.1
+# Problems are scarce in a cell of which more than one in so many is wanted.
+SCARCE = 100
+
+# A cell of which more than one problem in so many is wanted is listed and shuffled: drawing at
+# random would mostly find what it already has. Cells that hold more than LONGEST_LIST are drawn all
+# the same.
+LISTED = 10
 LONGEST_LIST = 50_000
 
 
@@ -33,13 +40,19 @@ class CellPlan:
     asked: int  # examples the recipe asks for
     holds: int  # problems that exist, answered or not
     quota: int  # examples it can be asked for
+    held_out: bool = False  # competes with training for its problems
     held: int = 0  # examples it has so far
     exhausted: bool = False  # no further ones were found
 
     @property
     def listed(self) -> bool:
         """Whether its problems are listed rather than drawn."""
-        return self.quota > LISTED_SHARE * self.holds and self.holds <= LONGEST_LIST
+        return LISTED * self.quota > self.holds and self.holds <= LONGEST_LIST
+
+    @property
+    def rationed(self) -> bool:
+        """Whether it may only take problems that are reserved for held-out splits."""
+        return self.held_out and SCARCE * self.quota > self.holds
 
 
 @dataclass(frozen=True)
@@ -47,7 +60,9 @@ class Unit:
     """The work that becomes one shard.
 
     Attributes:
+        round: number of the first shard of the round of drawing that it belongs to.
         cells: the cells of the slots, in order.
+        rationed: which of them may only take problems that are reserved for held-out splits.
         first: number of the first slot; with split, round and seed it keys the random numbers.
         listed: whether the slots are filled from lists of all problems of their cells, not drawn.
     """
@@ -57,19 +72,35 @@ class Unit:
     round: int
     first: int
     cells: tuple[Cell, ...] = field(repr=False)
+    rationed: frozenset[Cell] = field(repr=False)
     listed: bool
 
 
-def splits_in_order(recipe: DataRecipe) -> list[str]:
-    """The splits to make, held-out ones first, while problems are plentiful."""
+def stages(recipe: DataRecipe, source: Source) -> list[tuple[str, list[CellPlan]]]:
+    """What to make, in order: splits, or parts of them, with their cells.
+
+    Held-out splits come before training, with a small share of each cell. Grid cells beyond the
+    training region come last: where their problems can be training problems as well (a string over
+    160 letters may hold three different ones), training has had its part.
+    """
     sizes = recipe.sizes
-    present = {
-        "grid": recipe.grid is not None,
-        "test": sizes.test > 0,
-        "validation": sizes.validation > 0,
-        "train": sizes.train > 0,
-    }
-    return [split for split in reversed(SPLITS) if present[split]]
+    parts: list[tuple[str, list[CellPlan]]] = []
+    beyond: list[CellPlan] = []
+    if recipe.grid is not None:
+        grid = split_cells(recipe, source, "grid")
+        beyond = [plan for plan in grid if not _inside(recipe, plan.cell)]
+        parts.append(("grid", [plan for plan in grid if _inside(recipe, plan.cell)]))
+    for split in ("test", "validation", "train"):
+        if getattr(sizes, split):
+            parts.append((split, split_cells(recipe, source, split)))
+    parts.append(("grid", beyond))
+    return [(split, plans) for split, plans in parts if plans]
+
+
+def _inside(recipe: DataRecipe, cell: Cell) -> bool:
+    """Whether a grid cell lies in the training region."""
+    (least, most), (shortest, longest) = recipe.region.symbols, recipe.region.length
+    return least <= (cell.symbols or 0) <= most and shortest <= cell.length <= longest
 
 
 def capacity(recipe: DataRecipe, source: Source, cell: Cell) -> int:
@@ -100,12 +131,10 @@ def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan
             for length in range(grid.length[0], grid.length[1] + 1):
                 cell = Cell(symbols, length)
                 holds = capacity(recipe, source, cell)
-                inside = (
-                    region.symbols[0] <= symbols <= region.symbols[1]
-                    and region.length[0] <= length <= region.length[1]
-                )
-                room = _held_out(holds) if inside and recipe.sizes.train else holds
-                plans.append(CellPlan(cell, grid.per_cell, holds, min(grid.per_cell, room)))
+                held_out = recipe.sizes.train > 0 and _inside(recipe, cell)
+                room = _held_out(holds) if held_out else holds
+                quota = min(grid.per_cell, room)
+                plans.append(CellPlan(cell, grid.per_cell, holds, quota, held_out))
         return plans
     lengths = range(region.length[0], region.length[1] + 1)
     if region.balance == "length":
@@ -120,7 +149,7 @@ def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan
     plans = []
     for cell in cells:
         holds = capacity(recipe, source, cell)
-        plans.append(CellPlan(cell, 0, holds, _held_out(holds) if held_out else holds))
+        plans.append(CellPlan(cell, 0, holds, _held_out(holds) if held_out else holds, held_out))
     size = getattr(recipe.sizes, split)
     shares = fill(size, [plan.quota for plan in plans])
     flat = fill(size, [size if plan.holds else 0 for plan in plans])
@@ -130,7 +159,8 @@ def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan
 
 
 def _held_out(holds: int) -> int:
-    return math.ceil(holds * HELD_OUT_SHARE) if holds > 1 else 0
+    """How many problems of a cell held-out splits may take: about the share that is reserved."""
+    return math.ceil(holds / RESERVED)
 
 
 def fill(amount: int, room: Sequence[int]) -> list[int]:
@@ -147,25 +177,40 @@ def fill(amount: int, room: Sequence[int]) -> list[int]:
     return given
 
 
-def first_units(plans: Sequence[CellPlan], split: str, seed: int, shard_size: int) -> list[Unit]:
-    """The units of a split's first round: listed cells first, then slots to draw, shuffled."""
+def first_units(
+    plans: Sequence[CellPlan], split: str, seed: int, number: int, shard_size: int
+) -> list[Unit]:
+    """The units of a stage's first round: listed cells first, then slots to draw, shuffled.
+
+    `number` is that of the first shard.
+    """
     listed = [plan for plan in plans if plan.quota and plan.listed]
     drawn = [plan for plan in plans if plan.quota and not plan.listed]
+    rationed = frozenset(plan.cell for plan in plans if plan.rationed)
     units: list[Unit] = []
     batch: list[Cell] = []
     for plan in listed:
         if batch and len(batch) + plan.quota > shard_size:
-            units.append(Unit(split, len(units), 0, 0, tuple(batch), listed=True))
+            units.append(
+                Unit(split, number + len(units), 0, 0, tuple(batch), rationed, listed=True)
+            )
             batch = []
         batch += [plan.cell] * plan.quota
     if batch:
-        units.append(Unit(split, len(units), 0, 0, tuple(batch), listed=True))
+        units.append(Unit(split, number + len(units), 0, 0, tuple(batch), rationed, listed=True))
     slots = [plan.cell for plan in drawn for _ in range(plan.quota)]
-    return units + draw_units(slots, split, seed, 0, len(units), shard_size)
+    drawing = draw_units(slots, split, seed, number, number + len(units), rationed, shard_size)
+    return units + drawing
 
 
 def draw_units(
-    slots: list[Cell], split: str, seed: int, round_: int, number: int, shard_size: int
+    slots: list[Cell],
+    split: str,
+    seed: int,
+    round_: int,
+    number: int,
+    rationed: frozenset[Cell],
+    shard_size: int,
 ) -> list[Unit]:
     """Units that draw the slots, in an order shuffled by the seed."""
     Random(f"{seed}/{split}/{round_}").shuffle(slots)
@@ -173,7 +218,8 @@ def draw_units(
     units: list[Unit] = []
     first = 0
     while batch := tuple(islice(source, shard_size)):
-        units.append(Unit(split, number + len(units), round_, first, batch, listed=False))
+        unit = Unit(split, number + len(units), round_, first, batch, rationed, listed=False)
+        units.append(unit)
         first += len(batch)
     return units
 
@@ -187,5 +233,5 @@ def next_slots(plans: Sequence[CellPlan], missing: int) -> list[Cell]:
 
 
 def shard_size(size: int) -> int:
-    """Examples per shard: few enough that an interruption loses little and workers share work."""
+    """Examples per shard: few, so that an interruption loses little and workers share the work."""
     return min(10_000, max(500, math.ceil(size / 8)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from logicgen import shipped
 from logicgen.declaration import read_toml, validate
 from logicgen.errors import LogicgenError
-from logicgen.tasks import Settings, Task, load_task
+from logicgen.tasks import Settings, Task, fitting_solver, load_task
 
 SPLITS = ("train", "validation", "test", "grid")
 
@@ -20,8 +20,18 @@ def _ordered(bounds: tuple[int, int]) -> tuple[int, int]:
     return bounds
 
 
-Symbols = Annotated[tuple[Annotated[int, Field(ge=0)], int], AfterValidator(_ordered)]
-Lengths = Annotated[tuple[Annotated[int, Field(ge=1)], int], AfterValidator(_ordered)]
+Whole = Annotated[int, Field(strict=True)]
+Symbols = Annotated[
+    tuple[Annotated[Whole, Field(ge=0)], Annotated[Whole, Field(le=1_000_000)]],
+    AfterValidator(_ordered),
+]
+Lengths = Annotated[
+    tuple[Annotated[Whole, Field(ge=1)], Annotated[Whole, Field(le=10_000)]],
+    AfterValidator(_ordered),
+]
+Count = Annotated[Whole, Field(ge=0)]
+
+MOST_CELLS = 1_000_000
 
 
 class _Table(BaseModel):
@@ -44,9 +54,9 @@ class Region(_Table):
 class Sizes(_Table):
     """How many examples each split has."""
 
-    train: int = Field(default=0, ge=0)
-    validation: int = Field(default=0, ge=0)
-    test: int = Field(default=0, ge=0)
+    train: Count = 0
+    validation: Count = 0
+    test: Count = 0
 
 
 class Grid(_Table):
@@ -54,7 +64,15 @@ class Grid(_Table):
 
     symbols: Symbols
     length: Lengths
-    per_cell: int = Field(ge=1)
+    per_cell: Annotated[Whole, Field(ge=1)]
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Grid:
+        (least, most), (shortest, longest) = self.symbols, self.length
+        cells = (most - least + 1) * (longest - shortest + 1)
+        if cells > MOST_CELLS:
+            raise ValueError(f"the grid has {cells:,} cells; {MOST_CELLS:,} are allowed")
+        return self
 
 
 class DataRecipe(_Table):
@@ -121,5 +139,14 @@ def read_recipe(name: str) -> DataRecipe:
         recipe.load_task()
     except LogicgenError as error:
         raise LogicgenError(f"{path}: task: {error}") from None
-    recipe.settings(str(path))
+    settings = recipe.settings(str(path))
+    for key, check in (
+        ("problem", lambda: recipe.load_task().source(settings, recipe.region.symbols)),
+        ("solver", lambda: fitting_solver(recipe.task, recipe.solver)),
+        ("verifier", lambda: fitting_solver(recipe.task, recipe.verifier)),
+    ):
+        try:
+            check()
+        except LogicgenError as error:
+            raise LogicgenError(f"{path}: {key}: {error}") from None
     return recipe

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from logicgen.atomic import write_atomically
 from logicgen.data.draw import Example, fingerprint
 from logicgen.errors import LogicgenError
 
@@ -36,34 +35,22 @@ def write_shard(path: Path, examples: Sequence[Example]) -> None:
     table = pa.table(
         [pa.array(columns[i], type=field.type) for i, field in enumerate(SCHEMA)], schema=SCHEMA
     )
-    write_atomically(path, lambda file: pq.write_table(table, file, compression="zstd"))
-
-
-def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Let `write` fill a file of another name beside `path`, then rename it.
-
-    Raises LogicgenError where that fails; then nothing is left behind.
-    """
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(temporary, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise LogicgenError(
-            f"{path}: cannot be written: {error.strerror or error}; what is finished is safe, "
-            "run the same command again when that is mended"
-        ) from error
+    write_atomically(
+        path,
+        # Page checksums let a resumed run notice a shard that was damaged meanwhile.
+        lambda part: pq.write_table(table, part, compression="zstd", write_page_checksum=True),
+    )
 
 
 def read_shard(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """A shard's rows. Raises LogicgenError where the file is not a whole shard."""
     try:
-        return pq.read_table(path, columns=list(columns) if columns else None, memory_map=True)
+        return pq.read_table(
+            path,
+            columns=list(columns) if columns else None,
+            memory_map=True,
+            page_checksum_verification=True,
+        )
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
         raise LogicgenError(
             f"{path}: not a whole shard ({str(error).splitlines()[0]}); delete it and run "

@@ -70,15 +70,19 @@ class Scores:
         columns = {name: column[rows] for name, column in self._columns.items()}
         return Scores(columns, self.seeds, self.about)
 
-    def inside(self) -> np.ndarray:
-        """A mask of the answers to problems from the region that the model was trained on."""
-        symbols, length, about = self._columns["symbols"], self._columns["length"], self.about
-        return (
-            (about.symbols[0] <= symbols)
-            & (symbols <= about.symbols[1])
-            & (about.length[0] <= length)
-            & (length <= about.length[1])
+    def parts(self) -> dict[str, np.ndarray]:
+        """Masks of the answers by where their problems are, seen from the training region."""
+        known_symbols, known_length = (
+            (getattr(self.about, name)[0] <= self._columns[name])
+            & (self._columns[name] <= getattr(self.about, name)[1])
+            for name in ("symbols", "length")
         )
+        return {
+            "inside_training_region": known_symbols & known_length,
+            "beyond_training_region": ~(known_symbols & known_length),
+            "beyond_in_symbols_only": ~known_symbols & known_length,
+            "beyond_in_length_only": known_symbols & ~known_length,
+        }
 
     def score(self) -> Score:
         """The score of all answers together."""

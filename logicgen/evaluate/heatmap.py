@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from logicgen.atomic import write_atomically
 from logicgen.evaluate.cells import Score
 from logicgen.evaluate.score import About
 
@@ -76,10 +78,9 @@ def draw_heatmap(
     bar = figure.colorbar(ScalarMappable(cmap=colours), ax=axes, fraction=0.05, pad=0.02)
     bar.set_label("share of right answers (darker: fewer examples)")
     for path in paths:
-        part = path.with_name(f".{path.name}.part")
         # Without the date and random ids, equal scores give equal files.
+        metadata = {"Date": None} if path.suffix == ".svg" else None
+        save = partial(figure.savefig, dpi=130, format=path.suffix[1:], metadata=metadata)
         with pyplot.rc_context({"svg.hashsalt": "logicgen"}):
-            metadata = {"Date": None} if path.suffix == ".svg" else None
-            figure.savefig(part, dpi=130, format=path.suffix[1:], metadata=metadata)
-        part.replace(path)
+            write_atomically(path, save)
     pyplot.close(figure)

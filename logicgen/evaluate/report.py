@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from logicgen.data.shard import write_atomically
+from logicgen.atomic import write_text
 from logicgen.evaluate.cells import Scores
 from logicgen.evaluate.heatmap import draw_heatmap
 from logicgen.evaluate.score import read_predictions
@@ -24,20 +24,20 @@ def write_report(folder: Path) -> dict[str, Any]:
     """
     table, about = read_predictions(folder)
     scores = Scores.of(table, about)
-    overall, cells, inside = scores.score(), scores.by_cell(), scores.inside()
+    overall, cells = scores.score(), scores.by_cell()
     summary: dict[str, Any] = {**asdict(about), "embedding_seeds": scores.seeds}
     summary["overall"] = overall.flat()
-    for name, chosen in (("inside_training_region", inside), ("beyond_training_region", ~inside)):
+    for name, chosen in scores.parts().items():
         if chosen.any():
             summary[name] = scores.select(chosen).score().flat()
-    _write(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
+    write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
 
     rows = [{"symbols": s, "length": n, **score.flat()} for (s, n), score in sorted(cells.items())]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    _write(folder / CELLS, text.getvalue())
+    write_text(folder / CELLS, text.getvalue())
 
     mean, deviation = overall.accuracy
     spread = f" ± {100 * deviation:.1f}" if scores.seeds > 1 else ""
@@ -46,8 +46,14 @@ def write_report(folder: Path) -> dict[str, Any]:
     return summary
 
 
-def _write(path: Path, text: str) -> None:
-    write_atomically(path, lambda file: file.write(text.encode("utf-8")))
+PARTS = {
+    "overall": "overall",
+    "inside_training_region": "inside the training region",
+    "beyond_in_symbols_only": "more symbols",
+    "beyond_in_length_only": "other lengths",
+    "beyond_training_region": "beyond it, in any way",
+}
+"""What the parts of a summary are called in tables."""
 
 
 def percent(score: dict[str, Any], key: str = "accuracy") -> str:

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from logicgen.atomic import write_atomically
 from logicgen.data.dataset import Dataset, encode
-from logicgen.data.shard import write_atomically
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Verdict
 from logicgen.tasks import Task, load_task
@@ -88,7 +88,8 @@ def predict_and_verify(
     rows = _spread(table, limit)
     table = table.take(pa.array(rows))
     predictions = _predict(model, data, table, embedding_seeds, grammar, progress)
-    return _verify(data.task, about, rows, table, predictions, workers, seconds, progress)
+    verifier = data.recipe.verifier
+    return _verify(data.task, verifier, about, rows, table, predictions, workers, seconds, progress)
 
 
 def _spread(table: pa.Table, limit: int | None) -> np.ndarray:
@@ -134,7 +135,7 @@ def _predict(
     answers: list[list[str]] = []
     for seed in range(seeds):
         texts = [""] * len(encoded)
-        for alphabet in np.unique(alphabets):
+        for alphabet in np.unique(alphabets)[::-1]:  # too large a one fails at once
             members = np.flatnonzero(alphabets == alphabet)
             for start in range(0, len(members), 1024):
                 batch = members[start : start + 1024]
@@ -150,6 +151,7 @@ def _predict(
 
 def _verify(
     task: Task,
+    verifier: str | None,
     about: About,
     rows: np.ndarray,
     table: pa.Table,
@@ -171,7 +173,7 @@ def _verify(
     verdicts: dict[tuple[str, str, str], str] = {}
     limits = Limits(seconds)
     progress("verifying", 0, len(different))
-    with Workers[Any, str](verdict_of, (task.name,), count=workers, limits=limits) as pool:
+    with Workers[Any, str](verdict_of, (task.name, verifier), count=workers, limits=limits) as pool:
         for triple, verdict in zip(different, pool.map(different, 256), strict=True):
             verdicts[triple] = str(Verdict.UNKNOWN) if isinstance(verdict, Failure) else verdict
             if len(verdicts) % 256 == 0:
@@ -193,16 +195,26 @@ def _edit_distance(first: str, second: str) -> int:
     return Levenshtein.distance(first.split(), second.split())
 
 
-def verdict_of(task: str) -> Callable[[tuple[str, str, str]], str]:
+def verdict_of(task: str, solver: str | None) -> Callable[[tuple[str, str, str]], str]:
     """For worker processes: the verdict on (problem, prediction, answer)."""
     chosen = load_task(task)
-    return lambda triple: str(chosen.verdict(*triple))
+    return lambda triple: str(chosen.verdict(*triple, solver))
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make the folder of an evaluation. Raises LogicgenError where that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LogicgenError(
+            f"{folder}: cannot be made ({error.strerror}); choose another folder with -o"
+        ) from error
 
 
 def write_predictions(table: pa.Table, folder: Path) -> None:
     """Write `predictions.parquet`."""
     write_atomically(
-        folder / PREDICTIONS, lambda file: pq.write_table(table, file, compression="zstd")
+        folder / PREDICTIONS, lambda part: pq.write_table(table, part, compression="zstd")
     )
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 from pysat.solvers import Solver as SatEngine
+from pysolvers import error as NativeError
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers.solver import UNSAT, Solution, Verdict
@@ -34,7 +37,7 @@ class PySATSolver:
     def solve(self, problem: Formula) -> Solution:
         """The canonical witness, or unsat."""
         symbols, root, clauses = encode(problem)
-        with SatEngine(name=ENGINE, bootstrap_with=clauses) as engine:
+        with _engine(clauses) as engine:
             solve, get_model = engine.solve, engine.get_model
             model = list(range(1, len(symbols) + 1))
             assumed = [root]
@@ -71,8 +74,18 @@ class PySATSolver:
         for name, value in answer.literals:
             if name in variable:  # a symbol that does not occur does no harm
                 assumed.append(variable[name] if value else -variable[name])
-        with SatEngine(name=ENGINE, bootstrap_with=clauses) as engine:
+        with _engine(clauses) as engine:
             return Verdict.INCORRECT if engine.solve(assumed) else Verdict.CORRECT
+
+
+@contextmanager
+def _engine(clauses: list[list[int]]) -> Iterator[SatEngine]:
+    """A SAT engine with these clauses; Ctrl-C in native code is a KeyboardInterrupt again."""
+    try:
+        with SatEngine(name=ENGINE, bootstrap_with=clauses) as engine:
+            yield engine
+    except NativeError as error:
+        raise KeyboardInterrupt from error
 
 
 def encode(formula: Formula) -> tuple[tuple[str, ...], int, list[list[int]]]:

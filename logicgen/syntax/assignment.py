@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from logicgen.errors import FormatError
 from logicgen.syntax.language import Language
 
 Literal = tuple[str, bool]
@@ -65,14 +64,6 @@ class Assignment:
     def read_prefix(text: str) -> Assignment:
         """From `a 1 b 0`. Raises FormatError with line and column."""
         return assignment_language().read(text, "prefix")
-
-    @staticmethod
-    def read_any(text: str) -> Assignment:
-        """From any of the three notations; the error is that of people's form."""
-        try:
-            return Assignment.read_prefix(text)
-        except FormatError:
-            return Assignment.read(text)
 
 
 def _build(meaning: str, values: Sequence[Any]) -> Any:

@@ -64,7 +64,9 @@ def from_sympy(expression: Boolean) -> Formula:
         if isinstance(node, Symbol):
             if propositional().language.symbol_pattern.fullmatch(node.name):
                 return Formula(node.name)
-            raise LogicgenError(f"symbol {node.name!r}: a name must match [a-z][A-Za-z0-9_]*")
+            raise LogicgenError(
+                f"symbol {node.name!r}: a name must match [a-z][A-Za-z0-9_]* and be no keyword"
+            )
         if node in (boolalg.true, boolalg.false):
             return Formula("1" if node == boolalg.true else "0")
         if node.func in chains:

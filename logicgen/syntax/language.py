@@ -80,7 +80,7 @@ class Language:
 
     def _format_error(self, text: str, error: lark.exceptions.UnexpectedInput) -> FormatError:
         if isinstance(error, lark.exceptions.UnexpectedToken) and error.token.type == "$END":
-            lines = text.splitlines() or [""]
+            lines = text.rstrip("\n").split("\n")
             line, column = len(lines), len(lines[-1].rstrip()) + 1
             expected, reason = error.accepts or error.expected, "the text ends too early"
         elif isinstance(error, lark.exceptions.UnexpectedToken):

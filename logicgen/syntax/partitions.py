@@ -14,12 +14,15 @@ from random import Random
 Partition = list[int]
 
 
-@cache
+_stirling: list[list[int]] = [[1]]
+
+
 def stirling(places: int, blocks: int) -> int:
     """Number of partitions of `places` places into exactly `blocks` blocks (second kind)."""
-    if places == 0 or blocks == 0:
-        return int(places == blocks)
-    return blocks * stirling(places - 1, blocks) + stirling(places - 1, blocks - 1)
+    while len(_stirling) <= places:
+        last = [*_stirling[-1], 0]
+        _stirling.append([0, *(k * last[k] + last[k - 1] for k in range(1, len(last)))])
+    return _stirling[places][blocks] if blocks <= places else 0
 
 
 @cache

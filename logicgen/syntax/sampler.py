@@ -38,6 +38,9 @@ from logicgen.syntax.partitions import (
 Distribution = Literal["uniform", "tree"]
 Number = int | float
 
+# Counting takes time in the fourth power of the length: seconds at 200.
+LONGEST = 256
+
 HOLE = ""
 Shape = list[str]
 """Prefix tokens of a formula, with an empty text (a hole) where a symbol goes."""
@@ -99,6 +102,10 @@ class FormulaSampler:
         Exact integers for `uniform`; probabilities for `tree`. Empty where no formula has the
         length.
         """
+        if length > LONGEST:
+            raise LogicgenError(
+                f"formulas of {length} tokens are too long to be drawn; the limit is {LONGEST}"
+            )
         while len(self._mass) <= length:
             self._mass.append(self._next_mass())
         return self._mass[length]

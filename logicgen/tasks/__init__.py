@@ -6,9 +6,19 @@ from functools import cache
 from importlib import import_module
 
 from logicgen.errors import LogicgenError, nearest
+from logicgen.solvers import load_solver
 from logicgen.tasks.task import Cell, Draw, Settings, Source, Task
 
-__all__ = ["TASKS", "Cell", "Draw", "Settings", "Source", "Task", "load_task"]
+__all__ = [
+    "TASKS",
+    "Cell",
+    "Draw",
+    "Settings",
+    "Source",
+    "Task",
+    "fitting_solver",
+    "load_task",
+]
 
 TASKS = {
     "copying": "logicgen.tasks.copying:Copying",
@@ -25,3 +35,17 @@ def load_task(name: str) -> Task:
         raise LogicgenError(f"no task is called {name!r}: {nearest(name, list(TASKS))}")
     module, _, attribute = TASKS[name].partition(":")
     return getattr(import_module(module), attribute)()
+
+
+def fitting_solver(task: str, solver: str | None) -> str | None:
+    """The solver's name, once it is known to be there and to fit the task.
+
+    Raises LogicgenError for one that is unknown, missing, of another logic, or given to a task that
+    needs none.
+    """
+    chosen = load_task(task)
+    if chosen.logic is not None:
+        load_solver(solver or str(chosen.solver), chosen.logic)
+    elif solver is not None:
+        raise LogicgenError(f"task {task} needs no solver; leave it out")
+    return solver

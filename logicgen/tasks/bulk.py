@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Status, Verdict
-from logicgen.tasks import load_task
+from logicgen.tasks import fitting_solver, load_task
 from logicgen.workers import Failure, Limits, Workers
 
 # Enough that sending a chunk costs little next to solving it, few enough that results keep coming.
@@ -25,14 +26,16 @@ def solve_lines(
     `invalid` and `unknown` ones carry a `reason`. Raises LogicgenError for an unknown task or
     solver.
     """
-    return _mapped(solving, task, solver, lines, workers, limits, "status", Status.UNKNOWN)
+    unknown = partial(_solved, Status.UNKNOWN)
+    return _mapped(solving, task, solver, lines, workers, limits, unknown)
 
 
 def verify_lines(
     task: str, lines: Iterable[str], solver: str | None, workers: int, limits: Limits
 ) -> Iterator[Row]:
     """Each JSON line with `problem` and `answer` as it is, and with `verdict`."""
-    return _mapped(verifying, task, solver, lines, workers, limits, "verdict", Verdict.UNKNOWN)
+    unknown = partial(_judged, Verdict.UNKNOWN)
+    return _mapped(verifying, task, solver, lines, workers, limits, unknown)
 
 
 def _mapped(
@@ -42,8 +45,7 @@ def _mapped(
     lines: Iterable[str],
     workers: int,
     limits: Limits,
-    key: str,
-    unknown: str,
+    unknown: Callable[[str], Row],
 ) -> Iterator[Row]:
     setup(task, solver)  # complain here, not in a worker
     sent: list[str] = []
@@ -58,7 +60,7 @@ def _mapped(
         for result in pool.map(remembered(), CHUNK):
             line = sent.pop(0)
             if isinstance(result, Failure):
-                yield {**_fields(line), key: str(unknown), "reason": result.reason}
+                yield {**_fields(line), **unknown(result.reason)}
             else:
                 yield result
 
@@ -66,25 +68,21 @@ def _mapped(
 def solving(task: str, solver: str | None) -> Callable[[str], Row]:
     """The function of one line that `solve_lines` runs in its workers."""
     chosen = load_task(task)
-    solver = _checked(task, solver)
+    solver = fitting_solver(task, solver)
 
     def solve(line: str) -> Row:
         row: Row = {"problem": line}
         try:
             row = _fields(line)
-            solution = chosen.solve(chosen.read_problem(_text(row, "problem")), solver)
+            problem = chosen.read_problem(_text(row, "problem"))
         except LogicgenError as error:
-            return {
-                **row,
-                "status": str(Status.INVALID),
-                "witness": None,
-                "reason": _one_line(error),
-            }
+            return {**row, **_solved(Status.INVALID, _one_line(error))}
+        try:
+            solution = chosen.solve(problem, solver)
         except MemoryError:
             raise  # a limit, which the worker reports
         except Exception as error:  # whatever a plugin raises, the other problems go on
-            reason = f"the solver failed: {type(error).__name__}: {error}"
-            return {**row, "status": str(Status.UNKNOWN), "witness": None, "reason": reason}
+            return {**row, **_solved(Status.UNKNOWN, _failure(error))}
         witness = None if solution.witness is None else chosen.show(solution.witness)
         result = {**row, "status": str(solution.status), "witness": witness}
         return {**result, "reason": solution.reason} if solution.reason else result
@@ -95,7 +93,7 @@ def solving(task: str, solver: str | None) -> Callable[[str], Row]:
 def verifying(task: str, solver: str | None) -> Callable[[str], Row]:
     """The function of one line that `verify_lines` runs in its workers."""
     chosen = load_task(task)
-    solver = _checked(task, solver)
+    solver = fitting_solver(task, solver)
 
     def verify(line: str) -> Row:
         row: Row = {"problem": line}
@@ -103,29 +101,24 @@ def verifying(task: str, solver: str | None) -> Callable[[str], Row]:
             row = _fields(line, json_only=True)
             problem = chosen.read_problem(_text(row, "problem"))
             answer = chosen.read_answer(_text(row, "answer"))
-            return {**row, "verdict": str(chosen.check(problem, answer, solver))}
         except LogicgenError as error:
-            return {**row, "verdict": str(Verdict.INVALID), "reason": _one_line(error)}
+            return {**row, **_judged(Verdict.INVALID, _one_line(error))}
+        try:
+            return {**row, "verdict": str(chosen.check(problem, answer, solver))}
         except MemoryError:
             raise  # a limit, which the worker reports
         except Exception as error:  # whatever a plugin raises, the other problems go on
-            reason = f"the solver failed: {type(error).__name__}: {error}"
-            return {**row, "verdict": str(Verdict.UNKNOWN), "reason": reason}
+            return {**row, **_judged(Verdict.UNKNOWN, _failure(error))}
 
     return verify
 
 
-def _checked(task: str, solver: str | None) -> str | None:
-    """The solver, loaded once so that a missing one is found before the first problem."""
-    from logicgen.solvers import load_solver
+def _solved(status: Status, reason: str) -> Row:
+    return {"status": str(status), "witness": None, "reason": reason}
 
-    chosen = load_task(task)
-    if chosen.logic is None:
-        if solver is not None:
-            raise LogicgenError(f"task {task} needs no solver; leave out --solver")
-    else:
-        load_solver(solver or str(chosen.solver), chosen.logic)
-    return solver
+
+def _judged(verdict: Verdict, reason: str) -> Row:
+    return {"verdict": str(verdict), "reason": reason}
 
 
 def _fields(line: str, json_only: bool = False) -> Row:
@@ -135,7 +128,7 @@ def _fields(line: str, json_only: bool = False) -> Row:
         return {"problem": text}
     try:
         row = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise LogicgenError(f"not a JSON object: {error}") from None
     if not isinstance(row, dict):
         raise LogicgenError("not a JSON object")
@@ -151,3 +144,10 @@ def _text(row: Row, key: str) -> str:
 
 def _one_line(error: LogicgenError) -> str:
     return str(error).splitlines()[0]
+
+
+def _failure(error: Exception) -> str:
+    """Why a solver gave no answer: more than it takes, or a fault of its own."""
+    if isinstance(error, LogicgenError):
+        return _one_line(error)
+    return f"the solver failed: {type(error).__name__}: {error}"

@@ -32,7 +32,8 @@ class LettersSource(Source):
     """Strings whose letters are drawn uniformly from a cell's symbols."""
 
     def __init__(self, symbols: tuple[int, int]) -> None:
-        self._range = symbols
+        # A string has at least one letter, whatever the range says.
+        self._range = (max(1, symbols[0]), max(1, symbols[1]))
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
         """A string; without symbols asked for, how many it is drawn from is drawn first."""
@@ -69,6 +70,7 @@ class Copying(Task):
     distinct: ClassVar = "exact"
     solver: ClassVar = None
     logic: ClassVar = None
+    symbols_meaning: ClassVar = "number of symbols the string was drawn from"
     edit_distance: ClassVar = True
 
     @property

@@ -70,6 +70,7 @@ class Task(ABC):
     distinct: ClassVar[Literal["alpha", "exact"]]
     solver: ClassVar[str | None]  # default plugin; None if the task needs no solver
     logic: ClassVar[str | None]  # which plugins fit
+    symbols_meaning: ClassVar[str] = "number of distinct symbols in the problem"
     edit_distance: ClassVar[bool] = False  # whether scores report it
 
     @abstractmethod

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,9 @@ from safetensors.torch import save
 from torch import Tensor
 
 import logicgen
+from logicgen.atomic import write_atomically, write_text
 from logicgen.errors import LogicgenError
+from logicgen.train.data import TrainingRegion
 from logicgen.train.model import Model, find_device
 from logicgen.train.recipe import ModelRecipe
 from logicgen.vocabulary import Vocabulary
@@ -40,16 +42,18 @@ def save_tree(tree: Any, path: Path) -> None:
     """
     tensors: dict[str, Tensor] = {}
     skeleton = json.dumps(_pack(tree, "", tensors))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _write(save(tensors, metadata={"tree": skeleton}), path)
+    metadata = {"tree": skeleton, "sha256": _digest(tensors)}
+    write_atomically(path, lambda part: part.write_bytes(save(tensors, metadata=metadata)))
 
 
 def load_tree(path: Path) -> Any:
     """What `save_tree` wrote, tensors on the CPU. LogicgenError where the file is damaged."""
     try:
         with safe_open(path, "pt") as file:
-            skeleton = json.loads(file.metadata()["tree"])
-            return _unpack(skeleton, file.get_tensor)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if _digest(tensors) != file.metadata()["sha256"]:
+                raise ValueError("checksum")
+            return _unpack(json.loads(file.metadata()["tree"]), tensors.__getitem__)
     except (SafetensorError, OSError, ValueError, KeyError, TypeError):
         raise LogicgenError(
             f"{path}: not a whole checkpoint: remove the file, or the run, and train again"
@@ -89,7 +93,7 @@ def _unpack(tree: Any, tensor: Any) -> Any:
 
 
 def save_json(content: dict[str, Any], path: Path) -> None:
-    _write((json.dumps(content, indent=2) + "\n").encode(), path)
+    write_text(path, json.dumps(content, indent=2) + "\n")
 
 
 def load_json(path: Path) -> dict[str, Any]:
@@ -103,28 +107,27 @@ def load_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def _write(content: bytes, path: Path) -> None:
-    """Renamed into place once it is on the disk: a power cut leaves the old file or the new one."""
-    beside = path.with_name(f"{path.name}.partial")
-    with beside.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+def _digest(tensors: dict[str, Tensor]) -> str:
+    """Of all tensors' bytes, by name."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def save_model(model: Model, run: Path, *, steps: int, fingerprint: str) -> None:
     """Write a trained model into its run's folder; the card comes last and vouches for it."""
-    run.mkdir(parents=True, exist_ok=True)
     (run / CARD).unlink(missing_ok=True)
     state = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
     weights = save(state)
-    _write(weights, run / WEIGHTS)
+    write_atomically(run / WEIGHTS, lambda part: part.write_bytes(weights))
     card = {
         "recipe": model.recipe.model_dump(exclude_none=True),
         "vocabulary": list(model.vocabulary.fixed[3:]),
         "task": model.task_name,
         "alphabet": model.alphabet,
+        "region": asdict(model.region),
         "data": fingerprint,
         "steps": steps,
         "versions": {"logicgen": logicgen.__version__, "torch": torch.__version__},
@@ -157,7 +160,9 @@ def load_model(
         )
     try:
         recipe = ModelRecipe.model_validate(card["recipe"])
-        model = Model(recipe, Vocabulary(card["vocabulary"]), int(card["alphabet"]), card["task"])
+        region = TrainingRegion(*(tuple(card["region"][name]) for name in ("symbols", "length")))
+        tokens = Vocabulary(card["vocabulary"])
+        model = Model(recipe, tokens, int(card["alphabet"]), card["task"], region)
         with safe_open(run / WEIGHTS, "pt") as file:
             model.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
     except (KeyError, TypeError, ValueError, ValidationError, RuntimeError, SafetensorError):

@@ -15,7 +15,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import lightning.pytorch as pl
 import numpy as np
@@ -26,25 +26,14 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from logicgen.data.batches import Batch, BatchStream, make_batch
-from logicgen.data.encoded import EncodedSplit
 from logicgen.errors import LogicgenError
 from logicgen.nn.decoding import greedy
 from logicgen.train import checkpoint
 from logicgen.train.callbacks import Bar, Signals, Stop
+from logicgen.train.data import TrainingData
 from logicgen.train.model import Model, find_device
 from logicgen.train.recipe import ModelRecipe, TrainingTable
 from logicgen.train.run import open_run
-from logicgen.vocabulary import Vocabulary
-
-
-class TrainingData(Protocol):
-    """What a model is fitted to. `fingerprint` identifies the data set's contents."""
-
-    train: EncodedSplit
-    validation: EncodedSplit | None
-    vocabulary: Vocabulary
-    task_name: str
-    fingerprint: str
 
 
 def fit(
@@ -80,7 +69,7 @@ def fit(
         raise LogicgenError("the data set has no training examples: nothing to train on")
     with torch.random.fork_rng(devices=[0] if where.type == "cuda" else []):
         torch.manual_seed(recipe.training.seed)
-        model = Model(recipe, data.vocabulary, data.train.alphabet, data.task_name)
+        model = Model(recipe, data.vocabulary, data.train.alphabet, data.task_name, data.region)
         done = open_run(
             out,
             recipe,

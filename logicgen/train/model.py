@@ -13,6 +13,7 @@ from logicgen.nn.decoding import GrammarMask, greedy
 from logicgen.nn.embedding import AlphaRenaming, Embedding, Interchangeable, Learned
 from logicgen.nn.loss import AdaCos, CrossEntropy
 from logicgen.nn.transformer import Transformer
+from logicgen.train.data import TrainingRegion
 from logicgen.train.recipe import ModelRecipe
 from logicgen.vocabulary import Vocabulary
 
@@ -20,18 +21,25 @@ from logicgen.vocabulary import Vocabulary
 class Model(nn.Module):
     """A recipe's network for one vocabulary.
 
-    `alphabet` is the number of symbols in its training data. It accepts more, as far as its
-    embedding method does. New weights come from torch's global generator.
+    `alphabet` is the number of symbols in its training data, `region` what problems were drawn for
+    them. It accepts more symbols, as far as its embedding method does. New weights come from the
+    global generator of torch.
     """
 
     def __init__(
-        self, recipe: ModelRecipe, vocabulary: Vocabulary, alphabet: int, task_name: str
+        self,
+        recipe: ModelRecipe,
+        vocabulary: Vocabulary,
+        alphabet: int,
+        task_name: str,
+        region: TrainingRegion,
     ) -> None:
         super().__init__()
         self.recipe = recipe
         self.vocabulary = vocabulary
         self.alphabet = alphabet
         self.task_name = task_name
+        self.region = region
         self.embedding = _embedding(recipe, len(vocabulary))
         if self.embedding.max_symbols is not None and self.embedding.max_symbols < alphabet:
             raise LogicgenError(

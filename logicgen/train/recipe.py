@@ -79,6 +79,7 @@ class TrainingTable(_Table):
 
 
 class ModelRecipe(_Table):
+    description: str = ""
     embedding: EmbeddingTable
     model: ModelTable
     loss: LossTable

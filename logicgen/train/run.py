@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from logicgen.atomic import is_part
 from logicgen.errors import LogicgenError
 from logicgen.train import checkpoint
 from logicgen.train.recipe import ModelRecipe
@@ -30,7 +31,7 @@ def open_run(
     path = out / checkpoint.RUN
     try:
         out.mkdir(parents=True, exist_ok=True)
-        empty = not any(out.iterdir())
+        empty = all(is_part(file) for file in out.iterdir())
     except OSError as error:
         raise LogicgenError(f"{out}: cannot be used as a run folder: {error.strerror}") from None
     if not empty and not path.is_file():
@@ -53,11 +54,8 @@ def open_run(
         done = int(checkpoint.load_tree(out / checkpoint.LAST)["global_step"])
     if done >= recipe.training.steps and (out / checkpoint.CARD).is_file():
         return done
-    try:
-        (out / checkpoint.CARD).unlink(missing_ok=True)  # a run in progress has no finished model
-        checkpoint.save_json(identity, path)
-    except OSError as error:
-        raise LogicgenError(f"{out}: cannot be written: {error.strerror}") from None
+    # A model that an earlier training left stays until this one ends.
+    checkpoint.save_json(identity, path)
     return done
 
 

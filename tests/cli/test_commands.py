@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +19,7 @@ def run(*arguments, stdin=None, cwd=None):
         capture_output=True,
         text=True,
         cwd=cwd,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},  # so that asking for one is refused
     )
 
 
@@ -232,3 +235,79 @@ def test_commands_work_from_a_folder_with_spaces(tmp_path):
     folder.mkdir()
     assert run("generate", "copying-mini", "--size", 100, cwd=folder).returncode == 0
     assert (folder / "data" / "copying-mini" / "dataset.json").is_file()
+
+
+def test_a_problem_beyond_a_solver_is_unknown_not_invalid():
+    many = " & ".join(f"x{i}" for i in range(26))
+    line = json.dumps({"problem": many, "answer": ", ".join(f"x{i}=1" for i in range(26))})
+    for command, key in (("solve", "status"), ("verify", "verdict")):
+        options = ("--task", "propositional", "--solver", "truth-table", "--in", "-")
+        found = rows(run(command, *options, stdin=line + "\n").stdout)[0]
+        assert found[key] == "unknown"
+        assert "26 symbols are too many" in found["reason"]
+    options = ("solve", "--task", "propositional", "--solver", "truth-table")
+    refused(run(*options, many), "use the pysat solver")
+
+
+def test_odd_lines_cost_only_themselves(tmp_path):
+    deep = '{"problem": ' + "[" * 100_000 + "\n"
+    lone = '{"problem": "\\ud800"}\n'
+    result = run("solve", "--task", "propositional", "--in", "-", stdin=deep + lone + "a\n")
+    assert [row["status"] for row in rows(result.stdout)] == ["invalid", "invalid", "sat"]
+    (tmp_path / "windows.txt").write_bytes(b"\xef\xbb\xbfa & b\r\n!a\r\n")
+    result = run("solve", "--task", "propositional", "--in", tmp_path / "windows.txt")
+    assert [row["witness"] for row in rows(result.stdout)] == ["a=1, b=1", "a=0"]
+
+
+def test_out_keeps_links_and_leaves_no_parts_behind(tmp_path):
+    (tmp_path / "real.jsonl").write_text("old")
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "real.jsonl")
+    run(
+        "solve", "--task", "propositional", "--in", "-", "--out", tmp_path / "link.jsonl", stdin="a"
+    )
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert rows((tmp_path / "real.jsonl").read_text())[0]["witness"] == "a=1"
+    run("solve", "--task", "nonsense", "--in", "-", "--out", tmp_path / "x.jsonl", stdin="a")
+    assert {path.name for path in tmp_path.iterdir()} == {"real.jsonl", "link.jsonl"}
+    refused(
+        run("solve", "--task", "propositional", "--in", "-", "--out", tmp_path, stdin="a"), "folder"
+    )
+
+
+def test_a_solver_for_a_task_that_needs_none_is_refused():
+    refused(run("solve", "--task", "copying", "--solver", "pysat", "a b"), "needs no solver")
+
+
+def interrupted(arguments, ready, timeout=60):
+    """Run a command, press Ctrl-C once `ready()`, and return (status, what it said)."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "logicgen.cli.main", *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + timeout
+    while not ready() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to workers as well
+    _, said = process.communicate(timeout=timeout)
+    return process.returncode, said
+
+
+def test_ctrl_c_ends_generate_without_a_traceback(tmp_path):
+    folder = tmp_path / "d"
+    arguments = ["generate", "propositional-35", "-o", folder, "--workers", 2]
+    status, said = interrupted(arguments, lambda: any(folder.rglob("*.parquet")))
+    assert status == 130
+    assert "Traceback" not in said
+    assert not list(folder.rglob("*.part"))
+
+
+def test_ctrl_c_ends_one_hard_formula_without_a_traceback():
+    start = time.monotonic()
+    arguments = ["solve", "--task", "propositional", hard_formula(12)]
+    status, said = interrupted(arguments, lambda: time.monotonic() > start + 2)
+    assert status == 130
+    assert "Traceback" not in said

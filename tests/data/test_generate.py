@@ -330,3 +330,88 @@ def test_filling():
     assert fill(10, [1, 2, 3]) == [1, 2, 3]
     assert fill(0, [1]) == [0]
     assert fill(3, []) == []
+
+
+def test_a_shard_that_is_damaged_between_two_runs_is_found(made, tmp_path):
+    """Whatever byte of the data pages changes, the resumed run refuses to certify it."""
+    whole = next((made / "test").glob("*.parquet")).read_bytes()
+    pages = pq.ParquetFile(next((made / "test").glob("*.parquet"))).metadata.row_group(0)
+    place = pages.column(0).total_compressed_size // 2
+    for offset in (place, place + 7, place + 19):
+        folder = tmp_path / str(offset)
+        calls = iter(range(100))
+
+        def progress(split, done, total, calls=calls):
+            if split == "train" and next(calls) > 0:
+                raise StopError
+
+        with pytest.raises(StopError):
+            make(folder, progress=progress)
+        path = next((folder / "test").glob("*.parquet"))
+        assert path.read_bytes() == whole
+        path.write_bytes(whole[:offset] + bytes([whole[offset] ^ 4]) + whole[offset + 1 :])
+        with pytest.raises(LogicgenError, match="not a whole shard"):
+            make(folder)
+        path.unlink()  # as the message says
+        make(folder)
+        assert contents(folder) == contents(made)
+
+
+def test_a_shard_that_was_lost_is_made_anew(made, tmp_path):
+    shutil.copytree(made, tmp_path / "d")
+    sorted((tmp_path / "d" / "train").glob("*.parquet"))[1].unlink()
+    make(tmp_path / "d")
+    assert contents(tmp_path / "d") == contents(made)
+
+
+def test_two_runs_at_once_in_one_folder_are_kept_apart(tmp_path):
+    def progress(split, done, total):
+        with pytest.raises(LogicgenError, match="another logicgen generate is at work here"):
+            make(tmp_path / "d")
+        raise StopError
+
+    with pytest.raises(StopError):
+        make(tmp_path / "d", progress=progress)
+    make(tmp_path / "d")
+
+
+def test_part_files_of_a_killed_run_are_no_foreign_folder(made, tmp_path):
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / ".dataset.json.part").write_text("{")
+    make(tmp_path / "d")
+    assert contents(tmp_path / "d") == contents(made)
+
+
+def test_scarce_problems_are_shared_by_all_splits(tmp_path):
+    changes = {
+        "task": "copying",
+        "solver": None,
+        "verifier": None,
+        "problem": {},
+        "region": {"symbols": [1, 4], "length": [1, 5], "balance": "symbols-and-length"},
+        "sizes": {"train": 800, "validation": 40, "test": 40},
+        "grid": {"symbols": [1, 4], "length": [1, 5], "per_cell": 10},
+    }
+    make(tmp_path / "d", changes)
+    sizes = load_dataset(tmp_path / "d").splits
+    assert min(sizes.values()) >= 20
+    assert sizes["train"] > sum(sizes.values()) / 2
+
+
+def test_a_recipe_that_asks_for_nothing_is_refused(tmp_path):
+    with pytest.raises(LogicgenError, match="asks for no examples"):
+        make(tmp_path / "d", {"sizes": {}, "grid": None})
+    assert not (tmp_path / "d").exists()
+
+
+def test_strings_may_be_long(tmp_path):
+    changes = {
+        "task": "copying",
+        "solver": None,
+        "verifier": None,
+        "problem": {},
+        "region": {"symbols": [0, 30], "length": [1500, 1500]},
+        "sizes": {"train": 20},
+        "grid": None,
+    }
+    assert make(tmp_path / "d", changes)["examples"] == 20

@@ -101,10 +101,14 @@ def test_everything_follows_from_the_predictions(table, about, tmp_path):
     summary = write_report(tmp_path)
     assert json.loads((tmp_path / "summary.json").read_text()) == json.loads(json.dumps(summary))
     rows = table.to_pylist()
-    for name, inside in (("inside_training_region", True), ("beyond_training_region", False)):
-        chosen = [
-            row for row in rows if (row["symbols"] <= 2 and 2 <= row["length"] <= 5) == inside
-        ]
+    region = {
+        "inside_training_region": lambda few, usual: few and usual,
+        "beyond_training_region": lambda few, usual: not (few and usual),
+        "beyond_in_symbols_only": lambda few, usual: not few and usual,
+        "beyond_in_length_only": lambda few, usual: few and not usual,
+    }
+    for name, belongs in region.items():
+        chosen = [row for row in rows if belongs(row["symbols"] <= 2, 2 <= row["length"] <= 5)]
         score = summary[name]
         assert sum(score[v] for v in VERDICTS) == len(chosen) == 3 * score["examples"]
         right = [row["verdict"] in ("exact", "correct") for row in chosen]

@@ -98,6 +98,12 @@ def test_precedence_and_associativity(text, prefix):
     assert LANGUAGE.read(text).prefix == prefix
 
 
+@pytest.mark.parametrize("text", ["true", "& true a", "xor", "! false"])
+def test_keywords_are_no_symbols(text):
+    with pytest.raises(FormatError):
+        LANGUAGE.read_prefix(text)
+
+
 @pytest.mark.parametrize(
     ("text", "column"),
     [("", 1), ("a &", 4), ("a b", 3), ("(a", 3), ("a)", 2), ("a $ b", 3), ("A", 1), ("& a b", 1)],

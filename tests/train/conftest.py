@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
 from logicgen.data.encoded import EncodedSplit, Ragged
+from logicgen.train.data import TrainingData, TrainingRegion
 from logicgen.train.recipe import ModelRecipe
 from logicgen.vocabulary import Vocabulary
-
-
-@dataclass
-class Data:
-    train: EncodedSplit
-    validation: EncodedSplit | None
-    vocabulary: Vocabulary
-    task_name: str = "copying"
-    fingerprint: str = "0123456789abcdef"
 
 
 def copying(count: int, symbols: int, length: int, seed: int) -> EncodedSplit:
@@ -32,9 +22,16 @@ def copying(count: int, symbols: int, length: int, seed: int) -> EncodedSplit:
     )
 
 
+REGION = TrainingRegion((1, 5), (1, 6))
+
+
+def made(train: EncodedSplit, validation: EncodedSplit | None) -> TrainingData:
+    return TrainingData(train, validation, train.vocabulary, "copying", "0123456789abcdef", REGION)
+
+
 @pytest.fixture
-def data() -> Data:
-    return Data(copying(400, 5, 6, 0), copying(40, 5, 6, 1), Vocabulary([]))
+def data() -> TrainingData:
+    return made(copying(400, 5, 6, 0), copying(40, 5, 6, 1))
 
 
 TABLES = {

@@ -10,14 +10,14 @@ from logicgen.errors import LogicgenError
 from logicgen.train.checkpoint import load_model, load_tree, save_model, save_tree
 from logicgen.train.model import Model
 from logicgen.vocabulary import Vocabulary
-from tests.train.conftest import recipe_with
+from tests.train.conftest import REGION, recipe_with
 
 VOCABULARY = Vocabulary(["0", "1"])
 
 
 def new_model() -> Model:
     torch.manual_seed(0)
-    return Model(recipe_with(), VOCABULARY, 5, "propositional").eval()
+    return Model(recipe_with(), VOCABULARY, 5, "propositional", REGION).eval()
 
 
 @pytest.fixture
@@ -72,6 +72,8 @@ def test_damaged_weights(run: Path) -> None:
     [
         {"recipe": {}},
         {"alphabet": "many"},
+        {"region": None},
+        {"region": {"symbols": [1, 5]}},
         {"vocabulary": ["0", "1", "&"]},
         {"vocabulary": ["0", "0"]},
         {"vocabulary": None},
@@ -121,7 +123,7 @@ def test_more_training_symbols_than_rows() -> None:
     tables["embedding"] = {"method": "learned", "max_symbols": 3, "normalize_rows": True}
     recipe = recipe_with().model_validate(tables)
     with pytest.raises(LogicgenError, match=r"data have 5 symbols, .* 3 rows: raise max_symbols"):
-        Model(recipe, VOCABULARY, 5, "propositional")
+        Model(recipe, VOCABULARY, 5, "propositional", REGION)
 
 
 def test_loading_a_model_does_not_import_lightning() -> None:

@@ -12,8 +12,9 @@ import torch
 
 from logicgen.errors import LogicgenError
 from logicgen.train.checkpoint import load_model, load_tree
+from logicgen.train.data import TrainingData
 from logicgen.train.fit import fit, learning_rate, step_seeds
-from tests.train.conftest import Data, copying, recipe_with
+from tests.train.conftest import REGION, copying, made, recipe_with
 
 
 def losses(run: Path) -> dict[int, float]:
@@ -35,7 +36,7 @@ def weights(run: Path) -> dict[str, torch.Tensor]:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """30 steps without a break."""
-    data = Data(copying(400, 5, 6, 0), copying(40, 5, 6, 1), copying(1, 1, 1, 0).vocabulary)
+    data = made(copying(400, 5, 6, 0), copying(40, 5, 6, 1))
     return fit(recipe_with(), data, tmp_path_factory.mktemp("whole") / "run", quiet=True)
 
 
@@ -43,7 +44,7 @@ def test_a_run_folder(whole: Path) -> None:
     assert len(losses(whole)) == 30
     model = load_model(whole)
     assert (model.task_name, model.alphabet, len(model.vocabulary)) == ("copying", 5, 3)
-    assert model.recipe == recipe_with()
+    assert (model.recipe, model.region) == (recipe_with(), REGION)
     # Nothing in a run is a pickle: a zip archive, or the pickle protocol's first byte.
     for path in whole.rglob("*"):
         if path.is_file():
@@ -51,7 +52,7 @@ def test_a_run_folder(whole: Path) -> None:
 
 
 def test_resuming_gives_the_losses_and_weights_of_an_uninterrupted_run(
-    whole: Path, data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whole: Path, data: TrainingData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tmp_path / "run"
     for stop in (11, 24):
@@ -65,7 +66,9 @@ def test_resuming_gives_the_losses_and_weights_of_an_uninterrupted_run(
         assert torch.equal(value, weights(run)[name]), name
 
 
-def interrupted_after(step: int, data: Data, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def interrupted_after(
+    step: int, data: TrainingData, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Send SIGINT to ourselves in the midst of a step."""
     from logicgen.train.fit import Fitting
 
@@ -82,7 +85,7 @@ def interrupted_after(step: int, data: Data, run: Path, monkeypatch: pytest.Monk
 
 
 def test_a_crash_goes_on_from_the_last_checkpoint(
-    whole: Path, data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whole: Path, data: TrainingData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from logicgen.train.fit import Fitting
 
@@ -103,12 +106,12 @@ def test_a_crash_goes_on_from_the_last_checkpoint(
         assert torch.equal(value, weights(run)[name]), name
 
 
-def test_kill_in_the_middle_leaves_a_run_that_resumes(tmp_path: Path, data: Data) -> None:
+def test_kill_in_the_middle_leaves_a_run_that_resumes(tmp_path: Path, data: TrainingData) -> None:
     program = (
         "import sys; from pathlib import Path\n"
         "from tests.train.conftest import *\n"
         "from logicgen.train.fit import fit\n"
-        "data = Data(copying(400, 5, 6, 0), None, Vocabulary([]))\n"
+        "data = made(copying(400, 5, 6, 0), None)\n"
         "fit(recipe_with(), data, Path(sys.argv[1]), steps=100_000, quiet=True)\n"
     )
     run = tmp_path / "run"
@@ -133,7 +136,7 @@ def test_kill_in_the_middle_leaves_a_run_that_resumes(tmp_path: Path, data: Data
 
 
 def test_out_of_time_leaves_a_model_that_can_be_used_and_resumed(
-    data: Data, tmp_path: Path
+    data: TrainingData, tmp_path: Path
 ) -> None:
     run = fit(recipe_with(), data, tmp_path / "run", max_minutes=0, quiet=True)
     assert load_tree(run / "checkpoint" / "last.safetensors")["global_step"] == 1
@@ -147,7 +150,9 @@ def test_out_of_time_leaves_a_model_that_can_be_used_and_resumed(
     assert (run / "model.json").is_file()
 
 
-def test_folders_and_runs_that_are_not_ours(whole: Path, data: Data, tmp_path: Path) -> None:
+def test_folders_and_runs_that_are_not_ours(
+    whole: Path, data: TrainingData, tmp_path: Path
+) -> None:
     before = {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
     foreign = tmp_path / "foreign"
     foreign.mkdir()
@@ -168,7 +173,7 @@ def test_folders_and_runs_that_are_not_ours(whole: Path, data: Data, tmp_path: P
     assert before == {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
 
 
-def test_bad_arguments(data: Data, tmp_path: Path) -> None:
+def test_bad_arguments(data: TrainingData, tmp_path: Path) -> None:
     few = recipe_with(embedding={"method": "interchangeable", "random_width": 1})
     with pytest.raises(LogicgenError, match="has only 2"):
         fit(few, data, tmp_path / "few", quiet=True)
@@ -185,7 +190,7 @@ def test_bad_arguments(data: Data, tmp_path: Path) -> None:
 
 
 def test_training_leaves_the_callers_random_numbers_and_signals_alone(
-    data: Data, tmp_path: Path
+    data: TrainingData, tmp_path: Path
 ) -> None:
     state, handler = torch.get_rng_state(), signal.getsignal(signal.SIGINT)
     thread = threading.Thread(
@@ -211,7 +216,7 @@ def test_what_a_step_depends_on() -> None:
 
 
 def test_a_short_training_copies_symbols_it_has_never_seen(tmp_path: Path) -> None:
-    data = Data(copying(5_000, 5, 5, 0), None, copying(1, 1, 1, 0).vocabulary)
+    data = made(copying(5_000, 5, 5, 0), None)
     recipe = recipe_with(
         embedding={"random_width": 32},
         model={

@@ -1,0 +1,47 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from logicgen.errors import LogicgenError
+
+
+def part_path(path: Path) -> Path:
+    """Where a file is while it is written."""
+    return path.with_name(f".{path.name}.part")
+
+
+def is_part(path: Path) -> bool:
+    """Whether a file is one that a killed process had not finished."""
+    return path.name.startswith(".") and path.name.endswith(".part")
+
+
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` make a file at the path it is given, then rename that to `path`.
+
+    The content is on the disk before the name is: a power cut leaves the old file or the new one.
+    Raises LogicgenError where that fails; then nothing is left behind.
+    """
+    part = part_path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(part)
+        with open(part, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink()
+        raise LogicgenError(
+            f"{path}: cannot be written: {error.strerror or error}; what is finished is safe, "
+            "run the same command again when that is mended"
+        ) from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, UTF-8, at once."""
+    write_atomically(path, lambda part: part.write_text(text, encoding="utf-8"))

@@ -1,0 +1,131 @@
+"""Training, evaluating and the demo from the command line, with what can go wrong."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+
+import pytest
+
+from tests.cli.test_commands import interrupted, refused, run
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """A finished quick demo: three data sets, three runs, three evaluations."""
+    folder = tmp_path_factory.mktemp("a folder") / "demo"
+    start = time.monotonic()
+    result = run("demo", "--quick", "-o", folder)
+    assert result.returncode == 0, result.stderr
+    assert time.monotonic() - start < 300  # a minute on a quiet machine; this only catches a hang
+    return folder, result
+
+
+def test_the_demo_leaves_pictures_tables_and_numbers(demo):
+    folder, result = demo
+    results = json.loads((folder / "results.json").read_text())
+    assert list(results) == ["copying-mini", "copying-20", "propositional-mini"]
+    table = (folder / "results.md").read_text()
+    for name, summary in results.items():
+        assert (
+            (folder / name / "interchangeable" / "grid" / "heatmap.png")
+            .read_bytes()
+            .startswith(b"\x89PNG")
+        )
+        assert (folder / name / "interchangeable" / "grid" / "heatmap.svg").is_file()
+        assert (
+            json.loads((folder / name / "interchangeable" / "grid" / "summary.json").read_text())
+            == summary
+        )
+        assert f"]({name}/interchangeable/grid/heatmap.png)" in table
+        assert str(folder / name / "interchangeable" / "grid" / "heatmap.png") in result.stdout
+    for line in result.stdout.splitlines():
+        if line.startswith("  logicgen solve"):
+            break
+    else:
+        pytest.fail("the demo does not say what to try next")
+
+
+def test_the_demo_goes_on_where_it_stopped(demo):
+    folder, _ = demo
+    again = run("demo", "--quick", "-o", folder)
+    assert again.returncode == 0, again.stderr
+
+
+def test_evaluate_says_what_it_found_and_repeats_over_embedding_seeds(demo, tmp_path):
+    folder, _ = demo
+    data, model = folder / "copying-mini" / "data", folder / "copying-mini" / "interchangeable"
+    result = run(
+        *("evaluate", model, "--data", data, "--split", "test", "--embedding-seeds", 2),
+        *("-o", tmp_path / "e", "--limit", 5),
+    )
+    assert result.returncode == 0, result.stderr
+    assert "overall" in result.stdout
+    summary = json.loads((tmp_path / "e" / "summary.json").read_text())
+    assert summary["embedding_seeds"] == 2
+    assert summary["overall"]["examples"] == 5
+
+
+def test_train_refuses(demo, tmp_path):
+    folder, _ = demo
+    data = folder / "copying-mini" / "data"
+    mini = ["train", "copying-interchangeable", "--data", data, "-o"]
+    refused(run(*mini, folder / "copying-mini" / "interchangeable"), "--resume")
+    refused(run("train", "copying-interchangable", "--data", data), "did you mean")
+    refused(run("train", "copying-interchangeable", "--data", tmp_path), "not a data set")
+    refused(run(*mini, tmp_path / "r", "--device", "cuda"), "CUDA", "--device cpu")
+    refused(run(*mini, tmp_path / "r", "--steps", 0), "steps")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("precious")
+    refused(run(*mini, tmp_path / "mine"), "not empty and not a run")
+    assert (tmp_path / "mine" / "thesis.tex").read_text() == "precious"
+
+
+def test_evaluate_refuses(demo, tmp_path):
+    folder, _ = demo
+    model = folder / "copying-mini" / "interchangeable"
+    copying, logic = folder / "copying-mini" / "data", folder / "propositional-mini" / "data"
+    refused(run("evaluate", model, "--data", logic), "trained for copying", "propositional")
+    refused(run("evaluate", tmp_path, "--data", copying), "no trained model")
+    refused(run("evaluate", model, "--data", copying, "--split", "grd"), "did you mean grid")
+    refused(run("evaluate", model, "--data", copying, "--device", "cuda"), "CUDA")
+    shutil.copytree(model, tmp_path / "interrupted")
+    (tmp_path / "interrupted" / "model.json").unlink()
+    refused(run("evaluate", tmp_path / "interrupted", "--data", copying), "--resume")
+    shutil.copytree(model, tmp_path / "damaged")
+    weights = tmp_path / "damaged" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-7])
+    refused(run("evaluate", tmp_path / "damaged", "--data", copying), "model.safetensors", "sha256")
+    shutil.copytree(copying, tmp_path / "data")
+    shard = next((tmp_path / "data" / "grid").glob("*.parquet"))
+    shard.write_bytes(shard.read_bytes()[:-7])
+    refused(run("evaluate", model, "--data", tmp_path / "data"), shard.name, "checksum")
+
+
+def test_ctrl_c_while_training_says_how_to_go_on(demo, tmp_path):
+    folder, _ = demo
+    data = folder / "copying-mini" / "data"
+    out = tmp_path / "run"
+    arguments = ["train", "copying-interchangeable", "--data", data, "-o", out]
+    status, said = interrupted(arguments, lambda: any(out.glob("logs/events*")))
+    assert status == 130
+    assert "Traceback" not in said
+    assert "--resume" in said
+    result = run(*arguments, "--resume", "--steps", 30)
+    assert result.returncode == 0, result.stderr
+    assert (out / "model.json").is_file()
+
+
+def test_a_model_that_is_trained_on_stays_usable(demo, tmp_path):
+    folder, _ = demo
+    data = folder / "copying-mini" / "data"
+    shutil.copytree(folder / "copying-mini" / "interchangeable", tmp_path / "run")
+    before = (tmp_path / "run" / "model.json").read_bytes()
+    arguments = ["train", "copying-interchangeable", "--data", data, "-o", tmp_path / "run"]
+    start = time.monotonic()
+    arguments += ["--resume", "--steps", 100_000]
+    status, _ = interrupted(arguments, lambda: time.monotonic() > start + 12)
+    assert status == 130
+    assert (tmp_path / "run" / "model.json").read_bytes() == before
+    assert run("evaluate", tmp_path / "run", "--data", data, "--limit", 3).returncode == 0

@@ -1,0 +1,94 @@
+"""The documentation does what it says: its worked example runs, its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from logicgen import tasks
+from logicgen.data.dataset import load_dataset
+from logicgen.data.generate import generate
+from logicgen.data.recipe import DataRecipe
+from tests.tasks import test_tasks as promises
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+
+
+@pytest.fixture
+def sorting(monkeypatch):
+    """The task of docs/adding-a-task.md, added as the page says."""
+    module = ModuleType("sorting_of_the_docs")
+    source = blocks("docs/adding-a-task.md", "python")[0]
+    exec(compile(source, "docs/adding-a-task.md", "exec"), module.__dict__)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(tasks.TASKS, "sorting", f"{module.__name__}:Sorting")
+    yield "sorting"
+    tasks.load_task.cache_clear()
+
+
+def test_the_task_of_the_docs_keeps_every_promise(sorting):
+    checks = [getattr(promises, name) for name in vars(promises) if name.startswith("test_")]
+    for_all_tasks = [check for check in checks if check.__code__.co_varnames[:1] == ("name",)]
+    assert len(for_all_tasks) >= 5
+    for check in for_all_tasks:
+        check(sorting)
+
+
+def test_the_recipe_of_the_docs_makes_a_data_set(sorting, tmp_path, monkeypatch):
+    recipe = DataRecipe.model_validate(
+        tomllib.loads(blocks("docs/adding-a-task.md", "toml")[0])
+    ).resized(300)
+
+    class InThisProcess:
+        """Workers are new processes, which do not know a task that only this test added."""
+
+        def __init__(self, setup, arguments, count):
+            self.function = setup(*arguments)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def map(self, items, chunk=1):
+            return map(self.function, items)
+
+    monkeypatch.setattr("logicgen.data.generate.Workers", _subscriptable(InThisProcess))
+    generate(recipe, tmp_path / "d", name="sorting-mini")
+    data = load_dataset(tmp_path / "d")
+    rows = data.table("grid").to_pylist()
+    assert rows
+    assert all(list(dict.fromkeys(r["problem"].split())) == r["answer"].split() for r in rows)
+
+
+def _subscriptable(cls):
+    cls.__class_getitem__ = classmethod(lambda cls, _: cls)
+    return cls
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_files_that_are_named_exist(page):
+    names = re.findall(
+        r"`((?:tests|docs|grammars|datasets|models|benchmarks|logicgen)/[\w./-]+)`",
+        page.read_text(),
+    )
+    example = {"datasets/sorting-mini.toml", "logicgen/declarations/"}
+    for name in set(names) - example:
+        assert (ROOT / name).exists(), name

@@ -1,0 +1,77 @@
+"""A built wheel, installed into a fresh virtual environment, has everything it needs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from logicgen import shipped
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    # From a copy, since building leaves files behind.
+    source = folder / "source"
+    for part in ("logicgen", "grammars", "datasets", "models"):
+        shutil.copytree(ROOT / part, source / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for part in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / part, source)
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--outdir", folder, source],
+        check=True,
+        capture_output=True,
+    )
+    return next(folder.glob("*.whl"))
+
+
+def test_declarations_are_inside(wheel):
+    inside = zipfile.ZipFile(wheel).namelist()
+    for kind, suffix in (("grammars", ".lark"), ("datasets", ".toml"), ("models", ".toml")):
+        for name in shipped.names(kind, suffix):
+            assert f"logicgen/declarations/{kind}/{name}{suffix}" in inside
+    top = {name.split("/")[0] for name in inside if ".dist-info" not in name}
+    assert top == {"logicgen"}
+
+
+def test_it_runs_in_a_fresh_environment(wheel, tmp_path):
+    environment = tmp_path / "a fresh environment"
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    python = environment / "bin" / "python"
+    subprocess.run(
+        [python, "-m", "pip", "install", "--quiet", "--no-deps", wheel],
+        check=True,
+        capture_output=True,
+    )
+    # The dependencies of this environment as a plain path, which does not bring the source tree.
+    site = subprocess.run(
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    Path(site, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    logicgen = environment / "bin" / "logicgen"
+    where = [python, "-c", "import logicgen; print(logicgen.__file__)"]
+    found = subprocess.run(where, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
+    assert found.startswith(str(environment))
+    listed = subprocess.run(
+        [logicgen, "list"], check=True, capture_output=True, text=True, cwd=tmp_path
+    ).stdout
+    for name in ("copying-20", "propositional-interchangeable", "truth-table"):
+        assert name in listed
+    subprocess.run(
+        [logicgen, "generate", "propositional-mini", "--size", "100", "-o", "made"],
+        check=True,
+        capture_output=True,
+        cwd=tmp_path,
+    )
+    assert (tmp_path / "made" / "dataset.json").is_file()
