@@ -24,6 +24,7 @@ check: test
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/throughput.py
+	$(BIN)/python benchmarks/ltl.py
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || \
