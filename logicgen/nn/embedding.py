@@ -18,6 +18,8 @@ Rows have a norm of about 1 whether they are normalised or not; the Transformer 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -26,7 +28,7 @@ from logicgen.errors import LogicgenError
 from logicgen.nn.random_parts import RANDOM_PARTS
 
 
-class Embedding(nn.Module):
+class Embedding(nn.Module, ABC):
     """What all methods share. A method defines `symbol_rows`.
 
     `max_symbols` is the number of symbol rows that training has to ask for, where the method has a
@@ -36,11 +38,13 @@ class Embedding(nn.Module):
     max_symbols: int | None = None
     normalize_rows: bool
 
+    @abstractmethod
     def fixed_rows(self) -> Tensor:
-        raise NotImplementedError
+        """Rows of the fixed tokens, (F, width)."""
 
+    @abstractmethod
     def symbol_rows(self, symbols: int, generator: torch.Generator | None) -> Tensor:
-        raise NotImplementedError
+        """Rows of so many symbols, (symbols, width)."""
 
     def matrix(self, symbols: int, generator: torch.Generator | None = None) -> Tensor:
         """All rows of a vocabulary with this many symbols, (F + symbols, width).

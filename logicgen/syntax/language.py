@@ -86,11 +86,10 @@ class Language:
         elif isinstance(error, lark.exceptions.UnexpectedToken):
             line, column = error.line, error.column
             expected, reason = error.accepts or error.expected, f"unexpected {str(error.token)!r}"
-        elif isinstance(error, lark.exceptions.UnexpectedCharacters):
+        else:
+            assert isinstance(error, lark.exceptions.UnexpectedCharacters)
             line, column = error.line, error.column
             expected, reason = error.allowed or set(), f"unexpected {error.char!r}"
-        else:  # pragma: no cover - Lark has no further kind today
-            line, column, expected, reason = 1, 1, set(), str(error)
         wanted = sorted({self._describe(name) for name in expected})
         return FormatError(
             f"{reason}; expected {' or '.join(wanted) or 'the end'}", text, line, column
