@@ -9,7 +9,10 @@ import click
 @click.option("--task", required=True, help="A name from `logicgen list tasks`.")
 @click.argument("problems", nargs=-1, metavar="[PROBLEM ...]")
 @click.option(
-    "--in", "source", metavar="FILE", help="One problem a line, or JSON lines; - is stdin."
+    "--in",
+    "source",
+    metavar="FILE",
+    help="One problem a line, or JSON lines; blank lines are skipped; - is stdin.",
 )
 @click.option("--out", "target", metavar="FILE.jsonl", help="Standard output if not given.")
 @click.option("--solver", help="A name from `logicgen list solvers`.")
