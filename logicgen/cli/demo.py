@@ -29,7 +29,7 @@ class Part:
 
 PARTS = [
     Part("copying-mini", "copying-interchangeable", 2, steps=1500),
-    Part("copying-20", "copying-interchangeable", 4, limit=9_440),
+    Part("copying-20", "copying-interchangeable", 4.5, limit=9_440),
     Part("propositional-mini", "propositional-interchangeable", 5),
 ]
 

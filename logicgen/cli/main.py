@@ -57,7 +57,7 @@ def group() -> None:
 def main() -> None:
     """Entry point. A LogicgenError is one line (or a place in a text) and exit status 2."""
     # Threads of torch's OpenMP spin while they wait for each other. Where another program wants one
-    # of two cores, that made training six times slower; sleeping costs little where none does.
+    # of two cores, that made training six times slower; sleeping costs a third where none does.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         status = group.main(standalone_mode=False)
