@@ -116,7 +116,7 @@ def _serve(
         return  # the parent is gone or has closed the pipe
     except LogicgenError as error:
         connection.send(LogicgenError(str(error)))
-    except Exception:
+    except Exception:  # raised again in the parent, with this traceback
         connection.send(RuntimeError(f"in a worker process:\n{traceback.format_exc()}"))
 
 
