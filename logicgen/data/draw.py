@@ -6,7 +6,7 @@ which attempt is taken, also on the examples before it (no two may be the same p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from random import Random
@@ -22,6 +22,10 @@ from logicgen.vocabulary import symbol_name
 
 # A slot that found nothing new in so many attempts stays empty: nothing loops for ever.
 MOST_ATTEMPTS = 1000
+
+# A slot that is to get an unsatisfiable problem and finds none in so many attempts, because its
+# cell has few or none, settles for a satisfiable one.
+PATIENCE = 200
 
 
 class Example(NamedTuple):
@@ -57,6 +61,7 @@ class Drawer:
         self.seed = seed
         self.task = recipe.load_task()
         self.alpha = (recipe.distinct or self.task.distinct) == "alpha"
+        self.refuted = self.task.refutation and self.task.encode(self.task.refutation)
         self.source = self.task.source(recipe.settings("recipe"), recipe.region.symbols)
 
     def unit(self, unit: Unit) -> Drawn:
@@ -80,10 +85,14 @@ class Drawer:
         """The first example from `attempt` on whose key is not in `seen`, where it is then put."""
         cell = unit.cells[place]
         stem = f"{self.seed}/{unit.split}/{unit.round}/{unit.first + place}/"
+        refuted = Random(f"{stem}refuted").random() < self.recipe.unsatisfiable
         while attempt < MOST_ATTEMPTS:
+            if attempt == PATIENCE and self.recipe.unsatisfiable < 1:
+                refuted = False
             rng = Random(f"{stem}{attempt}")
             draw = self.source.sample(rng, cell)
-            example = self.example(draw, rng, cell, reserved_remainder(unit, cell), seen)
+            wanted = {Status.UNSAT} if refuted else {Status.SAT}
+            example = self.example(draw, rng, cell, reserved_remainder(unit, cell), seen, wanted)
             if example is not None:
                 seen.add(example.key)
                 return example, attempt
@@ -98,35 +107,33 @@ class Drawer:
         With a `remainder`, only those reserved for a split (`plan.REMAINDERS`).
         """
         rng = Random(f"{self.seed}/{split}/{cell.symbols}/{cell.length}")
-        draws = list(self.source.all(cell))
-        if not self.alpha and self.recipe.names == "shuffled":
-            yield from self._listed_by_name(draws, rng, cell, remainder, seen)
-            return
-        rng.shuffle(draws)
-        for draw in draws:
-            example = self.example(draw, rng, cell, remainder, seen)
+        named = list(self._named(cell))
+        rng.shuffle(named)
+        share = self.recipe.unsatisfiable
+        found = refuted = 0
+        for draw, names in named:
+            # Nearly all problems of the cell may be wanted, so none is left for a better moment.
+            wanted = {Status.SAT} if share < 1 else set()
+            if refuted < share * (found + 1):
+                wanted.add(Status.UNSAT)
+            example = self.example(draw, rng, cell, remainder, seen, wanted, names)
             if example is not None:
                 seen.add(example.key)
+                found += 1
+                refuted += example.answer == self.refuted
                 yield example
 
-    def _listed_by_name(
-        self, draws: list[Draw], rng: Random, cell: Cell, remainder: int | None, seen: set[int]
-    ) -> Iterator[Example]:
-        """Like `listed` where problems that differ in names only are different ones."""
+    def _named(self, cell: Cell) -> Iterator[tuple[Draw, tuple[str, ...] | None]]:
+        """The problems of a cell; with all their names where these make different problems."""
         from itertools import permutations
 
+        if self.alpha or self.recipe.names != "shuffled":
+            yield from ((draw, None) for draw in self.source.all(cell))
+            return
         names = [symbol_name(i) for i in range(alphabet(self.recipe, cell.symbols))]
-        named = [
-            (draw, chosen)
-            for draw in draws
-            for chosen in permutations(names, len(symbols_of(self.task.encode(draw.problem))))
-        ]
-        rng.shuffle(named)
-        for draw, chosen in named:
-            example = self.example(draw, rng, cell, remainder, seen, chosen)
-            if example is not None:
-                seen.add(example.key)
-                yield example
+        for draw in self.source.all(cell):
+            for chosen in permutations(names, len(symbols_of(self.task.encode(draw.problem)))):
+                yield draw, chosen
 
     def example(
         self,
@@ -135,9 +142,10 @@ class Drawer:
         cell: Cell,
         remainder: int | None,
         seen: set[int],
+        wanted: Container[Status],
         names: tuple[str, ...] | None = None,
     ) -> Example | None:
-        """The drawn problem with its answer, or None where it is not wanted or has no answer."""
+        """The drawn problem with its answer, or None where it or its status is not wanted."""
 
         def unwanted(key: int) -> bool:
             return key in seen or (remainder is not None and key % RESERVED != remainder)
@@ -161,15 +169,15 @@ class Drawer:
             if not self.alpha and unwanted(fingerprint(rename(canonical, mapping))):
                 return None
         solution = task.solve(draw.problem, recipe.solver)
-        if solution.status is not Status.SAT:
+        if solution.status not in wanted:
             return None
-        if not task.check(draw.problem, solution.witness, recipe.verifier).is_right:
+        found = solution.witness if solution.status is Status.SAT else task.refutation
+        answer = task.encode(found)
+        if not task.check(draw.problem, found, recipe.verifier).is_right:
             raise LogicgenError(
-                f"solver {recipe.solver} answers {canonical!r} with "
-                f"{task.encode(solution.witness)!r}, which {recipe.verifier} finds wrong: please "
-                "report this with the recipe and the seed"
+                f"solver {recipe.solver} answers {canonical!r} with {answer!r}, which "
+                f"{recipe.verifier} finds wrong: please report this with the recipe and the seed"
             )
-        answer = task.encode(solution.witness)
         if recipe.names == "perturbed":
             in_answer = [name for name in symbols_of(answer) if name in symbols]
             order = list(dict.fromkeys([*in_answer, *symbols]))

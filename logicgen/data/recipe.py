@@ -85,6 +85,7 @@ class DataRecipe(_Table):
         names: how a problem's symbols are called: by `first-occurrence` (a, b, c, ...), `shuffled`
             over the alphabet of the training region (a larger one where the problem needs it), or
             `perturbed`: in order of first occurrence in the answer, which destroys the symmetry.
+        unsatisfiable: share of problems without a witness, whose answer says so.
         solver: plugin that answers; verifier: plugin that checks every answer. The task's default
             if not given.
         problem: the task's own settings.
@@ -94,6 +95,7 @@ class DataRecipe(_Table):
     description: str = ""
     distinct: Literal["alpha", "exact"] | None = None
     names: Literal["first-occurrence", "shuffled", "perturbed"] = "shuffled"
+    unsatisfiable: Annotated[float, Field(ge=0, le=1)] = 0.0
     solver: str | None = None
     verifier: str | None = None
     problem: dict[str, Any] = {}
@@ -144,9 +146,17 @@ def read_recipe(name: str) -> DataRecipe:
         ("problem", lambda: recipe.load_task().source(settings, recipe.region.symbols)),
         ("solver", lambda: fitting_solver(recipe.task, recipe.solver)),
         ("verifier", lambda: fitting_solver(recipe.task, recipe.verifier)),
+        ("unsatisfiable", lambda: _can_refute(recipe)),
     ):
         try:
             check()
         except LogicgenError as error:
             raise LogicgenError(f"{path}: {key}: {error}") from None
     return recipe
+
+
+def _can_refute(recipe: DataRecipe) -> None:
+    if recipe.unsatisfiable and recipe.load_task().refutation is None:
+        raise LogicgenError(
+            f"task {recipe.task} has no answer for an unsatisfiable problem: leave the key out"
+        )

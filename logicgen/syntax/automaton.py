@@ -1,14 +1,14 @@
 """Which tokens may come next: a language's prefix grammar as a finite automaton.
 
-Prefix grammars are LL(1): the next token decides the alternative. What is still expected is then a
-stack of tokens and rules, and answers of bounded length meet finitely many stacks, so the whole
+What is still expected is a stack of tokens and rules; where one token does not decide the
+alternative, a set of stacks. Answers of bounded length meet finitely many of them, so the whole
 grammar becomes a table that a decoder can index on any device.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Stack = tuple[Token | str, ...]
 """What is still expected, next first."""
+
+Stacks = frozenset[Stack]
+"""All that may still be expected; no stack where nothing fits."""
 
 _ANY_SYMBOL = Token(None)
 
@@ -81,23 +84,23 @@ class TokenAutomaton:
 def token_automaton(language: Language, longest: int) -> TokenAutomaton:
     """The automaton of all prefix texts of a language of up to `longest` tokens.
 
-    Raises LogicgenError where the grammar is not LL(1) or a rule can never end.
+    Raises LogicgenError where a rule of the grammar is left-recursive or can never end.
     """
     import numpy as np  # a tenth of a second that solving one formula need not wait for
 
     grammar = _Grammar(language)
     classes: list[Token] = [*(Token(text) for text in language.tokens), _ANY_SYMBOL]
-    start: Stack = ("prefix",)
+    start: Stacks = frozenset({("prefix",)})
     states = {start: 0}
     pending = [start]
     rows: list[list[int]] = []
     while pending:
-        following: list[Stack] = []
-        for stack in pending:
+        following: list[Stacks] = []
+        for stacks in pending:
             row = []
             for token in classes:
-                after = grammar.after(stack, token)
-                if after is None or grammar.distance(after) > longest:
+                after = grammar.after(stacks, token, longest)
+                if not after:
                     row.append(-1)
                     continue
                 if after not in states:
@@ -108,13 +111,13 @@ def token_automaton(language: Language, longest: int) -> TokenAutomaton:
         pending = following
     return TokenAutomaton(
         np.array(rows, dtype=np.int64).reshape(len(states), len(classes)),
-        np.array([grammar.distance(stack) for stack in states], dtype=np.int64),
+        np.array([min(map(grammar.distance, stacks)) for stacks in states], dtype=np.int64),
         language.tokens,
     )
 
 
 class _Grammar:
-    """The productions of `prefix`, by the token that begins them."""
+    """The productions of `prefix`, by the tokens that begin them."""
 
     def __init__(self, language: Language) -> None:
         productions: dict[str, list[Production]] = defaultdict(list)
@@ -124,16 +127,11 @@ class _Grammar:
         for rule, length in self.shortest.items():
             if length == float("inf"):
                 raise LogicgenError(f"grammar {language.name}: rule {rule} can never end")
-        self.chosen: dict[tuple[str, Token], Production] = {}
+        self.beginning: dict[tuple[str, Token], list[Production]] = defaultdict(list)
         for rule, alternatives in productions.items():
             for production in alternatives:
-                for token in self._first(production.parts, productions, frozenset()):
-                    if (rule, token) in self.chosen:
-                        raise LogicgenError(
-                            f"grammar {language.name}: two alternatives of {rule} begin with "
-                            f"{token.text or 'a symbol'}; a prefix grammar must be LL(1)"
-                        )
-                    self.chosen[rule, token] = production
+                for token in self._first(production.parts, productions, frozenset({rule})):
+                    self.beginning[rule, token].append(production)
 
     def _shortest(self, productions: dict[str, list[Production]]) -> dict[str, float]:
         """Fewest tokens of each rule."""
@@ -165,17 +163,20 @@ class _Grammar:
         """Fewest tokens that complete what is expected."""
         return int(sum(self.shortest[part] if isinstance(part, str) else 1 for part in stack))
 
-    def after(self, stack: Stack, token: Token) -> Stack | None:
-        """What is expected after `token`, or None where it may not come."""
-        while stack:
-            part, rest = stack[0], stack[1:]
-            if isinstance(part, Token):
-                return rest if part == token else None
-            production = self.chosen.get((part, token))
-            if production is not None:
-                stack = (*production.parts, *rest)
-            elif self.shortest[part] == 0:
-                stack = rest  # the rule may be empty, so what follows it may take the token
-            else:
-                return None
-        return None
+    def after(self, stacks: Stacks, token: Token, longest: int) -> Stacks:
+        """What may be expected after `token`, within `longest` further tokens."""
+        found = {after for stack in stacks for after in self._after(stack, token)}
+        return frozenset(stack for stack in found if self.distance(stack) <= longest)
+
+    def _after(self, stack: Stack, token: Token) -> Iterator[Stack]:
+        if not stack:
+            return
+        part, rest = stack[0], stack[1:]
+        if isinstance(part, Token):
+            if part == token:
+                yield rest
+            return
+        for production in self.beginning.get((part, token), []):
+            yield from self._after((*production.parts, *rest), token)
+        if self.shortest[part] == 0:  # what follows a rule that may be empty may take the token
+            yield from self._after(rest, token)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from logicgen.errors import FormatError
 from logicgen.syntax.formula import Formula
@@ -122,6 +122,19 @@ class Trace:
                 raise (prefix if further else infix) from None
 
 
+@dataclass(frozen=True)
+class NoTrace:
+    """The answer to a formula that no trace satisfies, written `0` in every notation."""
+
+    prefix: ClassVar[str] = "0"
+    infix: ClassVar[str] = "0"
+
+
+NO_TRACE = NoTrace()
+
+_NO_PERIOD = "a trace ends with its period in braces, as in `a ; {b ; !a}`; there is none"
+
+
 def literals_of(position: Formula) -> dict[str, str] | None:
     """`1` or `0` by symbol where the formula is a consistent conjunction of literals, or `1`.
 
@@ -150,12 +163,15 @@ def _read(text: str, notation: str) -> Trace:
     if trace is not None:
         return trace
     try:
-        return trace_language().read(text, notation)
+        trace = trace_language().read(text, notation)
     except FormatError as error:
         remedy = _remedy(text, error)
         if remedy is None:
             raise
         raise FormatError(remedy, text, error.line, error.column) from None
+    if trace is NO_TRACE:
+        raise FormatError(_NO_PERIOD, text, 1, len(text.rstrip()) + 1)
+    return trace
 
 
 def _split_and_read(text: str, notation: str) -> Trace | None:
@@ -178,7 +194,7 @@ def _split_and_read(text: str, notation: str) -> Trace | None:
 
 def _remedy(text: str, error: FormatError) -> str | None:
     if "{" not in text:
-        return "a trace ends with its period in braces, as in `a ; {b ; !a}`; there is none"
+        return _NO_PERIOD
     lines = text.splitlines()
     here = lines[error.line - 1] if error.line <= len(lines) else ""
     if here[: error.column - 1].rstrip().endswith("{") and here[error.column - 1 :][:1] == "}":
@@ -196,14 +212,20 @@ def _build(meaning: str, values: Sequence[Any]) -> Any:
         case "more":
             values[0].append(values[1])
             return values[0]
-        case "trace":  # Spot's `cycle{` is among the values
-            return Trace(tuple(values[0]), tuple(values[-1]))
+        case "only":  # Spot's `cycle{` may stand before it
+            return values[-1]
+        case "periodic":
+            return Trace((), tuple(values[0]))
+        case "trace":
+            return Trace(tuple(values[0]), tuple(values[1]))
         case "then":
             return [values[0], *values[1]]
         case "period":
             return Trace((), (values[0], *values[1]))
         case "before":
             return Trace((values[0], *values[1].stem), values[1].period)
+        case "nowhere":
+            return NO_TRACE
     return propositional().build(meaning, values)
 
 

@@ -6,29 +6,39 @@ Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from logicgen.solvers import Solution, Status, Verdict, load_solver
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import ltl
 from logicgen.syntax.language import Language
-from logicgen.syntax.trace import Trace, trace_language
+from logicgen.syntax.trace import NO_TRACE, NoTrace, Trace, trace_language
 from logicgen.tasks.propositional import FormulaSource, PropositionalSettings
-from logicgen.tasks.task import Task
+from logicgen.tasks.specification_patterns import PatternSource
+from logicgen.tasks.task import Source, Task
 
 
 class LTLSettings(PropositionalSettings):
     """Keys of `[problem]`: those of propositional problems, with the operators of the literature.
 
     Attributes:
+        source: `random` formulas, by `operators` and `distribution`; or conjunctions of the
+            published specification `patterns`, over the core operators.
         operators: weight of each operator, and of each constant that may occur.
     """
 
+    source: Literal["random", "patterns"] = "random"
     operators: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default={"1": 1, "0": 1, "!": 1, "&": 1, "X": 1, "U": 1}, min_length=1
     )
+
+    @model_validator(mode="after")
+    def _patterns_are_given(self) -> Self:
+        if self.source == "patterns" and (further := self.model_fields_set - {"source"}):
+            raise ValueError(f"{min(further)} is for source = 'random'; patterns have their own")
+        return self
 
 
 class LTL(Task):
@@ -40,23 +50,36 @@ class LTL(Task):
     distinct: ClassVar = "alpha"
     solver: ClassVar = "embedded"
     logic: ClassVar = "ltl"
+    refutation: ClassVar = NO_TRACE
 
-    def source(self, settings: LTLSettings, symbols: tuple[int, int]) -> FormulaSource:
-        """Formulas over the operators of the settings."""
+    def source(self, settings: LTLSettings, symbols: tuple[int, int]) -> Source:
+        """Formulas over the operators of the settings, or conjunctions of patterns."""
+        if settings.source == "patterns":
+            return PatternSource(symbols)
         return FormulaSource(ltl(), settings, symbols)
 
     def solve(self, problem: Formula, solver: str | None = None) -> Solution:
         """A trace with few positions and subset-minimal literals, or unsat."""
         return load_solver(solver or self.solver, self.logic).solve(problem)
 
-    def check(self, problem: Formula, answer: Trace, solver: str | None = None) -> Verdict:
-        """Whether all words of the trace satisfy the formula; one that denotes none is invalid."""
-        return load_solver(solver or self.solver, self.logic).check(problem, answer)
+    def check(
+        self, problem: Formula, answer: Trace | NoTrace, solver: str | None = None
+    ) -> Verdict:
+        """Whether all words of the trace satisfy the formula; one that denotes none is invalid.
 
-    def same(self, answer: Trace, other: Trace) -> bool:
+        That there is no trace is correct where the formula is unsatisfiable.
+        """
+        chosen = load_solver(solver or self.solver, self.logic)
+        if isinstance(answer, NoTrace):
+            return _NO_TRACE_IS[chosen.solve(problem).status]
+        return chosen.check(problem, answer)
+
+    def same(self, answer: Trace | NoTrace, other: Trace | NoTrace) -> bool:
         """Whether both have the same shape and, position by position, equivalent formulas."""
         if answer == other:
             return True
+        if isinstance(answer, NoTrace) or isinstance(other, NoTrace):
+            return False
         if (len(answer.stem), len(answer.period)) != (len(other.stem), len(other.period)):
             return False
         differs = load_solver("pysat", "propositional").solve
@@ -81,22 +104,29 @@ class LTL(Task):
         """From `U a ! b`."""
         return ltl().read_prefix(text)
 
-    def read_answer(self, text: str) -> Trace:
-        """From `a ; {b ; !a}`, Spot's `a; cycle{b; !a}`, or `a ; { b ; ! a }`."""
-        return Trace.read_either(text)
+    def read_answer(self, text: str) -> Trace | NoTrace:
+        """From `a ; {b ; !a}`, Spot's `a; cycle{b; !a}`, `a ; { b ; ! a }`, or `0`."""
+        return NO_TRACE if text.strip() == NO_TRACE.prefix else Trace.read_either(text)
 
-    def decode_answer(self, text: str) -> Trace:
-        """From `a ; { b ; ! a }`."""
-        return Trace.read_prefix(text)
+    def decode_answer(self, text: str) -> Trace | NoTrace:
+        """From `a ; { b ; ! a }` or `0`."""
+        return NO_TRACE if text.strip() == NO_TRACE.prefix else Trace.read_prefix(text)
 
-    def encode(self, value: Formula | Trace) -> str:
+    def encode(self, value: Formula | Trace | NoTrace) -> str:
         """Prefix notation."""
         return value.prefix
 
-    def show(self, answer: Trace) -> str:
+    def show(self, answer: Trace | NoTrace) -> str:
         """`a ; {b ; !a}`."""
         return answer.infix
 
-    def picture(self, answer: Trace) -> str:
+    def picture(self, answer: Trace | NoTrace) -> str:
         """A table: a row per proposition, a column per position, the period between bars."""
-        return answer.table()
+        return answer.table() if isinstance(answer, Trace) else ""
+
+
+_NO_TRACE_IS = {
+    Status.UNSAT: Verdict.CORRECT,
+    Status.SAT: Verdict.INCORRECT,
+    Status.UNKNOWN: Verdict.UNKNOWN,
+}

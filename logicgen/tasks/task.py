@@ -72,6 +72,7 @@ class Task(ABC):
     logic: ClassVar[str | None]  # which plugins fit
     symbols_meaning: ClassVar[str] = "number of distinct symbols in the problem"
     edit_distance: ClassVar[bool] = False  # whether scores report it
+    refutation: ClassVar[Any] = None  # the answer that says there is none, if the task has one
 
     @abstractmethod
     def source(self, settings: Any, symbols: tuple[int, int]) -> Source:

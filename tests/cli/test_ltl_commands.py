@@ -27,6 +27,9 @@ def test_verify():
     assert run("verify", "--task", "ltl", "Ga", "{a & !a}").stdout == "invalid\n"
     assert run("verify", "--task", "ltl", "Ga", "a; cycle{a; b}").stdout == "incorrect\n"
     assert run("verify", "--task", "ltl", "U a b", "a ; { b }").stdout == "correct\n"
+    assert run("verify", "--task", "ltl", "a & !a", "0").stdout == "correct\n"
+    assert run("verify", "--task", "ltl", "Ga", "0").stdout == "incorrect\n"
+    assert run("verify", "--task", "ltl", "Ga", "{0}").stdout == "invalid\n"
 
 
 @pytest.mark.parametrize(

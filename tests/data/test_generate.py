@@ -415,3 +415,42 @@ def test_strings_may_be_long(tmp_path):
         "grid": None,
     }
     assert make(tmp_path / "d", changes)["examples"] == 20
+
+
+LTL = {
+    "task": "ltl",
+    "solver": None,
+    "verifier": None,
+    "problem": {},
+    "region": {"symbols": [1, 3], "length": [1, 20], "balance": "length"},
+    "sizes": {"train": 600, "test": 60},
+    "grid": {"symbols": [1, 4], "length": [1, 8], "per_cell": 5},
+}
+
+
+def test_a_share_of_the_problems_is_unsatisfiable(tmp_path):
+    make(tmp_path / "one", {**LTL, "unsatisfiable": 0.3})
+    make(tmp_path / "two", {**LTL, "unsatisfiable": 0.3}, workers=2)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    data = load_dataset(tmp_path / "one")
+    refuted = 0
+    for split in data.splits:
+        for row in data.table(split).to_pylist():
+            assert logicgen.verify("ltl", row["problem"], row["answer"]) == "correct"
+            status = logicgen.solve("ltl", row["problem"]).status
+            assert (row["answer"] == "0") == (status == "unsat")
+            refuted += split == "train" and row["answer"] == "0"
+    # Binomial, three standard deviations; a few short cells hold less.
+    share = refuted / data.table("train").num_rows
+    assert 0.3 - 0.08 < share < 0.3 + 0.06
+
+
+def test_all_or_none_may_be_unsatisfiable(tmp_path):
+    make(tmp_path / "none", LTL)
+    make(tmp_path / "all", {**LTL, "unsatisfiable": 1.0})
+    for name, expected in (("none", set()), ("all", {"0"})):
+        data = load_dataset(tmp_path / name)
+        answers = {a for s in data.splits for a in data.table(s)["answer"].to_pylist()}
+        assert answers & {"0"} == expected
+        assert expected <= answers
+    assert answers == {"0"}

@@ -68,6 +68,8 @@ def test_shipped_recipes_are_good(name):
         ('task = "propositional"', "", "'task' is missing"),
         ('task = "propositional"', 'task = "propositional"\nnames = "odd"', "names: .*perturbed"),
         ("[sizes]", "[sizes", "not TOML"),
+        ("[problem]", "unsatisfiable = 1.5\n[problem]", "unsatisfiable: .* less than or equal"),
+        ("[problem]", "unsatisfiable = 0.1\n[problem]", "task propositional has no answer for an"),
     ],
 )
 def test_bad_recipes_are_refused(tmp_path, old, new, message):
@@ -76,6 +78,14 @@ def test_bad_recipes_are_refused(tmp_path, old, new, message):
         recipe(tmp_path, GOOD.replace(old, new, 1))
     assert str(error.value).startswith(str(tmp_path / "mine.toml"))
     assert "\n" not in str(error.value)
+
+
+def test_patterns_take_no_operators(tmp_path):
+    path = tmp_path / "patterns.toml"
+    good = shipped.find("datasets", ".toml", "ltl-patterns").read_text()
+    path.write_text(good.replace('"patterns"', '"patterns"\ndistribution = "tree"'))
+    with pytest.raises(LogicgenError, match="distribution is for source = 'random'"):
+        read_recipe(str(path))
 
 
 def test_unknown_names_and_files():

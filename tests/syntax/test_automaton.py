@@ -72,9 +72,19 @@ def grammar(tmp_path, prefix):
     return Language(str(path), lambda meaning, values: None)
 
 
-def test_a_grammar_that_one_token_does_not_decide_is_refused(tmp_path):
-    language = grammar(tmp_path, 'prefix: "!" SYMBOL -> one\n | "!" "!" -> other')
-    with pytest.raises(LogicgenError, match="LL"):
+def test_where_one_token_does_not_decide_all_alternatives_are_followed(tmp_path):
+    rest = 'prefix: "!" -> short\n | some "&" -> long\nsome: "!" -> one\n | "!" some -> more'
+    language = grammar(tmp_path, rest)
+    automaton = token_automaton(language, 4)
+    assert automaton.allowed(["!"]) == ({"!", "&"}, True)
+    assert automaton.allowed(["!", "!"]) == ({"!", "&"}, False)
+    assert automaton.allowed(["!", "!"], budget=3) == ({"&"}, False)
+    assert automaton.allowed(["!", "!", "&"]) == (set(), True)
+
+
+def test_a_left_recursive_rule_is_refused(tmp_path):
+    language = grammar(tmp_path, 'prefix: "!" -> one\n | prefix "!" -> more')
+    with pytest.raises(LogicgenError, match="left-recursive"):
         token_automaton(language, 5)
 
 

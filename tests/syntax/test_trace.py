@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from logicgen.errors import FormatError
 from logicgen.syntax import Trace, propositional
 from logicgen.syntax.automaton import token_automaton
-from logicgen.syntax.trace import literals_of, trace_language
+from logicgen.syntax.trace import NO_TRACE, literals_of, trace_language
 from tests.syntax.test_formula import formulas
 
 positions = formulas(symbols=["a", "b", "cycle", "p1"], most=4)
@@ -100,13 +100,22 @@ def test_bad_traces_say_what_is_wrong_and_where(text, column, reason):
     assert (error.value.line, error.value.column) == (1, column)
 
 
+def test_the_answer_that_there_is_none_is_no_trace():
+    for notation in ("infix", "prefix"):
+        assert trace_language().read("0", notation) is NO_TRACE
+        assert trace_language().read("0 ; { 0 }", notation) == Trace.read("0 ; {0}")
+    for read in (Trace.read, Trace.read_prefix, Trace.read_either):
+        with pytest.raises(FormatError, match="period in braces"):
+            read("0")
+
+
 def test_a_trace_has_a_period():
     with pytest.raises(ValueError, match="period"):
         Trace((), ())
 
 
 def test_masks_allow_exactly_what_can_be_completed():
-    some = ["!", "&", "1", ";", "{", "}", "a"]  # all of the rest behave like one of these
+    some = ["!", "&", "0", ";", "{", "}", "a"]  # all of the rest behave like one of these
     automaton = token_automaton(trace_language(), 5)
     every = set()
     for length in range(6):

@@ -1,0 +1,63 @@
+"""Formulas over the core operators, `! & X U` and the constants, as the literature trains on.
+
+The core says everything that the full set of operators says; `to_core` is the translation.
+"""
+
+from __future__ import annotations
+
+from logicgen.syntax.formula import Formula
+
+CORE = frozenset({"!", "&", "X", "U", "0", "1"})
+
+_TRUE = Formula("1")
+
+
+def to_core(formula: Formula) -> Formula:
+    """An equivalent formula over `! & X U 0 1`; one that is over them comes back as it is.
+
+    No new negation is put on a negation. `^` and `<->` write both operands twice, `W` and `M` one
+    of them: nested n deep they make about 2^n tokens, though few distinct parts.
+    """
+    return formula.fold(_rewritten)
+
+
+def _rewritten(node: Formula, operands: list[Formula]) -> Formula:
+    match node.token, operands:
+        case ("!", [a]) if a is not node.operands[0]:
+            return _not(a)
+        case ("F", [a]):
+            return _until(_TRUE, a)
+        case ("G", [a]):
+            return _not(_until(_TRUE, _not(a)))
+        case ("|", [a, b]):
+            return _not(_not(a) & _not(b))
+        case ("->", [a, b]):
+            return _not(a & _not(b))
+        case ("<->", [a, b]):
+            return _not(a & _not(b)) & _not(b & _not(a))
+        case ("^", [a, b]):
+            return _not(a & b) & _not(_not(a) & _not(b))
+        case ("R", [a, b]):
+            return _not(_until(_not(a), _not(b)))
+        case ("W", [a, b]):  # whichever operand is written twice, the shorter formula
+            always = _not(_until(_TRUE, _not(a)))
+            return _shorter(
+                _not(_until(_not(b), _not(a) & _not(b))), _not(_not(_until(a, b)) & _not(always))
+            )
+        case ("M", [a, b]):
+            return _shorter(_until(b, a & b), _not(_until(_not(a), _not(b))) & _until(_TRUE, a))
+        case (token, [_, *_]):
+            return Formula(token, tuple(operands))
+    return node
+
+
+def _not(a: Formula) -> Formula:
+    return a.operands[0] if a.token == "!" else ~a
+
+
+def _until(a: Formula, b: Formula) -> Formula:
+    return Formula("U", (a, b))
+
+
+def _shorter(first: Formula, second: Formula) -> Formula:
+    return first if first.length <= second.length else second

@@ -1,0 +1,235 @@
+"""Problems as engineers write them: conjunctions of the published specification patterns.
+
+Source: Dwyer, Avrunin, Corbett, Patterns in Property Specifications for Finite-State Verification
+(ICSE 1999): eleven properties, each in five scopes. Hahn et al. (ICLR 2021) test on conjunctions of
+them, over the core operators and up to 126 tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import combinations, permutations
+from math import comb, perm
+from random import Random
+
+from logicgen.errors import LogicgenError
+from logicgen.syntax.core import to_core
+from logicgen.syntax.formula import Formula
+from logicgen.syntax.formula_language import ltl
+from logicgen.tasks.task import Cell, Draw, Source
+from logicgen.vocabulary import symbol_name
+
+SCOPES = ("globally", "before", "after", "between", "after-until")
+
+PATTERNS = {
+    "absence": (
+        "G!p0",
+        "Fp0 -> (!p1 U p0)",
+        "G(p0 -> G!p1)",
+        "G((p0 & !p1 & Fp1) -> (!p2 U p1))",
+        "G((p0 & !p1) -> (!p2 W p1))",
+    ),
+    "existence": (
+        "Fp0",
+        "!p0 W (!p0 & p1)",
+        "G!p0 | F(p0 & Fp1)",
+        "G((p0 & !p1) -> (!p1 W (!p1 & p2)))",
+        "G((p0 & !p1) -> (!p1 U (!p1 & p2)))",
+    ),
+    "bounded existence": (  # at most twice
+        "!p0 W (p0 W (!p0 W (p0 W G!p0)))",
+        "Fp0 -> ((!p0 & !p1) U (p0 | ((!p0 & p1) U (p0 | ((!p0 & !p1) U (p0 | ((!p0 & p1) U "
+        "(p0 | (!p1 U p0)))))))))",
+        "Fp0 -> (!p0 U (p0 & (!p1 W (p1 W (!p1 W (p1 W G!p1))))))",
+        "G((p0 & Fp1) -> ((!p1 & !p2) U (p1 | ((!p1 & p2) U (p1 | ((!p1 & !p2) U (p1 | "
+        "((!p1 & p2) U (p1 | (!p2 U p1))))))))))",
+        "G(p0 -> ((!p1 & !p2) U (p2 | ((p1 & !p2) U (p2 | ((!p1 & !p2) U (p2 | ((p1 & !p2) U "
+        "(p2 | (!p1 W p2) | Gp1)))))))))",
+    ),
+    "universality": (
+        "Gp0",
+        "Fp0 -> (p1 U p0)",
+        "G(p0 -> Gp1)",
+        "G((p0 & !p1 & Fp1) -> (p2 U p1))",
+        "G((p0 & !p1) -> (p2 W p1))",
+    ),
+    "precedence": (
+        "!p0 W p1",
+        "Fp0 -> (!p1 U (p0 | p2))",
+        "G!p0 | F(p0 & (!p1 W p2))",
+        "G((p0 & !p1 & Fp1) -> (!p2 U (p1 | p3)))",
+        "G((p0 & !p1) -> (!p2 W (p1 | p3)))",
+    ),
+    "response": (
+        "G(p0 -> Fp1)",
+        "Fp0 -> ((p1 -> (!p0 U (!p0 & p2))) U p0)",
+        "G(p0 -> G(p1 -> Fp2))",
+        "G((p0 & !p1 & Fp1) -> ((p2 -> (!p1 U (!p1 & p3))) U p1))",
+        "G((p0 & !p1) -> ((p2 -> (!p1 U (!p1 & p3))) W p1))",
+    ),
+    "precedence chain, two causes": (
+        "Fp0 -> (!p0 U (!p0 & p1 & X(!p0 U p2)))",
+        "Fp0 -> (!p1 U (p0 | (!p1 & p2 & X(!p1 U p3))))",
+        "G!p0 | (!p0 U ((p0 & Fp1) -> (!p1 U (!p1 & p2 & X(!p1 U p3)))))",
+        "G((p0 & Fp1) -> (!p2 U (p1 | (!p2 & p3 & X(!p2 U p4)))))",
+        "G(p0 -> (Fp1 -> (!p1 U (p2 | (!p1 & p3 & X(!p1 U p4))))))",
+    ),
+    "precedence chain, two effects": (
+        "F(p0 & XFp1) -> (!p0 U p2)",
+        "Fp0 -> (!(!p0 & p1 & X(!p0 U (!p0 & p2))) U (p0 | p3))",
+        "G!p0 | (!p0 U (p0 & (F(p1 & XFp2) -> (!p1 U p3))))",
+        "G((p0 & Fp1) -> (!(!p1 & p2 & X(!p1 U (!p1 & p3))) U (p1 | p4)))",
+        "G(p0 -> ((!(!p1 & p2 & X(!p1 U (!p1 & p3))) U (p1 | p4)) | G!(p2 & XFp3)))",
+    ),
+    "response chain, two stimuli": (
+        "G((p0 & XFp1) -> XF(p1 & Fp2))",
+        "Fp0 -> (((p1 & X(!p0 U p2)) -> X(!p0 U (p2 & Fp3))) U p0)",
+        "G(p0 -> G((p1 & XFp2) -> X(!p2 U (p2 & Fp3))))",
+        "G((p0 & Fp1) -> (((p2 & X(!p1 U p3)) -> X(!p1 U (p3 & Fp4))) U p1))",
+        "G(p0 -> (((p1 & X(!p2 U p3)) -> X(!p2 U (p3 & Fp4))) U (p2 | "
+        "G((p1 & X(!p2 U p3)) -> X(!p2 U (p3 & Fp4))))))",
+    ),
+    "response chain, two responses": (
+        "G(p0 -> F(p1 & XFp2))",
+        "Fp0 -> ((p1 -> (!p0 U (!p0 & p2 & X(!p0 U p3)))) U p0)",
+        "G(p0 -> G(p1 -> (p2 & XFp3)))",
+        "G((p0 & Fp1) -> ((p2 -> (!p1 U (!p1 & p3 & X(!p1 U p4)))) U p1))",
+        "G(p0 -> ((p1 -> (!p2 U (!p2 & p3 & X(!p2 U p4)))) U (p2 | G(p1 -> (p3 & XFp4)))))",
+    ),
+    "constrained response chain": (
+        "G(p0 -> F(p1 & !p2 & X(!p2 U p3)))",
+        "Fp0 -> ((p1 -> (!p0 U (!p0 & p2 & !p3 & X((!p0 & !p3) U p4)))) U p0)",
+        "G(p0 -> G(p1 -> (p2 & !p3 & X(!p3 U p4))))",
+        "G((p0 & Fp1) -> ((p2 -> (!p1 U (!p1 & p3 & !p4 & X((!p1 & !p4) U p5)))) U p1))",
+        "G(p0 -> ((p1 -> (!p2 U (!p2 & p3 & !p4 & X((!p2 & !p4) U p5)))) U (p2 | "
+        "G(p1 -> (p3 & !p4 & X(!p4 U p5))))))",
+    ),
+}
+"""The formulas of each property, in the order of SCOPES."""
+
+
+@cache
+def core_patterns() -> tuple[Formula, ...]:
+    """All patterns over the core operators, symbols named in order of first occurrence."""
+    return tuple(
+        to_core(ltl().read(text)).alpha_canonical() for row in PATTERNS.values() for text in row
+    )
+
+
+class PatternSource(Source):
+    """Conjunctions of patterns, each over propositions drawn for it alone, of exact length.
+
+    The number of patterns is drawn first, evenly from those that the length allows; then every
+    sequence of so many patterns is equally likely, and every way to give each one different
+    propositions. A pattern has no `&` at its root, so a formula shows its patterns.
+    """
+
+    def __init__(self, symbols: tuple[int, int]) -> None:
+        self._range = symbols
+        self._arity = {pattern: len(pattern.symbols) for pattern in core_patterns()}
+        self._sequences = cache(self._count_sequences)
+        self._ways = cache(self._count_ways)
+
+    def sample(self, rng: Random, cell: Cell) -> Draw:
+        """A conjunction of the cell; without symbols asked for, over any of the region's."""
+        alphabet = self._range[1] if cell.symbols is None else cell.symbols
+        if not any(self.count(cell).values()):
+            raise LogicgenError(f"no conjunction of specification patterns is in {cell}")
+        parts_allowed = [
+            parts
+            for parts in range(1, cell.length // 2 + 1)
+            if self._sequences(parts, cell.length + 1, alphabet)
+        ]
+        while True:
+            left = cell.length + 1
+            formulas = []
+            for parts in range(rng.choice(parts_allowed), 0, -1):
+                weights = [
+                    self._sequences(parts - 1, left - pattern.length - 1, alphabet)
+                    if arity <= alphabet
+                    else 0
+                    for pattern, arity in self._arity.items()
+                ]
+                (pattern,) = rng.choices(core_patterns(), weights)
+                left -= pattern.length + 1
+                chosen = rng.sample(range(alphabet), self._arity[pattern])
+                names = dict(zip(pattern.symbols, map(symbol_name, chosen), strict=True))
+                formulas.append(pattern.rename(names))
+            problem = _conjunction(formulas).alpha_canonical()
+            distinct = len(problem.symbols)
+            if cell.symbols in (None, distinct):
+                return Draw(problem, distinct)
+
+    def count(self, cell: Cell) -> dict[int, int]:
+        """Conjunctions by number of symbols; satisfiable or not."""
+        return {k: self._ways(cell.length + 1, 0, k) for k in self._symbols(cell)}
+
+    def all(self, cell: Cell) -> Iterator[Draw]:
+        """Every conjunction of the cell."""
+        for k in self._symbols(cell):
+            for formulas in self._conjuncts(cell.length + 1, 0, k):
+                yield Draw(_conjunction(formulas), k)
+
+    def _symbols(self, cell: Cell) -> range:
+        low, high = self._range if cell.symbols is None else (cell.symbols, cell.symbols)
+        return range(low, high + 1)
+
+    def _count_sequences(self, parts: int, tokens: int, alphabet: int) -> int:
+        """Sequences of so many patterns over the alphabet, a token more for each than it has."""
+        if parts == 0 or tokens <= 0:
+            return int(parts == 0 == tokens)
+        return sum(
+            self._sequences(parts - 1, tokens - pattern.length - 1, alphabet)
+            for pattern, arity in self._arity.items()
+            if arity <= alphabet
+        )
+
+    def _count_ways(self, tokens: int, used: int, symbols: int) -> int:
+        """Ways to go on after `used` symbols so that there are `symbols` in the end.
+
+        Of a pattern's propositions, `old` are among the used ones and the others are new; the new
+        ones are told apart by their order alone.
+        """
+        if tokens <= 0:
+            return int(tokens == 0 and used == symbols)
+        return sum(
+            comb(arity, old)
+            * perm(used, old)
+            * self._ways(tokens - pattern.length - 1, used + arity - old, symbols)
+            for pattern, arity in self._arity.items()
+            for old in range(arity + 1)
+            if used + arity - old <= symbols
+        )
+
+    def _conjuncts(self, tokens: int, used: int, symbols: int) -> Iterator[list[Formula]]:
+        """What `_count_ways` counts."""
+        if tokens == 0:
+            yield []
+            return
+        for pattern, arity in self._arity.items():
+            left = tokens - pattern.length - 1
+            for old in range(arity + 1):
+                after = used + arity - old
+                if left < 0 or after > symbols or not self._ways(left, after, symbols):
+                    continue
+                for formula in _named(pattern, old, used):
+                    for others in self._conjuncts(left, after, symbols):
+                        yield [formula, *others]
+
+
+def _named(pattern: Formula, old: int, used: int) -> Iterator[Formula]:
+    """The pattern with `old` of its symbols among the first `used`, the others new, in order."""
+    for places in combinations(pattern.symbols, old):
+        new = [name for name in pattern.symbols if name not in places]
+        fresh = {name: symbol_name(used + i) for i, name in enumerate(new)}
+        for chosen in permutations(range(used), old):
+            known = dict(zip(places, map(symbol_name, chosen), strict=True))
+            yield pattern.rename({**fresh, **known})
+
+
+def _conjunction(formulas: list[Formula]) -> Formula:
+    *first, last = formulas
+    for formula in reversed(first):
+        last = formula & last
+    return last
