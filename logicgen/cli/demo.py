@@ -29,8 +29,9 @@ class Part:
 
 PARTS = [
     Part("copying-mini", "copying-interchangeable", 2, steps=1500),
-    Part("copying-20", "copying-interchangeable", 4.5, limit=9_440),
-    Part("propositional-mini", "propositional-interchangeable", 5),
+    Part("copying-20", "copying-interchangeable", 4.25, limit=9_440),
+    Part("propositional-mini", "propositional-interchangeable", 3.75, steps=3500),
+    Part("ltl-mini", "ltl-interchangeable", 3, steps=2000),
 ]
 
 
@@ -40,9 +41,9 @@ PARTS = [
 )
 @click.option("--quick", is_flag=True, help="Tiny sizes: shows that it runs, not what it can do.")
 def command(out: Path | None, quick: bool) -> None:
-    """The main job: recipe, verified data set, model, solver-verified heat map. Three times.
+    """The main job: recipe, verified data set, model, solver-verified heat map. Four times.
 
-    About ten minutes on two cores. Interrupted, the same command goes on.
+    Within fifteen minutes on two cores. Interrupted, the same command goes on.
     """
     from logicgen.cli.evaluate import evaluate_with_bars
     from logicgen.cli.generate import generate_with_bars
@@ -123,6 +124,7 @@ Open the heat maps (also as .svg beside them), or {out / "results.md"} with all 
 {pictures}
 Try next:
   logicgen solve --task propositional "a & !b | c"
+  logicgen solve --task ltl "G(request -> F grant) & GF request"
   logicgen evaluate {run} --data {data} --limit 2000 --embedding-seeds 3 -o runs/three-seeds
   logicgen train copying-learned --data {data} -o runs/copying-learned
   logicgen list"""

@@ -13,7 +13,7 @@ from tests.cli.test_commands import interrupted, refused, run
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    """A finished quick demo: three data sets, three runs, three evaluations."""
+    """A finished quick demo: four data sets, runs and evaluations."""
     folder = tmp_path_factory.mktemp("a folder") / "demo"
     start = time.monotonic()
     result = run("demo", "--quick", "-o", folder)
@@ -25,7 +25,7 @@ def demo(tmp_path_factory):
 def test_the_demo_leaves_pictures_tables_and_numbers(demo):
     folder, result = demo
     results = json.loads((folder / "results.json").read_text())
-    assert list(results) == ["copying-mini", "copying-20", "propositional-mini"]
+    assert list(results) == ["copying-mini", "copying-20", "propositional-mini", "ltl-mini"]
     table = (folder / "results.md").read_text()
     for name, summary in results.items():
         assert (
