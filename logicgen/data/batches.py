@@ -32,6 +32,7 @@ class Batch(NamedTuple):
     problems: Tensor  # (B, S) problem <end>
     inputs: Tensor  # (B, T) <start> answer
     targets: Tensor  # (B, T) answer <end>
+    places: Tensor  # (N,) where the flattened inputs, and so the targets, hold tokens
 
 
 def make_batch(split: EncodedSplit, rows: np.ndarray, step: int = 0) -> Batch:
@@ -46,7 +47,8 @@ def make_batch(split: EncodedSplit, rows: np.ndarray, step: int = 0) -> Batch:
     inputs = np.roll(targets, 1, axis=1)
     inputs[inputs == vocabulary.end] = vocabulary.pad  # nothing follows the end
     inputs[:, 0] = vocabulary.start
-    return Batch(step, *(torch.from_numpy(array) for array in (problems, inputs, targets)))
+    places = np.flatnonzero(inputs != vocabulary.pad)
+    return Batch(step, *(torch.from_numpy(array) for array in (problems, inputs, targets, places)))
 
 
 def _ended(padded: np.ndarray, lengths: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:

@@ -11,7 +11,8 @@ symbol rows are made:
     interchangeable   one shared trained part, then a random part that tells symbols apart
 
 `matrix` is a pure function of the weights and the generator. *When* rows are drawn anew is thus the
-caller's affair: training asks for a matrix at each forward pass, inference once per embedding seed.
+caller's affair: training asks for a matrix at each forward pass, or for as many as there are
+sequences in the batch; inference asks once per embedding seed.
 
 Rows have a norm of about 1 whether they are normalised or not; the Transformer scales its inputs.
 """
@@ -43,16 +44,23 @@ class Embedding(nn.Module, ABC):
         """Rows of the fixed tokens, (F, width)."""
 
     @abstractmethod
-    def symbol_rows(self, symbols: int, generator: torch.Generator | None) -> Tensor:
-        """Rows of so many symbols, (symbols, width)."""
+    def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
+        """So many independent draws of the rows of so many symbols, (draws, symbols, width)."""
 
-    def matrix(self, symbols: int, generator: torch.Generator | None = None) -> Tensor:
+    def matrix(
+        self, symbols: int, generator: torch.Generator | None = None, sequences: int | None = None
+    ) -> Tensor:
         """All rows of a vocabulary with this many symbols, (F + symbols, width).
 
         Whatever is random is drawn from `generator` (a CPU generator; None: torch's global one).
+        For a number of sequences, a matrix drawn for each: (sequences, F + symbols, width).
         """
-        rows = torch.cat([self.fixed_rows(), self.symbol_rows(symbols, generator)])
-        return F.normalize(rows, dim=-1) if self.normalize_rows else rows  # (F + symbols, width)
+        draws = 1 if sequences is None else sequences
+        fixed = self.fixed_rows().expand(draws, -1, -1)
+        rows = torch.cat([fixed, self.symbol_rows(draws, symbols, generator)], dim=1)
+        if self.normalize_rows:
+            rows = F.normalize(rows, dim=-1)
+        return rows[0] if sequences is None else rows
 
 
 class Learned(Embedding):
@@ -73,11 +81,13 @@ class Learned(Embedding):
     def fixed_rows(self) -> Tensor:
         return self.fixed  # (F, width)
 
-    def symbol_rows(self, symbols: int, generator: torch.Generator | None) -> Tensor:
-        if symbols <= self.max_symbols:
-            return self.symbols[:symbols]  # (symbols, width)
-        further = _initial(symbols - self.max_symbols, self.symbols.shape[1], generator)
-        return torch.cat([self.symbols, further.to(self.symbols)])  # (symbols, width)
+    def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
+        rows = self.symbols[:symbols].expand(draws, -1, -1)
+        if symbols > self.max_symbols:
+            size = draws, symbols - self.max_symbols, rows.shape[-1]
+            further = torch.randn(size, generator=generator) * size[-1] ** -0.5
+            rows = torch.cat([rows, further.to(rows, non_blocking=True)], dim=1)
+        return rows  # (draws, symbols, width)
 
 
 class AlphaRenaming(Learned):
@@ -86,14 +96,15 @@ class AlphaRenaming(Learned):
     Shuffling the rows of the matrix renames the symbols of every example of the batch at random.
     """
 
-    def symbol_rows(self, symbols: int, generator: torch.Generator | None) -> Tensor:
+    def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
         if symbols > self.max_symbols:
             raise LogicgenError(
                 f"{symbols} symbols, but this alpha-renaming embedding has {self.max_symbols} rows:"
                 " raise max_symbols in [embedding] and train again"
             )
-        dealt = torch.randperm(self.max_symbols, generator=generator)[:symbols]
-        return self.symbols[dealt.to(self.symbols.device)]  # (symbols, width)
+        dealt = torch.rand(draws, self.max_symbols, generator=generator).argsort(dim=1)[:, :symbols]
+        # Without non_blocking a copy to a GPU waits for all that is under way there.
+        return F.embedding(dealt.to(self.symbols.device, non_blocking=True), self.symbols)
 
 
 class Interchangeable(Embedding):
@@ -123,17 +134,18 @@ class Interchangeable(Embedding):
     def fixed_rows(self) -> Tensor:
         return F.pad(self.fixed, (0, self.random_width))  # (F, width)
 
-    def symbol_rows(self, symbols: int, generator: torch.Generator | None) -> Tensor:
+    def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
         draw = RANDOM_PARTS[self.random_part]
-        random = draw(symbols, self.random_width, generator).to(self.shared)
-        shared = self.shared.expand(symbols, -1)
+        random = draw(draws, symbols, self.random_width, generator)
+        random = random.to(self.shared, non_blocking=True)  # as above
+        shared = self.shared.expand(draws, symbols, -1)
         if self.normalize_parts:
             random, shared = F.normalize(random, dim=-1), F.normalize(shared, dim=-1)
         else:  # both parts on the scale that trained rows start with
-            random = random * (shared.shape[1] + self.random_width) ** -0.5
-        return torch.cat([shared, random], dim=-1)  # (symbols, width)
+            random = random * (shared.shape[-1] + self.random_width) ** -0.5
+        return torch.cat([shared, random], dim=-1)  # (draws, symbols, width)
 
 
-def _initial(rows: int, width: int, generator: torch.Generator | None = None) -> Tensor:
+def _initial(rows: int, width: int) -> Tensor:
     """N(0, 1/width), so that a row of the whole width has a norm of about 1; (rows, width)."""
-    return torch.randn(rows, width, generator=generator) * width**-0.5
+    return torch.randn(rows, width) * width**-0.5

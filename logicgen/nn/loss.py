@@ -65,7 +65,10 @@ class AdaCos(nn.Module):
         others = (self.scale * cosines).scatter(1, targets[:, None], -math.inf)
         others = others.masked_fill(~real[:, None], -math.inf)
         log_b = others.flatten().logsumexp(0) - real.sum().log()
-        theta = hit.squeeze(1).clamp(-1, 1).acos().masked_fill(~real, math.nan)  # (N,)
-        scale = log_b / theta.nanmedian().clamp(max=math.pi / 4).cos()
+        # The median by hand, padding last: nanmedian() waits for a GPU.
+        theta = hit.squeeze(1).clamp(-1, 1).acos().masked_fill(~real, math.inf)  # (N,)
+        middle = (real.sum() - 1).clamp(min=0) // 2
+        median = theta.sort().values.gather(0, middle[None])  # (1,)
+        scale = (log_b / median.clamp(max=math.pi / 4).cos()).squeeze()
         scale = scale.clamp(self.lowest, self.highest)
         self.scale.copy_(torch.where(scale.isfinite(), scale, self.scale))  # a batch of padding

@@ -1,9 +1,24 @@
-"""Where a token stands: sinusoidal positions (added to inputs), rotary positions (in attention)."""
+"""Where a token stands, in four ways.
+
+    scheme        what it changes                      parameters
+    sinusoidal    a vector added to the input          none
+    tree          a vector added to the input          a few decays
+    rotary        queries and keys, in every layer     none
+    relative      attention scores, in every layer     one number a bucket and head
+
+Source: Vaswani et al. 2017 (sinusoidal), Su et al. 2021 (rotary), Raffel et al. 2020 (relative),
+Shiv and Quirk 2019 (tree).
+"""
 
 from __future__ import annotations
 
+import math
+
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+Rotation = tuple[Tensor, Tensor]  # cosines and sines of the angles, each (T, 1, D / 2)
 
 
 def _angles(start: int, length: int, width: int, device: torch.device) -> Tensor:
@@ -19,12 +34,115 @@ def sinusoidal(start: int, length: int, width: int, device: torch.device) -> Ten
     return torch.cat([angles.sin(), angles.cos()], dim=-1)  # (length, width)
 
 
-def rotate(x: Tensor, start: int) -> Tensor:
+def rotations(start: int, length: int, width: int, device: torch.device) -> Rotation:
+    """By what heads of this (even) width turn at each position; made once for all layers."""
+    angles = _angles(start, length, width, device)[:, None]  # (length, 1, width / 2)
+    return angles.cos(), angles.sin()
+
+
+def rotate(x: Tensor, by: Rotation) -> Tensor:
     """Turn queries or keys by their position (Su et al. 2021): products see differences only.
 
-    x: (B, H, T, D), D even, its first token at position `start`; returns the same shape.
+    x: (..., T, H, D), D even; returns the same shape.
     """
-    angles = _angles(start, x.shape[-2], x.shape[-1], x.device)  # (T, D / 2)
-    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-    left, right = x.chunk(2, dim=-1)  # 2 x (B, H, T, D / 2)
+    cos, sin = (part.to(x.dtype) for part in by)
+    left, right = x.chunk(2, dim=-1)  # 2 x (..., T, H, D / 2)
     return torch.cat([left * cos - right * sin, right * cos + left * sin], dim=-1)
+
+
+class RelativeBias(nn.Module):
+    """A learned number for each head and distance, added to attention scores.
+
+    Source: Raffel et al., "Exploring the Limits of Transfer Learning" (T5, 2020). Half of the
+    buckets hold one distance each, the others grow geometrically up to `furthest`, beyond which all
+    distances share the last. Causal: the future has no bucket and is masked out. Otherwise half of
+    all buckets are for tokens ahead. One of these serves all layers of a stack.
+    """
+
+    beginnings: Tensor
+
+    def __init__(
+        self, width: int, heads: int, *, causal: bool, buckets: int = 32, furthest: int = 128
+    ) -> None:
+        super().__init__()
+        self.causal = causal
+        self.bias = nn.Parameter(torch.randn(buckets, heads) * width**-0.5)
+        self.buckets = buckets if causal else buckets // 2  # of one direction
+        # The distance at which each bucket but the first begins. Bucket exact + k holds distances d
+        # with log(d / exact) / log(furthest / exact) * rest >= k, here without rounding.
+        exact, rest = self.buckets // 2, self.buckets - self.buckets // 2
+        beginnings = [*range(1, exact + 1)]
+        for k in range(1, rest):
+            least = furthest**k * exact ** (rest - k)  # d ** rest
+            beginnings.append(next(d for d in range(exact, furthest + 1) if d**rest >= least))
+        self.register_buffer("beginnings", torch.tensor(beginnings), persistent=False)
+
+    def forward(self, start: int, queries: int, keys: int) -> Tensor:
+        """For queries at positions `start..` and keys at `0..`: (1, H, queries, keys)."""
+        device = self.bias.device
+        positions = torch.arange(start, start + queries, device=device)
+        ahead = torch.arange(keys, device=device) - positions[:, None]  # (T, S)
+        bucket = torch.bucketize(ahead.abs(), self.beginnings, right=True)  # (T, S)
+        if not self.causal:
+            bucket = bucket + (ahead > 0) * self.buckets
+        bias = F.embedding(bucket, self.bias)  # (T, S, H)
+        if self.causal:
+            bias = bias.masked_fill((ahead > 0)[..., None], -math.inf)
+        return bias.permute(2, 0, 1)[None]  # (1, H, T, S)
+
+
+LEVELS = 64
+
+
+class TreePositions(nn.Module):
+    """The path from the root of a token's tree, as a vector to add to the input.
+
+    Source: Shiv and Quirk, "Novel positional encodings to enable tree-based Transformers" (NeurIPS
+    2019). Two columns a level, the parent's level first: (1, 0) where the path takes a first or an
+    only operand, (0, 1) where it takes a second one, zeros above the root. A level is weighted by
+    its distance to the power of a learned decay; with room for it, several decays stand side by
+    side. The root, padding and what follows the tree have the zero vector.
+
+    There are width / 2 levels; from a width of 256 on, width / 128 decays with at least `LEVELS`
+    levels each. A deeper token keeps its nearest ancestors only, so that it may look like another
+    one in a longer chain of unary operators; problems of up to `levels` + 1 tokens have none.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+        decays = max(1, width // (2 * LEVELS))
+        self.levels = width // (2 * decays)
+        # Starting near 1, so that 50 levels up is still visible: 0.95^50 = 0.08.
+        self.decay = nn.Parameter(torch.linspace(0.95, 0.7, decays).atanh())
+
+    def forward(self, arities: Tensor) -> Tensor:
+        """arities: (B, S), of tokens in prefix notation; returns (B, S, width)."""
+        decay = self.decay.tanh()[:, None]  # (decays, 1)
+        level = torch.arange(2 * self.levels, device=arities.device) // 2
+        # A path without end has a squared norm of width / 2, that of sinusoidal positions.
+        weight = decay**level * ((1 - decay**2) * self.width / 2).sqrt()  # (decays, 2 * levels)
+        paths = tree_paths(arities, self.levels).to(weight)
+        vectors = (paths[..., None, :] * weight).flatten(-2)  # (B, S, decays * 2 * levels)
+        return F.pad(vectors, (0, self.width - vectors.shape[-1]))  # (B, S, width)
+
+
+def tree_paths(arities: Tensor, levels: int) -> Tensor:
+    """Which way each ancestor of each token leads to it, parent first: bool (B, S, 2 * levels).
+
+    arities: (B, S), of tokens in prefix notation, each 0, 1 or 2; what follows the tree has 0.
+    """
+    batch, length = arities.shape
+    position = torch.arange(length, device=arities.device)
+    # Operands still wanted before a token. Its subtree ends where fewer are wanted than at it.
+    wanted = (arities - 1).cumsum(1) - (arities - 1)  # (B, S)
+    fewer = (wanted[:, None, :] < wanted[:, :, None]) & (position > position[:, None])
+    end = torch.where(fewer, position, length).amin(dim=2)  # (B, S), exclusive
+    below = (position > position[:, None]) & (position < end[..., None])  # (B, ancestor, token)
+    # A first operand stands right behind its operator; where it ends, the second one begins.
+    second = position >= F.pad(end[:, 1:], (0, 1), value=length)[..., None]  # (B, ancestor, token)
+    depth = below.sum(1)  # (B, S)
+    level = depth[:, None, :] - depth[:, :, None] - 1  # (B, ancestor, token), 0 for the parent
+    column = torch.where(below & (level < levels), 2 * level + second, 2 * levels)
+    paths = torch.zeros(batch, length, 2 * levels + 1, dtype=torch.bool, device=arities.device)
+    return paths.scatter_(2, column.transpose(1, 2), True)[..., :-1]  # (B, S, 2 * levels)

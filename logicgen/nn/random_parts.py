@@ -1,14 +1,15 @@
 """Random vectors that tell symbols apart: three generators, none of which ever repeats a vector.
 
 Source: Işık, Cinbiş, Aydın Göl, "Interchangeable Token Embeddings for Extendable Vocabulary and
-Alpha-Equivalence" (ICML 2025). Every generator is called as `(count, width, generator)` and returns
-a float tensor (count, width) on the CPU, where a `torch.Generator` gives the same numbers on every
-machine.
+Alpha-Equivalence" (ICML 2025). Every generator is called as `(sets, count, width, generator)` and
+returns a float tensor (sets, count, width) on the CPU, where a `torch.Generator` gives the same
+numbers on every machine. The vectors of one set differ from each other; sets are independent.
 """
 
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from logicgen.errors import LogicgenError
@@ -19,39 +20,42 @@ from logicgen.errors import LogicgenError
 _DIGITS = {2: 61, 3: 39}
 
 
-def normal(count: int, width: int, generator: torch.Generator | None = None) -> Tensor:
-    """Vectors of N(0, 1), shape (count, width)."""
-    parts = torch.randn(count, width, generator=generator)  # (count, width)
-    # Two equal float32 vectors are likely only at width 1 or 2, but then they do occur.
+def normal(sets: int, count: int, width: int, generator: torch.Generator | None = None) -> Tensor:
+    """Vectors of N(0, 1), shape (sets, count, width)."""
+    parts = torch.randn(sets, count, width, generator=generator)
+    # Two equal float32 vectors are likely only at width 1 or 2, but then they do occur. Vectors
+    # that differ in their first two numbers differ.
     while True:
-        first: dict[bytes, int] = {}
-        repeated = [
-            row
-            for row, part in enumerate(parts.numpy())
-            if first.setdefault(part.tobytes(), row) != row
-        ]
-        if not repeated:
+        leading = torch.zeros(sets, count, 2)
+        leading[..., :width] = parts[..., :2]
+        repeated = _repeated(leading.view(torch.int64)[..., 0])  # (sets, count)
+        missing = int(repeated.sum())
+        if not missing:
             return parts
-        parts[repeated] = torch.randn(len(repeated), width, generator=generator)
+        parts[repeated] = torch.randn(missing, width, generator=generator)
 
 
-def neighbouring_points(count: int, width: int, generator: torch.Generator | None = None) -> Tensor:
-    """Points of {-1, 0, 1}^width without zero, shape (count, width).
+def neighbouring_points(
+    sets: int, count: int, width: int, generator: torch.Generator | None = None
+) -> Tensor:
+    """Points of {-1, 0, 1}^width without zero, shape (sets, count, width).
 
     Raises LogicgenError where `count` is more than the 3^width - 1 points there are.
     """
     _enough_points("neighbouring-points", count, 3**width - 1, width)
-    digits = _distinct_digits(count, width, 3, 1, generator)  # 0 is the zero vector: left out
-    return torch.where(digits == 2, -1, digits).float()  # (count, width)
+    digits = _distinct_digits(sets, count, width, 3, 1, generator)  # 0 is the zero vector: left out
+    return torch.where(digits == 2, -1, digits).float()  # (sets, count, width)
 
 
-def hypercube(count: int, width: int, generator: torch.Generator | None = None) -> Tensor:
-    """Vertices {-1, 1}^width, shape (count, width).
+def hypercube(
+    sets: int, count: int, width: int, generator: torch.Generator | None = None
+) -> Tensor:
+    """Vertices {-1, 1}^width, shape (sets, count, width).
 
     Raises LogicgenError where `count` is more than the 2^width vertices there are.
     """
     _enough_points("hypercube", count, 2**width, width)
-    return (2 * _distinct_digits(count, width, 2, 0, generator) - 1).float()  # (count, width)
+    return (2 * _distinct_digits(sets, count, width, 2, 0, generator) - 1).float()
 
 
 RANDOM_PARTS = {
@@ -70,25 +74,34 @@ def _enough_points(name: str, count: int, points: int, width: int) -> None:
 
 
 def _distinct_digits(
-    count: int, width: int, base: int, lowest: int, generator: torch.Generator | None
+    sets: int, count: int, width: int, base: int, lowest: int, generator: torch.Generator | None
 ) -> Tensor:
-    """`count` different numbers of `width` digits, none below `lowest`; int64 (count, width)."""
+    """Different numbers of `width` digits, none below `lowest`; int64 (sets, count, width)."""
     leading = min(width, _DIGITS[base])
-    numbers = lowest + _distinct_integers(count, base**leading - lowest, generator)  # (count,)
+    numbers = lowest + _distinct_integers(sets, count, base**leading - lowest, generator)
     places = torch.tensor([base**place for place in range(leading)])
-    digits = numbers[:, None] // places % base  # (count, leading)
-    free = torch.randint(base, (count, width - leading), generator=generator)
-    return torch.cat([digits, free], dim=1)  # (count, width)
+    digits = numbers[..., None] // places % base  # (sets, count, leading)
+    free = torch.randint(base, (sets, count, width - leading), generator=generator)
+    return torch.cat([digits, free], dim=-1)  # (sets, count, width)
 
 
-def _distinct_integers(count: int, total: int, generator: torch.Generator | None) -> Tensor:
-    """`count` different integers of 0..total-1, every sequence of them equally likely; (count,)."""
+def _distinct_integers(
+    sets: int, count: int, total: int, generator: torch.Generator | None
+) -> Tensor:
+    """In each set different integers of 0..total-1, every sequence as likely; (sets, count)."""
     if total <= 2 * count:
-        return torch.randperm(total, generator=generator)[:count]
+        return torch.rand(sets, total, generator=generator).argsort(dim=1)[:, :count]
     # At most half of the integers get taken, so each draw is new with a chance of at least a half.
-    # Keeping first occurrences is drawing without replacement; a dict keeps them in order.
-    drawn: dict[int, None] = {}
-    while len(drawn) < count:
-        missing = count - len(drawn)
-        drawn.update(dict.fromkeys(torch.randint(total, (missing,), generator=generator).tolist()))
-    return torch.tensor(list(drawn), dtype=torch.int64)
+    # What is done treats all integers alike, so every sequence of different ones is as likely.
+    drawn = torch.randint(total, (sets, count), generator=generator)
+    while missing := int((repeated := _repeated(drawn)).sum()):
+        drawn[repeated] = torch.randint(total, (missing,), generator=generator)
+    return drawn
+
+
+def _repeated(numbers: Tensor) -> Tensor:
+    """Which numbers of each row stand further left in it as well; (rows, columns) to bool."""
+    order = numbers.argsort(dim=1, stable=True)
+    ordered = numbers.gather(1, order)
+    again = F.pad(ordered[:, 1:] == ordered[:, :-1], (min(1, numbers.shape[1]), 0))
+    return torch.zeros_like(again).scatter_(1, order, again)

@@ -14,6 +14,7 @@ Shapes: B sequences, S problem tokens, T answer tokens, H heads, D = width / H, 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -21,7 +22,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from logicgen.nn.position import rotate, sinusoidal
+from logicgen.nn.position import (
+    RelativeBias,
+    Rotation,
+    TreePositions,
+    rotate,
+    rotations,
+    sinusoidal,
+)
 
 KeysValues = tuple[Tensor, Tensor]  # each (B, H, tokens, D)
 
@@ -36,47 +44,93 @@ class Memory:
     length: int = 0  # answer tokens seen
 
 
-class Attention(nn.Module):
-    """Multi-head attention, in two steps so that keys and values can be kept while decoding."""
+@dataclass(frozen=True)
+class Packing:
+    """Where (B, T) holds tokens. Between attentions only those are computed: x is (N, width).
 
-    def __init__(self, width: int, heads: int, dropout: float, rotary: bool) -> None:
+    Answers differ in length far more than problems, and batches are made by the length of problems:
+    two thirds of a batch of answers are padding.
+    """
+
+    shape: tuple[int, int]  # B, T
+    places: Tensor  # (N,) of 0..B*T-1, ascending
+
+    def pack(self, x: Tensor) -> Tensor:
+        """(B, T, ...) to (N, ...)."""
+        return x.flatten(0, 1).index_select(0, self.places)
+
+    def pad(self, x: Tensor) -> Tensor:
+        """(N, ...) to (B, T, ...), with zeros where there is no token."""
+        batch, time = self.shape
+        zeros = x.new_zeros(batch * time, *x.shape[1:])
+        return zeros.index_copy(0, self.places, x).unflatten(0, self.shape)
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Where the answer tokens of one call stand, as its attentions need it; the same in all layers.
+
+    rotation: of queries and keys among answers.
+    problem_rotation: of queries to the problem.
+    bias: (1, H, T, T'), added to scores among answers; it is causal.
+    packing: of the answers, unless all of (B, T) is computed.
+    """
+
+    rotation: Rotation | None = None
+    problem_rotation: Rotation | None = None
+    bias: Tensor | None = None
+    packing: Packing | None = None
+
+
+class Attention(nn.Module):
+    """Multi-head attention, in two steps so that keys and values can be kept while decoding.
+
+    x is (B, T, width), or packed (N, width); a rotation has T or N rows accordingly.
+    """
+
+    def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
         self.heads = heads
         self.dropout = dropout
-        self.rotary = rotary
         self.query = nn.Linear(width, width)
         self.key_value = nn.Linear(width, 2 * width)
         self.output = nn.Linear(width, width)
 
-    def keys_values(self, x: Tensor, start: int = 0) -> KeysValues:
-        """x: (B, S, width), its first token at position `start`."""
-        batch, time, _ = x.shape
-        both = self.key_value(x).view(batch, time, 2 * self.heads, -1).transpose(1, 2)
-        keys, values = both.chunk(2, dim=1)  # 2 x (B, H, S, D)
-        return (rotate(keys, start) if self.rotary else keys), values
+    def keys_values(
+        self, x: Tensor, rotation: Rotation | None = None, packing: Packing | None = None
+    ) -> KeysValues:
+        keys, values = self.key_value(x).unflatten(-1, (2, self.heads, -1)).unbind(-3)
+        if rotation is not None:
+            keys = rotate(keys, rotation)
+        return _by_head(keys, packing), _by_head(values, packing)
 
     def forward(
         self,
         x: Tensor,
         keys_values: KeysValues,
-        start: int = 0,
+        rotation: Rotation | None = None,
         mask: Tensor | None = None,
         causal: bool = False,
+        packing: Packing | None = None,
     ) -> Tensor:
-        batch, time, width = x.shape
-        query = self.query(x).view(batch, time, self.heads, -1).transpose(1, 2)  # (B, H, T, D)
-        if self.rotary:
-            query = rotate(query, start)
-        keys, values = keys_values
+        """mask: True where a key may be seen, or numbers to add to the scores."""
+        query = self.query(x).unflatten(-1, (self.heads, -1))  # (B, T, H, D)
+        if rotation is not None:
+            query = rotate(query, rotation)
         mixed = F.scaled_dot_product_attention(
-            query,
-            keys,
-            values,
+            _by_head(query, packing),
+            *keys_values,
             attn_mask=mask,
             dropout_p=self.dropout if self.training else 0.0,
             is_causal=causal,
         )  # (B, H, T, D)
-        return self.output(mixed.transpose(1, 2).reshape(batch, time, width))  # (B, T, width)
+        mixed = mixed.transpose(1, 2).flatten(2)  # (B, T, width)
+        return self.output(packing.pack(mixed) if packing is not None else mixed)  # as x
+
+
+def _by_head(x: Tensor, packing: Packing | None) -> Tensor:
+    """(B, T, H, D), or packed (N, H, D), to (B, H, T, D)."""
+    return (packing.pad(x) if packing is not None else x).transpose(1, 2)
 
 
 class FeedForward(nn.Sequential):
@@ -85,61 +139,69 @@ class FeedForward(nn.Sequential):
 
 
 class EncoderLayer(nn.Module):
-    def __init__(self, width: int, heads: int, hidden: int, dropout: float, rotary: bool) -> None:
+    def __init__(self, width: int, heads: int, hidden: int, dropout: float) -> None:
         super().__init__()
         self.norm_attention = nn.LayerNorm(width)
-        self.attention = Attention(width, heads, dropout, rotary)
+        self.attention = Attention(width, heads, dropout)
         self.norm_feed_forward = nn.LayerNorm(width)
         self.feed_forward = FeedForward(width, hidden)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor, rotation: Rotation | None = None) -> Tensor:
         y = self.norm_attention(x)
-        x = x + self.dropout(self.attention(y, self.attention.keys_values(y), mask=mask))
+        keys_values = self.attention.keys_values(y, rotation)
+        x = x + self.dropout(self.attention(y, keys_values, rotation, mask))
         return x + self.dropout(self.feed_forward(self.norm_feed_forward(x)))  # (B, S, width)
 
 
 class DecoderLayer(nn.Module):
-    def __init__(self, width: int, heads: int, hidden: int, dropout: float, rotary: bool) -> None:
+    def __init__(self, width: int, heads: int, hidden: int, dropout: float) -> None:
         super().__init__()
         self.norm_answer = nn.LayerNorm(width)
-        self.answer_attention = Attention(width, heads, dropout, rotary)
+        self.answer_attention = Attention(width, heads, dropout)
         self.norm_problem = nn.LayerNorm(width)
-        # Positions of problem and answer are not comparable: no rotation between them.
-        self.problem_attention = Attention(width, heads, dropout, rotary=False)
+        self.problem_attention = Attention(width, heads, dropout)
         self.norm_feed_forward = nn.LayerNorm(width)
         self.feed_forward = FeedForward(width, hidden)
         self.dropout = nn.Dropout(dropout)
 
-    def keys_values(self, encoded: Tensor) -> KeysValues:
+    def keys_values(self, encoded: Tensor, rotation: Rotation | None = None) -> KeysValues:
         """Of the problem, (B, S, width); made once however many tokens are decoded."""
-        return self.problem_attention.keys_values(encoded)
+        return self.problem_attention.keys_values(encoded, rotation)
 
-    def forward(self, x: Tensor, memory: Memory, layer: int) -> Tensor:
+    def forward(self, x: Tensor, memory: Memory, layer: int, at: Positions) -> Tensor:
         y = self.norm_answer(x)
-        keys, values = self.answer_attention.keys_values(y, memory.length)
+        keys, values = self.answer_attention.keys_values(y, at.rotation, at.packing)
         if memory.length:
             past_keys, past_values = memory.answers[layer]
             keys, values = torch.cat([past_keys, keys], 2), torch.cat([past_values, values], 2)
             memory.answers[layer] = (keys, values)
         else:
             memory.answers.append((keys, values))
-        causal = x.shape[1] > 1
+        causal = at.bias is None and not memory.length  # a single later token sees all keys
         x = x + self.dropout(
-            self.answer_attention(y, (keys, values), start=memory.length, causal=causal)
+            self.answer_attention(y, (keys, values), at.rotation, at.bias, causal, at.packing)
         )
         y = self.norm_problem(x)
-        x = x + self.dropout(self.problem_attention(y, memory.problems[layer], mask=memory.mask))
-        return x + self.dropout(self.feed_forward(self.norm_feed_forward(x)))  # (B, T, width)
+        problem = memory.problems[layer]
+        x = x + self.dropout(
+            self.problem_attention(y, problem, at.problem_rotation, memory.mask, packing=at.packing)
+        )
+        return x + self.dropout(self.feed_forward(self.norm_feed_forward(x)))  # as x
 
 
 class Transformer(nn.Module):
     """Encoder and decoder of one width.
 
-    `encoder_positions` and `decoder_positions` are "sinusoidal", "rotary" or "none". With
-    `normalize_features` the decoder's last features have norm 1, and where the rows of the matrix
-    have norm 1 as well, logits are cosines.
+    `encoder_positions` and `decoder_positions` are "sinusoidal", "rotary", "relative" or "none"; in
+    the encoder also "tree", which needs `arities`: operands of each fixed token, then of a symbol,
+    int64 (F + 1,), 0 for what is no part of a tree. `rotary_cross_attention` rotates queries and
+    keys between answer and problem, too. With `normalize_features` the decoder's last features have
+    norm 1, and where the rows of the matrix have norm 1 as well, logits are cosines. `input_scale`
+    is what rows are multiplied by to make inputs: "sqrt-width", or "learned" from there on.
     """
+
+    arities: Tensor | None
 
     def __init__(
         self,
@@ -153,52 +215,106 @@ class Transformer(nn.Module):
         encoder_positions: str,
         decoder_positions: str,
         normalize_features: bool,
+        rotary_cross_attention: bool = False,
+        input_scale: str = "sqrt-width",
         pad: int = 0,
+        arities: Tensor | None = None,
     ) -> None:
         super().__init__()
         self.pad = pad
+        self.head_width = width // heads
         self.encoder_positions = encoder_positions
         self.decoder_positions = decoder_positions
+        self.rotary_cross_attention = rotary_cross_attention
         self.normalize_features = normalize_features
         self.dropout = nn.Dropout(dropout)
-        rotary = encoder_positions == "rotary"
+        # Rows have norm 1, inputs entries of about 1.
+        scale = torch.tensor(width**0.5)
+        self.input_scale = nn.Parameter(scale) if input_scale == "learned" else float(scale)
         self.encoder = nn.ModuleList(
-            EncoderLayer(width, heads, feed_forward, dropout, rotary) for _ in range(encoder_layers)
+            EncoderLayer(width, heads, feed_forward, dropout) for _ in range(encoder_layers)
         )
         self.norm_encoder = nn.LayerNorm(width)
-        rotary = decoder_positions == "rotary"
         self.decoder = nn.ModuleList(
-            DecoderLayer(width, heads, feed_forward, dropout, rotary) for _ in range(decoder_layers)
+            DecoderLayer(width, heads, feed_forward, dropout) for _ in range(decoder_layers)
         )
         self.norm_decoder = nn.LayerNorm(width)
+        if encoder_positions == "relative":
+            self.encoder_bias = RelativeBias(width, heads, causal=False)
+        if decoder_positions == "relative":
+            self.decoder_bias = RelativeBias(width, heads, causal=True)
+        if encoder_positions == "tree":
+            if arities is None:
+                raise ValueError("tree positions need arities")
+            self.tree = TreePositions(width)
+        # Not saved with the weights: whoever knows the vocabulary knows them.
+        self.register_buffer("arities", arities, persistent=False)
 
     def encode(self, matrix: Tensor, problems: Tensor) -> Memory:
         """problems: (B, S) ids, padded."""
         present = problems != self.pad  # (B, S)
         # A softmax over no key at all is NaN: a problem without tokens attends to padding.
         present[:, 0] |= ~present.any(dim=1)
-        mask = present[:, None, None, :]  # (B, 1, 1, S)
-        x = self._inputs(matrix, problems, self.encoder_positions, 0)
+        mask = seen = present[:, None, None, :]  # (B, 1, 1, S)
+        length = problems.shape[1]
+        x = self._inputs(matrix, problems)
+        rotary = self.encoder_positions == "rotary"
+        rotation = None
+        if rotary or self.rotary_cross_attention:
+            rotation = rotations(0, length, self.head_width, x.device)
+        if self.encoder_positions == "sinusoidal":
+            x = x + sinusoidal(0, length, x.shape[2], x.device)
+        elif self.encoder_positions == "tree":
+            assert self.arities is not None
+            # All symbols share the last arity.
+            x = x + self.tree(self.arities[problems.clamp(max=len(self.arities) - 1)])
+        elif self.encoder_positions == "relative":
+            seen = self.encoder_bias(0, length, length).masked_fill(~mask, -math.inf)
+        x = self.dropout(x)
         for layer in self.encoder:
-            x = layer(x, mask)
+            x = layer(x, seen, rotation if rotary else None)
         x = self.norm_encoder(x)  # (B, S, width)
         decoder = cast(list[DecoderLayer], self.decoder)
-        return Memory(mask, [layer.keys_values(x) for layer in decoder])
+        crossing = rotation if self.rotary_cross_attention else None
+        return Memory(mask, [layer.keys_values(x, crossing) for layer in decoder])
 
-    def decode(self, matrix: Tensor, answers: Tensor, memory: Memory) -> Tensor:
+    def decode(
+        self, matrix: Tensor, answers: Tensor, memory: Memory, places: Tensor | None = None
+    ) -> Tensor:
         """Features from which the token after each of `answers` is read, (B, T, width).
 
         answers: (B, T) ids, the next T tokens: all of an answer at once with a fresh memory, or one
         token at a time. The memory grows by them.
+        places: where `answers.flatten()` holds tokens; elsewhere features are then zero, for less.
         """
-        if memory.length and answers.shape[1] > 1:
+        start, length = memory.length, answers.shape[1]
+        if start and length > 1:
             raise ValueError("after the first call, decode takes one token at a time")
-        x = self._inputs(matrix, answers, self.decoder_positions, memory.length)
+        x = self._inputs(matrix, answers)
+        if self.decoder_positions == "sinusoidal":
+            x = x + sinusoidal(start, length, x.shape[2], x.device)
+        rotary = self.decoder_positions == "rotary"
+        rotation = bias = packing = None
+        if rotary or self.rotary_cross_attention:
+            rotation = rotations(start, length, self.head_width, x.device)
+        if self.decoder_positions == "relative":
+            bias = self.decoder_bias(start, length, start + length)
+        if places is not None:
+            packing = Packing((answers.shape[0], length), places)
+            x = packing.pack(x)  # (N, width)
+            if rotation is not None:
+                cos, sin = rotation
+                rotation = cos[places % length], sin[places % length]
+        crossing = rotation if self.rotary_cross_attention else None
+        at = Positions(rotation if rotary else None, crossing, bias, packing)
+        x = self.dropout(x)
         for number, layer in enumerate(self.decoder):
-            x = layer(x, memory, number)
-        memory.length += answers.shape[1]
+            x = layer(x, memory, number, at)
+        memory.length += length
         x = self.norm_decoder(x)
-        return F.normalize(x, dim=-1) if self.normalize_features else x  # (B, T, width)
+        if self.normalize_features:
+            x = F.normalize(x, dim=-1)
+        return packing.pad(x) if packing is not None else x  # (B, T, width)
 
     def logits(self, matrix: Tensor, features: Tensor) -> Tensor:
         """One score for each row of the matrix, (B, T, V)."""
@@ -206,16 +322,16 @@ class Transformer(nn.Module):
         with torch.autocast(features.device.type, enabled=False):
             return features.float() @ matrix.float().transpose(-1, -2)
 
-    def forward(self, matrix: Tensor, problems: Tensor, answers: Tensor) -> Tensor:
+    def forward(
+        self, matrix: Tensor, problems: Tensor, answers: Tensor, places: Tensor | None = None
+    ) -> Tensor:
         """Logits of the token after each of `answers`; (B, S) and (B, T) to (B, T, V)."""
-        return self.logits(matrix, self.decode(matrix, answers, self.encode(matrix, problems)))
+        memory = self.encode(matrix, problems)
+        return self.logits(matrix, self.decode(matrix, answers, memory, places))
 
-    def _inputs(self, matrix: Tensor, ids: Tensor, positions: str, start: int) -> Tensor:
+    def _inputs(self, matrix: Tensor, ids: Tensor) -> Tensor:
         if matrix.dim() == 2:
             x = F.embedding(ids, matrix)  # (B, T, width)
         else:
             x = matrix.gather(1, ids[..., None].expand(-1, -1, matrix.shape[-1]))
-        x = x * matrix.shape[-1] ** 0.5  # rows have norm 1, inputs entries of about 1
-        if positions == "sinusoidal":
-            x = x + sinusoidal(start, x.shape[1], x.shape[2], x.device)
-        return self.dropout(x)  # (B, T, width)
+        return x * self.input_scale  # (B, T, width)

@@ -6,6 +6,7 @@ Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -90,6 +91,11 @@ class LTL(Task):
     def problem_language(self) -> Language:
         """`ltl.lark`."""
         return ltl().language
+
+    @property
+    def problem_arities(self) -> Mapping[str, int]:
+        """Of operators and constants."""
+        return ltl().arity
 
     @property
     def answer_language(self) -> Language:

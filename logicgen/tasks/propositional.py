@@ -5,7 +5,7 @@ Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Annotated, ClassVar, Literal
 
@@ -100,6 +100,11 @@ class Propositional(Task):
     def problem_language(self) -> Language:
         """`propositional.lark`."""
         return propositional().language
+
+    @property
+    def problem_arities(self) -> Mapping[str, int]:
+        """Of operators and constants."""
+        return propositional().arity
 
     @property
     def answer_language(self) -> Language:

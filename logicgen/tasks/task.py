@@ -141,6 +141,11 @@ class Task(ABC):
         tokens = dict.fromkeys([*self.problem_language.tokens, *self.answer_language.tokens])
         return Vocabulary(tuple(tokens))
 
+    @property
+    def problem_arities(self) -> Mapping[str, int] | None:
+        """Operands of each fixed token, where problems are trees in prefix notation; else None."""
+        return None
+
     def answer_automaton(self, longest: int) -> TokenAutomaton:
         """Which tokens may come next in an answer, over the fixed tokens of the vocabulary."""
         return token_automaton(self.answer_language, longest).widened(self.vocabulary.fixed)

@@ -108,7 +108,6 @@ def _run_trainer(fitting: Fitting, stop: Stop, out: Path, where: torch.device, q
             precision="bf16-mixed" if bf16 else "32-true",
             max_steps=training.steps,
             max_epochs=-1,
-            gradient_clip_val=training.gradient_clip,
             logger=TensorBoardLogger(out, name="logs", version=""),
             log_every_n_steps=training.log_every,
             check_val_every_n_epoch=None,
@@ -158,7 +157,17 @@ class Fitting(pl.LightningModule):
             lr=table.learning_rate,
             betas=(0.9, 0.98),
             weight_decay=table.weight_decay,
+            fused=True,
         )
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: torch.optim.Optimizer,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Lightning's own refuses a fused optimizer in bf16, for the sake of fp16's scaler."""
+        torch.nn.utils.clip_grad_norm_(self.parameters(), self.training_table.gradient_clip)
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         rate = learning_rate(self.training_table, batch.step)
@@ -169,8 +178,9 @@ class Fitting(pl.LightningModule):
         rows_seed, dropout_seed = step_seeds(self.training_table.seed, batch.step)
         torch.manual_seed(dropout_seed)
         generator = torch.Generator().manual_seed(rows_seed)
-        matrix = self.model.embedding.matrix(self.model.training_symbols, generator)
-        logits = self.model.transformer(matrix, batch.problems, batch.inputs)
+        sequences = len(batch.problems) if self.model.resamples_each_sequence else None
+        matrix = self.model.embedding.matrix(self.model.training_symbols, generator, sequences)
+        logits = self.model.transformer(matrix, batch.problems, batch.inputs, batch.places)
         loss: Tensor = self.model.loss(logits, batch.targets)
         if (batch.step + 1) % self.training_table.log_every == 0:
             real = batch.targets != self.model.vocabulary.pad

@@ -13,6 +13,7 @@ from logicgen.nn.decoding import GrammarMask, greedy
 from logicgen.nn.embedding import AlphaRenaming, Embedding, Interchangeable, Learned
 from logicgen.nn.loss import AdaCos, CrossEntropy
 from logicgen.nn.transformer import Transformer
+from logicgen.tasks import load_task
 from logicgen.train.data import TrainingRegion
 from logicgen.train.recipe import ModelRecipe
 from logicgen.vocabulary import Vocabulary
@@ -46,7 +47,19 @@ class Model(nn.Module):
                 f"the training data have {alphabet} symbols, the recipe's embedding has"
                 f" {self.embedding.max_symbols} rows: raise max_symbols in [embedding]"
             )
-        self.transformer = Transformer(**recipe.model.model_dump(), pad=vocabulary.pad)
+        tree = recipe.model.encoder_positions == "tree"
+        self.transformer = Transformer(
+            **recipe.model.model_dump(),
+            pad=vocabulary.pad,
+            arities=_arities(task_name, vocabulary) if tree else None,
+        )
+        if tree and region.length[1] > self.transformer.tree.levels + 1:
+            levels = self.transformer.tree.levels
+            raise LogicgenError(
+                f"the training data have problems of up to {region.length[1]} tokens, but tree"
+                f" positions of width {recipe.model.width} tell only {levels} levels apart: raise"
+                " model.width, or choose other model.encoder_positions"
+            )
         rows = len(vocabulary) + self.training_symbols
         self.loss: CrossEntropy | AdaCos
         if recipe.loss.method == "adacos":
@@ -58,6 +71,11 @@ class Model(nn.Module):
     def training_symbols(self) -> int:
         """Symbol rows of the matrix in training: all that can be trained, else the alphabet's."""
         return self.embedding.max_symbols or self.alphabet
+
+    @property
+    def resamples_each_sequence(self) -> bool:
+        """Whether training draws a matrix for each sequence of a batch, not one for all of it."""
+        return self.recipe.embedding.resample == "sequence"
 
     @property
     def device(self) -> torch.device:
@@ -119,13 +137,24 @@ class Model(nn.Module):
         return torch.from_numpy(ids).to(self.device)
 
 
+def _arities(task_name: str, vocabulary: Vocabulary) -> Tensor:
+    """Operands of each fixed token, then of a symbol, in a task's problems; int64 (F + 1,)."""
+    arities = load_task(task_name).problem_arities
+    if arities is None:
+        raise LogicgenError(
+            f"model.encoder_positions: 'tree' needs problems that are formulas; those of task"
+            f" {task_name} have no tree: choose 'sinusoidal', 'rotary', 'relative' or 'none'"
+        )
+    return torch.tensor([*(arities.get(token, 0) for token in vocabulary.fixed), 0])
+
+
 def _embedding(recipe: ModelRecipe, fixed: int) -> Embedding:
     methods: dict[str, Callable[..., Embedding]] = {
         "learned": Learned,
         "alpha-renaming": AlphaRenaming,
         "interchangeable": Interchangeable,
     }
-    options = recipe.embedding.model_dump(exclude={"method"}, exclude_none=True)
+    options = recipe.embedding.model_dump(exclude={"method", "resample"}, exclude_none=True)
     return methods[recipe.embedding.method](fixed, recipe.model.width, **options)
 
 

@@ -10,7 +10,8 @@ from logicgen import shipped
 from logicgen.declaration import read_toml, validate
 
 Count = Annotated[int, Field(ge=1)]
-Positions = Literal["sinusoidal", "rotary", "none"]
+EncoderPositions = Literal["sinusoidal", "tree", "rotary", "relative", "none"]
+DecoderPositions = Literal["sinusoidal", "rotary", "relative", "none"]
 
 
 class _Table(BaseModel):
@@ -28,20 +29,22 @@ class EmbeddingTable(_Table):
     random_part: Literal["normal", "neighbouring-points", "hypercube"] | None = None
     random_width: Count | None = None  # of the model's width; the rest is trained
     normalize_parts: bool | None = None
+    # Rows are drawn anew for each training batch, or for each sequence of it.
+    resample: Literal["batch", "sequence"] | None = None
 
     @model_validator(mode="after")
     def _has_its_keys(self) -> Self:
         own = {"max_symbols"}
         if self.method == "interchangeable":
             own = {"random_part", "random_width", "normalize_parts"}
+        optional = {"resample"} if self.method != "learned" else set()  # "batch" if not given
         given = set(self.model_dump(exclude_none=True)) - {"method", "normalize_rows"}
-        if given != own:
+        if not own <= given <= own | optional:
+            unknown = given - own - optional
             wrong = (
-                f"{min(given - own)!r} is unknown"
-                if given - own
-                else f"{min(own - given)!r} is missing"
+                f"{min(unknown)!r} is unknown" if unknown else f"{min(own - given)!r} is missing"
             )
-            keys = ", ".join(["method", "normalize_rows", *sorted(own)])
+            keys = ", ".join(["method", "normalize_rows", *sorted(own | optional)])
             raise ValueError(f"key {wrong} for method {self.method!r}; its keys: {keys}")
         return self
 
@@ -53,9 +56,11 @@ class ModelTable(_Table):
     decoder_layers: Count
     feed_forward: Count  # width of the hidden layer
     dropout: Annotated[float, Field(ge=0, lt=1)]
-    encoder_positions: Positions
-    decoder_positions: Positions
+    encoder_positions: EncoderPositions
+    decoder_positions: DecoderPositions
     normalize_features: bool
+    rotary_cross_attention: bool = False  # rotates queries and keys between the two, as well
+    input_scale: Literal["sqrt-width", "learned"] = "sqrt-width"  # of rows, where they are inputs
 
 
 class LossTable(_Table):
@@ -90,7 +95,8 @@ class ModelRecipe(_Table):
         width, heads = self.model.width, self.model.heads
         if width % heads:
             raise ValueError(f"model.heads: {heads} does not divide model.width, {width}")
-        rotary = "rotary" in (self.model.encoder_positions, self.model.decoder_positions)
+        positions = self.model.encoder_positions, self.model.decoder_positions
+        rotary = "rotary" in positions or self.model.rotary_cross_attention
         if rotary and width // heads % 2:
             raise ValueError(
                 f"model.heads: rotary positions need an even width per head, not {width}/{heads}"

@@ -41,6 +41,7 @@ def test_markers_and_padding() -> None:
     assert batch.problems.tolist() == [[3, 4, 2], [2, 0, 0], [5, 2, 0]]
     assert batch.inputs.tolist() == [[1, 6, 0, 0], [1, 0, 0, 0], [1, 7, 8, 9]]
     assert batch.targets.tolist() == [[6, 2, 0, 0], [2, 0, 0, 0], [7, 8, 9, 2]]
+    assert batch.places.tolist() == [0, 1, 4, 8, 9, 10, 11]
 
 
 @pytest.mark.parametrize(("count", "size"), [(1, 8), (7, 8), (64, 8), (1000, 8), (1234, 3)])

@@ -3,6 +3,7 @@ import torch
 
 from logicgen.errors import LogicgenError
 from logicgen.nn.embedding import AlphaRenaming, Embedding, Interchangeable, Learned
+from logicgen.nn.random_parts import RANDOM_PARTS
 
 FIXED, WIDTH = 7, 16
 
@@ -86,3 +87,41 @@ def test_the_number_of_parameters_does_not_depend_on_the_symbols() -> None:
     assert embedding.matrix(64).shape == (FIXED + 64, WIDTH)
     with pytest.raises(LogicgenError, match="only 64"):
         embedding.matrix(65)
+
+
+@pytest.mark.parametrize(
+    "embedding",
+    [
+        AlphaRenaming(FIXED, WIDTH, max_symbols=30, normalize_rows=True),
+        *(
+            Interchangeable(
+                FIXED,
+                WIDTH,
+                random_part=part,
+                random_width=8,
+                normalize_parts=True,
+                normalize_rows=True,
+            )
+            for part in RANDOM_PARTS
+        ),
+    ],
+)
+def test_a_matrix_drawn_for_each_sequence(embedding: Embedding) -> None:
+    matrices = embedding.matrix(6, seeded(0), sequences=40)
+    assert matrices.shape == (40, FIXED + 6, WIDTH)
+    assert torch.equal(matrices, embedding.matrix(6, seeded(0), sequences=40))
+    assert not torch.equal(matrices, embedding.matrix(6, seeded(1), sequences=40))
+    assert torch.equal(matrices[:, :FIXED], matrices[:1, :FIXED].expand(40, -1, -1))
+    assert torch.allclose(matrices.norm(dim=-1), torch.ones(40, FIXED + 6))
+    symbols = matrices[:, FIXED:].detach()
+    assert len({str(rows.tolist()) for rows in symbols}) == 40  # each sequence has its own
+    assert all(len({str(row) for row in rows.tolist()}) == 6 for rows in symbols)
+    matrices.sum().backward()
+    assert all(parameter.grad is not None for parameter in embedding.parameters())
+
+
+def test_learned_rows_are_the_same_for_each_sequence_unless_they_are_untrained() -> None:
+    embedding = Learned(FIXED, WIDTH, max_symbols=5, normalize_rows=True)
+    matrices = embedding.matrix(7, seeded(0), sequences=3)
+    assert torch.equal(matrices[0, : FIXED + 5], matrices[2, : FIXED + 5])
+    assert not torch.equal(matrices[0, FIXED + 5 :], matrices[2, FIXED + 5 :])

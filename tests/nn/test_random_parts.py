@@ -9,58 +9,59 @@ from logicgen.nn.random_parts import RANDOM_PARTS, hypercube, neighbouring_point
 POINTS = {"neighbouring-points": lambda d: 3**d - 1, "hypercube": lambda d: 2**d}
 
 
-def distinct(parts: torch.Tensor) -> bool:
-    return len({tuple(part) for part in parts.tolist()}) == len(parts)
+def distinct(sets: torch.Tensor) -> bool:
+    return all(len({tuple(part) for part in parts}) == len(parts) for parts in sets.tolist())
 
 
 @given(
     name=st.sampled_from(sorted(RANDOM_PARTS)),
     width=st.integers(1, 90),
+    sets=st.integers(1, 5),
     count=st.integers(0, 400),
     seed=st.integers(0, 2**32),
 )
-def test_no_vector_comes_twice(name: str, width: int, count: int, seed: int) -> None:
+def test_no_vector_comes_twice(name: str, width: int, sets: int, count: int, seed: int) -> None:
     if name in POINTS:
         count = min(count, POINTS[name](width))
-    parts = RANDOM_PARTS[name](count, width, torch.Generator().manual_seed(seed))
-    assert parts.shape == (count, width)
+    parts = RANDOM_PARTS[name](sets, count, width, torch.Generator().manual_seed(seed))
+    assert parts.shape == (sets, count, width)
     assert distinct(parts)
-    again = RANDOM_PARTS[name](count, width, torch.Generator().manual_seed(seed))
+    again = RANDOM_PARTS[name](sets, count, width, torch.Generator().manual_seed(seed))
     assert torch.equal(parts, again)
 
 
 @given(name=st.sampled_from(sorted(POINTS)), width=st.integers(1, 6), seed=st.integers(0, 99))
 def test_all_points_can_be_asked_for(name: str, width: int, seed: int) -> None:
     points = POINTS[name](width)
-    parts = RANDOM_PARTS[name](points, width, torch.Generator().manual_seed(seed))
+    parts = RANDOM_PARTS[name](2, points, width, torch.Generator().manual_seed(seed))
     assert distinct(parts)
     assert set(parts.unique().tolist()) <= {-1.0, 0.0, 1.0}
-    assert parts.abs().sum(dim=1).min() > 0  # zero is not a neighbouring point
+    assert parts.abs().sum(dim=-1).min() > 0  # zero is not a neighbouring point
 
 
 @pytest.mark.parametrize("name", sorted(POINTS))
 def test_more_symbols_than_points_is_an_error_with_the_number(name: str) -> None:
     points = POINTS[name](3)
     with pytest.raises(LogicgenError, match=f"{points + 1} symbols .* only {points}: raise"):
-        RANDOM_PARTS[name](points + 1, 3, None)
+        RANDOM_PARTS[name](1, points + 1, 3, None)
 
 
 def test_values() -> None:
     generator = torch.Generator().manual_seed(0)
-    assert set(hypercube(500, 50, generator).unique().tolist()) == {-1.0, 1.0}
-    points = neighbouring_points(5_000, 50, generator)
+    assert set(hypercube(1, 500, 50, generator).unique().tolist()) == {-1.0, 1.0}
+    points = neighbouring_points(1, 5_000, 50, generator)
     shares = [(points == value).float().mean().item() for value in (-1, 0, 1)]
     assert shares == pytest.approx([1 / 3] * 3, abs=0.01)
-    assert normal(5_000, 50, generator).std().item() == pytest.approx(1, abs=0.02)
+    assert normal(1, 5_000, 50, generator).std().item() == pytest.approx(1, abs=0.02)
 
 
 def test_every_pair_of_points_is_equally_likely() -> None:
     generator = torch.Generator().manual_seed(0)
-    draws = torch.stack([neighbouring_points(2, 1, generator)[0] for _ in range(2_000)])
+    draws = neighbouring_points(2_000, 2, 1, generator)[:, 0]
     assert (draws == 1).float().mean().item() == pytest.approx(0.5, abs=0.05)
     counts: dict[tuple[float, ...], int] = {}
-    for _ in range(6_000):  # 4 * 3 ordered pairs of square corners
-        pair = tuple(hypercube(2, 2, generator).flatten().tolist())
+    for corners in hypercube(6_000, 2, 2, generator):  # 4 * 3 ordered pairs of square corners
+        pair = tuple(corners.flatten().tolist())
         counts[pair] = counts.get(pair, 0) + 1
     assert len(counts) == 12
     assert min(counts.values()) > 400
@@ -69,5 +70,15 @@ def test_every_pair_of_points_is_equally_likely() -> None:
 
 def test_a_repeated_normal_vector_is_drawn_again() -> None:
     # 100,000 float32 numbers hold some hundred equal ones.
-    parts = normal(100_000, 1, torch.Generator().manual_seed(0))
+    parts = normal(2, 100_000, 1, torch.Generator().manual_seed(0))
     assert distinct(parts)
+
+
+def test_numbers_that_repeat_are_drawn_again_without_a_bias() -> None:
+    # 3 of 8 corners, drawn with repetitions at first: 8 * 7 * 6 ordered triples.
+    counts: dict[tuple[float, ...], int] = {}
+    for corners in hypercube(67_200, 3, 3, torch.Generator().manual_seed(0)).flatten(1).tolist():
+        counts[tuple(corners)] = counts.get(tuple(corners), 0) + 1
+    assert len(counts) == 336
+    assert min(counts.values()) > 120  # 200 expected, with a deviation of 14
+    assert max(counts.values()) < 280

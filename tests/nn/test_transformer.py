@@ -1,14 +1,18 @@
+from typing import Any
+
 import pytest
 import torch
 
 from logicgen.nn.embedding import Interchangeable
-from logicgen.nn.position import rotate
+from logicgen.nn.position import rotate, rotations
 from logicgen.nn.transformer import Transformer
 
 FIXED, SYMBOLS, WIDTH = 6, 11, 32
 
 
-def transformer(encoder: str = "sinusoidal", decoder: str = "rotary", dropout: float = 0.0):
+def transformer(
+    encoder: str = "sinusoidal", decoder: str = "rotary", dropout: float = 0.0, **options: Any
+) -> Transformer:
     torch.manual_seed(0)
     return Transformer(
         width=WIDTH,
@@ -20,6 +24,8 @@ def transformer(encoder: str = "sinusoidal", decoder: str = "rotary", dropout: f
         encoder_positions=encoder,
         decoder_positions=decoder,
         normalize_features=True,
+        arities=torch.tensor([0, 0, 0, 1, 2, 2, 0]),
+        **options,
     ).eval()
 
 
@@ -44,16 +50,20 @@ def batch() -> tuple[torch.Tensor, torch.Tensor]:
     return problems, torch.randint(3, FIXED + SYMBOLS, (5, 7), generator=generator)
 
 
+ENCODER = ("sinusoidal", "tree", "rotary", "relative", "none")
+DECODER = ("sinusoidal", "rotary", "relative", "none")
 ALL_POSITIONS = [
-    (encoder, decoder)
-    for encoder in ("sinusoidal", "rotary", "none")
-    for decoder in ("sinusoidal", "rotary", "none")
+    (encoder, decoder, cross)
+    for encoder in ENCODER
+    for decoder in DECODER
+    for cross in (False, True)
 ]
+EVERY_SCHEME = pytest.mark.parametrize(("encoder", "decoder", "cross"), ALL_POSITIONS)
 
 
-@pytest.mark.parametrize(("encoder", "decoder"), ALL_POSITIONS)
-def test_renaming_symbols_permutes_logits(encoder: str, decoder: str) -> None:
-    net, rows = transformer(encoder, decoder), matrix()
+@EVERY_SCHEME
+def test_renaming_symbols_permutes_logits(encoder: str, decoder: str, cross: bool) -> None:
+    net, rows = transformer(encoder, decoder, rotary_cross_attention=cross), matrix()
     problems, answers = batch()
     renaming = torch.randperm(SYMBOLS, generator=torch.Generator().manual_seed(3)) + FIXED
     renaming = torch.cat([torch.arange(FIXED), renaming])  # id -> new id
@@ -65,9 +75,11 @@ def test_renaming_symbols_permutes_logits(encoder: str, decoder: str) -> None:
     assert one.abs().max() <= 1 + 1e-5  # cosines
 
 
-@pytest.mark.parametrize(("encoder", "decoder"), ALL_POSITIONS)
-def test_one_token_at_a_time_agrees_with_all_at_once(encoder: str, decoder: str) -> None:
-    net, rows = transformer(encoder, decoder), matrix()
+@EVERY_SCHEME
+def test_one_token_at_a_time_agrees_with_all_at_once(
+    encoder: str, decoder: str, cross: bool
+) -> None:
+    net, rows = transformer(encoder, decoder, rotary_cross_attention=cross), matrix()
     problems, answers = batch()
     at_once = net(rows, problems, answers)
     memory = net.encode(rows, problems)
@@ -98,14 +110,80 @@ def test_the_matrix_is_the_only_place_that_knows_the_vocabulary() -> None:
     assert gradient[absent].abs().max() == 0
 
 
-def test_padding_changes_nothing() -> None:
-    net, rows = transformer(), matrix()
+@EVERY_SCHEME
+def test_padding_changes_nothing(encoder: str, decoder: str, cross: bool) -> None:
+    net, rows = transformer(encoder, decoder, rotary_cross_attention=cross), matrix()
     problems, answers = batch()
     longer = torch.cat([problems, torch.zeros(5, 6, dtype=torch.int64)], dim=1)
     assert torch.allclose(net(rows, problems, answers), net(rows, longer, answers), atol=1e-5)
     later = torch.cat([answers, torch.zeros(5, 3, dtype=torch.int64)], dim=1)
     logits = net(rows, problems, later)[:, :7]
     assert torch.allclose(net(rows, problems, answers), logits, atol=1e-5)
+
+
+@EVERY_SCHEME
+def test_answers_packed_without_padding(encoder: str, decoder: str, cross: bool) -> None:
+    net, rows = transformer(encoder, decoder, rotary_cross_attention=cross), matrix()
+    problems, answers = batch()
+    answers[0, 3:] = answers[2] = answers[4, 6:] = 0  # one sequence is padding only
+    real = answers != 0
+    rows.requires_grad_()
+    outcomes = []
+    for places in (None, real.flatten().nonzero()[:, 0]):
+        logits = net(rows, problems, answers, places)
+        weights = net.decoder[0].feed_forward[0].weight
+        loss = (logits.masked_fill(~real[..., None], 0) ** 2).sum()
+        outcomes.append((logits[real], *torch.autograd.grad(loss, [rows, weights])))
+        if places is not None:
+            assert (logits[~real] == 0).all()
+    for dense, packed in zip(*outcomes, strict=True):
+        assert torch.allclose(dense, packed, atol=1e-5)
+
+
+@EVERY_SCHEME
+def test_every_scheme_but_none_sees_order(encoder: str, decoder: str, cross: bool) -> None:
+    net, rows = transformer(encoder, decoder, rotary_cross_attention=cross), matrix()
+    # ! & a b a <end> against the same tokens as ! & a a b <end>, then the answers' order.
+    a, b = FIXED, FIXED + 1
+    problems = torch.tensor([[3, 4, 4, a, b, a, 2], [3, 4, 4, a, a, b, 2]])
+    answers = torch.tensor([[1, a, b, 5], [1, a, b, 5]])
+    one, other = net(rows, problems, answers)
+    changed = not torch.allclose(one, other, atol=1e-5)
+    assert changed == (encoder != "none" or cross)
+    same = problems[:1].expand(2, -1)
+    one, other = net(rows, same, torch.tensor([[1, a, b, 5], [1, b, a, 5]]))
+    changed = not torch.allclose(one[-1], other[-1], atol=1e-5)
+    # The first of several decoder layers is causal, so that a second one tells order even without.
+    assert changed or decoder == "none"
+
+
+def test_tree_positions_need_arities() -> None:
+    with pytest.raises(ValueError, match="need arities"):
+        Transformer(
+            width=8,
+            heads=1,
+            encoder_layers=1,
+            decoder_layers=1,
+            feed_forward=8,
+            dropout=0.0,
+            encoder_positions="tree",
+            decoder_positions="none",
+            normalize_features=False,
+        )
+
+
+def test_input_scale() -> None:
+    fixed, learned = transformer(), transformer(input_scale="learned")
+    problems, answers = batch()
+    one, other = (net(matrix(), problems, answers) for net in (fixed, learned))
+    assert torch.allclose(one, other, atol=1e-6)
+    assert set(learned.state_dict()) - set(fixed.state_dict()) == {"input_scale"}
+    other.sum().backward()
+    assert learned.input_scale.grad is not None
+    assert learned.input_scale.grad.abs() > 0
+    with torch.no_grad():
+        learned.input_scale *= 2
+    assert not torch.allclose(one, learned(matrix(), problems, answers), atol=1e-3)
 
 
 def test_an_empty_problem_is_no_nan() -> None:
@@ -120,15 +198,25 @@ def test_an_empty_problem_is_no_nan() -> None:
 
 
 def test_a_matrix_for_each_sequence() -> None:
-    net, rows = transformer(), matrix()
+    net = transformer()
     problems, answers = batch()
-    each = rows.expand(5, -1, -1)
-    assert torch.allclose(net(rows, problems, answers), net(each, problems, answers), atol=1e-6)
+    each = torch.stack([matrix()[torch.randperm(FIXED + SYMBOLS)] for _ in range(5)])
+    places = torch.arange(answers.numel())
+    together = net(each, problems, answers, places)
+    for row in range(5):
+        alone = net(each[row], problems[[row]], answers[[row]])[0]
+        assert torch.allclose(alone, together[row], atol=1e-5)
 
 
 def test_rotary_products_depend_on_distance_alone() -> None:
     torch.manual_seed(0)
     query, key = torch.randn(1, 1, 1, 8), torch.randn(1, 1, 1, 8)
-    products = [(rotate(query, s + 3) * rotate(key, s)).sum().item() for s in (0, 5, 40)]
+
+    def product(query_at: int, key_at: int) -> float:
+        device = query.device
+        turned = rotate(query, rotations(query_at, 1, 8, device))
+        return (turned * rotate(key, rotations(key_at, 1, 8, device))).sum().item()
+
+    products = [product(s + 3, s) for s in (0, 5, 40)]
     assert products == pytest.approx([products[0]] * 3, abs=1e-4)
-    assert (rotate(query, 4) * rotate(key, 0)).sum().item() != pytest.approx(products[0], abs=1e-3)
+    assert product(4, 0) != pytest.approx(products[0], abs=1e-3)

@@ -54,6 +54,22 @@ def test_answers_are_right_and_everything_written_is_read_back(name):
 
 
 @tasks
+def test_arities_say_where_a_problem_ends(name):
+    task = load_task(name)
+    arities = task.problem_arities
+    if arities is None:  # letters: no tokens that take operands
+        assert task.problem_language.tokens == ()
+        return
+    assert set(arities) == set(task.problem_language.tokens)
+    for _, _, draw in draws(task):
+        wanted = 1
+        for token in task.encode(draw.problem).split():
+            assert wanted > 0
+            wanted += arities.get(token, 0) - 1
+        assert wanted == 0
+
+
+@tasks
 def test_the_mask_accepts_every_answer(name):
     task = load_task(name)
     automaton = task.answer_automaton(40)

@@ -1,12 +1,14 @@
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 from logicgen.errors import LogicgenError
+from logicgen.tasks import load_task
 from logicgen.train.checkpoint import load_model, load_tree, save_model, save_tree
 from logicgen.train.model import Model
 from logicgen.vocabulary import Vocabulary
@@ -52,6 +54,47 @@ def test_a_model_comes_back_and_predicts_the_same(run: Path) -> None:
     assert again.predict([], 10, 0, 5) == []
     with pytest.raises(LogicgenError, match="need 296 symbol rows, but only 10"):
         again.predict(problems, 10, 0, 5)
+
+
+def test_a_model_with_tree_positions_comes_back(tmp_path: Path) -> None:
+    task = load_task("ltl")
+    tree = recipe_with(model={"encoder_positions": "tree", "input_scale": "learned"})
+    torch.manual_seed(0)
+    model = Model(tree, task.vocabulary, 5, "ltl", REGION).eval()
+    save_model(model, tmp_path / "run", steps=3, fingerprint="x")
+    again = load_model(tmp_path / "run", "cpu", task.vocabulary)
+    texts = ["U a & X b ! c", "X X a", "a"]
+    problems = [task.vocabulary.encode(text) for text in texts]
+    one = model.predict(problems, 5, embedding_seed=1, max_length=5)
+    assert one == again.predict(problems, 5, embedding_seed=1, max_length=5)
+    arities = again.transformer.arities
+    for token, arity in {"U": 2, "X": 1, "0": 0, "<end>": 0, "<pad>": 0, ";": 0}.items():
+        assert arities[task.vocabulary.id(token)] == arity
+    assert len(arities) == len(task.vocabulary) + 1
+    assert arities[-1] == 0
+    # Where an operand hangs is all that differs: & X a b and & a X b mean other places for a.
+    for name, same in (("tree", False), ("none", True)):
+        net = Model(
+            recipe_with(model={"encoder_positions": name}), task.vocabulary, 5, "ltl", REGION
+        ).eval()
+        net.load_state_dict(
+            {key: value for key, value in model.state_dict().items() if key in net.state_dict()},
+            strict=name == "none",
+        )
+        ids = torch.tensor([task.vocabulary.encode(text) for text in ("& X a b", "& a X b")])
+        first, second = net.transformer.encode(net.inference_matrix(5, 0), ids).problems[0][0]
+        order = [0, 2, 1, 3]
+        assert torch.allclose(first, second[:, order], atol=1e-5) == same
+
+
+def test_tree_positions_need_problems_that_are_trees() -> None:
+    tree = recipe_with(model={"encoder_positions": "tree"})
+    with pytest.raises(LogicgenError, match=r"'tree' needs .* formulas; those of task copying"):
+        Model(tree, Vocabulary([]), 5, "copying", REGION)
+    region = replace(REGION, length=(1, 18))
+    with pytest.raises(LogicgenError, match=r"18 tokens, .* width 32 .* only 16 levels.*raise"):
+        Model(tree, load_task("ltl").vocabulary, 5, "ltl", region)
+    Model(tree, load_task("ltl").vocabulary, 5, "ltl", replace(REGION, length=(1, 17)))
 
 
 def test_damaged_weights(run: Path) -> None:

@@ -1,3 +1,4 @@
+import copy
 import os
 import signal
 import subprocess
@@ -7,13 +8,17 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+from logicgen.data.batches import make_batch
 from logicgen.errors import LogicgenError
+from logicgen.nn.embedding import Embedding
 from logicgen.train.checkpoint import load_model, load_tree
 from logicgen.train.data import TrainingData
 from logicgen.train.fit import fit, learning_rate, step_seeds
+from logicgen.train.model import Model
 from tests.train.conftest import REGION, copying, made, recipe_with
 
 
@@ -104,6 +109,62 @@ def test_a_crash_goes_on_from_the_last_checkpoint(
     fit(recipe_with(), data, run, resume=True, quiet=True)
     for name, value in weights(whole).items():
         assert torch.equal(value, weights(run)[name]), name
+
+
+@pytest.mark.parametrize("method", ["interchangeable", "alpha-renaming"])
+def test_rows_drawn_for_each_sequence(
+    data: TrainingData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    embedding = {"resample": "sequence"}
+    if method == "alpha-renaming":
+        parts = {"random_part": None, "random_width": None, "normalize_parts": None}
+        embedding |= {"method": method, "max_symbols": 20} | parts
+    recipe = recipe_with(embedding=embedding)
+    drawn: dict[str, list[torch.Tensor]] = {"whole": [], "resumed": []}
+    where = "whole"
+
+    def matrix(self: Embedding, symbols: int, *arguments: object) -> torch.Tensor:
+        rows = original(self, symbols, *arguments)
+        if self.training and rows.dim() == 3:
+            drawn[where].append(rows.detach())
+        return rows
+
+    original = Embedding.matrix
+    monkeypatch.setattr(Embedding, "matrix", matrix)
+    fit(recipe, data, tmp_path / "whole", steps=6, quiet=True)
+    where = "resumed"
+    fit(recipe, data, tmp_path / "resumed", steps=2, quiet=True)
+    fit(recipe, data, tmp_path / "resumed", steps=6, quiet=True, resume=True)
+    assert [rows.shape[0] for rows in drawn["whole"]] == [16] * 6
+    for one, other in zip(drawn["whole"], drawn["resumed"], strict=True):
+        assert torch.equal(one, other)
+        assert len({str(rows.tolist()) for rows in one}) == 16
+    assert losses(tmp_path / "whole") == losses(tmp_path / "resumed")
+    assert not torch.equal(drawn["whole"][0], drawn["whole"][1])
+
+
+@pytest.mark.parametrize("loss", ["adacos", "cross-entropy"])
+def test_leaving_out_padding_changes_neither_loss_nor_gradients(
+    data: TrainingData, loss: str
+) -> None:
+    recipe = recipe_with(
+        model={"dropout": 0.0, "normalize_features": loss == "adacos"}, loss={"method": loss}
+    )
+    torch.manual_seed(0)
+    model = Model(recipe, data.vocabulary, 5, "copying", REGION).train()
+    batch = make_batch(data.train, np.arange(16))
+    assert len(batch.places) < batch.inputs.numel()
+    outcomes = []
+    scale = copy.deepcopy(model.loss.state_dict())
+    for places in (None, batch.places):
+        model.loss.load_state_dict(scale)
+        matrix = model.inference_matrix(5, 0)
+        logits = model.transformer(matrix, batch.problems, batch.inputs, places)
+        value = model.loss(logits, batch.targets)
+        gradients = torch.autograd.grad(value, list(model.transformer.parameters()))
+        outcomes.append([value, *gradients])
+    for dense, packed in zip(*outcomes, strict=True):
+        assert torch.allclose(dense, packed, atol=1e-6)
 
 
 def test_kill_in_the_middle_leaves_a_run_that_resumes(tmp_path: Path, data: TrainingData) -> None:

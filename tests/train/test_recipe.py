@@ -42,7 +42,27 @@ def test_a_recipe_from_a_path(tmp_path: Path) -> None:
         ({"model": {"heads": "4"}}, "model.heads.*valid integer, not '4'"),
         ({"model": {"heads": 3}}, "model.heads: 3 does not divide model.width, 32"),
         ({"model": {"dropout": 1.0}}, "model.dropout.*less than 1"),
-        ({"model": {"encoder_positions": "tree"}}, "'sinusoidal', 'rotary' or 'none'"),
+        ({"model": {"encoder_positions": "trees"}}, "'sinusoidal', 'tree', 'rotary', 'relative'"),
+        ({"model": {"decoder_positions": "tree"}}, "'sinusoidal', 'rotary', 'relative' or 'none'"),
+        ({"model": {"input_scale": 11.3}}, "'sqrt-width' or 'learned'"),
+        (
+            {"model": {"heads": 32, "decoder_positions": "none", "rotary_cross_attention": True}},
+            "even width per head, not 32/32",
+        ),
+        ({"embedding": {"resample": "token"}}, "'batch' or 'sequence'"),
+        (
+            {
+                "embedding": {
+                    "method": "learned",
+                    "max_symbols": 5,
+                    "random_part": None,
+                    "random_width": None,
+                    "normalize_parts": None,
+                    "resample": "sequence",
+                }
+            },
+            "'resample' is unknown for method 'learned'",
+        ),
         ({"model": {"heads": 32}}, "even width per head, not 32/32"),
         ({"model": {"normalize_features": False}}, "adacos.*normalize_features"),
         ({"loss": {"method": "cross-entropy"}}, "cross-entropy.*adacos"),

@@ -1,0 +1,142 @@
+import math
+from random import Random
+
+import pytest
+import torch
+
+from logicgen.nn.position import RelativeBias, TreePositions, tree_paths
+from logicgen.syntax.formula import Formula
+from logicgen.syntax.formula_language import ltl, propositional
+from logicgen.syntax.sampler import FormulaSampler
+
+OPERATORS = {
+    "propositional": {"!": 2, "&": 1, "<->": 1, "1": 1},
+    "ltl": {"!": 2, "X": 3, "&": 1, "U": 1, "0": 1},
+}
+
+
+def recursive_paths(formula: Formula, above: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
+    """The branches from each token up to the root, nearest first, in prefix order."""
+    below = [
+        path
+        for number, operand in enumerate(formula.operands)
+        for path in recursive_paths(operand, (number, *above))
+    ]
+    return [above, *below]
+
+
+def arities(formulas: list[Formula], arity: dict[str, int]) -> torch.Tensor:
+    """Of the tokens, an end marker and padding; (B, S)."""
+    texts = [formula.prefix.split() for formula in formulas]
+    table = torch.zeros(len(texts), max(map(len, texts)) + 2, dtype=torch.int64)
+    for row, tokens in enumerate(texts):
+        table[row, : len(tokens)] = torch.tensor([arity.get(token, 0) for token in tokens])
+    return table
+
+
+@pytest.mark.parametrize("language", [propositional(), ltl()], ids=lambda language: language.name)
+@pytest.mark.parametrize("levels", [3, 64])
+def test_tree_paths_against_recursion(language, levels: int) -> None:
+    sampler = FormulaSampler(language, OPERATORS[language.name], "tree", 5)
+    rng = Random(0)
+    formulas = [sampler.sample(rng, rng.randint(1, 50), "abcde") for _ in range(200)]
+    table = arities(formulas, language.arity)
+    found = tree_paths(table, levels)
+    expected = torch.zeros(*table.shape, 2 * levels, dtype=torch.bool)
+    for row, formula in enumerate(formulas):
+        for token, path in enumerate(recursive_paths(formula)):
+            for level, branch in enumerate(path[:levels]):
+                expected[row, token, 2 * level + branch] = True
+    assert torch.equal(found, expected)
+    depths = [max(map(len, recursive_paths(formula))) for formula in formulas]
+    assert max(depths) > 3  # so that three levels cut something off
+
+
+def test_trees_of_one_token_and_of_none() -> None:
+    for table in ([[0, 0, 0]], [[0]]):  # an end marker, padding
+        assert not tree_paths(torch.tensor(table), 4).any()
+
+
+def test_tree_vectors_are_weighted_paths() -> None:
+    tree = TreePositions(300)  # two decays of 75 levels
+    table = arities([ltl().read("a U (X b & !c)")], ltl().arity)  # U a & X b ! c
+    vectors = tree(table)
+    assert vectors.shape == (1, 9, 300)
+    assert tree.levels == 75
+    for number, decay in enumerate((0.95, 0.7)):
+        part = vectors[0, :, 150 * number : 150 * (number + 1)]
+        norm = math.sqrt((1 - decay**2) * 150)
+        for token, path in enumerate([(), (0,), (1,), (0, 1), (0, 0, 1), (1, 1), (0, 1, 1)]):
+            expected = torch.zeros(150)
+            for level, branch in enumerate(path):
+                expected[2 * level + branch] = norm * decay**level
+            assert torch.allclose(part[token], expected, atol=1e-4)
+        assert not part[7:].any()  # the end marker and padding
+    vectors.sum().backward()
+    assert tree.decay.grad is not None
+    assert (tree.decay.grad != 0).all()
+
+
+@pytest.mark.parametrize("width", [128, 130, 256, 320])
+def test_places_in_a_chain_of_fifty_tokens_do_not_collide(width: int) -> None:
+    tree = TreePositions(width)
+    chain = torch.tensor([[1] * (tree.levels + 0) + [0]])  # levels + 1 tokens
+    assert chain.shape[1] >= 50
+    with torch.no_grad():
+        vectors = tree(chain)[0]
+    distances = torch.cdist(vectors, vectors) + torch.eye(len(vectors))
+    # Inputs have entries of about 1: what is far below float32's resolution of those is lost.
+    assert distances[:50, :50].min() > 0.1
+    assert distances.min() > 0.01
+    longer = tree_paths(torch.tensor([[1] * (tree.levels + 2) + [0]]), tree.levels)[0]
+    assert torch.equal(longer[-1], longer[-2])  # the limit that the docstring states
+
+
+def test_trees_of_a_batch_are_independent_of_each_other() -> None:
+    table = torch.tensor([[2, 1, 0, 0, 0], [1, 1, 1, 0, 0], [0, 0, 0, 0, 0]])
+    together = tree_paths(table, 8)
+    for row in range(3):
+        assert torch.equal(together[[row]], tree_paths(table[[row]], 8))
+
+
+def bucket(ahead: int, causal: bool, buckets: int = 32, furthest: int = 128) -> int:
+    """The T5 paper's formula, for one distance."""
+    if causal:
+        distance, offset = max(-ahead, 0), 0
+    else:
+        buckets //= 2
+        distance, offset = abs(ahead), buckets if ahead > 0 else 0
+    exact = buckets // 2
+    if distance < exact:
+        return offset + distance
+    steps = math.log(distance / exact) / math.log(furthest / exact) * (buckets - exact)
+    return offset + min(exact + math.floor(steps + 1e-9), buckets - 1)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("start", "queries", "keys"), [(0, 300, 300), (7, 1, 8), (0, 1, 1)])
+def test_relative_bias_against_the_formula(
+    causal: bool, start: int, queries: int, keys: int
+) -> None:
+    torch.manual_seed(0)
+    relative = RelativeBias(64, 3, causal=causal)
+    bias = relative(start, queries, keys)
+    assert bias.shape == (1, 3, queries, keys)
+    for query in range(queries):
+        wanted = torch.stack(
+            [
+                torch.full((3,), -math.inf)
+                if causal and key > start + query
+                else relative.bias[bucket(key - start - query, causal)]
+                for key in range(keys)
+            ]
+        )
+        assert torch.equal(bias[0, :, query], wanted.T)
+
+
+def test_every_bucket_is_used() -> None:
+    for causal in (True, False):
+        relative = RelativeBias(8, 1, causal=causal)
+        relative(0, 200, 200).masked_fill(torch.ones(200, 200).triu(1) > 0, 0).sum().backward()
+        used = relative.bias.grad[:, 0] != 0
+        assert used[: relative.buckets].all()
