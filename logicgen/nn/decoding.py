@@ -1,18 +1,55 @@
-"""Greedy decoding of a batch, with a key-value cache and, if wanted, inside a grammar."""
+"""Decoding: from a network's scores to answers, in batches, with a cache, if wanted in a grammar.
+
+    BeamSearch(beams=1)       greedy: the likeliest token after each prefix
+    BeamSearch(beams=3)       the likeliest answers, by length-normalised log-probability
+    Sampling(temperature=1)   a random answer, a pure function of seed and problem
+
+`decode` is the one loop for all of them: it steps the network, forbids what the grammar or the
+length budget forbids, and drops problems that are done. A method says only which tokens follow.
+With several matrices (draws of an embedding's random part) every step averages their probabilities.
+
+Shapes: B problems, K answers under way for each, V scores, F fixed tokens, T = max_length + 1.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
+import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from logicgen.errors import LogicgenError
-from logicgen.nn.transformer import Transformer
 from logicgen.vocabulary import Vocabulary
 
-_ASK_EVERY = 8  # steps between two looks at whether all are finished: each makes a GPU wait
+_ASK_EVERY = 8  # steps between two looks at which problems are done: each makes a GPU wait
+
+
+class Memory(Protocol):
+    """What a network keeps of problems and of the answers under way, one row for each of these."""
+
+    def select(self, rows: Tensor) -> None:
+        """Go on from the answers in `rows` (B', K'), each line some of one problem's.
+
+        Problems stay in order; those without a line are dropped. The next step has B' K' rows.
+        """
+
+
+MemoryT = TypeVar("MemoryT", bound=Memory)
+
+
+class Network(Protocol[MemoryT]):
+    """What decoding asks of a network."""
+
+    def encode(self, matrix: Tensor, problems: Tensor) -> MemoryT:
+        """Read problems (B, S), padded. One answer is under way for each."""
+
+    def step(self, matrix: Tensor, tokens: Tensor, memory: MemoryT) -> Tensor:
+        """Scores of the token after `tokens` (R, 1), one for each row in memory; (R, V)."""
 
 
 @dataclass(frozen=True)
@@ -29,61 +66,327 @@ class GrammarMask:
     distance: Tensor
 
 
+@dataclass(frozen=True)
+class BeamSearch:
+    """The `answers` best of what a beam search finds; with one beam, greedy decoding.
+
+    An answer of n tokens, `<end>` counted, scores its log-probability divided by
+    ((5 + n) / 6) ** length_normalization. Source: Wu et al., "Google's Neural Machine Translation
+    System" (2016); 3 beams and 1.0 in Hahn et al. (ICLR 2021).
+
+    Each step keeps the `beams` likeliest prefixes. An answer counts as found where its end is among
+    the `beams` likeliest continuations. A problem is done when `beams` answers are found, or no
+    prefix can become one of its best.
+    """
+
+    beams: int = 1
+    length_normalization: float = 1.0
+    answers: int = 1
+
+    def __post_init__(self) -> None:
+        _require(self.beams >= 1, "beams", self.beams, "at least 1")
+        _require(
+            0 <= self.length_normalization < math.inf,
+            "length normalisation",
+            self.length_normalization,
+            "at least 0",
+        )
+        _require(1 <= self.answers <= self.beams, "answers", self.answers, "from 1 to the beams")
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """One random answer.
+
+    temperature: divides log-probabilities; towards 0 the likeliest token wins.
+    top_k: only the k likeliest tokens may come.
+    top_p: only the fewest tokens that have this probability together (the nucleus; Holtzman et al.,
+        ICLR 2020), of what temperature and top_k leave.
+    seed: with the problem it determines the answer, whatever else is decoded beside it (up to
+        rounding, which depends on the shape of a batch).
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _require(0 < self.temperature < math.inf, "temperature", self.temperature, "above 0")
+        _require(self.top_k is None or self.top_k >= 1, "top-k", self.top_k, "at least 1")
+        _require(
+            self.top_p is None or 0 < self.top_p <= 1, "top-p", self.top_p, "above 0, at most 1"
+        )
+
+
+Decoding = BeamSearch | Sampling
+
+
+def _require(holds: bool, what: str, value: object, allowed: str) -> None:
+    if not holds:
+        raise LogicgenError(f"{what}: {value}, but it has to be {allowed}")
+
+
+GREEDY = BeamSearch()
+
+
+class Decoded(NamedTuple):
+    """ids (B, N, T): N answers for each problem, best first, `<end>` included and padded after it.
+
+    scores (B, N): length-normalised log-probabilities of a beam search, log-probabilities of
+    samples; -inf where there is no answer (padding only) or the answer did not end in time.
+    """
+
+    ids: Tensor
+    scores: Tensor
+
+
 @torch.inference_mode()
-def greedy(
-    transformer: Transformer,
-    matrix: Tensor,
+def decode(
+    network: Network[MemoryT],
+    matrices: Sequence[Tensor],
     problems: Tensor,
     vocabulary: Vocabulary,
     max_length: int,
     grammar: GrammarMask | None = None,
-) -> Tensor:
-    """The likeliest token after each prefix: ids (B, T), `<end>` included and padded after it.
+    decoding: Decoding = GREEDY,
+    scale: float | Tensor = 1.0,
+) -> Decoded:
+    """Answers to problems (B, S), padded.
 
-    problems: (B, S) ids, padded. With a grammar every answer is a word of it with at most
-    `max_length` tokens before `<end>`. Without one any token but `<pad>` and `<start>` may come,
-    and an answer that does not end in time comes back with `max_length + 1` tokens and no `<end>`,
-    so that it cannot be taken for one that ended.
+    With a grammar every answer is a word of it with at most `max_length` tokens before `<end>`.
+    Without one any token but `<pad>` and `<start>` may come, and an answer that does not end in
+    time has `max_length + 1` tokens and no `<end>`, so that it cannot be taken for one that ended.
+    What is forbidden gets probability 0; a beam search does not share it among the rest, so that
+    answers rank by the probability that the network gives them.
+
+    matrices: one, or several whose probabilities are averaged at every step.
+    scale: multiplies scores before the softmax (AdaCos is trained with one).
 
     Raises LogicgenError where the grammar has no answer of `max_length` tokens or fewer.
     """
-    fixed, device = len(vocabulary), problems.device
-    batch, rows = problems.shape[0], matrix.shape[-2]
-    # The automaton's column for each row of the matrix: all symbols share the last.
-    column = torch.arange(rows, device=device).clamp(max=fixed)  # (V,)
-    never = torch.zeros(rows, dtype=torch.bool, device=device)  # (V,)
-    never[[vocabulary.pad, vocabulary.start]] = True
-    if grammar is not None:
-        transition, distance = grammar.transition.to(device), grammar.distance.to(device)
-        shortest = int(distance[0])
+    prefixes = _Prefixes(network, matrices, problems, vocabulary, max_length, grammar, scale)
+    method: _Beams | _Draws
+    if isinstance(decoding, BeamSearch):
+        method = _Beams(decoding, problems, vocabulary, max_length)
+    else:
+        method = _Draws(decoding, problems, vocabulary, max_length)
+    found = Decoded(*(nothing.clone() for nothing in method.found()))
+    place = torch.arange(len(problems), device=problems.device)  # of the problems still decoded
+    for step in range(max_length + 1):
+        parents, tokens = method.choose(prefixes.log_probabilities())
+        if step == max_length:
+            break
+        if step % _ASK_EVERY == _ASK_EVERY - 1:
+            going_on = (~method.done).nonzero()[:, 0]
+            if len(going_on) == 0:
+                break
+            if len(going_on) <= len(place) // 2:
+                _put(found, place, method.found())
+                prefixes.keep(going_on)
+                method.keep(going_on)
+                parents, tokens, place = parents[going_on], tokens[going_on], place[going_on]
+        prefixes.extend(parents, tokens)
+    _put(found, place, method.found())
+    return found
+
+
+def _put(found: Decoded, place: Tensor, more: Decoded) -> None:
+    found.ids[place], found.scores[place] = more
+
+
+class _Prefixes(Generic[MemoryT]):
+    """The answers under way: what the network remembers, where each stands in the grammar."""
+
+    def __init__(
+        self,
+        network: Network[MemoryT],
+        matrices: Sequence[Tensor],
+        problems: Tensor,
+        vocabulary: Vocabulary,
+        max_length: int,
+        grammar: GrammarMask | None,
+        scale: float | Tensor,
+    ) -> None:
+        grammar = grammar or _anything(vocabulary, max_length)
+        shortest = int(grammar.distance[0])
         if shortest > max_length:
             raise LogicgenError(
                 f"the shortest answer has {shortest} tokens, but only {max_length} are allowed:"
                 " raise the length budget"
             )
-        state = torch.zeros(batch, dtype=torch.int64, device=device)  # (B,)
+        self.network = network
+        self.memories = [(matrix, network.encode(matrix, problems)) for matrix in matrices]
+        self.scale = scale
+        self.fixed, self.end = len(vocabulary), vocabulary.end
+        self.transition = grammar.transition.to(problems.device)  # (states, F + 1)
+        self.distance = grammar.distance.to(problems.device)  # (states,)
+        self.left = max_length  # tokens that may still come
+        self.token = torch.full_like(problems[:, :1], vocabulary.start)  # (B, K), the last ones
+        self.state = torch.zeros_like(self.token)  # (B, K)
 
-    memory = transformer.encode(matrix, problems)
-    token = torch.full((batch,), vocabulary.start, device=device)  # (B,)
-    finished = torch.zeros(batch, dtype=torch.bool, device=device)  # (B,)
-    answers = []
-    for step in range(max_length + 1):
-        features = transformer.decode(matrix, token[:, None], memory)  # (B, 1, width)
-        logits = transformer.logits(matrix, features)[:, 0]  # (B, V)
-        forbidden = never.expand(batch, -1)  # (B, V)
-        if grammar is not None:
-            following = transition[state]  # (B, F + 1)
-            left = max_length - step - 1  # tokens that may still come after this one
-            allowed = (following >= 0) & (distance[following.clamp(min=0)] <= left)
-            allowed[:, vocabulary.end] = distance[state] == 0
-            forbidden = forbidden | ~allowed[:, column]
-        token = logits.masked_fill(forbidden, -math.inf).argmax(dim=-1)  # (B,)
-        token = token.masked_fill(finished, vocabulary.pad)
-        finished = finished | (token == vocabulary.end)
-        if grammar is not None:
-            following = following.gather(1, column[token][:, None])[:, 0]
-            state = torch.where(finished, state, following)
-        answers.append(token)
-        if step % _ASK_EVERY == _ASK_EVERY - 1 and bool(finished.all()):
-            break
-    return torch.stack(answers, dim=1)  # (B, T)
+    def log_probabilities(self) -> Tensor:
+        """Of each next token, (B, K, V); -inf where grammar or budget forbid it."""
+        tokens = self.token.reshape(-1, 1)  # (B K, 1)
+        each = [
+            F.log_softmax(self.scale * self.network.step(matrix, tokens, memory), dim=-1)
+            for matrix, memory in self.memories
+        ]
+        mean = each[0] if len(each) == 1 else torch.stack(each).logsumexp(0) - math.log(len(each))
+        following = self.transition[self.state]  # (B, K, F + 1)
+        allowed = (following >= 0) & (self.distance[following.clamp(min=0)] < self.left)
+        allowed[..., self.end] = self.distance[self.state] <= 0
+        symbols = allowed[..., self.fixed :].expand(-1, -1, mean.shape[-1] - self.fixed)
+        allowed = torch.cat([allowed[..., : self.fixed], symbols], dim=-1)  # (B, K, V)
+        return mean.view_as(allowed).masked_fill(~allowed, -math.inf)
+
+    def extend(self, parents: Tensor, tokens: Tensor) -> None:
+        """Go on with `tokens` (B, K), each after the prefix number `parents` (B, K) of its line."""
+        if parents.shape[1] > 1 or self.state.shape[1] > 1:
+            self._select(parents + self._first())
+        following = self.transition[self.state, tokens.clamp(max=self.fixed)]
+        self.state = torch.where(following < 0, self.state, following)  # after the end: stay
+        self.token = tokens
+        self.left -= 1
+
+    def keep(self, problems: Tensor) -> None:
+        """Drop all problems but these."""
+        width = self.state.shape[1]
+        self._select(self._first()[problems] + torch.arange(width, device=problems.device))
+
+    def _first(self) -> Tensor:
+        """The first row of each problem, (B, 1)."""
+        batch, width = self.state.shape
+        return torch.arange(0, batch * width, width, device=self.state.device)[:, None]
+
+    def _select(self, rows: Tensor) -> None:
+        for _, memory in self.memories:
+            memory.select(rows)
+        self.state = self.state.flatten()[rows]
+
+
+def _anything(vocabulary: Vocabulary, max_length: int) -> GrammarMask:
+    """All answers, in one state. Its distance is below zero: they may also exceed the budget."""
+    transition = torch.zeros(1, len(vocabulary) + 1, dtype=torch.int64)
+    transition[:, [vocabulary.pad, vocabulary.start, vocabulary.end]] = -1
+    return GrammarMask(transition, torch.tensor([-1]))
+
+
+class _Beams:
+    """The prefixes that a beam search keeps, and the best answers it has found."""
+
+    def __init__(
+        self, search: BeamSearch, problems: Tensor, vocabulary: Vocabulary, max_length: int
+    ) -> None:
+        self.search = search
+        self.pad, self.end = vocabulary.pad, vocabulary.end
+        self.room = max_length + 1
+        batch, device = len(problems), problems.device
+        # In float64, so that long sums do not make different candidates equal.
+        self.alive = torch.zeros(batch, 1, dtype=torch.float64, device=device)  # (B, K)
+        self.tokens = problems.new_empty(batch, 1, 0)  # (B, K, tokens so far)
+        self.scores = self.alive.new_full((batch, search.beams), -math.inf)  # best first
+        self.answers = problems.new_full((batch, search.beams, self.room), self.pad)
+        self.done = torch.zeros(batch, dtype=torch.bool, device=device)  # (B,)
+
+    def choose(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
+        """Which prefixes to go on from and with what token, (B, K) each, by (B, K, V)."""
+        beams, rows = self.search.beams, log_probabilities.shape[-1]
+        candidates = (self.alive[..., None] + log_probabilities).flatten(1)  # (B, K V)
+        # Every prefix ends once: among twice as many there are enough that go on.
+        scores, place = candidates.topk(min(2 * beams, candidates.shape[1]))  # (B, C)
+        parents, tokens = place // rows, place % rows
+        prefixes = torch.cat([_rows(self.tokens, parents), tokens[..., None]], dim=2)
+        ended = tokens == self.end
+        self._find(scores[:, :beams], prefixes[:, :beams], ended[:, :beams])
+        on = min(beams, scores.shape[1])
+        self.alive, chosen = scores.masked_fill(ended, -math.inf).topk(on)  # (B, K)
+        self.tokens = _rows(prefixes, chosen)
+        best_possible = self.alive[:, 0] / self._penalty(self.room)
+        self.done |= self.scores[:, -1] > -math.inf
+        self.done |= best_possible <= self.scores[:, self.search.answers - 1]
+        return parents.gather(1, chosen), tokens.gather(1, chosen)
+
+    def _find(self, scores: Tensor, prefixes: Tensor, ended: Tensor) -> None:
+        """Add those that ended to the best answers, unless the problem is done."""
+        length = prefixes.shape[2]
+        new = (scores / self._penalty(length)).masked_fill(~ended | self.done[:, None], -math.inf)
+        answers = F.pad(prefixes, (0, self.room - length), value=self.pad)  # (B, beams, T)
+        self.scores, best = torch.cat([self.scores, new], dim=1).topk(self.search.beams)
+        self.answers = _rows(torch.cat([self.answers, answers], dim=1), best)
+
+    def _penalty(self, length: int) -> float:
+        return ((5 + length) / 6) ** self.search.length_normalization
+
+    def keep(self, problems: Tensor) -> None:
+        self.alive, self.tokens = self.alive[problems], self.tokens[problems]
+        self.scores, self.answers = self.scores[problems], self.answers[problems]
+        self.done = self.done[problems]
+
+    def found(self) -> Decoded:
+        wanted = self.search.answers
+        scores = self.scores[:, :wanted]
+        empty = scores == -math.inf
+        answers = self.answers[:, :wanted].masked_fill(empty[..., None], self.pad)
+        if self.tokens.shape[2] == self.room:  # those that did not end in time come last
+            ended = (~empty).sum(dim=1, keepdim=True)  # (B, 1)
+            number = torch.arange(wanted, device=ended.device) - ended  # (B, N), of the unended
+            alive = F.pad(self.alive, (0, wanted), value=-math.inf)
+            there = (number >= 0) & (alive.gather(1, number.clamp(min=0)) > -math.inf)
+            unended = _rows(F.pad(self.tokens, (0, 0, 0, wanted)), number.clamp(min=0))
+            answers = torch.where(there[..., None], unended, answers)
+        return Decoded(answers, scores)
+
+
+class _Draws:
+    """One random answer under way for each problem."""
+
+    def __init__(
+        self, sampling: Sampling, problems: Tensor, vocabulary: Vocabulary, max_length: int
+    ) -> None:
+        self.sampling = sampling
+        self.pad, self.end = vocabulary.pad, vocabulary.end
+        # One number for each token of each answer, from a generator of the answer's own.
+        each = [
+            np.random.default_rng((sampling.seed, *ids)).random(max_length + 1, dtype=np.float32)
+            for ids in ([i for i in row if i != self.pad] for row in problems.tolist())
+        ]
+        numbers = np.array(each, dtype=np.float32).reshape(len(problems), max_length + 1)
+        self.numbers = torch.from_numpy(numbers).to(problems.device).double()  # (B, T), below 1
+        self.scores = self.numbers.new_zeros(len(problems), 1)
+        self.answers = problems.new_full((len(problems), 1, max_length + 1), self.pad)
+        self.done = torch.zeros(len(problems), dtype=torch.bool, device=problems.device)  # (B,)
+        self.length = 0
+
+    def choose(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
+        """The next tokens, (B, 1), of the only prefix there is, by (B, 1, V)."""
+        ranked, order = log_probabilities[:, 0].sort(dim=-1, descending=True, stable=True)  # (B, V)
+        sampling = self.sampling
+        below = (ranked - ranked[:, :1]).double()  # the likeliest: what is divided cannot overflow
+        mass = F.softmax(below / sampling.temperature, dim=-1).cumsum(dim=-1)  # (B, V)
+        # The likeliest tokens come first, so what may be drawn is how far up the mass goes.
+        top_k = min(sampling.top_k or mass.shape[1], mass.shape[1])
+        most = mass[:, top_k - 1 : top_k]  # (B, 1)
+        if sampling.top_p is not None:
+            most = mass.gather(1, torch.searchsorted(mass, sampling.top_p * most))
+        number = self.numbers[:, self.length, None]
+        drawn = torch.searchsorted(mass, number * most, right=True)  # (B, 1)
+        tokens, log_p = order.gather(1, drawn), ranked.gather(1, drawn)
+        self.scores = self.scores + log_p.masked_fill(self.done[:, None], 0.0)
+        tokens = tokens.masked_fill(self.done[:, None], self.pad)
+        self.answers[:, 0, self.length] = tokens[:, 0]
+        self.done = self.done | (tokens[:, 0] == self.end)
+        self.length += 1
+        return torch.zeros_like(tokens), tokens
+
+    def keep(self, problems: Tensor) -> None:
+        self.numbers, self.scores = self.numbers[problems], self.scores[problems]
+        self.answers, self.done = self.answers[problems], self.done[problems]
+
+    def found(self) -> Decoded:
+        return Decoded(self.answers, self.scores.masked_fill(~self.done[:, None], -math.inf))
+
+
+def _rows(tensor: Tensor, rows: Tensor) -> Tensor:
+    """`tensor[b, rows[b, k]]`: (B, N, T) and (B, K) to (B, K, T)."""
+    return tensor.gather(1, rows[..., None].expand(-1, -1, tensor.shape[2]))

@@ -33,10 +33,12 @@ class Embedding(nn.Module, ABC):
     """What all methods share. A method defines `symbol_rows`.
 
     `max_symbols` is the number of symbol rows that training has to ask for, where the method has a
-    fixed number of trained rows; None where it does not.
+    fixed number of trained rows; None where it does not. `random` says whether the rows of symbols
+    seen in training depend on the generator.
     """
 
     max_symbols: int | None = None
+    random: bool = True
     normalize_rows: bool
 
     @abstractmethod
@@ -70,6 +72,7 @@ class Learned(Embedding):
     """
 
     max_symbols: int
+    random = False
 
     def __init__(self, fixed: int, width: int, *, max_symbols: int, normalize_rows: bool) -> None:
         super().__init__()
@@ -95,6 +98,8 @@ class AlphaRenaming(Learned):
 
     Shuffling the rows of the matrix renames the symbols of every example of the batch at random.
     """
+
+    random = True
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
         if symbols > self.max_symbols:

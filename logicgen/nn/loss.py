@@ -14,6 +14,8 @@ from torch import Tensor, nn
 
 
 class CrossEntropy(nn.Module):
+    scale = 1.0  # what logits are multiplied by before the softmax
+
     def __init__(self, pad: int = 0) -> None:
         super().__init__()
         self.pad = pad

@@ -36,12 +36,28 @@ KeysValues = tuple[Tensor, Tensor]  # each (B, H, tokens, D)
 
 @dataclass
 class Memory:
-    """What the decoder reads: the encoded problems, and the answer tokens it has seen so far."""
+    """What the decoder reads: the encoded problems, and the answer tokens it has seen so far.
+
+    Each problem may have several answers under way, side by side; they share its keys and values.
+    """
 
     mask: Tensor  # (B, 1, 1, S), True where a problem has a token
     problems: list[KeysValues]  # one per decoder layer, made once
     answers: list[KeysValues] = field(default_factory=list)  # one per decoder layer, growing
     length: int = 0  # answer tokens seen
+
+    def select(self, rows: Tensor) -> None:
+        """Go on from the answers in `rows` (B', K), each line some of one problem's.
+
+        Problems stay in order; those without a line are dropped.
+        """
+        if len(rows) < len(self.mask):
+            answers = len(self.answers[0][0]) // len(self.mask)  # of each problem
+            kept = rows[:, 0] // answers
+            self.mask = self.mask[kept]
+            self.problems = [(keys[kept], values[kept]) for keys, values in self.problems]
+        rows = rows.flatten()
+        self.answers = [(keys[rows], values[rows]) for keys, values in self.answers]
 
 
 @dataclass(frozen=True)
@@ -113,17 +129,27 @@ class Attention(nn.Module):
         causal: bool = False,
         packing: Packing | None = None,
     ) -> Tensor:
-        """mask: True where a key may be seen, or numbers to add to the scores."""
+        """mask: True where a key may be seen, or numbers to add to the scores.
+
+        Keys and values may have fewer rows than x: then each of theirs is read by as many of x, one
+        after the other.
+        """
         query = self.query(x).unflatten(-1, (self.heads, -1))  # (B, T, H, D)
         if rotation is not None:
             query = rotate(query, rotation)
+        query = _by_head(query, packing)  # (B, H, T, D)
+        readers = len(query) // len(keys_values[0])  # to their keys, so many more tokens
+        if readers > 1:
+            query = query.unflatten(0, (-1, readers)).transpose(1, 2).flatten(2, 3)
         mixed = F.scaled_dot_product_attention(
-            _by_head(query, packing),
+            query,
             *keys_values,
             attn_mask=mask,
             dropout_p=self.dropout if self.training else 0.0,
             is_causal=causal,
         )  # (B, H, T, D)
+        if readers > 1:
+            mixed = mixed.unflatten(2, (readers, -1)).transpose(1, 2).flatten(0, 1)
         mixed = mixed.transpose(1, 2).flatten(2)  # (B, T, width)
         return self.output(packing.pack(mixed) if packing is not None else mixed)  # as x
 
@@ -321,6 +347,10 @@ class Transformer(nn.Module):
         # Always in float32: AdaCos multiplies cosines by up to 100, and bfloat16 has 8 bits.
         with torch.autocast(features.device.type, enabled=False):
             return features.float() @ matrix.float().transpose(-1, -2)
+
+    def step(self, matrix: Tensor, tokens: Tensor, memory: Memory) -> Tensor:
+        """Logits of the token after each of `tokens` (R, 1), which memory grows by; (R, V)."""
+        return self.logits(matrix, self.decode(matrix, tokens, memory))[:, 0]
 
     def forward(
         self, matrix: Tensor, problems: Tensor, answers: Tensor, places: Tensor | None = None

@@ -27,7 +27,7 @@ from torch.utils.data import DataLoader
 
 from logicgen.data.batches import Batch, BatchStream, make_batch
 from logicgen.errors import LogicgenError
-from logicgen.nn.decoding import greedy
+from logicgen.nn.decoding import decode
 from logicgen.train import checkpoint
 from logicgen.train.callbacks import Bar, Signals, Stop
 from logicgen.train.data import TrainingData
@@ -196,11 +196,10 @@ class Fitting(pl.LightningModule):
         matrix = self.model.inference_matrix(symbols, embedding_seed=0)
         logits = self.model.transformer(matrix, batch.problems, batch.inputs)
         longest = batch.targets.shape[1] - 1
-        answers = greedy(
-            self.model.transformer, matrix, batch.problems, self.model.vocabulary, longest
+        answers = decode(
+            self.model.transformer, [matrix], batch.problems, self.model.vocabulary, longest
         )
-        width = min(answers.shape[1], longest + 1)
-        exact = (answers[:, :width] == batch.targets[:, :width]).all(dim=1)
+        exact = (answers.ids[:, 0] == batch.targets).all(dim=1)
         self.log_dict(
             {
                 "validation_loss": self.model.loss(logits, batch.targets),

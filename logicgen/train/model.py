@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from logicgen.errors import LogicgenError
-from logicgen.nn.decoding import GrammarMask, greedy
+from logicgen.nn.decoding import GREEDY, Decoding, GrammarMask, decode
 from logicgen.nn.embedding import AlphaRenaming, Embedding, Interchangeable, Learned
 from logicgen.nn.loss import AdaCos, CrossEntropy
 from logicgen.nn.transformer import Transformer
@@ -17,6 +18,13 @@ from logicgen.tasks import load_task
 from logicgen.train.data import TrainingRegion
 from logicgen.train.recipe import ModelRecipe
 from logicgen.vocabulary import Vocabulary
+
+
+class Answer(NamedTuple):
+    """Ids without markers, and the score that decoding gave them (`Decoded`)."""
+
+    ids: list[int]
+    score: float
 
 
 class Model(nn.Module):
@@ -89,31 +97,79 @@ class Model(nn.Module):
         max_length: int,
         grammar: GrammarMask | None = None,
         batch_size: int = 256,
+        *,
+        decoding: Decoding = GREEDY,
+        ensemble: int = 1,
     ) -> list[list[int]]:
-        """The greedy answer to each problem, in order; ids without markers on both sides.
+        """The answer to each problem, in order: the best of `predict_several`, as ids alone."""
+        several = self.predict_several(
+            problems,
+            symbols,
+            embedding_seed,
+            max_length,
+            grammar,
+            batch_size,
+            decoding=decoding,
+            ensemble=ensemble,
+        )
+        return [answers[0].ids for answers in several]
+
+    def predict_several(
+        self,
+        problems: Sequence[Sequence[int]],
+        symbols: int,
+        embedding_seed: int,
+        max_length: int,
+        grammar: GrammarMask | None = None,
+        batch_size: int = 256,
+        *,
+        decoding: Decoding = GREEDY,
+        ensemble: int = 1,
+    ) -> list[list[Answer]]:
+        """At most `decoding.answers` answers to each problem, in order, best first.
 
         symbols: symbol rows to make; more than the problems' highest symbol number.
         embedding_seed: of whatever the embedding draws at random, once for the whole call.
         max_length: tokens an answer may have. One that did not end by then has one token more.
+        ensemble: average the probabilities of so many draws of the embedding. Those of different
+            embedding seeds have none in common.
         """
+        if ensemble > 1 and not self.embedding.random:
+            method = self.recipe.embedding.method
+            raise LogicgenError(
+                f"an ensemble over a model without a random part: {method!r} draws nothing to"
+                " average over; leave the ensemble out, or train an alpha-renaming or"
+                " interchangeable model"
+            )
         self.eval()
-        matrix = self.inference_matrix(symbols, embedding_seed)
-        answers: list[list[int]] = [[] for _ in problems]
+        first = embedding_seed * ensemble
+        matrices = [self.inference_matrix(symbols, first + draw) for draw in range(ensemble)]
+        several: list[list[Answer]] = [[] for _ in problems]
         order = sorted(range(len(problems)), key=lambda row: len(problems[row]))
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
-            decoded = greedy(
+            decoded = decode(
                 self.transformer,
-                matrix,
+                matrices,
                 self._padded([problems[row] for row in rows], symbols),
                 self.vocabulary,
                 max_length,
                 grammar,
+                decoding,
+                self.loss.scale,
             )
-            for row, ids in zip(rows, decoded.tolist(), strict=True):
-                end = self.vocabulary.end
-                answers[row] = ids[: ids.index(end)] if end in ids else ids
-        return answers
+            found = zip(rows, decoded.ids.tolist(), decoded.scores.tolist(), strict=True)
+            for row, answers, scores in found:
+                several[row] = [
+                    Answer(self._without_end(ids), score)
+                    for ids, score in zip(answers, scores, strict=True)
+                    if ids[0] != self.vocabulary.pad  # there was no further answer
+                ]
+        return several
+
+    def _without_end(self, ids: list[int]) -> list[int]:
+        end = self.vocabulary.end
+        return ids[: ids.index(end)] if end in ids else ids
 
     @torch.no_grad()
     def inference_matrix(self, symbols: int, embedding_seed: int) -> Tensor:
