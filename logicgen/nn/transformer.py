@@ -15,6 +15,7 @@ Shapes: B sequences, S problem tokens, T answer tokens, H heads, D = width / H, 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -84,18 +85,37 @@ class Packing:
 
 @dataclass(frozen=True)
 class Positions:
-    """Where the answer tokens of one call stand, as its attentions need it; the same in all layers.
+    """Where the tokens of one call stand, as inputs and attentions need it; the same in all layers.
 
-    rotation: of queries and keys among answers.
-    problem_rotation: of queries to the problem.
-    bias: (1, H, T, T'), added to scores among answers; it is causal.
+    vectors: (T, width) or (B, T, width), added to the inputs.
+    rotation: of queries and keys among these tokens.
+    problem_rotation: of queries to the problem, and of its keys.
+    mask: of attention among these tokens: bool, True where a key may be seen, or numbers to add to
+        the scores. For answers None: causal without a bias.
     packing: of the answers, unless all of (B, T) is computed.
     """
 
+    vectors: Tensor | None = None
     rotation: Rotation | None = None
     problem_rotation: Rotation | None = None
-    bias: Tensor | None = None
+    mask: Tensor | None = None
     packing: Packing | None = None
+
+    def packed(self, packing: Packing) -> Positions:
+        """For packed tokens; vectors have been added before."""
+
+        def pack(rotation: Rotation | None) -> Rotation | None:
+            if rotation is None:
+                return None
+            place = packing.places % packing.shape[1]
+            return rotation[0][place], rotation[1][place]
+
+        rotations = pack(self.rotation), pack(self.problem_rotation)
+        return Positions(None, *rotations, self.mask, packing)
+
+
+def _placed(x: Tensor, at: Positions) -> Tensor:
+    return x if at.vectors is None else x + at.vectors
 
 
 class Attention(nn.Module):
@@ -204,9 +224,9 @@ class DecoderLayer(nn.Module):
             memory.answers[layer] = (keys, values)
         else:
             memory.answers.append((keys, values))
-        causal = at.bias is None and not memory.length  # a single later token sees all keys
+        causal = at.mask is None and not memory.length  # a single later token sees all keys
         x = x + self.dropout(
-            self.answer_attention(y, (keys, values), at.rotation, at.bias, causal, at.packing)
+            self.answer_attention(y, (keys, values), at.rotation, at.mask, causal, at.packing)
         )
         y = self.norm_problem(x)
         problem = memory.problems[layer]
@@ -228,6 +248,8 @@ class Transformer(nn.Module):
     """
 
     arities: Tensor | None
+    encoder_layer: Callable[..., EncoderLayer] = EncoderLayer
+    decoder_layer: Callable[..., DecoderLayer] = DecoderLayer
 
     def __init__(
         self,
@@ -248,7 +270,7 @@ class Transformer(nn.Module):
     ) -> None:
         super().__init__()
         self.pad = pad
-        self.head_width = width // heads
+        self.width, self.heads = width, heads
         self.encoder_positions = encoder_positions
         self.decoder_positions = decoder_positions
         self.rotary_cross_attention = rotary_cross_attention
@@ -257,13 +279,10 @@ class Transformer(nn.Module):
         # Rows have norm 1, inputs entries of about 1.
         scale = torch.tensor(width**0.5)
         self.input_scale = nn.Parameter(scale) if input_scale == "learned" else float(scale)
-        self.encoder = nn.ModuleList(
-            EncoderLayer(width, heads, feed_forward, dropout) for _ in range(encoder_layers)
-        )
+        sizes = width, heads, feed_forward, dropout
+        self.encoder = nn.ModuleList(self.encoder_layer(*sizes) for _ in range(encoder_layers))
         self.norm_encoder = nn.LayerNorm(width)
-        self.decoder = nn.ModuleList(
-            DecoderLayer(width, heads, feed_forward, dropout) for _ in range(decoder_layers)
-        )
+        self.decoder = nn.ModuleList(self.decoder_layer(*sizes) for _ in range(decoder_layers))
         self.norm_decoder = nn.LayerNorm(width)
         if encoder_positions == "relative":
             self.encoder_bias = RelativeBias(width, heads, causal=False)
@@ -278,31 +297,14 @@ class Transformer(nn.Module):
 
     def encode(self, matrix: Tensor, problems: Tensor) -> Memory:
         """problems: (B, S) ids, padded."""
-        present = problems != self.pad  # (B, S)
-        # A softmax over no key at all is NaN: a problem without tokens attends to padding.
-        present[:, 0] |= ~present.any(dim=1)
-        mask = seen = present[:, None, None, :]  # (B, 1, 1, S)
-        length = problems.shape[1]
-        x = self._inputs(matrix, problems)
-        rotary = self.encoder_positions == "rotary"
-        rotation = None
-        if rotary or self.rotary_cross_attention:
-            rotation = rotations(0, length, self.head_width, x.device)
-        if self.encoder_positions == "sinusoidal":
-            x = x + sinusoidal(0, length, x.shape[2], x.device)
-        elif self.encoder_positions == "tree":
-            assert self.arities is not None
-            # All symbols share the last arity.
-            x = x + self.tree(self.arities[problems.clamp(max=len(self.arities) - 1)])
-        elif self.encoder_positions == "relative":
-            seen = self.encoder_bias(0, length, length).masked_fill(~mask, -math.inf)
-        x = self.dropout(x)
+        mask = self.present(problems)
+        at = self.problem_positions(problems, mask)
+        x = self.dropout(_placed(self._inputs(matrix, problems), at))
         for layer in self.encoder:
-            x = layer(x, seen, rotation if rotary else None)
+            x = layer(x, at.mask, at.rotation)
         x = self.norm_encoder(x)  # (B, S, width)
         decoder = cast(list[DecoderLayer], self.decoder)
-        crossing = rotation if self.rotary_cross_attention else None
-        return Memory(mask, [layer.keys_values(x, crossing) for layer in decoder])
+        return Memory(mask, [layer.keys_values(x, at.problem_rotation) for layer in decoder])
 
     def decode(
         self, matrix: Tensor, answers: Tensor, memory: Memory, places: Tensor | None = None
@@ -313,34 +315,66 @@ class Transformer(nn.Module):
         token at a time. The memory grows by them.
         places: where `answers.flatten()` holds tokens; elsewhere features are then zero, for less.
         """
-        start, length = memory.length, answers.shape[1]
-        if start and length > 1:
-            raise ValueError("after the first call, decode takes one token at a time")
-        x = self._inputs(matrix, answers)
-        if self.decoder_positions == "sinusoidal":
-            x = x + sinusoidal(start, length, x.shape[2], x.device)
-        rotary = self.decoder_positions == "rotary"
-        rotation = bias = packing = None
-        if rotary or self.rotary_cross_attention:
-            rotation = rotations(start, length, self.head_width, x.device)
-        if self.decoder_positions == "relative":
-            bias = self.decoder_bias(start, length, start + length)
+        at = self.answer_positions(memory.length, answers)
+        x = _placed(self._inputs(matrix, answers), at)
         if places is not None:
-            packing = Packing((answers.shape[0], length), places)
-            x = packing.pack(x)  # (N, width)
-            if rotation is not None:
-                cos, sin = rotation
-                rotation = cos[places % length], sin[places % length]
-        crossing = rotation if self.rotary_cross_attention else None
-        at = Positions(rotation if rotary else None, crossing, bias, packing)
+            at = at.packed(Packing((answers.shape[0], answers.shape[1]), places))
+            x = at.packing.pack(x)  # type: ignore[union-attr]
         x = self.dropout(x)
         for number, layer in enumerate(self.decoder):
             x = layer(x, memory, number, at)
-        memory.length += length
+        memory.length += answers.shape[1]
         x = self.norm_decoder(x)
         if self.normalize_features:
             x = F.normalize(x, dim=-1)
-        return packing.pad(x) if packing is not None else x  # (B, T, width)
+        return at.packing.pad(x) if at.packing is not None else x  # (B, T, width)
+
+    def present(self, problems: Tensor) -> Tensor:
+        """Where (B, S) ids hold a token: bool (B, 1, 1, S)."""
+        present = problems != self.pad  # (B, S)
+        # A softmax over no key at all is NaN: a problem without tokens attends to padding.
+        present[:, 0] |= ~present.any(dim=1)
+        return present[:, None, None, :]
+
+    def problem_positions(self, problems: Tensor, mask: Tensor) -> Positions:
+        """Where the tokens of problems (B, S) stand, `present` where `mask` says."""
+        length, device = problems.shape[1], problems.device
+        vectors = None
+        if self.encoder_positions == "sinusoidal":
+            vectors = sinusoidal(0, length, self.width, device)
+        elif self.encoder_positions == "tree":
+            assert self.arities is not None
+            # All symbols share the last arity.
+            vectors = self.tree(self.arities[problems.clamp(max=len(self.arities) - 1)])
+        elif self.encoder_positions == "relative":
+            mask = self.encoder_bias(0, length, length).masked_fill(~mask, -math.inf)
+        rotation, crossing = self._rotations(self.encoder_positions, 0, length, device)
+        return Positions(vectors, rotation, crossing, mask)
+
+    def answer_positions(self, start: int, answers: Tensor) -> Positions:
+        """Where answer tokens (B, T) stand of which `start` came before."""
+        length, device = answers.shape[1], answers.device
+        if start and length > 1:
+            raise ValueError("after the first call, decode takes one token at a time")
+        vectors = mask = None
+        if self.decoder_positions == "sinusoidal":
+            vectors = sinusoidal(start, length, self.width, device)
+        elif self.decoder_positions == "relative":
+            mask = self.decoder_bias(start, length, start + length)
+        rotation, crossing = self._rotations(self.decoder_positions, start, length, device)
+        return Positions(vectors, rotation, crossing, mask)
+
+    def _rotations(
+        self, scheme: str, start: int, length: int, device: torch.device
+    ) -> tuple[Rotation | None, Rotation | None]:
+        """Of tokens among themselves, and between problem and answer."""
+        rotation = None
+        if scheme == "rotary" or self.rotary_cross_attention:
+            rotation = rotations(start, length, self.width // self.heads, device)
+        return (
+            rotation if scheme == "rotary" else None,
+            rotation if self.rotary_cross_attention else None,
+        )
 
     def logits(self, matrix: Tensor, features: Tensor) -> Tensor:
         """One score for each row of the matrix, (B, T, V)."""
