@@ -73,14 +73,7 @@ def evaluate_with_bars(
 
     dataset = load_dataset(data)
     model = load_model(run, device)
-    about = About(
-        task=dataset.task.name,
-        model=run.resolve().name,
-        data=dataset.name,
-        split=split,
-        symbols=model.region.symbols,
-        length=model.region.length,
-    )
+    about = About.of(model, run.resolve().name, dataset, split)
     folder = out or run / split
     prepare_folder(folder)  # before anything slow
     with progress_bars("answers") as bars:

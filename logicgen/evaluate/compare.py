@@ -144,8 +144,8 @@ def markdown(rows: list[dict[str, Any]]) -> str:
     ]
     for label, parts in runs.items():
         region, usual = (
-            f"{run['overall']['trained_symbols']} symbols, {run['overall']['trained_length']} tokens"
-            for run in (parts, reference)
+            "{trained_symbols} symbols, {trained_length} tokens".format(**each["overall"])
+            for each in (parts, reference)
         )
         note = f" (trained on {region})" if region != usual else ""
         lines.append(f"| {label}{note} | {' | '.join(percent(parts[n]) for n in shown)} |")

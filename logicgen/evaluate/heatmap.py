@@ -27,8 +27,8 @@ from logicgen.evaluate.score import About
 
 Cells = dict[tuple[int, int], Score]
 
-# Red to green as in the literature, but a dark red and a bluish green, which differ in lightness and
-# in blue as well: people who do not tell red from green tell these apart.
+# Red to green as in the literature, but a dark red and a bluish green, which differ in lightness
+# and in blue as well: people who do not tell red from green tell these apart.
 ACCURACY = LinearSegmentedColormap.from_list(
     "accuracy", ["#8f0d22", "#e2573a", "#fdd98a", "#8fcf9b", "#0f8a66"]
 )
@@ -68,8 +68,10 @@ def draw_differences(
         gain = {place: cells[place].accuracy[0] - first[place].accuracy[0] for place in cells}
         maps.append(Map(label, gain, cells, about))
     most = max(abs(value) for each in maps for value in each.values.values()) or 1.0
-    points = FuncFormatter(lambda value, _: f"{100 * value:+.0f}" if value else "0")
-    bar = Bar("percentage points", DIFFERENCE, Normalize(-most, most), points)
+    points = FuncFormatter(
+        lambda value, _: f"{100 * value:+.0f}".replace("-", "−").replace("+0", "0")
+    )
+    bar = Bar("percentage points", DIFFERENCE, Normalize(-most, most), points, "#d9d9d9")
     _draw(maps, bar, title, folder, name)
 
 
@@ -89,6 +91,7 @@ class Bar(NamedTuple):
     colours: Colormap
     scale: Normalize
     format: Formatter
+    empty: str = "white"  # where there are no examples
 
 
 def _draw(maps: list[Map], bar: Bar, title: str, folder: Path, name: str) -> None:
@@ -105,6 +108,7 @@ def _draw(maps: list[Map], bar: Bar, title: str, folder: Path, name: str) -> Non
     legend: dict[str, Patch] = {}
     for axes, (label, values, cells, about) in zip(grid.flat, maps, strict=False):
         axes.set(xlim=(low_x - 0.5, high_x + 0.5), ylim=(low_y - 0.5, high_y + 0.5))
+        axes.set_facecolor(bar.empty)
         if len(maps) > 1:
             axes.set_title(label, loc="left", fontsize=10)
         # Half a cell around the region.
@@ -113,7 +117,8 @@ def _draw(maps: list[Map], bar: Bar, title: str, folder: Path, name: str) -> Non
         if box is not None:
             legend["training region"] = box
         if _squares(axes, values, cells, bar):
-            legend["smaller: fewer examples"] = Patch(color="#999999", linewidth=0)
+            legend["smaller: fewer examples"] = Patch(color="#555555", linewidth=0)
+            legend["empty: none"] = Patch(facecolor=bar.empty, edgecolor="#555555", linewidth=0.5)
         whole_numbers(axes.xaxis, axes.yaxis)
     for axes in grid.flat[len(maps) :]:
         axes.set_axis_off()
@@ -125,7 +130,7 @@ def _draw(maps: list[Map], bar: Bar, title: str, folder: Path, name: str) -> Non
     figure.colorbar(mappable, ax=grid, label=bar.label, format=bar.format, fraction=0.05, pad=0.02)
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     handles, labels = list(legend.values()), list(legend)
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     save(figure, folder, name)
 
 

@@ -23,7 +23,9 @@ HEAT_MAP, SYMBOLS, LENGTHS = "heatmap", "symbols", "lengths"  # each as .png and
 def write_report(folder: Path) -> dict[str, Any]:
     """Write `summary.json`, `cells.csv` and three pictures beside the predictions.
 
-    They are `heatmap`, `symbols` and `lengths`, each as PNG and SVG. Returns the summary. Raises LogicgenError where there are no whole predictions.
+    They are `heatmap`, `symbols` and `lengths`, each as PNG and SVG. Returns the summary.
+
+    Raises LogicgenError where there are no whole predictions.
     """
     table, about = read_predictions(folder)
     scores = Scores.of(table, about)

@@ -1,9 +1,10 @@
-"""Accuracy against the number of symbols: what becomes of a model beyond those it was trained on."""
+"""Accuracy against the number of symbols, as far as and beyond what a model was trained on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -71,11 +72,11 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str, folder: Path, name:
 
 def _lines(axes: Axes, lines: Lines, draw: Callable[..., None]) -> None:
     for (label, scores), style in zip(lines, line_styles(), strict=False):
-        style["markersize"] = "5" if len(scores) <= MOST_MARKERS else "0"
-        draw(axes, list(scores), list(scores.values()), label=label, **style)
+        size = 5 if len(scores) <= MOST_MARKERS else 0
+        draw(axes, list(scores), list(scores.values()), label=label, markersize=size, **style)
 
 
-def _accuracy(axes: Axes, symbols: list[int], scores: list[Score], **style: str) -> None:
+def _accuracy(axes: Axes, symbols: list[int], scores: list[Score], **style: Any) -> None:
     axes.plot(symbols, [score.accuracy[0] for score in scores], **style)
     low, high = zip(*[score.interval for score in scores], strict=True)
     if len(symbols) > 1:
@@ -84,8 +85,9 @@ def _accuracy(axes: Axes, symbols: list[int], scores: list[Score], **style: str)
         axes.vlines(symbols, low, high, color=style["color"])
 
 
-def _edit_distance(axes: Axes, symbols: list[int], scores: list[Score], **style: str) -> None:
-    axes.plot(symbols, [score.edit_distance and score.edit_distance[0] for score in scores], **style)
+def _edit_distance(axes: Axes, symbols: list[int], scores: list[Score], **style: Any) -> None:
+    distances = [score.edit_distance for score in scores]
+    axes.plot(symbols, [mean for mean, _ in filter(None, distances)], **style)
 
 
 def _unseen(axes: Axes, most: int) -> None:
@@ -93,7 +95,8 @@ def _unseen(axes: Axes, most: int) -> None:
     beyond = int(axes.get_xlim()[1]) - most
     if beyond < 1:
         return
-    above = axes.secondary_xaxis("top", functions=(lambda x: x - most, lambda x: x + most))
+    functions: Any = (lambda x: x - most, lambda x: x + most)
+    above = axes.secondary_xaxis("top", functions=functions)
     ticks = MaxNLocator(nbins=6, integer=True, min_n_ticks=1).tick_values(0, beyond)
     above.set_xticks([tick for tick in ticks if 0 < tick <= beyond])
     above.xaxis.set_major_formatter("{x:.0f}")
