@@ -9,6 +9,7 @@ symbol rows are made:
     learned           one trained row each; further symbols get untrained rows
     alpha-renaming    trained rows for a fixed maximum, shuffled at each call
     interchangeable   one shared trained part, then a random part that tells symbols apart
+    symbol-invariant  one trained row for all: `symbol_invariant.py` tells them apart
 
 `matrix` is a pure function of the weights and the generator. *When* rows are drawn anew is thus the
 caller's affair: training asks for a matrix at each forward pass, or for as many as there are
@@ -149,6 +150,29 @@ class Interchangeable(Embedding):
         else:  # both parts on the scale that trained rows start with
             random = random * (shared.shape[-1] + self.random_width) ** -0.5
         return torch.cat([shared, random], dim=-1)  # (draws, symbols, width)
+
+
+class SymbolInvariant(Embedding):
+    """Two trained rows: "this one", for every symbol, and "some other one", a further last row.
+
+    For `SymbolInvariantTransformer`. Source: Işık, Li (ICML 2026).
+    """
+
+    random = False
+
+    def __init__(self, fixed: int, width: int, *, normalize_rows: bool) -> None:
+        super().__init__()
+        self.normalize_rows = normalize_rows
+        self.fixed = nn.Parameter(_initial(fixed, width))
+        self.this = nn.Parameter(_initial(1, width))
+        self.other = nn.Parameter(_initial(1, width))
+
+    def fixed_rows(self) -> Tensor:
+        return self.fixed  # (F, width)
+
+    def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
+        rows = torch.cat([self.this.expand(symbols, -1), self.other])
+        return rows.expand(draws, -1, -1)  # (draws, symbols + 1, width)
 
 
 def _initial(rows: int, width: int) -> Tensor:

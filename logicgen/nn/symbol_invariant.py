@@ -21,15 +21,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from logicgen.nn.position import Rotation
+from logicgen.nn.streams import Streams, fuse
 from logicgen.nn.transformer import (
     Attention,
     DecoderLayer,
@@ -39,59 +40,6 @@ from logicgen.nn.transformer import (
     Positions,
     Transformer,
 )
-
-
-@dataclass(frozen=True)
-class Streams:
-    """Which symbol each stream stands for: ids (B, N), -1 where there is no stream."""
-
-    ids: Tensor
-
-    @staticmethod
-    def of(problems: Tensor, fixed: int, symbols: int, reserved: int, most: int) -> Streams:
-        """In order of first occurrence in (B, S) ids; then the lowest symbols that do not occur.
-
-        most: how many different symbols a problem may have.
-        """
-        nowhere = most + reserved  # a column that is cut off
-        occurs = problems >= fixed  # (B, S)
-        equal = problems[:, :, None] == problems[:, None, :]  # (B, S, S)
-        first = occurs & ~equal.tril(-1).any(dim=2)  # (B, S)
-        ids = problems.new_full((len(problems), nowhere + 1), -1)
-        ids.scatter_(1, torch.where(first, first.cumsum(1) - 1, nowhere), problems)
-        if reserved:
-            present = problems.new_zeros(len(problems), symbols + 1)
-            present.scatter_(1, torch.where(occurs, problems - fixed, symbols), 1)
-            taken, symbol = present[:, :symbols].sort(dim=1, stable=True)
-            taken, symbol = taken[:, :reserved], symbol[:, :reserved]
-            place = torch.arange(taken.shape[1], device=ids.device) + first.sum(1, keepdim=True)
-            ids.scatter_(1, torch.where(taken == 0, place, nowhere), symbol + fixed)
-        return Streams(ids[:, :nowhere])
-
-    def select(self, rows: Tensor) -> Streams:
-        """The streams of some problems."""
-        return Streams(self.ids[rows])
-
-    def shares(self) -> Tensor:
-        """How much each stream counts in their mean, (B, N)."""
-        there = self.ids >= 0
-        # Without any symbol the first stream, which then stands for none, is all there is.
-        there = torch.cat([there[:, :1] | ~there.any(dim=1, keepdim=True), there[:, 1:]], dim=1)
-        return there / there.sum(dim=1, keepdim=True)
-
-    def owned(self, tokens: Tensor) -> Tensor:
-        """Where each stream finds its own symbol in (B, T) ids: bool (B, N, T)."""
-        return tokens[:, None, :] == self.ids[..., None]
-
-    def fusing(self, tokens: Tensor) -> Tensor:
-        """How much each stream counts in the fused view of (B, T) ids: (B, T, N)."""
-        owned = self.owned(tokens).transpose(1, 2)  # (B, T, N)
-        return torch.where(owned.any(dim=2, keepdim=True), owned, self.shares()[:, None, :])
-
-
-def fuse(x: Tensor, weights: Tensor) -> Tensor:
-    """The fused view of the streams: (B, N, T, width) and (B, T, N) to (B, T, width)."""
-    return torch.einsum("btn,bntw->btw", weights.to(x.dtype), x)
 
 
 @dataclass
@@ -154,6 +102,8 @@ class StreamOptions:
 
 
 class StreamEncoderLayer(EncoderLayer):
+    """Attention within each stream, then of each stream to the fused view, then feed-forward."""
+
     def __init__(
         self, width: int, heads: int, hidden: int, dropout: float, options: StreamOptions
     ) -> None:
@@ -164,39 +114,37 @@ class StreamEncoderLayer(EncoderLayer):
             self.fused_attention = Attention(width, heads, dropout)
 
     def forward(  # type: ignore[override]
-        self, x: Tensor, weights: Tensor, mask: Tensor, rotation: Rotation | None = None
+        self, x: Tensor, weights: Tensor, at: Positions
     ) -> Tensor:
-        """x: (B, N, S, width); weights: (B, S, N) of the fused view; mask as of `Attention`."""
+        """x: (B, N, S, width); weights: (B, S, N) of the fused view."""
 
         def own(x: Tensor) -> Tensor:
             y = self.norm_attention(x).flatten(0, 1)
-            keys_values = self.attention.keys_values(y, rotation)
-            seen = _for_each_stream(mask, x.shape[1])
-            y = self.attention(y, keys_values, rotation, seen).unflatten(0, x.shape[:2])
-            return x + self.dropout(y)
+            keys_values = self.attention.keys_values(y, at.rotation)
+            mask = at.mask
+            if mask is not None and len(mask) > 1:  # one for each problem
+                mask = mask.repeat_interleave(x.shape[1], dim=0)
+            y = self.attention(y, keys_values, at.rotation, mask)
+            return x + self.dropout(y.unflatten(0, x.shape[:2]))
 
         x = self.options.each(own, x)
-        fused = None
+        fused: KeysValues | None = None
         if self.options.aggregated_attention:
             view = self.norm_fused(fuse(x, weights))
-            fused = self.fused_attention.keys_values(view, rotation)
+            fused = self.fused_attention.keys_values(view, at.rotation)
 
         def rest(x: Tensor) -> Tensor:
             if fused is not None:
-                x = x + self.dropout(self._look(x, fused, rotation, mask))
+                y = _look(self.fused_attention, self.norm_fused(x), fused, at)
+                x = x + self.dropout(y)
             return x + self.dropout(self.feed_forward(self.norm_feed_forward(x)))
 
         return self.options.each(rest, x)  # (B, N, S, width)
 
-    def _look(
-        self, x: Tensor, fused: KeysValues, rotation: Rotation | None, mask: Tensor | None
-    ) -> Tensor:
-        y = self.norm_fused(x).flatten(0, 1)
-        seen = _for_queries_of_each_stream(mask, x.shape[1])
-        return self.fused_attention(y, fused, rotation, seen).unflatten(0, x.shape[:2])
-
 
 class StreamDecoderLayer(DecoderLayer):
+    """As the encoder's, causal, and with attention of each stream to the problem."""
+
     def __init__(
         self, width: int, heads: int, hidden: int, dropout: float, options: StreamOptions
     ) -> None:
@@ -209,145 +157,132 @@ class StreamDecoderLayer(DecoderLayer):
             self.fused_attention = Attention(width, heads, dropout)
 
     def forward(  # type: ignore[override]
-        self, x: Tensor, memory: StreamMemory, layer: int, at: Positions, weights: Tensor
+        self, x: Tensor, weights: Tensor, memory: StreamMemory, layer: int, at: Positions
     ) -> Tensor:
-        """x: (R, N, T, width); weights: (R, T, N) of the fused view."""
-        options, time = self.options, x.shape[2]
-        # Several queries at once are causal; a single later token sees all keys.
-        mask = at.bias
-        if mask is None and time > 1:
-            mask = x.new_ones(1, 1, time, time, dtype=torch.bool).tril()
-
+        """x: (R, N, T, width); weights: (R, T, N) of the fused view; at.mask causal or None."""
+        options = self.options
         if options.decoder_own_attention:
             y = self.norm_answer(x).flatten(0, 1)
-            keys, values = (
-                part.unflatten(0, x.shape[:2])
-                for part in self.answer_attention.keys_values(y, at.rotation)
-            )
-            keys, values = _remember(memory.answers, layer, (keys, values))
+            new = self.answer_attention.keys_values(y, at.rotation)
+            keys, values = (part.unflatten(0, x.shape[:2]) for part in new)
+            keys, values = _remembered(memory.answers, layer, (keys, values))
 
             def own(x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
                 y = self.norm_answer(x).flatten(0, 1)
                 keys_values = keys.flatten(0, 1), values.flatten(0, 1)
-                y = self.answer_attention(y, keys_values, at.rotation, mask)
+                y = self.answer_attention(y, keys_values, at.rotation, at.mask)
                 return x + self.dropout(y.unflatten(0, x.shape[:2]))
 
             x = options.each(own, x, keys, values)
-
-        fused = None
+        fused: KeysValues | None = None
         if options.aggregated_attention:
             view = self.norm_fused(fuse(x, weights))
-            fused = self.fused_attention.keys_values(view, at.rotation)
-            fused = _remember(memory.fused, layer, fused)
+            new = self.fused_attention.keys_values(view, at.rotation)
+            fused = _remembered(memory.fused, layer, new)
+        of_streams = options.cross_attention == "streams"
         problem = memory.problems[layer]
-        by_stream = options.cross_attention == "streams"
 
-        def rest(x: Tensor, *problem_streams: Tensor) -> Tensor:
+        def rest(x: Tensor, *problem_of_streams: Tensor) -> Tensor:
             if fused is not None:
-                y = self.norm_fused(x).flatten(0, 1)
-                seen = _for_queries_of_each_stream(mask, x.shape[1])
-                y = self.fused_attention(y, fused, at.rotation, seen)
-                x = x + self.dropout(y.unflatten(0, x.shape[:2]))
+                y = _look(self.fused_attention, self.norm_fused(x), fused, at)
+                x = x + self.dropout(y)
             y = self.norm_problem(x)
-            if by_stream:
-                keys, values = (part.transpose(0, 1).flatten(0, 1) for part in problem_streams)
-                y = y.transpose(0, 1).flatten(0, 1)  # (N R, T, width): answers of a problem in line
-                seen = memory.mask.repeat(x.shape[1], 1, 1, 1)
-                y = self.problem_attention(y, (keys, values), at.problem_rotation, seen)
+            if of_streams:
+                # Stream by stream, so that the answers of a problem stand one after the other.
+                keys, values = (part.transpose(0, 1).flatten(0, 1) for part in problem_of_streams)
+                mask = memory.mask.repeat(x.shape[1], 1, 1, 1)
+                y = y.transpose(0, 1).flatten(0, 1)  # (N R, T, width)
+                y = self.problem_attention(y, (keys, values), at.problem_rotation, mask)
                 y = y.unflatten(0, (x.shape[1], -1)).transpose(0, 1)
             else:
-                y = self.problem_attention(y.flatten(0, 1), problem, at.problem_rotation, memory.mask)
-                y = y.unflatten(0, x.shape[:2])
+                y = self.problem_attention(
+                    y.flatten(0, 1), problem, at.problem_rotation, memory.mask
+                ).unflatten(0, x.shape[:2])
             x = x + self.dropout(y)
             return x + self.dropout(self.feed_forward(self.norm_feed_forward(x)))
 
-        return options.each(rest, x, *(problem if by_stream else ()))  # (R, N, T, width)
+        return options.each(rest, x, *(problem if of_streams else ()))  # (R, N, T, width)
 
 
-def _remember(past: list[KeysValues], layer: int, new: KeysValues) -> KeysValues:
+def _look(attention: Attention, x: Tensor, fused: KeysValues, at: Positions) -> Tensor:
+    """From streams (B, N, T, width) to the fused view that all streams of a row share."""
+    mask = at.mask
+    if mask is not None and mask.shape[2] > 1:  # for the queries of one stream after the other
+        mask = mask.repeat(1, 1, x.shape[1], 1)
+    return attention(x.flatten(0, 1), fused, at.rotation, mask).unflatten(0, x.shape[:2])
+
+
+def _remembered(past: list[KeysValues], layer: int, new: KeysValues) -> KeysValues:
     """Keys and values of all answer tokens so far."""
     if layer == len(past):
         past.append(new)
     else:
-        past[layer] = tuple(torch.cat(pair, dim=-2) for pair in zip(past[layer], new, strict=True))  # type: ignore[assignment]
+        keys, values = past[layer]
+        past[layer] = torch.cat([keys, new[0]], dim=-2), torch.cat([values, new[1]], dim=-2)
     return past[layer]
 
 
-def _for_each_stream(mask: Tensor, streams: int) -> Tensor:
-    """A mask of problems for as many rows as they have streams."""
-    return mask if mask.shape[0] == 1 else mask.repeat_interleave(streams, dim=0)
-
-
-def _for_queries_of_each_stream(mask: Tensor | None, streams: int) -> Tensor | None:
-    """A mask of problems whose streams all look at one view: (.., T, S) to (.., N T, S)."""
-    return mask if mask is None or mask.shape[2] == 1 else mask.repeat(1, 1, streams, 1)
-
-
 class SymbolInvariantTransformer(Transformer):
-    """A Transformer of streams. Arguments are those of `Transformer`, and:
+    """A Transformer of streams. Takes the arguments of `Transformer`, and:
 
     fixed: number of fixed tokens.
-    options: which attentions there are, and how many streams at a time.
+    options: which attentions there are, and how many streams are computed at a time.
     """
 
     def __init__(self, *, fixed: int, options: StreamOptions, **arguments: Any) -> None:
-        self.fixed = fixed  # before the layers are made
-        self.options = options
+        self.encoder_layer = partial(StreamEncoderLayer, options=options)
+        self.decoder_layer = partial(StreamDecoderLayer, options=options)
         super().__init__(**arguments)
-
-    def _encoder_layer(self, *arguments: Any) -> StreamEncoderLayer:
-        return StreamEncoderLayer(*arguments, self.options)
-
-    def _decoder_layer(self, *arguments: Any) -> StreamDecoderLayer:
-        return StreamDecoderLayer(*arguments, self.options)
+        self.fixed = fixed
+        self.options = options
 
     def encode(self, matrix: Tensor, problems: Tensor) -> StreamMemory:
         """problems: (B, S) ids, padded."""
         symbols = matrix.shape[-2] - self.fixed - 1
         most = symbols
-        if not (self.training and problems.is_cuda):  # where counting would wait for the GPU
+        if not (self.training and problems.is_cuda):  # where counting would make the GPU wait
             most = min(most, _most_symbols(problems, self.fixed))
         streams = Streams.of(problems, self.fixed, symbols, self.options.reserved, max(most, 1))
-        mask = self._present(problems)
-        added, at, crossing = self._problem_positions(problems, mask)
-        x = self._stream_inputs(matrix, problems, streams)
-        x = self.dropout(x if added is None else x + added[:, None])
+        mask = self.present(problems)
+        at = self.problem_positions(problems, mask)
+        x = self._stream_inputs(matrix, problems, streams, at)
         weights = streams.fusing(problems)
         for layer in self.encoder:
-            x = layer(x, weights, *at)
+            x = layer(x, weights, at)
         x = self.norm_encoder(x)  # (B, N, S, width)
-        if self.options.cross_attention == "aggregated":
-            x = fuse(x, weights)
-        else:
-            x = x.flatten(0, 1)
-        both = [layer.keys_values(x, crossing) for layer in self.decoder]
-        if self.options.cross_attention == "streams":
-            number = streams.ids.shape
-            both = [(keys.unflatten(0, number), values.unflatten(0, number)) for keys, values in both]
-        return StreamMemory(mask, both, streams=streams)
+        by_stream = self.options.cross_attention == "streams"
+        x = x.flatten(0, 1) if by_stream else fuse(x, weights)
+        keys_values = [
+            layer.keys_values(x, at.problem_rotation) for layer in self._decoder_layers()
+        ]
+        if by_stream:
+            sizes = streams.ids.shape
+            keys_values = [(k.unflatten(0, sizes), v.unflatten(0, sizes)) for k, v in keys_values]
+        return StreamMemory(mask, keys_values, streams=streams)
 
-    def decode(self, matrix: Tensor, answers: Tensor, memory: Memory, places: Any = None) -> Tensor:
+    def decode(
+        self, matrix: Tensor, answers: Tensor, memory: Memory, places: Tensor | None = None
+    ) -> Tensor:
         """Features of all streams from which the token after each of `answers` is read,
         (R, N, T, width).
 
-        answers: (R, T) ids, as for `Transformer`. `places` is not used.
+        answers: (R, T) ids, as for `Transformer`. Nothing is packed: `places` is not used.
         """
         assert isinstance(memory, StreamMemory)
-        start, length = memory.length, answers.shape[1]
-        if start and length > 1:
-            raise ValueError("after the first call, decode takes one token at a time")
-        streams = self._streams_of(answers, memory)
-        added, at = self._answer_positions(start, length, answers.device)
-        x = self._stream_inputs(matrix, answers, streams)
-        x = self.dropout(x if added is None else x + added)
+        streams = _of_answers(memory, answers)
+        at = self.answer_positions(memory.length, answers)
+        if at.mask is None and answers.shape[1] > 1:
+            ones = answers.new_ones(1, 1, answers.shape[1], answers.shape[1], dtype=torch.bool)
+            at = replace(at, mask=ones.tril())
+        x = self._stream_inputs(matrix, answers, streams, at)
         weights = streams.fusing(answers)
-        for number, layer in enumerate(self.decoder):
-            x = layer(x, memory, number, at, weights)
-        memory.length += length
+        for number, layer in enumerate(self._decoder_layers()):
+            x = layer(x, weights, memory, number, at)
+        memory.length += answers.shape[1]
         x = self.norm_decoder(x)
         return F.normalize(x, dim=-1) if self.normalize_features else x
 
-    def read(self, matrix: Tensor, features: Tensor, streams: Streams) -> Tensor:
+    def scores(self, matrix: Tensor, features: Tensor, streams: Streams) -> Tensor:
         """One score for each fixed token and symbol, (R, T, F + symbols).
 
         features: (R, N, T, width). A symbol without a stream has the score -inf.
@@ -358,36 +293,44 @@ class SymbolInvariantTransformer(Transformer):
             mean = torch.einsum("bn,bntw->btw", streams.shares(), features)
             fixed = mean @ matrix[: self.fixed].T  # (R, T, F)
             own = (features @ matrix[self.fixed]).transpose(1, 2)  # (R, T, N)
-        scores = own.new_full((*fixed.shape[:2], symbols + 1), -math.inf)
         column = torch.where(streams.ids < 0, symbols, streams.ids - self.fixed)  # (R, N)
-        scores = scores.scatter(2, column[:, None, :].expand_as(own), own)
+        scores = own.new_full((*own.shape[:2], symbols + 1), -math.inf)
+        scores = scores.scatter(2, column[:, None].expand_as(own), own)
         return torch.cat([fixed, scores[..., :symbols]], dim=-1)
 
     def step(self, matrix: Tensor, tokens: Tensor, memory: Memory) -> Tensor:
         """Scores of the token after each of `tokens` (R, 1), which memory grows by; (R, V)."""
         assert isinstance(memory, StreamMemory)
         features = self.decode(matrix, tokens, memory)
-        return self.read(matrix, features, self._streams_of(tokens, memory))[:, 0]
+        return self.scores(matrix, features, _of_answers(memory, tokens))[:, 0]
 
     def forward(
         self, matrix: Tensor, problems: Tensor, answers: Tensor, places: Tensor | None = None
     ) -> Tensor:
         """Scores of the token after each of `answers`; (B, S) and (B, T) to (B, T, V)."""
         memory = self.encode(matrix, problems)
-        return self.read(matrix, self.decode(matrix, answers, memory), memory.streams)
+        return self.scores(matrix, self.decode(matrix, answers, memory), memory.streams)
 
-    def _stream_inputs(self, matrix: Tensor, ids: Tensor, streams: Streams) -> Tensor:
+    def _stream_inputs(
+        self, matrix: Tensor, ids: Tensor, streams: Streams, at: Positions
+    ) -> Tensor:
         """(R, T) ids to (R, N, T, width)."""
         this, other = self.fixed, matrix.shape[-2] - 1
         symbol = torch.where(streams.owned(ids), this, other)  # (R, N, T)
         rows = torch.where((ids < self.fixed)[:, None], ids[:, None], symbol)
-        return F.embedding(rows, matrix) * self.input_scale
+        x = F.embedding(rows, matrix) * self.input_scale
+        if at.vectors is not None:
+            x = x + (at.vectors if at.vectors.dim() == 2 else at.vectors[:, None])
+        return self.dropout(x)
 
-    @staticmethod
-    def _streams_of(answers: Tensor, memory: StreamMemory) -> Streams:
-        """The streams of the problem of each answer."""
-        ids = memory.streams.ids
-        return Streams(ids.repeat_interleave(len(answers) // len(ids), dim=0))
+    def _decoder_layers(self) -> list[StreamDecoderLayer]:
+        return cast(list[StreamDecoderLayer], self.decoder)
+
+
+def _of_answers(memory: StreamMemory, answers: Tensor) -> Streams:
+    """The streams of the problem of each answer."""
+    ids = memory.streams.ids
+    return Streams(ids.repeat_interleave(len(answers) // len(ids), dim=0))
 
 
 def _most_symbols(problems: Tensor, fixed: int) -> int:

@@ -28,6 +28,7 @@ from torch.utils.data import DataLoader
 from logicgen.data.batches import Batch, BatchStream, make_batch
 from logicgen.errors import LogicgenError
 from logicgen.nn.decoding import decode
+from logicgen.nn.symbol_invariant import SymbolInvariantTransformer
 from logicgen.train import checkpoint
 from logicgen.train.callbacks import Bar, Signals, Stop
 from logicgen.train.data import TrainingData
@@ -70,6 +71,8 @@ def fit(
     with torch.random.fork_rng(devices=[0] if where.type == "cuda" else []):
         torch.manual_seed(recipe.training.seed)
         model = Model(recipe, data.vocabulary, data.train.alphabet, data.task_name, data.region)
+        if isinstance(model.transformer, SymbolInvariantTransformer):
+            _check_streams(data, model.transformer.options.reserved)
         done = open_run(
             out,
             recipe,
@@ -92,6 +95,21 @@ def fit(
         )
     checkpoint.save_model(model, out, steps=done, fingerprint=data.fingerprint)
     return out
+
+
+def _check_streams(data: TrainingData, reserved: int) -> None:
+    """Raise LogicgenError for an answer with more new symbols than there are reserved streams."""
+    fixed = len(data.vocabulary)
+    for split in (data.train, data.validation):
+        for row in range(len(split) if split is not None else 0):
+            assert split is not None
+            answer, problem = split.answers[row], split.problems[row]
+            new = set(answer[answer >= fixed].tolist()) - set(problem.tolist())
+            if len(new) > reserved:
+                raise LogicgenError(
+                    f"the answer to {data.vocabulary.decode(problem.tolist())!r} has {len(new)}"
+                    f" symbols that the problem lacks, but streams.reserved is {reserved}: raise it"
+                )
 
 
 def _run_trainer(fitting: Fitting, stop: Stop, out: Path, where: torch.device, quiet: bool) -> None:
@@ -175,6 +193,7 @@ class Fitting(pl.LightningModule):
             group["lr"] = rate
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        batch = self.model.named(batch, self.model.training_symbols)
         rows_seed, dropout_seed = step_seeds(self.training_table.seed, batch.step)
         torch.manual_seed(dropout_seed)
         generator = torch.Generator().manual_seed(rows_seed)
@@ -193,6 +212,7 @@ class Fitting(pl.LightningModule):
         split = self.data.validation
         assert split is not None
         symbols = max(self.model.training_symbols, split.alphabet)
+        batch = self.model.named(batch, symbols)
         matrix = self.model.inference_matrix(symbols, embedding_seed=0)
         logits = self.model.transformer(matrix, batch.problems, batch.inputs)
         longest = batch.targets.shape[1] - 1

@@ -9,14 +9,23 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from logicgen.data.batches import Batch
 from logicgen.errors import LogicgenError
+from logicgen.nn.canonical import first_occurrence, rename
 from logicgen.nn.decoding import GREEDY, Decoding, GrammarMask, decode
-from logicgen.nn.embedding import AlphaRenaming, Embedding, Interchangeable, Learned
+from logicgen.nn.embedding import (
+    AlphaRenaming,
+    Embedding,
+    Interchangeable,
+    Learned,
+    SymbolInvariant,
+)
 from logicgen.nn.loss import AdaCos, CrossEntropy
+from logicgen.nn.symbol_invariant import StreamOptions, SymbolInvariantTransformer
 from logicgen.nn.transformer import Transformer
 from logicgen.tasks import load_task
 from logicgen.train.data import TrainingRegion
-from logicgen.train.recipe import ModelRecipe
+from logicgen.train.recipe import ModelRecipe, StreamsTable
 from logicgen.vocabulary import Vocabulary
 
 
@@ -56,11 +65,16 @@ class Model(nn.Module):
                 f" {self.embedding.max_symbols} rows: raise max_symbols in [embedding]"
             )
         tree = recipe.model.encoder_positions == "tree"
-        self.transformer = Transformer(
-            **recipe.model.model_dump(),
-            pad=vocabulary.pad,
-            arities=_arities(task_name, vocabulary) if tree else None,
-        )
+        arguments = recipe.model.model_dump()
+        arguments |= {"pad": vocabulary.pad}
+        arguments |= {"arities": _arities(task_name, vocabulary) if tree else None}
+        if recipe.embedding.method == "symbol-invariant":
+            options = StreamOptions(**(recipe.streams or StreamsTable()).model_dump())
+            self.transformer: Transformer = SymbolInvariantTransformer(
+                fixed=len(vocabulary), options=options, **arguments
+            )
+        else:
+            self.transformer = Transformer(**arguments)
         if tree and region.length[1] > self.transformer.tree.levels + 1:
             levels = self.transformer.tree.levels
             raise LogicgenError(
@@ -79,6 +93,14 @@ class Model(nn.Module):
     def training_symbols(self) -> int:
         """Symbol rows of the matrix in training: all that can be trained, else the alphabet's."""
         return self.embedding.max_symbols or self.alphabet
+
+    @property
+    def canonical(self) -> bool:
+        """Whether problems are renamed in order of first occurrence before they are predicted.
+
+        A network of streams does not mind names; canonical ones make that exact to the last bit.
+        """
+        return self.recipe.canonical or self.recipe.embedding.method == "symbol-invariant"
 
     @property
     def resamples_each_sequence(self) -> bool:
@@ -141,9 +163,46 @@ class Model(nn.Module):
                 " average over; leave the ensemble out, or train an alpha-renaming or"
                 " interchangeable model"
             )
+        matrices = [
+            self.inference_matrix(symbols, embedding_seed * ensemble + draw)
+            for draw in range(ensemble)
+        ]
+
+        def decoded(problems: Sequence[Sequence[int]]) -> list[list[Answer]]:
+            return self._decoded(
+                problems, symbols, matrices, max_length, grammar, batch_size, decoding
+            )
+
+        if not (self.canonical and problems):
+            return decoded(problems)
+        naming = first_occurrence(self._padded(problems, symbols), len(self.vocabulary), symbols)
+        numbers, names = naming.number.tolist(), naming.symbol.tolist()
+        renamed = [tuple(self._renamed(p, n)) for p, n in zip(problems, numbers, strict=True)]
+        # Renamings of one problem are decoded once: then nothing can tell them apart, not even
+        # rounding, which depends on what else is in a batch.
+        different = list(dict.fromkeys(renamed))
+        found = dict(zip(different, decoded(different), strict=True))
+        return [
+            [Answer(self._renamed(ids, own), score) for ids, score in found[problem]]
+            for problem, own in zip(renamed, names, strict=True)
+        ]
+
+    def _renamed(self, ids: Sequence[int], names: Sequence[int]) -> list[int]:
+        """Ids in which symbol k is called names[k]."""
+        fixed = len(self.vocabulary)
+        return [fixed + names[i - fixed] if i >= fixed else i for i in ids]
+
+    def _decoded(
+        self,
+        problems: Sequence[Sequence[int]],
+        symbols: int,
+        matrices: Sequence[Tensor],
+        max_length: int,
+        grammar: GrammarMask | None,
+        batch_size: int,
+        decoding: Decoding,
+    ) -> list[list[Answer]]:
         self.eval()
-        first = embedding_seed * ensemble
-        matrices = [self.inference_matrix(symbols, first + draw) for draw in range(ensemble)]
         several: list[list[Answer]] = [[] for _ in problems]
         order = sorted(range(len(problems)), key=lambda row: len(problems[row]))
         for start in range(0, len(order), batch_size):
@@ -166,6 +225,18 @@ class Model(nn.Module):
                     if ids[0] != self.vocabulary.pad  # there was no further answer
                 ]
         return several
+
+    def named(self, batch: Batch, symbols: int) -> Batch:
+        """A batch over so many symbols as the network is to see it: canonically named, or as it is."""
+        if not self.recipe.canonical:
+            return batch
+        fixed = len(self.vocabulary)
+        names = first_occurrence(batch.problems, fixed, symbols).number
+        return batch._replace(
+            problems=rename(batch.problems, names, fixed),
+            inputs=rename(batch.inputs, names, fixed),
+            targets=rename(batch.targets, names, fixed),
+        )
 
     def _without_end(self, ids: list[int]) -> list[int]:
         end = self.vocabulary.end
@@ -209,6 +280,7 @@ def _embedding(recipe: ModelRecipe, fixed: int) -> Embedding:
         "learned": Learned,
         "alpha-renaming": AlphaRenaming,
         "interchangeable": Interchangeable,
+        "symbol-invariant": SymbolInvariant,
     }
     options = recipe.embedding.model_dump(exclude={"method", "resample"}, exclude_none=True)
     return methods[recipe.embedding.method](fixed, recipe.model.width, **options)

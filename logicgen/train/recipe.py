@@ -23,7 +23,7 @@ class _Table(BaseModel):
 class EmbeddingTable(_Table):
     """How symbol rows are made (`logicgen/nn/embedding.py`); each method has keys of its own."""
 
-    method: Literal["learned", "alpha-renaming", "interchangeable"]
+    method: Literal["learned", "alpha-renaming", "interchangeable", "symbol-invariant"]
     normalize_rows: bool
     max_symbols: Count | None = None  # trained rows
     random_part: Literal["normal", "neighbouring-points", "hypercube"] | None = None
@@ -34,10 +34,14 @@ class EmbeddingTable(_Table):
 
     @model_validator(mode="after")
     def _has_its_keys(self) -> Self:
-        own = {"max_symbols"}
-        if self.method == "interchangeable":
-            own = {"random_part", "random_width", "normalize_parts"}
-        optional = {"resample"} if self.method != "learned" else set()  # "batch" if not given
+        own = {
+            "learned": {"max_symbols"},
+            "alpha-renaming": {"max_symbols"},
+            "interchangeable": {"random_part", "random_width", "normalize_parts"},
+            "symbol-invariant": set(),
+        }[self.method]
+        draws = self.method in ("alpha-renaming", "interchangeable")
+        optional = {"resample"} if draws else set()  # "batch" if not given
         given = set(self.model_dump(exclude_none=True)) - {"method", "normalize_rows"}
         if not own <= given <= own | optional:
             unknown = given - own - optional
@@ -63,6 +67,25 @@ class ModelTable(_Table):
     input_scale: Literal["sqrt-width", "learned"] = "sqrt-width"  # of rows, where they are inputs
 
 
+class StreamsTable(_Table):
+    """The streams of a symbol-invariant model (`logicgen/nn/streams.py`)."""
+
+    decoder_own_attention: bool = True  # the decoder's streams attend to themselves
+    aggregated_attention: bool = True  # streams attend to the view that fuses them
+    cross_attention: Literal["streams", "aggregated"] = "streams"  # what of the problem is read
+    reserved: Annotated[int, Field(ge=0)] = 0  # streams for symbols that the problem lacks
+    chunk: Count | None = None  # streams computed at a time; all if not given
+
+    @model_validator(mode="after")
+    def _reads_its_answer(self) -> Self:
+        if not (self.decoder_own_attention or self.aggregated_attention):
+            raise ValueError(
+                "the decoder would not see its answer: set decoder_own_attention or"
+                " aggregated_attention to true"
+            )
+        return self
+
+
 class LossTable(_Table):
     method: Literal["cross-entropy", "adacos"]
 
@@ -85,13 +108,19 @@ class TrainingTable(_Table):
 
 class ModelRecipe(_Table):
     description: str = ""
+    canonical: bool = False  # problems are renamed in order of first occurrence, answers back
     embedding: EmbeddingTable
     model: ModelTable
+    streams: StreamsTable | None = None
     loss: LossTable
     training: TrainingTable
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
+        if self.streams is not None and self.embedding.method != "symbol-invariant":
+            raise ValueError(
+                f"streams: for embedding.method 'symbol-invariant', not {self.embedding.method!r}"
+            )
         width, heads = self.model.width, self.model.heads
         if width % heads:
             raise ValueError(f"model.heads: {heads} does not divide model.width, {width}")

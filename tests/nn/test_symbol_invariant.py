@@ -1,0 +1,273 @@
+"""The symbol-invariant Transformer: renaming renames scores, streams are what they should be."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+
+import pytest
+import torch
+from torch import nn
+
+from logicgen.nn.decoding import BeamSearch, Sampling, decode
+from logicgen.nn.embedding import SymbolInvariant
+from logicgen.nn.streams import Streams, fuse
+from logicgen.nn.symbol_invariant import StreamOptions, SymbolInvariantTransformer
+from logicgen.vocabulary import Vocabulary
+
+VOCABULARY = Vocabulary(("!", "&", "X"))
+F = len(VOCABULARY)  # 6
+SYMBOLS = 5
+ARITIES = torch.tensor([0, 0, 0, 1, 2, 1, 0])
+PAD = VOCABULARY.pad
+
+PROBLEMS = torch.tensor(
+    [
+        [4, F + 2, 4, F + 0, F + 2, 2, 0, 0],
+        [4, F + 4, 4, F + 1, 4, F + 0, F + 3, 2],
+        [3, F + 1, 2, 0, 0, 0, 0, 0],
+        [3, 5, 2, 0, 0, 0, 0, 0],  # no symbol at all
+    ]
+)
+ANSWERS = torch.tensor([[1, F + 0, 3, F + 2], [1, 4, F + 3, F + 1], [1, F + 1, 0, 0], [1, 3, 4, 0]])
+
+OPTIONS = [
+    StreamOptions(),
+    StreamOptions(chunk=2),
+    StreamOptions(reserved=2),
+    StreamOptions(decoder_own_attention=False),
+    StreamOptions(aggregated_attention=False),
+    StreamOptions(cross_attention="aggregated"),
+    StreamOptions(cross_attention="aggregated", chunk=1, reserved=1),
+]
+
+
+def network(options=OPTIONS[0], encoder="tree", decoder="rotary", **changes):
+    torch.manual_seed(0)
+    made = SymbolInvariantTransformer(
+        fixed=F,
+        options=options,
+        **{
+            "width": 16,
+            "heads": 2,
+            "encoder_layers": 2,
+            "decoder_layers": 2,
+            "feed_forward": 32,
+            "dropout": 0.0,
+            "encoder_positions": encoder,
+            "decoder_positions": decoder,
+            "normalize_features": True,
+            "pad": PAD,
+            "arities": ARITIES,
+            **changes,
+        },
+    )
+    return made.eval()
+
+
+def rows(symbols=SYMBOLS):
+    torch.manual_seed(1)
+    return SymbolInvariant(F, 16, normalize_rows=True).matrix(symbols).detach()
+
+
+def renamed(ids, permutation):
+    table = torch.cat([torch.arange(F), F + torch.tensor(permutation)])
+    return table[ids]
+
+
+def with_every_option(test):
+    names = [str(number) for number in range(len(OPTIONS))]
+    return pytest.mark.parametrize("options", OPTIONS, ids=names)(test)
+
+
+schemes = pytest.mark.parametrize(
+    ("encoder", "decoder"),
+    [
+        ("tree", "rotary"),
+        ("sinusoidal", "sinusoidal"),
+        ("rotary", "relative"),
+        ("relative", "none"),
+        ("none", "relative"),
+    ],
+)
+
+
+def test_streams_come_in_order_of_first_occurrence():
+    assert Streams.of(PROBLEMS, F, SYMBOLS, 0, 4).ids.tolist() == [
+        [F + 2, F + 0, -1, -1],
+        [F + 4, F + 1, F + 0, F + 3],
+        [F + 1, -1, -1, -1],
+        [-1, -1, -1, -1],
+    ]
+    assert Streams.of(PROBLEMS, F, SYMBOLS, 2, 4).ids.tolist() == [
+        [F + 2, F + 0, F + 1, F + 3, -1, -1],
+        [F + 4, F + 1, F + 0, F + 3, F + 2, -1],  # there are only five
+        [F + 1, F + 0, F + 2, -1, -1, -1],
+        [F + 0, F + 1, -1, -1, -1, -1],
+    ]
+
+
+def test_the_fused_view_is_the_mean_but_at_a_symbol_its_own_stream():
+    streams = Streams.of(PROBLEMS, F, SYMBOLS, 1, 4)
+    x = torch.randn(4, streams.ids.shape[1], 8, 3)
+    view = fuse(x, streams.fusing(PROBLEMS))
+    for b, problem in enumerate(PROBLEMS.tolist()):
+        names = streams.ids[b].tolist()
+        real = [n for n, name in enumerate(names) if name >= 0] or [0]
+        for place, token in enumerate(problem):
+            expected = x[b, names.index(token), place] if token >= F else x[b, real, place].mean(0)
+            torch.testing.assert_close(view[b, place], expected)
+
+
+@with_every_option
+@schemes
+def test_renaming_a_problem_renames_its_scores(options, encoder, decoder):
+    made, matrix = network(options, encoder, decoder), rows()
+    scores = made(matrix, PROBLEMS, ANSWERS)
+    for permutation in list(permutations(range(SYMBOLS)))[::17]:
+        other = made(matrix, renamed(PROBLEMS, permutation), renamed(ANSWERS, permutation))
+        expected = torch.empty_like(scores)
+        expected[..., :F] = scores[..., :F]
+        expected[..., F + torch.tensor(permutation)] = scores[..., F:]
+        if options.reserved:  # which absent symbols have a reserved stream does depend on names
+            expected, other = (part[:, :, : F + 0] for part in (expected, other))
+        assert torch.equal(other, expected)  # to the last bit
+
+
+def test_a_symbol_can_be_written_if_it_has_a_stream():
+    scores = network()(rows(), PROBLEMS, ANSWERS)
+    for b, problem in enumerate(PROBLEMS.tolist()):
+        there = {token - F for token in problem if token >= F}
+        written = {k for k in range(SYMBOLS) if scores[b, 0, F + k] > -math.inf}
+        assert written == there
+    reserved = network(StreamOptions(reserved=1))(rows(), PROBLEMS, ANSWERS)
+    assert (reserved[:, 0, F:] > -math.inf).sum(1).tolist() == [3, 5, 2, 1]
+
+
+def test_any_number_of_symbols():
+    """A thousand more symbols change nothing for those that there are."""
+    made = network()
+    few, many = made(rows(5), PROBLEMS, ANSWERS), made(rows(1005), PROBLEMS, ANSWERS)
+    assert many.shape[-1] == F + 1005
+    assert torch.equal(many[..., : F + 5], few)
+    assert (many[..., F + 5 :] == -math.inf).all()
+
+
+@with_every_option
+def test_padding_and_the_rest_of_the_batch_change_nothing(options):
+    made, matrix = network(options), rows()
+    together = made(matrix, PROBLEMS, ANSWERS)
+    for b in range(len(PROBLEMS)):
+        length = int((PROBLEMS[b] != PAD).sum())
+        alone = made(matrix, PROBLEMS[b : b + 1, :length], ANSWERS[b : b + 1])
+        torch.testing.assert_close(alone[0], together[b], rtol=1e-4, atol=1e-5)
+
+
+@with_every_option
+@schemes
+def test_one_token_at_a_time_agrees_with_all_at_once(options, encoder, decoder):
+    made, matrix = network(options, encoder, decoder, rotary_cross_attention=True), rows()
+    together = made(matrix, PROBLEMS, ANSWERS)
+    memory = made.encode(matrix, PROBLEMS)
+    for place in range(ANSWERS.shape[1]):
+        one = made.step(matrix, ANSWERS[:, place : place + 1], memory)
+        torch.testing.assert_close(one, together[:, place], rtol=1e-4, atol=1e-5)
+
+
+@with_every_option
+def test_beams_and_dropped_problems_keep_their_own_memory(options):
+    made, matrix = network(options), rows()
+    memory = made.encode(matrix, PROBLEMS)
+    made.step(matrix, torch.full((4, 1), VOCABULARY.start), memory)
+    memory.select(torch.tensor([[0, 0], [1, 1], [2, 2], [3, 3]]))  # two beams for each
+    histories = [[1, tokens] for tokens in (F, 4, F + 3, F + 1, 3, F + 1, 5, 4)]
+    made.step(matrix, torch.tensor(histories)[:, 1:], memory)
+    memory.select(torch.tensor([[1, 0, 1], [5, 5, 4]]))  # three for the first and the third
+    following = torch.tensor([[4], [F + 2], [3], [F + 1], [4], [5]])
+    scores = made.step(matrix, following, memory)
+    for row, (problem, history) in enumerate([(0, 1), (0, 0), (0, 1), (2, 5), (2, 5), (2, 4)]):
+        tokens = torch.tensor([[*histories[history], following[row].item()]])
+        alone = made(matrix, PROBLEMS[[problem]], tokens)[0, -1]
+        torch.testing.assert_close(scores[row], alone, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", [BeamSearch(beams=3, answers=3), Sampling(seed=3)])
+def test_decoding_in_a_batch_is_decoding_alone(method):
+    made, matrix = network(), rows()
+    together = decode(made, [matrix], PROBLEMS, VOCABULARY, 12, decoding=method, scale=5.0)
+    for b in range(len(PROBLEMS)):
+        one = PROBLEMS[b : b + 1, : int((PROBLEMS[b] != PAD).sum())]
+        alone = decode(made, [matrix], one, VOCABULARY, 12, decoding=method, scale=5.0)
+        assert torch.equal(alone.ids[0], together.ids[b])
+
+
+def test_without_streams_across_all_symbols_look_alike_at_first():
+    """Why the published ablation with aggregated cross-attention collapses."""
+    scores = network(StreamOptions(cross_attention="aggregated"))(rows(), PROBLEMS, ANSWERS)
+    first = scores[1, 0, F:][scores[1, 0, F:] > -math.inf]
+    assert len(first) == 4
+    torch.testing.assert_close(first, first[:1].expand(4))
+
+
+def test_chunks_change_nothing_in_training_and_what_is_kept_grows_slower():
+    matrix = rows(40).requires_grad_()
+    problem = torch.arange(F, F + 40)[None]
+    gradients, kept = [], []
+    for chunk in (None, 4):
+        made = network(StreamOptions(chunk=chunk), feed_forward=256).train()
+        size = 0
+
+        def count(tensor):
+            nonlocal size
+            size += tensor.numel()
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
+            loss = made(matrix, problem, problem[:, :6]).clamp(min=-9).logsumexp(-1).sum()
+        made.zero_grad()
+        loss.backward()
+        kept.append(size)
+        gradients.append([p.grad.clone() for p in made.parameters() if p.grad is not None])
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+    assert kept[1] < kept[0] / 2
+
+
+def test_it_is_the_plain_transformer_where_there_is_one_symbol_and_no_fused_view():
+    """An oracle: with one stream, without the aggregated attention, nothing is left to fuse."""
+    from logicgen.nn.transformer import Transformer
+
+    made = network(StreamOptions(aggregated_attention=False))
+    torch.manual_seed(0)
+    plain = Transformer(
+        width=16,
+        heads=2,
+        encoder_layers=2,
+        decoder_layers=2,
+        feed_forward=32,
+        dropout=0.0,
+        encoder_positions="tree",
+        decoder_positions="rotary",
+        normalize_features=True,
+        pad=PAD,
+        arities=ARITIES,
+    ).eval()
+    plain.load_state_dict(made.state_dict())
+    problem, answer = PROBLEMS[2:3, :3], ANSWERS[2:3, :2]
+    matrix = rows(2)
+    mine = made(matrix, problem, answer)
+    theirs = plain(matrix[:-1], problem, answer)
+    torch.testing.assert_close(mine[..., :F], theirs[..., :F])
+    torch.testing.assert_close(mine[..., F + 1], theirs[..., F + 1])
+
+
+def test_gradients_reach_every_parameter():
+    made = network()
+    embedding = SymbolInvariant(F, 16, normalize_rows=True)
+    scores = made(embedding.matrix(SYMBOLS), PROBLEMS, ANSWERS)
+    scores.clamp(min=-9).square().sum().backward()
+    for name, parameter in [*made.named_parameters(), *embedding.named_parameters()]:
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().sum() > 0 or name.endswith("key_value.bias"), name
+    assert isinstance(made, nn.Module)
