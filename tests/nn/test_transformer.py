@@ -141,6 +141,17 @@ def test_answers_packed_without_padding(encoder: str, decoder: str, cross: bool)
 
 
 @EVERY_SCHEME
+def test_bfloat16_differs_by_its_precision_only(encoder: str, decoder: str, cross: bool) -> None:
+    net, rows = transformer(encoder, decoder, rotary_cross_attention=cross), matrix()
+    problems, answers = batch()
+    exact = net(rows, problems, answers)
+    with torch.autocast("cpu", torch.bfloat16):
+        rough = net(rows, problems, answers, torch.arange(answers.numel()))
+    assert rough.dtype is torch.float32
+    assert (exact - rough).abs().max() < 0.05
+
+
+@EVERY_SCHEME
 def test_every_scheme_but_none_sees_order(encoder: str, decoder: str, cross: bool) -> None:
     net, rows = transformer(encoder, decoder, rotary_cross_attention=cross), matrix()
     # ! & a b a <end> against the same tokens as ! & a a b <end>, then the answers' order.

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,12 +13,14 @@ import numpy as np
 import pytest
 import torch
 
-from logicgen.data.batches import make_batch
+from logicgen.data.batches import Batch, make_batch
+from logicgen.data.encoded import EncodedSplit
 from logicgen.errors import LogicgenError
 from logicgen.nn.embedding import Embedding
+from logicgen.tasks import load_task
 from logicgen.train.checkpoint import load_model, load_tree
-from logicgen.train.data import TrainingData
-from logicgen.train.fit import fit, learning_rate, step_seeds
+from logicgen.train.data import TrainingData, TrainingRegion
+from logicgen.train.fit import Fitting, fit, learning_rate, step_seeds
 from logicgen.train.model import Model
 from tests.train.conftest import REGION, copying, made, recipe_with
 
@@ -75,8 +78,6 @@ def interrupted_after(
     step: int, data: TrainingData, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Send SIGINT to ourselves in the midst of a step."""
-    from logicgen.train.fit import Fitting
-
     original = Fitting.training_step
 
     def training_step(self: Fitting, batch: object, batch_idx: int) -> torch.Tensor:
@@ -92,8 +93,6 @@ def interrupted_after(
 def test_a_crash_goes_on_from_the_last_checkpoint(
     whole: Path, data: TrainingData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from logicgen.train.fit import Fitting
-
     def broken(self: Fitting, batch: object, batch_idx: int) -> torch.Tensor:
         if batch.step == 17:
             raise OSError("the machine is gone")
@@ -165,6 +164,70 @@ def test_leaving_out_padding_changes_neither_loss_nor_gradients(
         outcomes.append([value, *gradients])
     for dense, packed in zip(*outcomes, strict=True):
         assert torch.allclose(dense, packed, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "decoder", "method"),
+    [
+        ("tree", "rotary", "interchangeable"),
+        ("relative", "relative", "alpha-renaming"),
+        ("sinusoidal", "none", "learned"),
+    ],
+)
+def test_no_value_of_a_step_leaves_the_device(
+    encoder: str, decoder: str, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A meta tensor has no values: to ask for one, as a GPU would have to wait for, is an error."""
+    monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # knows no meta device
+    ltl = load_task("ltl").vocabulary
+    region = TrainingRegion((1, 5), (1, 6))
+    options: dict[str, object] = {"resample": "sequence"}
+    if method != "interchangeable":
+        options = dict.fromkeys(("random_part", "random_width", "normalize_parts"))
+        options |= {"method": method, "max_symbols": 5}
+        options |= {"resample": "sequence"} if method == "alpha-renaming" else {}
+    recipe = recipe_with(
+        embedding=options,
+        model={"encoder_positions": encoder, "decoder_positions": decoder},
+        training={"log_every": 1000},
+    )
+    strings = copying(16, 5, 6, 0)
+    split = EncodedSplit(ltl, strings.problems, strings.problems, strings.length, strings.length, 5)
+    data = TrainingData(split, None, ltl, "ltl", "x", region)
+    fitting = Fitting(Model(recipe, ltl, 5, "ltl", region), data, 0).to("meta").train()
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        bool(fitting.model.loss.scale > 0)
+    batch = make_batch(split, np.arange(16))
+    batch = Batch(0, *(ids.to("meta") for ids in batch[1:]))
+    loss = fitting.training_step(batch, 0)
+    loss.backward()
+    fitting.configure_gradient_clipping(fitting.configure_optimizers())
+    assert loss.device.type == "meta"
+    assert all(weight.grad is not None for weight in fitting.model.transformer.parameters())
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_gpu_never_waits_inside_a_step(data: TrainingData) -> None:
+    recipe = recipe_with(
+        embedding={"resample": "sequence"}, training={"log_every": 1000, "precision": "bf16"}
+    )
+    model = Model(recipe, data.vocabulary, 5, "copying", REGION)
+    fitting = Fitting(model, data, 0).to("cuda").train()
+    optimizer = fitting.configure_optimizers()
+    batches = [make_batch(data.train, np.arange(16), step) for step in range(3)]
+    moved = [Batch(batch.step, *(ids.cuda() for ids in batch[1:])) for batch in batches]
+    for batch in moved:
+        if batch.step == 1:  # the first step sets up what later ones use
+            torch.cuda.set_sync_debug_mode("error")
+        try:
+            with torch.autocast("cuda", torch.bfloat16):
+                loss = fitting.training_step(batch, 0)
+            loss.backward()
+            fitting.configure_gradient_clipping(optimizer)
+            optimizer.step()
+            optimizer.zero_grad()
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
 
 
 def test_kill_in_the_middle_leaves_a_run_that_resumes(tmp_path: Path, data: TrainingData) -> None:
