@@ -83,10 +83,11 @@ class Drawer:
         while attempt < MOST_ATTEMPTS:
             rng = Random(f"{stem}{attempt}")
             draw = self.source.sample(rng, cell)
-            example = self.example(draw, rng, cell, reserved_remainder(unit, cell), seen)
-            if example is not None:
-                seen.add(example.key)
-                return example, attempt
+            if draw is not None:
+                example = self.example(draw, rng, cell, reserved_remainder(unit, cell), seen)
+                if example is not None:
+                    seen.add(example.key)
+                    return example, attempt
             attempt += 1
         return None, attempt
 
@@ -180,7 +181,7 @@ class Drawer:
         key = alpha_class if self.alpha else fingerprint(problem)
         if unwanted(key):
             return None
-        return Example(problem, answer, draw.symbols, cell.length, alpha_class, key)
+        return Example(problem, answer, draw.symbols, problem.count(" ") + 1, alpha_class, key)
 
 
 def reserved_remainder(unit: Unit, cell: Cell) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
@@ -37,7 +37,7 @@ class PySATSolver:
     def solve(self, problem: Formula) -> Solution:
         """The canonical witness, or unsat."""
         symbols, root, clauses = encode(problem)
-        with _engine(clauses) as engine:
+        with sat_engine(clauses) as engine:
             solve, get_model = engine.solve, engine.get_model
             model = list(range(1, len(symbols) + 1))
             assumed = [root]
@@ -74,15 +74,17 @@ class PySATSolver:
         for name, value in answer.literals:
             if name in variable:  # a symbol that does not occur does no harm
                 assumed.append(variable[name] if value else -variable[name])
-        with _engine(clauses) as engine:
+        with sat_engine(clauses) as engine:
             return Verdict.INCORRECT if engine.solve(assumed) else Verdict.CORRECT
 
 
 @contextmanager
-def _engine(clauses: list[list[int]]) -> Iterator[SatEngine]:
+def sat_engine(
+    clauses: Sequence[Sequence[int]] = (), name: str = ENGINE
+) -> Iterator[SatEngine]:
     """A SAT engine with these clauses; Ctrl-C in native code is a KeyboardInterrupt again."""
     try:
-        with SatEngine(name=ENGINE, bootstrap_with=clauses) as engine:
+        with SatEngine(name=name, bootstrap_with=clauses) as engine:
             yield engine
     except NativeError as error:
         raise KeyboardInterrupt from error

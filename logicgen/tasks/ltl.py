@@ -15,11 +15,11 @@ from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import ltl
 from logicgen.syntax.language import Language
 from logicgen.syntax.trace import Trace, trace_language
-from logicgen.tasks.propositional import FormulaSource, PropositionalSettings
+from logicgen.tasks.propositional import FormulaSettings, FormulaSource
 from logicgen.tasks.task import Task
 
 
-class LTLSettings(PropositionalSettings):
+class LTLSettings(FormulaSettings):
     """Keys of `[problem]`: those of propositional problems, with the operators of the literature.
 
     Attributes:
