@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,7 +41,7 @@ def command(task: str, split: str, source: str, target: str) -> None:
 
     chosen = load_task(task)
     path, out = Path(source), Path(target)
-    writers = {
+    writers: dict[str, Callable[[Iterable[Example], Path], int]] = {
         ".txt": write_two_lines,
         ".jsonl": write_json_lines,
         "/": partial(write_dimacs, label=f"{path.name} {split}" if path.is_dir() else path.name),

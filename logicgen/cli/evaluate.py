@@ -72,6 +72,8 @@ def evaluate_with_bars(
 
     dataset = load_dataset(data)
     model = load_model(run, device)
+    recipe = dataset.recipe
+    cells = recipe.grid if split == "grid" and recipe.grid is not None else recipe.region
     about = About(
         task=dataset.task.name,
         model=run.resolve().name,
@@ -79,6 +81,8 @@ def evaluate_with_bars(
         split=split,
         symbols=model.region.symbols,
         length=model.region.length,
+        shortest=cells.length[0],
+        step=cells.step,
     )
     folder = out or run / split
     prepare_folder(folder)  # before anything slow

@@ -34,8 +34,8 @@ def command(
 ) -> int:
     """Check one ANSWER to a PROBLEM, or those of a file.
 
-    Exit status for one answer: 0 correct, 1 not correct, 2 bad input. A PROBLEM that ends in .cnf is
-    a DIMACS file; its ANSWER is a file with a solver's v lines (- is stdin), or their text.
+    Exit status for one answer: 0 correct, 1 not correct, 2 bad input. A PROBLEM that ends in .cnf
+    is a DIMACS file; its ANSWER is a file with a solver's v lines (- is stdin), or their text.
 
     \b
     logicgen verify --task propositional "a | b" "a=1"
@@ -48,7 +48,10 @@ def command(
 
     if (source is None) == (problem is None):
         raise click.UsageError("give either PROBLEM and ANSWER or --in FILE")
-    if task is None and not is_dimacs(problem):
+    if is_dimacs(problem):
+        check_options(task, solver)
+        task = "propositional"
+    elif task is None:
         raise click.UsageError("Missing option '--task'.")
     if source is not None:
         from logicgen.cli.bulk import run_bulk
@@ -66,13 +69,12 @@ def command(
     if target is not None:
         raise click.UsageError("--out goes with --in FILE")
     if is_dimacs(problem):
-        check_options(task, solver)
         verdict = verify_file(str(problem), answer)
         click.echo(verdict)
         return 0 if verdict == "correct" else 1
     from logicgen.tasks import load_task
 
-    chosen = load_task(str(task))
+    chosen = load_task(task)
     # Raises with the place in the text where one of them does not parse.
     parsed, given = chosen.read_problem(str(problem)), chosen.read_answer(answer)
     if timeout is None:

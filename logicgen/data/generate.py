@@ -63,7 +63,7 @@ def generate(
     for table, part in (("region", recipe.region), ("grid", recipe.grid)):
         if part is not None and part.step > 1 and run.drawer.source.exact:
             raise LogicgenError(
-                f"{name}: {table}.step: these problems are made to length, so a cell is one length; "
+                f"{name}: {table}.step: these problems are made to length, one length a cell; "
                 "leave step out"
             )
     stages = planning.stages(recipe, run.drawer.source)
@@ -199,7 +199,8 @@ class _Run:
             if made:  # and whole: it was renamed into place, and its pages carry checksums
                 table = read_shard(path)
                 self.seen.update(keys(table, self.drawer.alpha))
-                rows = zip(table["symbols"].to_pylist(), table["length"].to_pylist(), strict=True)
+                found = table.select(["symbols", "length"]).to_pydict().values()
+                places = list(zip(*found, strict=True))
             else:
                 if unit.listed:
                     examples = self._list(unit)
@@ -213,9 +214,9 @@ class _Run:
                     examples = self._without_repetitions(unit, drawn)
                 if examples:
                     write_shard(path, examples)
-                rows = ((example.symbols, example.length) for example in examples)
+                places = [(example.symbols, example.length) for example in examples]
             cells = {(cell.symbols, n): cell for cell in set(unit.cells) for n in cell.lengths}
-            held = Counter(cells[s if exact else None, n] for s, n in rows)
+            held = Counter(cells[s if exact else None, n] for s, n in places)
             if held:
                 self.shards[unit.split].append(path)
             yield unit, held

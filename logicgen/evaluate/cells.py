@@ -107,8 +107,9 @@ class Scores:
         return float(means.mean()), float(means.std())
 
     def by_cell(self) -> dict[tuple[int, int], Score]:
-        """The score of every cell, by (symbols, length)."""
-        places = np.stack([self._columns["symbols"], self._columns["length"]], axis=1)
+        """The score of every cell, by (symbols, length); of several lengths, the first."""
+        lengths = self.about.cell_length(self._columns["length"])
+        places = np.stack([self._columns["symbols"], lengths], axis=1)
         found, member = np.unique(places, axis=0, return_inverse=True)
         member = member.ravel()
         order = np.argsort(member, kind="stable")

@@ -20,6 +20,8 @@ def draw_heatmap(
 ) -> None:
     """Draw accuracy per cell, x length, y symbols, and save it to each of `paths`.
 
+    A cell is as wide as it has lengths.
+
     Colour runs from red (0) over yellow to green (1); a cell with fewer examples than the fullest
     one is darker; a cell without examples is white; the box is the training region.
     """
@@ -34,13 +36,15 @@ def draw_heatmap(
     symbols = [key[0] for key in scores]
     lengths = [key[1] for key in scores]
     low_y, high_y = min(symbols), max(symbols)
-    low_x, high_x = min(lengths), max(lengths)
-    picture = np.ones((high_y - low_y + 1, high_x - low_x + 1, 3))
+    low_x, high_x = min(lengths), max(lengths) + about.step - 1
+    picture = np.ones((high_y - low_y + 1, (high_x + 1 - low_x) // about.step, 3))
     most = max(score.examples for score in scores.values())
     colours = colormaps["RdYlGn"]
     for (y, x), score in scores.items():
         brightness = DARKEST + (1 - DARKEST) * np.sqrt(score.examples / most)
-        picture[y - low_y, x - low_x] = np.array(colours(score.accuracy[0])[:3]) * brightness
+        picture[y - low_y, (x - low_x) // about.step] = (
+            np.array(colours(score.accuracy[0])[:3]) * brightness
+        )
 
     width, height = picture.shape[1], picture.shape[0]
     figure, axes = pyplot.subplots(

@@ -55,6 +55,12 @@ class About:
     split: str
     symbols: tuple[int, int]  # the region the model was trained on
     length: tuple[int, int]
+    shortest: int = 1  # where the first cell of the split begins
+    step: int = 1  # lengths per cell
+
+    def cell_length(self, lengths: np.ndarray) -> np.ndarray:
+        """The first length of each problem's cell."""
+        return lengths - (lengths - self.shortest) % self.step
 
 
 def predict_and_verify(
@@ -85,19 +91,20 @@ def predict_and_verify(
             "of its own task and vocabulary"
         )
     table = data.table(about.split)
-    rows = _spread(table, limit)
+    rows = _spread(table, about, limit)
     table = table.take(pa.array(rows))
     predictions = _predict(model, data, table, embedding_seeds, grammar, progress)
     verifier = data.recipe.verifier
     return _verify(data.task, verifier, about, rows, table, predictions, workers, seconds, progress)
 
 
-def _spread(table: pa.Table, limit: int | None) -> np.ndarray:
+def _spread(table: pa.Table, about: About, limit: int | None) -> np.ndarray:
     """Which rows to score: all, or `limit` of them as evenly over the cells as they allow."""
     if limit is None or limit >= table.num_rows:
         return np.arange(table.num_rows)
     cells: dict[tuple[int, int], list[int]] = {}
-    keys = zip(table["symbols"].to_pylist(), table["length"].to_pylist(), strict=True)
+    lengths = about.cell_length(table["length"].to_numpy()).tolist()
+    keys = zip(table["symbols"].to_pylist(), lengths, strict=True)
     for row, key in enumerate(keys):
         cells.setdefault(key, []).append(row)
     rng = Random(0)

@@ -34,32 +34,35 @@ def read_cnf(text: bytes, where: str) -> CNF:
     Raises LogicgenError with file and line.
     """
 
-    def refuse(reason: str) -> LogicgenError:
-        return LogicgenError(f"{where}, line {number}: {reason}")
-
     variables = announced = -1
     clauses: list[Clause] = []
     clause: Clause = []
-    number = 1
-    for number, line in enumerate(text.splitlines(), start=1):
+    lines = text.splitlines()
+    for number, line in enumerate(lines, start=1):
         if line[:1] == b"c" or not line.strip():
             continue
         if line[:1] == b"%":
             break
         if line[:1] == b"p":
             if variables >= 0:
-                raise refuse("a second header; a file holds one problem")
-            variables, announced = _header(line, refuse)
+                raise _wrong(where, number, "a second header; a file holds one problem")
+            variables, announced = _header(line, where, number)
             continue
         if variables < 0:
-            raise refuse("a clause before the header; a line 'p cnf VARIABLES CLAUSES' comes first")
+            raise _wrong(
+                where,
+                number,
+                "a clause before the header; a line 'p cnf VARIABLES CLAUSES' comes first",
+            )
         literals = _integers(line)
         if literals is None:
             wrong = next(word for word in line.split() if _integers(word) is None)
-            raise refuse(f"{_shown(wrong)} is not a whole number")
+            raise _wrong(where, number, f"{_shown(wrong)} is not a whole number")
         if max(literals) > variables or -min(literals) > variables:
             wide = next(literal for literal in literals if abs(literal) > variables)
-            raise refuse(f"literal {wide}, but the header announces {variables} variables")
+            raise _wrong(
+                where, number, f"literal {wide}, but the header announces {variables} variables"
+            )
         for literal in literals:
             if literal:
                 clause.append(literal)
@@ -69,7 +72,7 @@ def read_cnf(text: bytes, where: str) -> CNF:
     if variables < 0:
         raise LogicgenError(f"{where}: no header; a line 'p cnf VARIABLES CLAUSES' comes first")
     if clause:
-        raise refuse("the file ends inside a clause; a clause ends with 0")
+        raise _wrong(where, len(lines), "the file ends inside a clause; a clause ends with 0")
     if len(clauses) != announced:
         raise LogicgenError(
             f"{where}: the header announces {announced} clauses, but there are {len(clauses)}; "
@@ -78,12 +81,18 @@ def read_cnf(text: bytes, where: str) -> CNF:
     return CNF(variables, clauses)
 
 
-def _header(line: bytes, refuse) -> tuple[int, int]:
+def _wrong(where: str, number: int, reason: str) -> LogicgenError:
+    return LogicgenError(f"{where}, line {number}: {reason}")
+
+
+def _header(line: bytes, where: str, number: int) -> tuple[int, int]:
     """The numbers of `p cnf VARIABLES CLAUSES`."""
     words = line.split()
     numbers = _integers(b" ".join(words[2:]))
     if words[:2] != [b"p", b"cnf"] or numbers is None or len(numbers) != 2 or min(numbers) < 0:
-        raise refuse(f"{_shown(line.strip())} is not a header 'p cnf VARIABLES CLAUSES'")
+        raise _wrong(
+            where, number, f"{_shown(line.strip())} is not a header 'p cnf VARIABLES CLAUSES'"
+        )
     return numbers[0], numbers[1]
 
 
@@ -116,20 +125,15 @@ def read_model(text: bytes, where: str) -> list[int]:
     """
     literals: list[int] = []
     for number, line in enumerate(text.splitlines(), start=1):
-        if line[:2] in (b"c", b"c ") or not line.strip():
+        words = line.split()
+        if not words or words[0] == b"c" or words == [b"s", b"SATISFIABLE"]:
             continue
-        if line[:2] == b"s ":
-            if line.split() != [b"s", b"SATISFIABLE"]:
-                said = line[2:].decode("ascii", "replace").strip()
-                raise LogicgenError(
-                    f"{where}, line {number}: says {said}: there is no answer to check"
-                )
-            continue
+        if words[0] == b"s":
+            raise _wrong(where, number, f"{_shown(line)}, so there is no answer to check")
         values = _integers(line.removeprefix(b"v"))
         if values is None:
-            raise LogicgenError(
-                f"{where}, line {number}: {_shown(line)} is no line of literals; expected v 1 -2 3 0"
-            )
+            reason = f"{_shown(line)} is no line of literals; expected v 1 -2 3 0"
+            raise _wrong(where, number, reason)
         literals += values
     if not literals or literals[-1] or 0 in literals[:-1]:
         raise LogicgenError(f"{where}: an answer is a list of literals with one 0, at its end")

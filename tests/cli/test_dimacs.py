@@ -110,7 +110,7 @@ def test_usage(small):
     refused(run("solve", small / "nowhere.cnf"), "nowhere.cnf", "No such file")
     refused(run("verify", file), "ANSWER")
     refused(run("verify", file, "a=1"), "no line of literals")
-    refused(run("verify", file, "s UNSATISFIABLE"), "says UNSATISFIABLE")
+    refused(run("verify", file, "s UNSATISFIABLE"), "no answer to check")
     refused(run("verify", "a", "a=1"), "--task")
     refused(run("convert", "--task", "ltl", file, small / "x.jsonl"), "not ltl ones")
     refused(run("convert", "--task", "propositional", file, small / "x.txt"), "without an answer")

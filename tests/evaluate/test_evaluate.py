@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 
 import matplotlib.image
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 
 from logicgen.data.dataset import load_dataset
@@ -14,9 +16,11 @@ from logicgen.data.generate import generate
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.cells import VERDICTS, Scores
+from logicgen.evaluate.heatmap import draw_heatmap
 from logicgen.evaluate.report import write_report
 from logicgen.evaluate.score import (
     About,
+    _spread,
     predict_and_verify,
     read_predictions,
     write_predictions,
@@ -153,6 +157,23 @@ def test_mean_and_deviation_over_seeds(table, about):
         for seed in range(3)
     ]
     assert scores.score().exact == (pytest.approx(np.mean(by_seed)), pytest.approx(np.std(by_seed)))
+
+
+def test_cells_of_several_lengths(table, about, tmp_path):
+    wide = replace(about, shortest=1, step=3)
+    scores = Scores.of(table, wide)
+    fine = Scores.of(table, about).by_cell()
+    cells = scores.by_cell()
+    assert {length for _, length in cells} == {1, 4, 7}
+    for (symbols, length), score in cells.items():
+        merged = [fine[symbols, n] for n in range(length, length + 3) if (symbols, n) in fine]
+        assert score.examples == sum(part.examples for part in merged)
+    draw_heatmap(cells, wide, "wide", [tmp_path / "wide.png"])
+    assert (tmp_path / "wide.png").is_file()
+    rows = table.filter(pc.equal(table["embedding_seed"], 0))
+    chosen = rows.take(_spread(rows, wide, len(cells)))
+    places = zip(chosen["symbols"].to_pylist(), chosen["length"].to_pylist(), strict=True)
+    assert {(s, n - (n - 1) % 3) for s, n in places} == set(cells)
 
 
 def test_limit_spreads_over_the_cells(data, about):
