@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from logicgen.data.two_lines import Example
 
 
 @click.command("convert")
@@ -14,15 +19,17 @@ import click
 @click.argument("source", metavar="SOURCE")
 @click.argument("target", metavar="TARGET")
 def command(task: str, split: str, source: str, target: str) -> None:
-    """Turn examples into the two-lines-per-example text of DeepLTL-style code, or back.
+    """Turn examples into the two-lines-per-example text of DeepLTL-style code or DIMACS, or back.
 
-    SOURCE is a data-set folder, a .jsonl file with problem and answer, or such a text (.txt);
-    TARGET ends in .txt or .jsonl.
+    SOURCE is a data-set folder, a .jsonl file with problem and answer, such a text (.txt), or a
+    .cnf file or folder of them; TARGET ends in .txt or .jsonl, or in / for a folder of .cnf files.
 
     \b
     logicgen convert --task ltl data/ltl-35 --split test test.txt
     logicgen convert --task ltl test.txt test.jsonl
+    logicgen convert --task propositional data/propositional-cnf --split test test/
     """
+    from logicgen.data.dimacs import read_dimacs, write_dimacs
     from logicgen.data.two_lines import (
         read_json_lines,
         read_two_lines,
@@ -34,25 +41,35 @@ def command(task: str, split: str, source: str, target: str) -> None:
 
     chosen = load_task(task)
     path, out = Path(source), Path(target)
-    writers = {".txt": write_two_lines, ".jsonl": write_json_lines}
-    if out.suffix not in writers:
-        raise LogicgenError(f"{out}: a target ends in .txt or .jsonl")
-    if path.is_dir():
+    writers: dict[str, Callable[[Iterable[Example], Path], int]] = {
+        ".txt": write_two_lines,
+        ".jsonl": write_json_lines,
+        "/": partial(write_dimacs, label=f"{path.name} {split}" if path.is_dir() else path.name),
+    }
+    kind = "/" if target.endswith("/") else out.suffix
+    if kind not in writers:
+        raise LogicgenError(f"{out}: a target ends in .txt, in .jsonl, or in / for .cnf files")
+    dimacs = path.suffix == ".cnf" or (path.is_dir() and any(path.glob("*.cnf")))
+    if (dimacs or kind == "/") and task != "propositional":
+        raise LogicgenError(f"DIMACS files hold propositional problems, not {task} ones")
+    if dimacs:
+        examples = read_dimacs(path, chosen)
+    elif path.is_dir():
         examples = _of_dataset(path, split)
     elif path.suffix == ".txt":
         examples = read_two_lines(path, chosen)
     elif path.suffix == ".jsonl":
         examples = read_json_lines(path, chosen)
     else:
-        raise LogicgenError(f"{path}: a source is a data-set folder, a .txt or a .jsonl file")
+        raise LogicgenError(f"{path}: a source is a data-set folder, a .txt, .jsonl or .cnf file")
     try:
-        count = writers[out.suffix](examples, out)
+        count = writers[kind](examples, out)
     except OSError as error:
         raise LogicgenError(f"{error.filename}: {error.strerror}") from error
     click.echo(f"{out}: {count:,} examples", err=True)
 
 
-def _of_dataset(folder: Path, split: str) -> Iterator[tuple[str, str]]:
+def _of_dataset(folder: Path, split: str) -> Iterator[Example]:
     from logicgen.data.dataset import load_dataset
 
     table = load_dataset(folder).table(split, ["problem", "answer"])

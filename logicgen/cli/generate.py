@@ -29,20 +29,50 @@ if TYPE_CHECKING:
     default=os.cpu_count() or 1,
     help="All cores if not given.",
 )
-def command(recipe: str, out: Path | None, seed: int, size: int | None, workers: int) -> None:
+@click.option(
+    "--dimacs",
+    type=click.Path(path_type=Path),
+    help="Also write sets of clauses as .cnf files there, a folder per split.",
+)
+def command(
+    recipe: str,
+    out: Path | None,
+    seed: int,
+    size: int | None,
+    workers: int,
+    dimacs: Path | None,
+) -> None:
     """Make the data set of RECIPE, a shipped name or the path of a TOML file.
 
     Interrupted, it goes on where it stopped when the same command is run again; the bytes are the
     same as without the interruption, and with any number of workers.
     """
     from logicgen.data.recipe import read_recipe
+    from logicgen.errors import LogicgenError
 
     read = read_recipe(recipe)
     if size is not None:
         read = read.resized(size)
     name = Path(recipe).stem
     folder = out or Path("data") / name
+    if dimacs is not None and read.problem.get("source") != "cnf":
+        raise LogicgenError(f'{name}: --dimacs goes with recipes of [problem] source = "cnf"')
     generate_with_bars(read, folder, name=name, seed=seed, workers=workers)
+    if dimacs is not None:
+        _write_dimacs(folder, dimacs)
+
+
+def _write_dimacs(folder: Path, target: Path) -> None:
+    from logicgen.data.dataset import load_dataset
+    from logicgen.data.dimacs import write_dimacs
+
+    data = load_dataset(folder)
+    for split in (split for split, examples in data.splits.items() if examples):
+        examples = zip(
+            *(c.to_pylist() for c in data.table(split, ["problem", "answer"])), strict=True
+        )
+        count = write_dimacs(examples, target / split, f"{data.name} {split}")
+        click.echo(f"{target / split}: {count:,} .cnf files", err=True)
 
 
 def generate_with_bars(

@@ -22,7 +22,7 @@ COMMANDS = {
     "covariance": "Measure whether renaming a problem renames the answer.",
     "solve": "Answer problems.",
     "verify": "Check answers to problems.",
-    "convert": "Turn examples into DeepLTL-style text, or back.",
+    "convert": "Turn examples into DeepLTL-style text or DIMACS, or back.",
     "demo": "The main job from recipe to heat map, in minutes.",
     "doctor": "Show versions, devices and which solvers can run.",
 }

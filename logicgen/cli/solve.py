@@ -6,7 +6,7 @@ import click
 
 
 @click.command("solve")
-@click.option("--task", required=True, help="A name from `logicgen list tasks`.")
+@click.option("--task", help="A name from `logicgen list tasks`; DIMACS files need none.")
 @click.argument("problems", nargs=-1, metavar="[PROBLEM ...]")
 @click.option(
     "--in",
@@ -22,26 +22,45 @@ import click
     type=click.FloatRange(min=0, min_open=True),
     help="Seconds per problem; with --in, 10 if not given.",
 )
+@click.option("--dimacs", is_flag=True, help="What --in names is DIMACS, whatever its suffix.")
 def command(
-    task: str,
+    task: str | None,
     problems: tuple[str, ...],
     source: str | None,
     target: str | None,
     solver: str | None,
     workers: int,
     timeout: float | None,
+    dimacs: bool,
 ) -> None:
     """Answer each PROBLEM for a person, or the problems of a file as JSON lines.
+
+    A problem that ends in .cnf is a DIMACS file, answered as SAT competitions ask for it.
 
     \b
     logicgen solve --task propositional "a & !b | c"
     logicgen solve --task propositional --in formulas.txt --out answers.jsonl
+    logicgen solve problem.cnf
     """
+    from logicgen.cli.dimacs import check_options, is_dimacs, solve_files
     from logicgen.tasks.bulk import solve_lines
     from logicgen.workers import MEMORY, Limits
 
     if bool(problems) == (source is not None):
         raise click.UsageError("give either PROBLEMs or --in FILE")
+    files = [name for name in problems if is_dimacs(name)]
+    if source is not None and (dimacs or is_dimacs(source)):
+        files, problems = [source], (source,)
+    if files:
+        if len(files) < len(problems):
+            raise click.UsageError("give either formulas or .cnf files")
+        check_options(task, solver)
+        solve_files(files, target, workers, timeout)
+        return
+    if dimacs:
+        raise click.UsageError("--dimacs goes with --in FILE")
+    if task is None:
+        raise click.UsageError("Missing option '--task'.")
     if source is not None:
         from logicgen.cli.bulk import run_bulk
 

@@ -8,7 +8,7 @@ import click
 
 
 @click.command("verify")
-@click.option("--task", required=True, help="A name from `logicgen list tasks`.")
+@click.option("--task", help="A name from `logicgen list tasks`; DIMACS files need none.")
 @click.argument("problem", required=False)
 @click.argument("answer", required=False)
 @click.option(
@@ -23,7 +23,7 @@ import click
     help="Seconds per problem; with --in, 10 if not given.",
 )
 def command(
-    task: str,
+    task: str | None,
     problem: str | None,
     answer: str | None,
     source: str | None,
@@ -34,17 +34,25 @@ def command(
 ) -> int:
     """Check one ANSWER to a PROBLEM, or those of a file.
 
-    Exit status for one answer: 0 correct, 1 not correct, 2 bad input.
+    Exit status for one answer: 0 correct, 1 not correct, 2 bad input. A PROBLEM that ends in .cnf
+    is a DIMACS file; its ANSWER is a file with a solver's v lines (- is stdin), or their text.
 
     \b
     logicgen verify --task propositional "a | b" "a=1"
     logicgen verify --task propositional --in answers.jsonl --out verdicts.jsonl
+    logicgen verify problem.cnf answer.sol
     """
+    from logicgen.cli.dimacs import check_options, is_dimacs, verify_file
     from logicgen.tasks.bulk import verify_lines
     from logicgen.workers import MEMORY, Limits
 
     if (source is None) == (problem is None):
         raise click.UsageError("give either PROBLEM and ANSWER or --in FILE")
+    if is_dimacs(problem):
+        check_options(task, solver)
+        task = "propositional"
+    elif task is None:
+        raise click.UsageError("Missing option '--task'.")
     if source is not None:
         from logicgen.cli.bulk import run_bulk
 
@@ -60,6 +68,10 @@ def command(
         raise click.UsageError("the ANSWER is missing (an empty one is written '')")
     if target is not None:
         raise click.UsageError("--out goes with --in FILE")
+    if is_dimacs(problem):
+        verdict = verify_file(str(problem), answer)
+        click.echo(verdict)
+        return 0 if verdict == "correct" else 1
     from logicgen.tasks import load_task
 
     chosen = load_task(task)

@@ -92,10 +92,12 @@ class Drawer:
             rng = Random(f"{stem}{attempt}")
             draw = self.source.sample(rng, cell)
             wanted = {Status.UNSAT} if refuted else {Status.SAT}
-            example = self.example(draw, rng, cell, reserved_remainder(unit, cell), seen, wanted)
-            if example is not None:
-                seen.add(example.key)
-                return example, attempt
+            if draw is not None:
+                remainder = reserved_remainder(unit, cell)
+                example = self.example(draw, rng, cell, remainder, seen, wanted)
+                if example is not None:
+                    seen.add(example.key)
+                    return example, attempt
             attempt += 1
         return None, attempt
 
@@ -188,7 +190,7 @@ class Drawer:
         key = alpha_class if self.alpha else fingerprint(problem)
         if unwanted(key):
             return None
-        return Example(problem, answer, draw.symbols, cell.length, alpha_class, key)
+        return Example(problem, answer, draw.symbols, problem.count(" ") + 1, alpha_class, key)
 
 
 def reserved_remainder(unit: Unit, cell: Cell) -> int | None:

@@ -60,6 +60,12 @@ def generate(
     if known is not None:
         return known
     run = _Run(recipe, folder, seed, progress)
+    for table, part in (("region", recipe.region), ("grid", recipe.grid)):
+        if part is not None and part.step > 1 and run.drawer.source.exact:
+            raise LogicgenError(
+                f"{name}: {table}.step: these problems are made to length, one length a cell; "
+                "leave step out"
+            )
     stages = planning.stages(recipe, run.drawer.source)
     for split, plans in stages:
         run.plans[split] = run.plans.get(split, []) + plans
@@ -193,8 +199,8 @@ class _Run:
             if made:  # and whole: it was renamed into place, and its pages carry checksums
                 table = read_shard(path)
                 self.seen.update(keys(table, self.drawer.alpha))
-                rows = zip(table["symbols"].to_pylist(), table["length"].to_pylist(), strict=True)
-                held = Counter(Cell(s if exact else None, n) for s, n in rows)
+                found = table.select(["symbols", "length"]).to_pydict().values()
+                places = list(zip(*found, strict=True))
             else:
                 if unit.listed:
                     examples = self._list(unit)
@@ -208,7 +214,9 @@ class _Run:
                     examples = self._without_repetitions(unit, drawn)
                 if examples:
                     write_shard(path, examples)
-                held = Counter(Cell(e.symbols if exact else None, e.length) for e in examples)
+                places = [(example.symbols, example.length) for example in examples]
+            cells = {(cell.symbols, n): cell for cell in set(unit.cells) for n in cell.lengths}
+            held = Counter(cells[s if exact else None, n] for s, n in places)
             if held:
                 self.shards[unit.split].append(path)
             yield unit, held
@@ -252,9 +260,9 @@ class _Run:
             plans = self.plans[split]
             for plan in sorted(plans, key=lambda p: (p.cell.symbols or 0, p.cell.length)):
                 symbols = "" if plan.cell.symbols is None else plan.cell.symbols
-                lines.append(
-                    f"{split},{symbols},{plan.cell.length},{plan.asked},{plan.held},{plan.holds}"
-                )
+                first, last = plan.cell.lengths[0], plan.cell.lengths[-1]
+                length = first if first == last else f"{first}-{last}"
+                lines.append(f"{split},{symbols},{length},{plan.asked},{plan.held},{plan.holds}")
         return "\n".join(lines) + "\n"
 
     def account(self) -> dict[str, Any]:

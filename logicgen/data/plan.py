@@ -7,12 +7,12 @@ makes the same plan again.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
-from logicgen.data.recipe import DataRecipe
+from logicgen.data.recipe import DataRecipe, Grid, Region
 from logicgen.tasks import Cell, Source
 
 # Inside the training region, where problems are scarce, each held-out split may only take those
@@ -38,7 +38,7 @@ class CellPlan:
 
     cell: Cell
     asked: int  # examples the recipe asks for
-    holds: int  # problems that exist, answered or not
+    holds: float  # problems that exist, answered or not; infinity where nobody counts them
     quota: int  # examples it can be asked for
     held_out: bool = False  # competes with training for its problems
     held: int = 0  # examples it has so far
@@ -100,10 +100,11 @@ def stages(recipe: DataRecipe, source: Source) -> list[tuple[str, list[CellPlan]
 def _inside(recipe: DataRecipe, cell: Cell) -> bool:
     """Whether a grid cell lies in the training region."""
     (least, most), (shortest, longest) = recipe.region.symbols, recipe.region.length
-    return least <= (cell.symbols or 0) <= most and shortest <= cell.length <= longest
+    within = shortest <= cell.lengths[0] and cell.lengths[-1] <= longest
+    return least <= (cell.symbols or 0) <= most and within
 
 
-def capacity(recipe: DataRecipe, source: Source, cell: Cell) -> int:
+def capacity(recipe: DataRecipe, source: Source, cell: Cell) -> float:
     """How many different problems a cell holds, by the recipe's notion of different."""
     counts = source.count(cell)
     distinct = recipe.distinct or recipe.load_task().distinct
@@ -127,30 +128,23 @@ def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan
         assert recipe.grid is not None
         grid = recipe.grid
         plans = []
-        for symbols in range(grid.symbols[0], grid.symbols[1] + 1):
-            for length in range(grid.length[0], grid.length[1] + 1):
-                cell = Cell(symbols, length)
-                holds = capacity(recipe, source, cell)
-                held_out = recipe.sizes.train > 0 and _inside(recipe, cell)
-                room = _held_out(holds) if held_out else holds
-                quota = min(grid.per_cell, room)
-                plans.append(CellPlan(cell, grid.per_cell, holds, quota, held_out))
+        for cell in _cells(grid, range(grid.symbols[0], grid.symbols[1] + 1)):
+            holds = capacity(recipe, source, cell)
+            held_out = recipe.sizes.train > 0 and _inside(recipe, cell)
+            room = _held_out(holds) if held_out else holds
+            quota = int(min(grid.per_cell, room))
+            plans.append(CellPlan(cell, grid.per_cell, holds, quota, held_out))
         return plans
-    lengths = range(region.length[0], region.length[1] + 1)
-    if region.balance == "length":
-        cells = [Cell(None, length) for length in lengths]
-    else:
-        cells = [
-            Cell(symbols, length)
-            for symbols in range(region.symbols[0], region.symbols[1] + 1)
-            for length in lengths
-        ]
+    symbols: Sequence[int | None] = [None]
+    if region.balance == "symbols-and-length":
+        symbols = range(region.symbols[0], region.symbols[1] + 1)
     held_out = split != "train" and recipe.sizes.train > 0
-    plans = []
-    for cell in cells:
-        holds = capacity(recipe, source, cell)
-        plans.append(CellPlan(cell, 0, holds, _held_out(holds) if held_out else holds, held_out))
     size = getattr(recipe.sizes, split)
+    plans = []
+    for cell in _cells(region, symbols):
+        holds = capacity(recipe, source, cell)
+        room = _held_out(holds) if held_out else holds
+        plans.append(CellPlan(cell, 0, holds, int(min(size, room)), held_out))
     shares = fill(size, [plan.quota for plan in plans])
     flat = fill(size, [size if plan.holds else 0 for plan in plans])
     for plan, share, asked in zip(plans, shares, flat, strict=True):
@@ -158,20 +152,28 @@ def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan
     return plans
 
 
-def _held_out(holds: int) -> int:
+def _cells(part: Region | Grid, symbols: Iterable[int | None]) -> Iterator[Cell]:
+    """Every cell of a region or grid, for these numbers of symbols."""
+    shortest, longest = part.length
+    for count in symbols:
+        for length in range(shortest, longest + 1, part.step):
+            yield Cell(count, length, min(part.step, longest + 1 - length))
+
+
+def _held_out(holds: float) -> float:
     """How many problems of a cell held-out splits may take: about the share that is reserved."""
-    return math.ceil(holds / RESERVED)
+    return holds if math.isinf(holds) else -(-int(holds) // RESERVED)
 
 
-def fill(amount: int, room: Sequence[int]) -> list[int]:
+def fill(amount: int, room: Sequence[float]) -> list[int]:
     """`amount` spread as evenly as `room` allows; less where there is not that much room."""
     given = [0] * len(room)
-    left = min(amount, sum(room))
+    left = int(min(amount, sum(room)))
     while left:
         open_places = [i for i, most in enumerate(room) if given[i] < most]
         share, extra = divmod(left, len(open_places))
         for rank, i in enumerate(open_places):
-            more = min(share + (rank < extra), room[i] - given[i])
+            more = int(min(share + (rank < extra), room[i] - given[i]))
             given[i] += more
             left -= more
     return given

@@ -29,6 +29,7 @@ Lengths = Annotated[
     tuple[Annotated[Whole, Field(ge=1)], Annotated[Whole, Field(le=10_000)]],
     AfterValidator(_ordered),
 ]
+Step = Annotated[Whole, Field(ge=1)]
 Count = Annotated[Whole, Field(ge=0)]
 
 MOST_CELLS = 1_000_000
@@ -44,10 +45,12 @@ class Region(_Table):
     Attributes:
         symbols, length: inclusive ranges.
         balance: flat over `length`, or over `symbols-and-length`, as far as problems exist.
+        step: lengths per cell; more than one where problems come out as long as they do.
     """
 
     symbols: Symbols
     length: Lengths
+    step: Step = 1
     balance: Literal["length", "symbols-and-length"] = "length"
 
 
@@ -64,12 +67,13 @@ class Grid(_Table):
 
     symbols: Symbols
     length: Lengths
+    step: Step = 1
     per_cell: Annotated[Whole, Field(ge=1)]
 
     @model_validator(mode="after")
     def _bounded(self) -> Grid:
         (least, most), (shortest, longest) = self.symbols, self.length
-        cells = (most - least + 1) * (longest - shortest + 1)
+        cells = (most - least + 1) * len(range(shortest, longest + 1, self.step))
         if cells > MOST_CELLS:
             raise ValueError(f"the grid has {cells:,} cells; {MOST_CELLS:,} are allowed")
         return self

@@ -16,8 +16,8 @@ from logicgen.errors import LogicgenError
 from logicgen.tasks import Task
 
 ONE_CHARACTER = {"->": ">", "<->": "="}
-Example = tuple[str, str]
-"""A problem and its answer in prefix notation, tokens separated by blanks."""
+Example = tuple[str, str | None]
+"""A problem and its answer, if there is one, in prefix notation, tokens separated by blanks."""
 
 _SEVERAL = {character: token for token, character in ONE_CHARACTER.items()}
 
@@ -43,13 +43,25 @@ def spread(text: str) -> str:
 
 
 def write_two_lines(examples: Iterable[Example], path: Path) -> int:
-    """Write pairs of problem and answer (prefix notation); returns how many there were."""
-    return _write((f"{compact(p)}\n{compact(a)}\n" for p, a in examples), path)
+    """Write pairs of problem and answer (prefix notation); returns how many there were.
+
+    Raises LogicgenError for a problem without an answer, or a symbol of several characters.
+    """
+
+    def text(problem: str, answer: str | None) -> str:
+        if answer is None:
+            raise LogicgenError("a problem without an answer; this format has room for both only")
+        return f"{compact(problem)}\n{compact(answer)}\n"
+
+    return _write((text(*example) for example in examples), path)
 
 
 def write_json_lines(examples: Iterable[Example], path: Path) -> int:
     """Write pairs as JSON lines, which `logicgen verify` reads; returns how many there were."""
-    rows = ({"problem": problem, "answer": answer} for problem, answer in examples)
+    rows = (
+        {"problem": problem} if answer is None else {"problem": problem, "answer": answer}
+        for problem, answer in examples
+    )
     return _write((json.dumps(row) + "\n" for row in rows), path)
 
 

@@ -121,19 +121,23 @@ class Scores:
         return float(means.mean()), float(means.std())
 
     def by_cell(self) -> dict[tuple[int, int], Score]:
-        """The score of every cell, by (symbols, length)."""
-        return {(s, n): score for (s, n), score in self._by("symbols", "length").items()}
+        """The score of every cell, by (symbols, length); of several lengths, the first."""
+        return {(s, n): score for (s, n), score in self._by("symbols", "cell_length").items()}
 
     def by_symbols(self) -> dict[int, Score]:
         """The score of every number of symbols, in order."""
         return {key[0]: score for key, score in self._by("symbols").items()}
 
     def by_length(self) -> dict[int, Score]:
-        """The score of every length, in order."""
-        return {key[0]: score for key, score in self._by("length").items()}
+        """The score of every length, or every range of lengths by its first, in order."""
+        return {key[0]: score for key, score in self._by("cell_length").items()}
 
     def _by(self, *names: str) -> dict[tuple[int, ...], Score]:
-        places = np.stack([self._columns[name] for name in names], axis=1)
+        columns = {
+            **self._columns,
+            "cell_length": self.about.cell_length(self._columns["length"]),
+        }
+        places = np.stack([columns[name] for name in names], axis=1)
         found, member = np.unique(places, axis=0, return_inverse=True)
         member = member.ravel()
         order = np.argsort(member, kind="stable")

@@ -122,7 +122,7 @@ def predict_renamed(
     """
     check_fits(model, data, about)
     table = data.table(about.split)
-    rows = spread(table, limit)
+    rows = spread(table, about, limit)
     table = table.take(pa.array(rows))
     sizes = alphabets(model, data, table["symbols"].to_numpy())
     asked: dict[str, list[Any]] = {name: [] for name in ("problem", "answer", "symbols", "length")}

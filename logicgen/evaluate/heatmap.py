@@ -65,7 +65,8 @@ def draw_heatmaps(
 ) -> None:
     """Draw the accuracy of each (label, cells, training region) side by side, on one scale.
 
-    Red is 0, green is 1; a place without examples is white; the box is the training region.
+    Red is 0, green is 1; a place without examples is white; the box is the training region. A cell
+    is as wide as it has lengths.
     """
     maps = [
         Map(label, {place: score.accuracy[0] for place, score in cells.items()}, cells, about)
@@ -95,7 +96,9 @@ def draw_differences(
 def _draw(maps: list[Map], bar: Bar, title: str, folder: Path, name: str) -> None:
     """All maps with the same axes; one alone needs no label beside the title."""
     places = np.array([place for each in maps for place in each.values])
+    step = maps[0].about.step  # maps side by side have the same cells
     (low_y, low_x), (high_y, high_x) = places.min(axis=0), places.max(axis=0)
+    high_x += step - 1
     shape = (high_y - low_y + 1) / (high_x - low_x + 1)
     rows = ceil(len(maps) / 3)
     columns = ceil(len(maps) / rows)
@@ -114,9 +117,9 @@ def _draw(maps: list[Map], bar: Bar, title: str, folder: Path, name: str) -> Non
         box = region_box(axes, (first_x - 0.5, last_x + 0.5), (first_y - 0.5, last_y + 0.5))
         if box is not None:
             legend["training region"] = box
-        if _squares(axes, values, cells, bar):
+        if _squares(axes, values, cells, bar, step):
             legend["smaller: fewer examples"] = Patch(color="#555555", linewidth=0)
-        if len(cells) < (high_y - low_y + 1) * (high_x - low_x + 1):
+        if len(cells) * step < (high_y - low_y + 1) * (high_x - low_x + 1):
             legend["no examples"] = Patch(facecolor=bar.empty, edgecolor="#555555", linewidth=0.5)
         whole_numbers(axes.xaxis, axes.yaxis)
     for axes in grid.flat[len(maps) :]:
@@ -133,19 +136,21 @@ def _draw(maps: list[Map], bar: Bar, title: str, folder: Path, name: str) -> Non
     save(figure, folder, name)
 
 
-def _squares(axes: Axes, values: dict[tuple[int, int], float], cells: Cells, bar: Bar) -> bool:
+def _squares(
+    axes: Axes, values: dict[tuple[int, int], float], cells: Cells, bar: Bar, step: int
+) -> bool:
     """A picture of the full squares, which leaves no seams, and the smaller ones one by one.
 
-    Returns whether there are smaller ones.
+    A square is `step` lengths wide. Returns whether there are smaller ones.
     """
     few = median(score.examples for score in cells.values()) / 2
     left, right = axes.get_xlim()
     bottom, top = axes.get_ylim()
-    picture = np.full((round(top - bottom), round(right - left)), np.nan)
+    picture = np.full((round(top - bottom), ceil((right - left) / step)), np.nan)
     small: dict[tuple[int, int], float] = {}
     for (y, x), value in values.items():
         if cells[y, x].examples >= few:
-            picture[round(y - bottom - 0.5), round(x - left - 0.5)] = value
+            picture[round(y - bottom - 0.5), round(x - left - 0.5) // step] = value
         else:
             small[y, x] = value
     axes.imshow(
@@ -155,11 +160,11 @@ def _squares(axes: Axes, values: dict[tuple[int, int], float], cells: Cells, bar
         origin="lower",
         aspect="auto",
         interpolation="nearest",
-        extent=(left, right, bottom, top),
+        extent=(left, left + step * picture.shape[1], bottom, top),
     )
     sides = [max(LEAST_SIDE, sqrt(cells[place].examples / few)) for place in small]
     squares = [
-        Rectangle((x - side / 2, y - side / 2), side, side)
+        Rectangle((x + (step - 1 - step * side) / 2, y - side / 2), step * side, side)
         for (y, x), side in zip(small, sides, strict=True)
     ]
     drawn = PatchCollection(squares, cmap=bar.colours, norm=bar.scale, linewidth=0)

@@ -55,12 +55,27 @@ class About:
     split: str
     symbols: tuple[int, int]  # the region the model was trained on
     length: tuple[int, int]
+    shortest: int = 1  # where the first cell of the split begins
+    step: int = 1  # lengths per cell
+
+    def cell_length(self, lengths: np.ndarray) -> np.ndarray:
+        """The first length of each problem's cell."""
+        return lengths - (lengths - self.shortest) % self.step
 
     @staticmethod
     def of(model: Model, called: str, data: Dataset, split: str) -> About:
         """A split of a data set, answered by a model that is called so."""
-        region = model.region
-        return About(data.task.name, called, data.name, split, region.symbols, region.length)
+        cells = data.recipe.grid if split == "grid" and data.recipe.grid else data.recipe.region
+        return About(
+            task=data.task.name,
+            model=called,
+            data=data.name,
+            split=split,
+            symbols=model.region.symbols,
+            length=model.region.length,
+            shortest=cells.length[0],
+            step=cells.step,
+        )
 
 
 def predict_and_verify(
@@ -86,7 +101,7 @@ def predict_and_verify(
     """
     check_fits(model, data, about)
     table = data.table(about.split)
-    rows = spread(table, limit)
+    rows = spread(table, about, limit)
     table = table.take(pa.array(rows))
     predictions = predict(model, data, table, embedding_seeds, grammar, progress)
     verifier = data.recipe.verifier
@@ -103,12 +118,13 @@ def check_fits(model: Model, data: Dataset, about: About) -> None:
         )
 
 
-def spread(table: pa.Table, limit: int | None) -> np.ndarray:
+def spread(table: pa.Table, about: About, limit: int | None) -> np.ndarray:
     """Which rows to score: all, or `limit` of them as evenly over the cells as they allow."""
     if limit is None or limit >= table.num_rows:
         return np.arange(table.num_rows)
     cells: dict[tuple[int, int], list[int]] = {}
-    keys = zip(table["symbols"].to_pylist(), table["length"].to_pylist(), strict=True)
+    lengths = about.cell_length(table["length"].to_numpy()).tolist()
+    keys = zip(table["symbols"].to_pylist(), lengths, strict=True)
     for row, key in enumerate(keys):
         cells.setdefault(key, []).append(row)
     rng = Random(0)

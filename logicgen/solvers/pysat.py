@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
@@ -16,6 +16,9 @@ from logicgen.syntax.formula import Formula
 
 # Starts and stops fastest of PySAT's solvers, which is what counts for a million small formulas.
 ENGINE = "minisat22"
+
+# For one problem of a hundred thousand clauses, inprocessing counts.
+STRONG_ENGINE = "cadical153"
 
 
 class PySATSolver:
@@ -37,7 +40,7 @@ class PySATSolver:
     def solve(self, problem: Formula) -> Solution:
         """The canonical witness, or unsat."""
         symbols, root, clauses = encode(problem)
-        with _engine(clauses) as engine:
+        with sat_engine(clauses) as engine:
             solve, get_model = engine.solve, engine.get_model
             model = list(range(1, len(symbols) + 1))
             assumed = [root]
@@ -74,15 +77,38 @@ class PySATSolver:
         for name, value in answer.literals:
             if name in variable:  # a symbol that does not occur does no harm
                 assumed.append(variable[name] if value else -variable[name])
-        with _engine(clauses) as engine:
+        with sat_engine(clauses) as engine:
             return Verdict.INCORRECT if engine.solve(assumed) else Verdict.CORRECT
 
 
+def clause_solver() -> Callable[[list[list[int]]], list[int] | None]:
+    """For worker processes: the function that solves a set of clauses."""
+    return solve_clauses
+
+
+def solve_clauses(clauses: Sequence[Sequence[int]]) -> list[int] | None:
+    """A model of a set of clauses, a literal for every variable that occurs; None if unsatisfiable.
+
+    The same set gives the same model; unlike a formula's witness it is what the engine finds first.
+    """
+    variables = sorted({abs(literal) for clause in clauses for literal in clause})
+    if not all(clauses):  # an empty clause is false, which not every engine notices
+        return None
+    # Engines allocate up to the highest number, so the numbers are made dense.
+    dense = {variable: i for i, variable in enumerate(variables, start=1)}
+    dense |= {-variable: -i for variable, i in dense.items()}
+    with sat_engine([[dense[n] for n in clause] for clause in clauses], STRONG_ENGINE) as engine:
+        if not engine.solve():
+            return None
+        true = set(engine.get_model())
+    return [variable if dense[variable] in true else -variable for variable in variables]
+
+
 @contextmanager
-def _engine(clauses: list[list[int]]) -> Iterator[SatEngine]:
+def sat_engine(clauses: Sequence[Sequence[int]] = (), name: str = ENGINE) -> Iterator[SatEngine]:
     """A SAT engine with these clauses; Ctrl-C in native code is a KeyboardInterrupt again."""
     try:
-        with SatEngine(name=ENGINE, bootstrap_with=clauses) as engine:
+        with SatEngine(name=name, bootstrap_with=clauses) as engine:
             yield engine
     except NativeError as error:
         raise KeyboardInterrupt from error

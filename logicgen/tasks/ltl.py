@@ -16,12 +16,12 @@ from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import ltl
 from logicgen.syntax.language import Language
 from logicgen.syntax.trace import NO_TRACE, NoTrace, Trace, trace_language
-from logicgen.tasks.propositional import FormulaSource, PropositionalSettings
+from logicgen.tasks.propositional import FormulaSettings, FormulaSource
 from logicgen.tasks.specification_patterns import PatternSource
 from logicgen.tasks.task import Source, Task
 
 
-class LTLSettings(PropositionalSettings):
+class LTLSettings(FormulaSettings):
     """Keys of `[problem]`: those of propositional problems, with the operators of the literature.
 
     Attributes:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from logicgen.solvers import Solution, Verdict, load_solver
 from logicgen.syntax.assignment import Assignment, assignment_language
@@ -17,12 +17,13 @@ from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import FormulaLanguage, propositional
 from logicgen.syntax.language import Language
 from logicgen.syntax.sampler import FormulaSampler, Pattern
+from logicgen.tasks.cnf import CNFSource
 from logicgen.tasks.task import Cell, Draw, Settings, Source, Task, read_either
 from logicgen.vocabulary import symbol_name
 
 
-class PropositionalSettings(Settings):
-    """Keys of `[problem]`.
+class FormulaSettings(Settings):
+    """Keys of `[problem]` for random formulas.
 
     Attributes:
         operators: weight of each operator, and of each constant that may occur.
@@ -36,11 +37,28 @@ class PropositionalSettings(Settings):
     distribution: Literal["tree", "uniform"] = "tree"
 
 
+class PropositionalSettings(FormulaSettings):
+    """Keys of `[problem]`.
+
+    Attributes:
+        source: `random` draws formulas over the operators; `cnf` draws conjunctions of clauses, as
+            NeuroSAT does, for which the other keys mean nothing.
+    """
+
+    source: Literal["random", "cnf"] = "random"
+
+    @model_validator(mode="after")
+    def _fitting(self) -> PropositionalSettings:
+        if self.source == "cnf" and (unused := self.model_fields_set - {"source"}):
+            raise ValueError(f"{' and '.join(sorted(unused))} cannot be given with source cnf")
+        return self
+
+
 class FormulaSource(Source):
     """Formulas of exact length, with an exact number of symbols where a cell asks for it."""
 
     def __init__(
-        self, language: FormulaLanguage, settings: PropositionalSettings, symbols: tuple[int, int]
+        self, language: FormulaLanguage, settings: FormulaSettings, symbols: tuple[int, int]
     ) -> None:
         self._range = symbols
         self._sampler = FormulaSampler(
@@ -80,8 +98,10 @@ class Propositional(Task):
     solver: ClassVar = "pysat"
     logic: ClassVar = "propositional"
 
-    def source(self, settings: PropositionalSettings, symbols: tuple[int, int]) -> FormulaSource:
-        """Formulas over the operators of the settings."""
+    def source(self, settings: PropositionalSettings, symbols: tuple[int, int]) -> Source:
+        """Formulas over the operators of the settings, or satisfiable sets of clauses."""
+        if settings.source == "cnf":
+            return CNFSource(symbols)
         return FormulaSource(propositional(), settings, symbols)
 
     def solve(self, problem: Formula, solver: str | None = None) -> Solution:

@@ -24,10 +24,19 @@ from logicgen.vocabulary import Vocabulary, symbol_index
 
 @dataclass(frozen=True)
 class Cell:
-    """What is asked of a problem: its length in tokens and, unless None, its number of symbols."""
+    """What is asked of a problem: its length in tokens and, unless None, its number of symbols.
+
+    A cell of `width` takes the lengths from `length` to `length + width - 1`.
+    """
 
     symbols: int | None
     length: int
+    width: int = 1
+
+    @property
+    def lengths(self) -> range:
+        """The lengths it takes."""
+        return range(self.length, self.length + self.width)
 
 
 class Settings(BaseModel):
@@ -46,19 +55,32 @@ class Draw:
 
 
 class Source(ABC):
-    """Where the problems of one recipe come from."""
+    """Where the problems of one recipe come from.
+
+    Attributes:
+        exact: whether it makes problems of a given length. If not, they come out as long as they
+            do, and cells may be wider than one length.
+    """
+
+    exact: ClassVar[bool] = True
 
     @abstractmethod
-    def sample(self, rng: Random, cell: Cell) -> Draw:
-        """A random problem of the cell. Raises LogicgenError where the cell is empty."""
+    def sample(self, rng: Random, cell: Cell) -> Draw | None:
+        """A random problem of the cell, or None where this attempt missed the cell.
+
+        Raises LogicgenError where the cell is empty.
+        """
 
     @abstractmethod
-    def count(self, cell: Cell) -> dict[int, int]:
-        """How many problems the cell holds up to renaming, by how many distinct symbols occur."""
+    def count(self, cell: Cell) -> Mapping[int, float]:
+        """How many problems the cell holds up to renaming, by how many distinct symbols occur.
+
+        Infinity stands for more than can be counted or listed.
+        """
 
     @abstractmethod
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Every problem of the cell up to renaming, each once."""
+        """Every problem of the cell up to renaming, each once. Asked where they are countable."""
 
 
 class Task(ABC):

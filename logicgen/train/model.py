@@ -227,7 +227,7 @@ class Model(nn.Module):
         return several
 
     def named(self, batch: Batch, symbols: int) -> Batch:
-        """A batch over so many symbols as the network is to see it: canonically named, or as it is."""
+        """A batch over so many symbols as the network is to see it: canonically named, or not."""
         if not self.recipe.canonical:
             return batch
         fixed = len(self.vocabulary)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 
 import matplotlib.image
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 
 from logicgen.data.dataset import load_dataset
@@ -14,11 +16,13 @@ from logicgen.data.generate import generate
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.cells import VERDICTS, Scores
+from logicgen.evaluate.heatmap import draw_heatmaps
 from logicgen.evaluate.report import percent, write_report
 from logicgen.evaluate.score import (
     About,
     predict_and_verify,
     read_predictions,
+    spread,
     write_predictions,
 )
 from logicgen.evaluate.wilson import wilson_interval
@@ -168,6 +172,23 @@ def test_percent_says_the_interval_and_the_deviation_over_seeds():
     score = {"accuracy": 0.973, "accuracy_std": 0.0, "accuracy_low": 0.968, "accuracy_high": 0.977}
     assert percent(score) == "97.3% [96.8, 97.7]"
     assert percent({**score, "accuracy_std": 0.004}) == "97.3% ± 0.4 [96.8, 97.7]"
+
+
+def test_cells_of_several_lengths(table, about, tmp_path):
+    wide = replace(about, shortest=1, step=3)
+    scores = Scores.of(table, wide)
+    fine = Scores.of(table, about).by_cell()
+    cells = scores.by_cell()
+    assert {length for _, length in cells} == {1, 4, 7}
+    for (symbols, length), score in cells.items():
+        merged = [fine[symbols, n] for n in range(length, length + 3) if (symbols, n) in fine]
+        assert score.examples == sum(part.examples for part in merged)
+    draw_heatmaps([("wide", cells, wide)], "wide", tmp_path, "wide")
+    assert (tmp_path / "wide.png").is_file()
+    rows = table.filter(pc.equal(table["embedding_seed"], 0))
+    chosen = rows.take(spread(rows, wide, len(cells)))
+    places = zip(chosen["symbols"].to_pylist(), chosen["length"].to_pylist(), strict=True)
+    assert {(s, n - (n - 1) % 3) for s, n in places} == set(cells)
 
 
 def test_limit_spreads_over_the_cells(data, about):

@@ -1,0 +1,84 @@
+"""What `solve` and `verify` do with DIMACS files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from logicgen.errors import LogicgenError
+from logicgen.syntax.dimacs import CNF, SUFFIX, read_cnf, read_model, satisfies, write_model
+
+
+def is_dimacs(name: str | None) -> bool:
+    """Whether a problem or file on the command line is a DIMACS file; no formula ends like one."""
+    return name is not None and name.endswith(SUFFIX)
+
+
+def check_options(task: str | None, solver: str | None) -> None:
+    """Raise LogicgenError where the options ask for what DIMACS files do not have."""
+    if task not in (None, "propositional"):
+        raise LogicgenError(f"a DIMACS file is a propositional problem; leave out --task {task}")
+    if solver not in (None, "pysat"):
+        raise LogicgenError("DIMACS files are decided by pysat; leave out --solver")
+
+
+def solve_files(
+    sources: list[str], target: str | None, workers: int, timeout: float | None
+) -> None:
+    """Write the `s` and `v` lines of each file (`-` is standard input) to `target`."""
+    from logicgen.atomic import write_text
+
+    texts = []
+    for source, text in zip(sources, _solved(sources, workers, timeout), strict=True):
+        texts.append(f"c {source}\n{text}" if len(sources) > 1 else text)
+        if target in (None, "-"):
+            click.echo(texts[-1], nl=False)
+    if target not in (None, "-"):
+        write_text(Path(str(target)), "".join(texts))
+
+
+def _solved(sources: list[str], workers: int, timeout: float | None) -> Iterator[str]:
+    from logicgen.solvers.pysat import clause_solver
+    from logicgen.workers import Failure, Limits, Workers
+
+    problems = (_read(source).clauses for source in sources)
+    if timeout is None and workers == 1:
+        yield from map(write_model, map(clause_solver(), problems))
+        return
+    with Workers[list[list[int]], list[int] | None](
+        clause_solver, (), count=workers, limits=Limits(timeout)
+    ) as pool:
+        for result in pool.map(problems):
+            if isinstance(result, Failure):
+                yield f"c {result.reason}\ns UNKNOWN\n"
+            else:
+                yield write_model(result)
+
+
+def verify_file(source: str, answer: str) -> str:
+    """The verdict on an answer, a file of `v` lines or their text, to a file's problem."""
+    cnf = _read(source)
+    if answer == "-" or Path(answer).is_file():
+        literals = read_model(_bytes(answer), answer)
+    else:
+        literals = read_model(answer.encode(), "the answer (no file is called so)")
+    true = set(literals)
+    if any(-literal in true for literal in true):  # contradictory: denotes nothing
+        return "invalid"
+    return "correct" if satisfies(literals, cnf.clauses) else "incorrect"
+
+
+def _read(source: str) -> CNF:
+    return read_cnf(_bytes(source), "standard input" if source == "-" else source)
+
+
+def _bytes(source: str) -> bytes:
+    if source == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(source).read_bytes()
+    except OSError as error:
+        raise LogicgenError(f"{source}: cannot be read: {error.strerror}") from error

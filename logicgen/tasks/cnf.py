@@ -1,0 +1,126 @@
+"""Random satisfiable sets of clauses, SR(n).
+
+Clauses over n variables are added until the set is unsatisfiable; then one literal of the last one
+is flipped. What remains is satisfiable (every model of the others makes the last clause false, so
+it makes the flipped literal true) and one literal away from a set that is not, so that no statistic
+of it gives the answer away.
+
+Source: Selsam et al., Learning a SAT Solver from Single-Bit Supervision (ICLR 2019).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from functools import cache
+from random import Random
+
+from logicgen.errors import LogicgenError
+from logicgen.solvers.pysat import sat_engine
+from logicgen.syntax.cnf import Clause, formula_of
+from logicgen.tasks.task import Cell, Draw, Source
+from logicgen.vocabulary import symbol_name
+
+# A clause has 1 + Bernoulli(LONGER) + Geometric(END) literals, the geometric part from 1 on: a
+# little over four in the mean, and few of two, which would make problems easy.
+LONGER = 0.7
+END = 0.4
+
+# Problems of n variables have the length they have. A cell is in reach if one of so many does.
+RARE = 50
+PILOT = 4 * RARE
+
+# Longer problems than a recipe can ask for are not grown to their end.
+LONGEST = 10_000
+
+
+def clause_length(rng: Random) -> int:
+    """How many literals a clause has, if there are as many variables."""
+    length = 2 + (rng.random() < LONGER)
+    while rng.random() >= END:
+        length += 1
+    return length
+
+
+def random_clauses(rng: Random, variables: int, longest: int = LONGEST) -> list[Clause] | None:
+    """A problem of SR(n): satisfiable, and unsatisfiable with the last clause's first literal
+    flipped.
+
+    Variables are drawn without repetition, so that the flipped literal is any of the clause's. None
+    where the problem would have more than `longest` tokens in prefix notation.
+    """
+    numbers = range(1, variables + 1)
+    model = list(numbers)
+    clauses: list[Clause] = []
+    with sat_engine() as engine:
+        tokens = -1  # every clause brings an & but the first
+        while tokens <= longest:
+            drawn = rng.sample(numbers, min(variables, clause_length(rng)))
+            clause = [number if rng.random() < 0.5 else -number for number in drawn]
+            engine.add_clause(clause)
+            clauses.append(clause)
+            tokens += tokens_of(clause)
+            # The engine is asked only where the model it gave before fails.
+            if any(model[abs(literal) - 1] == literal for literal in clause):
+                continue
+            if not engine.solve():
+                tokens += 1 if clause[0] > 0 else -1
+                clause[0] = -clause[0]
+                return clauses if tokens <= longest else None
+            known = engine.get_model()
+            model = [*known, *numbers[len(known) :]]  # variables without a clause have any value
+    return None
+
+
+def tokens_of(clause: Clause) -> int:
+    """What a clause adds to a formula's length: literals, `!`, `|`, and an `&` before it."""
+    return 2 * len(clause) + sum(literal < 0 for literal in clause)
+
+
+class CNFSource(Source):
+    """Problems of SR(n) in which all n variables occur."""
+
+    exact = False
+
+    def __init__(self, symbols: tuple[int, int]) -> None:
+        self._range = symbols
+
+    def sample(self, rng: Random, cell: Cell) -> Draw | None:
+        """A problem; without symbols asked for, their number is drawn first."""
+        reached = list(self.count(cell)) if cell.symbols is None else [cell.symbols]
+        if not reached or reached[0] < 2:
+            raise LogicgenError(f"no set of clauses is drawn with {cell}")
+        symbols = rng.choice(reached)
+        clauses = random_clauses(rng, symbols, cell.lengths[-1])
+        if clauses is None or sum(map(tokens_of, clauses)) - 1 not in cell.lengths:
+            return None
+        order = dict.fromkeys(abs(literal) for clause in clauses for literal in clause)
+        if len(order) < symbols:
+            return None
+        names = {number: symbol_name(i) for i, number in enumerate(order)}
+        return Draw(formula_of(clauses, names.__getitem__), symbols)
+
+    def count(self, cell: Cell) -> Mapping[int, float]:
+        """Infinity for the numbers of symbols with which at least one problem in 50 has a length of
+        the cell: too many to count. The others would take too long to find, and count as none."""
+        low, high = self._range if cell.symbols is None else (cell.symbols, cell.symbols)
+        hits = {k: _hits(k, cell) for k in range(max(2, low), high + 1)}
+        return {k: math.inf for k, hit in hits.items() if hit * RARE >= PILOT}
+
+    def all(self, cell: Cell) -> Iterator[Draw]:
+        """Nothing: a cell holds none or too many."""
+        return iter(())
+
+
+def _hits(symbols: int, cell: Cell) -> int:
+    lengths = _pilot(symbols)
+    return bisect_left(lengths, cell.lengths[-1] + 1) - bisect_left(lengths, cell.length)
+
+
+@cache
+def _pilot(symbols: int) -> list[int]:
+    """The lengths of some problems, always the same, in order."""
+    rng = Random(f"SR({symbols})")
+    drawn = (random_clauses(rng, symbols) for _ in range(PILOT))
+    return sorted(sum(map(tokens_of, clauses)) - 1 for clauses in drawn if clauses is not None)
