@@ -25,6 +25,13 @@ import click
     "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
 )
 @click.option("--resume", is_flag=True, help="Go on from the folder's last checkpoint.")
+@click.option(
+    "--from",
+    "start",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Start from the weights of RUN; a learned model becomes a symbol-invariant one.",
+)
 def command(
     model: str,
     data: Path,
@@ -33,6 +40,7 @@ def command(
     max_minutes: float | None,
     device: str,
     resume: bool,
+    start: Path | None,
 ) -> None:
     """Train the model of recipe MODEL, a shipped name or the path of a TOML file.
 
@@ -40,7 +48,7 @@ def command(
     tensorboard --logdir OUT/logs.
     """
     folder = out or Path("runs") / Path(model).stem
-    train_with_bar(model, data, folder, steps, max_minutes, device, resume)
+    train_with_bar(model, data, folder, steps, max_minutes, device, resume, start)
     click.echo(f"{folder}: try logicgen evaluate {folder} --data {data}", err=True)
 
 
@@ -52,6 +60,7 @@ def train_with_bar(
     max_minutes: float | None = None,
     device: str = "auto",
     resume: bool = False,
+    start: Path | None = None,
 ) -> None:
     """Train behind a progress bar."""
     from logicgen.data.dataset import load_dataset
@@ -71,4 +80,5 @@ def train_with_bar(
         max_minutes=max_minutes,
         device=device,
         resume=resume,
+        start=start,
     )

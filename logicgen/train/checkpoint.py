@@ -177,6 +177,11 @@ def load_model(
     return model.to(find_device(device)).eval()
 
 
+def weights_digest(run: Path) -> str:
+    """What identifies a trained model's weights."""
+    return str(load_json(run / CARD)["sha256"])
+
+
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -35,6 +35,7 @@ from logicgen.train.data import TrainingData
 from logicgen.train.model import Model, find_device
 from logicgen.train.recipe import ModelRecipe, TrainingTable
 from logicgen.train.run import open_run
+from logicgen.train.start import start_from
 
 
 def fit(
@@ -46,6 +47,7 @@ def fit(
     max_minutes: float | None = None,
     device: str = "auto",
     resume: bool = False,
+    start: Path | None = None,
     quiet: bool = False,
 ) -> Path:
     """Train a model into the run folder `out`, and return that folder.
@@ -53,6 +55,7 @@ def fit(
     steps: instead of the recipe's number.
     max_minutes: stop at the first step after that long, with a model that can be used or resumed.
     resume: go on from the folder's last checkpoint; without one, start from the beginning.
+    start: folder of a finished run whose weights to start from (`start.py`).
     quiet: no progress bar.
 
     Ctrl-C (or SIGTERM) finishes the step, saves a checkpoint but no model, and raises
@@ -73,12 +76,15 @@ def fit(
         model = Model(recipe, data.vocabulary, data.train.alphabet, data.task_name, data.region)
         if isinstance(model.transformer, SymbolInvariantTransformer):
             _check_streams(data, model.transformer.options.reserved)
+        if start is not None:
+            start_from(model, checkpoint.load_model(start, "cpu"), str(start))
         done = open_run(
             out,
             recipe,
             vocabulary=data.vocabulary,
             task_name=data.task_name,
             fingerprint=data.fingerprint,
+            start=None if start is None else checkpoint.weights_digest(start),
             resume=resume,
         )
         if done >= steps and (out / checkpoint.CARD).is_file():

@@ -19,6 +19,7 @@ def open_run(
     vocabulary: Vocabulary,
     task_name: str,
     fingerprint: str,
+    start: str | None,
     resume: bool,
 ) -> int:
     """Make or check the run folder; the number of steps its checkpoint has done (0: none)."""
@@ -27,6 +28,7 @@ def open_run(
         "vocabulary": list(vocabulary.fixed[3:]),
         "task": task_name,
         "data": fingerprint,
+        "start": start,
     }
     path = out / checkpoint.RUN
     try:
@@ -43,7 +45,7 @@ def open_run(
         )
     if not empty:
         before = checkpoint.load_json(path)
-        for key in ("task", "vocabulary", "data", "recipe"):
+        for key in identity:
             if _without_steps(before.get(key)) != _without_steps(identity[key]):
                 raise LogicgenError(
                     f"{out}: this run has another {key}: resume it with its own {key}, or choose"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -67,8 +69,7 @@ TABLES = {
 }
 
 
-def recipe_with(**changes: dict[str, object]) -> ModelRecipe:
-    """The recipe above with some keys of some tables changed."""
-    return ModelRecipe.model_validate(
-        {name: {**table, **changes.get(name, {})} for name, table in TABLES.items()}
-    )
+def recipe_with(**changes: Any) -> ModelRecipe:
+    """The recipe above with some keys of some tables changed, and other keys of its own."""
+    tables = {name: {**table, **changes.pop(name, {})} for name, table in TABLES.items()}
+    return ModelRecipe.model_validate({**tables, **changes})
