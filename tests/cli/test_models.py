@@ -67,6 +67,53 @@ def test_evaluate_says_what_it_found_and_repeats_over_embedding_seeds(demo, tmp_
     assert summary["overall"]["examples"] == 5
 
 
+def test_evaluate_decodes_as_it_is_told_and_says_how(demo, tmp_path):
+    folder, _ = demo
+    data = folder / "propositional-mini" / "data"
+    model = folder / "propositional-mini" / "interchangeable"
+    few = ("evaluate", model, "--data", data, "--limit", 40)
+    result = run(
+        *few,
+        *("--beams", 3, "--length-normalization", 0.5, "--ensemble", 2),
+        *("--verified", 4, "--temperature", 1.5, "-o", tmp_path / "beams"),
+    )
+    assert result.returncode == 0, result.stderr
+    assert "verified" in result.stdout
+    assert "draws on average" in result.stdout
+    summary = json.loads((tmp_path / "beams" / "summary.json").read_text())
+    overall, decoding = summary["overall"], summary["decoding"]
+    assert overall["accuracy"] < overall["verified_accuracy"]  # a model of 20 steps knows little
+    assert 1 < overall["draws"] <= 4
+    assert (decoding["beams"], decoding["length_normalization"], decoding["ensemble"]) == (
+        3,
+        0.5,
+        2,
+    )
+    assert decoding["verified"]["sampling"]["temperature"] == 1.5
+    for name in ("one", "two"):
+        drawn = run(*few, "--sample", "--top-k", 5, "--top-p", 0.9, "-o", tmp_path / name)
+        assert drawn.returncode == 0, drawn.stderr
+        assert "verified" not in drawn.stdout
+    files = [(tmp_path / name / "predictions.parquet").read_bytes() for name in ("one", "two")]
+    assert files[0] == files[1]
+
+
+def test_evaluate_refuses_decodings_that_contradict_themselves(tmp_path):
+    options = ["evaluate", tmp_path, "--data", tmp_path]
+    for wrong, said in (
+        (["--sample", "--beams", 3], "--sample and --beams"),
+        (["--length-normalization", 1], "give --beams"),
+        (["--beams", 1, "--length-normalization", 1], "give --beams"),
+        (["--temperature", 0.5], "--temperature: nothing is drawn"),
+        (["--beams", 2, "--top-p", 0.5], "--top-p: nothing is drawn"),
+        (["--verified", 1, "--top-k", 5], "--top-k: nothing is drawn"),
+        (["--sample", "--temperature", "nan"], "temperature: nan"),
+    ):
+        assert len(refused(run(*options, *wrong), said).splitlines()) == 1
+    for wrong in (["--beams", 0], ["--top-p", 1.5], ["--verified", 0], ["--temperature", 0]):
+        refused(run(*options, *wrong), wrong[0])
+
+
 def test_train_refuses(demo, tmp_path):
     folder, _ = demo
     data = folder / "copying-mini" / "data"
