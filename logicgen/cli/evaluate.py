@@ -100,6 +100,12 @@ def evaluate_with_bars(
     **options: Any,
 ) -> dict[str, Any]:
     """Evaluate behind progress bars, say what came out and where it is; returns the summary."""
+    random = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+    random = {name: value for name, value in random.items() if value is not None}
+    search = {"beams": beams, "length_normalization": length_normalization}
+    search = {name: value for name, value in search.items() if value is not None}
+    _fit_together(search, random, sample, verified)
+
     from logicgen.cli.progress import progress_bars
     from logicgen.data.dataset import load_dataset
     from logicgen.evaluate.report import PARTS, percent, write_report
@@ -113,11 +119,6 @@ def evaluate_with_bars(
     from logicgen.nn.decoding import BeamSearch, Decoding, Sampling
     from logicgen.train.checkpoint import load_model
 
-    random = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-    random = {name: value for name, value in random.items() if value is not None}
-    search = {"beams": beams, "length_normalization": length_normalization}
-    search = {name: value for name, value in search.items() if value is not None}
-    _fit_together(search, random, sample, verified)
     sampling = Sampling(**random)  # type: ignore[arg-type]
     decoding: Decoding = sampling if sample else BeamSearch(**search)  # type: ignore[arg-type]
 

@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from logicgen.cli.evaluate import evaluate_with_bars
+from logicgen.errors import LogicgenError
 from tests.cli.test_commands import interrupted, refused, run
 
 
@@ -98,20 +100,27 @@ def test_evaluate_decodes_as_it_is_told_and_says_how(demo, tmp_path):
     assert files[0] == files[1]
 
 
-def test_evaluate_refuses_decodings_that_contradict_themselves(tmp_path):
-    options = ["evaluate", tmp_path, "--data", tmp_path]
-    for wrong, said in (
-        (["--sample", "--beams", 3], "--sample and --beams"),
-        (["--length-normalization", 1], "give --beams"),
-        (["--beams", 1, "--length-normalization", 1], "give --beams"),
-        (["--temperature", 0.5], "--temperature: nothing is drawn"),
-        (["--beams", 2, "--top-p", 0.5], "--top-p: nothing is drawn"),
-        (["--verified", 1, "--top-k", 5], "--top-k: nothing is drawn"),
-        (["--sample", "--temperature", "nan"], "temperature: nan"),
-    ):
-        assert len(refused(run(*options, *wrong), said).splitlines()) == 1
-    for wrong in (["--beams", 0], ["--top-p", 1.5], ["--verified", 0], ["--temperature", 0]):
-        refused(run(*options, *wrong), wrong[0])
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"sample": True, "beams": 3}, "--sample and --beams"),
+        ({"length_normalization": 1.0}, "give --beams"),
+        ({"beams": 1, "length_normalization": 1.0}, "give --beams"),
+        ({"temperature": 0.5}, "--temperature: nothing is drawn"),
+        ({"beams": 2, "top_p": 0.5}, "--top-p: nothing is drawn"),
+        ({"verified": 1, "top_k": 5}, "--top-k: nothing is drawn"),
+        ({"sample": True, "temperature": float("nan")}, "temperature: nan"),
+    ],
+)
+def test_decodings_that_contradict_themselves(tmp_path, wrong, said):
+    with pytest.raises(LogicgenError, match=said) as caught:
+        evaluate_with_bars(tmp_path, tmp_path, **wrong)
+    assert "\n" not in str(caught.value)
+
+
+def test_evaluate_refuses_a_contradiction_in_one_line(tmp_path):
+    options = ("evaluate", tmp_path, "--data", tmp_path, "--sample", "--beams", 3)
+    assert len(refused(run(*options), "--sample and --beams").splitlines()) == 1
 
 
 def test_train_refuses(demo, tmp_path):
