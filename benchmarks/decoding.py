@@ -147,12 +147,12 @@ def main() -> None:
     model = untrained()
     matrix = model.inference_matrix(SYMBOLS, 0)
     straightforward = Straightforward(model.transformer, matrix, model.vocabulary)
-    many = problems(model.vocabulary, 512)
+    many = problems(model.vocabulary, 256)
     few = many[:8]
 
     def ours(some: list[list[int]]) -> list[list[int]]:
         search = BeamSearch(BEAMS, ALPHA)
-        return model.predict(some, SYMBOLS, 0, ANSWER - 1, batch_size=128, decoding=search)
+        return model.predict(some, SYMBOLS, 0, ANSWER - 1, batch_size=64, decoding=search)
 
     def theirs() -> list[list[int]]:
         return [straightforward.beam_search(problem) for problem in few]
