@@ -26,6 +26,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/throughput.py
 	$(BIN)/python benchmarks/ltl.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/decoding.py
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || \

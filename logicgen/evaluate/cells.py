@@ -29,6 +29,8 @@ class Score:
         accuracy: share of answers that are right (exact or correct).
         exact: share of answers that equal the stored one.
         edit_distance: mean in tokens; None where the task has none.
+        verified_accuracy: share of problems of which verified decoding found a right answer, and
+        draws: how many answers it drew for one; None where it was not asked for.
     """
 
     examples: int
@@ -36,6 +38,8 @@ class Score:
     accuracy: tuple[float, float]
     exact: tuple[float, float]
     edit_distance: tuple[float, float] | None
+    verified_accuracy: tuple[float, float] | None
+    draws: tuple[float, float] | None
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -45,11 +49,19 @@ class Score:
     def flat(self) -> dict[str, Any]:
         """As the columns of a table."""
         row: dict[str, Any] = {"examples": self.examples, **self.counts}
-        for name, (mean, std) in (("accuracy", self.accuracy), ("exact_match", self.exact)):
-            low, high = wilson_interval(mean, self.examples)
-            row |= {name: mean, f"{name}_std": std, f"{name}_low": low, f"{name}_high": high}
-        if self.edit_distance is not None:
-            row["edit_distance"], row["edit_distance_std"] = self.edit_distance
+        intervals = {
+            "accuracy": self.accuracy,
+            "exact_match": self.exact,
+            "verified_accuracy": self.verified_accuracy,
+        }
+        for name, value in intervals.items():
+            if value is not None:
+                low, high = wilson_interval(value[0], self.examples)
+                row |= {name: value[0], f"{name}_std": value[1]}
+                row |= {f"{name}_low": low, f"{name}_high": high}
+        for name in ("edit_distance", "draws"):
+            if (value := getattr(self, name)) is not None:
+                row[name], row[f"{name}_std"] = value
         return row
 
 
@@ -68,8 +80,12 @@ class Scores:
         codes = [VERDICTS.index(name) for name in verdicts.dictionary.to_pylist()]
         columns = {name: table[name].to_numpy() for name in ("symbols", "length", "embedding_seed")}
         columns["verdict"] = np.array(codes, dtype=np.int64)[verdicts.indices.to_numpy()]
-        if not table["edit_distance"].null_count:
-            columns["edit_distance"] = table["edit_distance"].to_numpy()
+        for name in ("edit_distance", "draws"):
+            if name in table.column_names and not table[name].null_count:
+                columns[name] = table[name].to_numpy()
+        if "draws" in columns:
+            verdicts = [Verdict(name) for name in table["verified_verdict"].to_pylist()]
+            columns["accepted"] = np.array([verdict.is_right for verdict in verdicts])
         return Scores(columns, int(columns["embedding_seed"].max(initial=0)) + 1, about)
 
     def __len__(self) -> int:
@@ -103,13 +119,18 @@ class Scores:
         verdict = self._columns["verdict"]
         counts = np.bincount(verdict, minlength=len(VERDICTS))
         exact = verdict == VERDICTS.index("exact")
-        distance = self._columns.get("edit_distance")
+        optional = {
+            name: self._over_seeds(self._columns[name]) if name in self._columns else None
+            for name in ("edit_distance", "accepted", "draws")
+        }
         return Score(
             examples=int(np.count_nonzero(self._columns["embedding_seed"] == 0)),
             counts={name: int(count) for name, count in zip(VERDICTS, counts, strict=True)},
             accuracy=self._over_seeds(exact | (verdict == VERDICTS.index("correct"))),
             exact=self._over_seeds(exact),
-            edit_distance=None if distance is None else self._over_seeds(distance),
+            edit_distance=optional["edit_distance"],
+            verified_accuracy=optional["accepted"],
+            draws=optional["draws"],
         )
 
     def _over_seeds(self, values: np.ndarray) -> tuple[float, float]:

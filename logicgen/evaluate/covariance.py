@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import groupby, permutations, repeat
 from math import perm
 from pathlib import Path
@@ -30,12 +31,13 @@ from logicgen.data.dataset import Dataset
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.evaluate.figure import LINES, save
 from logicgen.evaluate.report import write_table
-from logicgen.evaluate.score import About, Progress, alphabets, check_fits, predict, spread
+from logicgen.evaluate.score import About, Predictor, Progress, alphabets, check_fits, spread
 from logicgen.tasks import Task, load_task
 from logicgen.tasks.task import rename, symbols_of
 from logicgen.vocabulary import symbol_name
 
 if TYPE_CHECKING:
+    from logicgen.nn.decoding import Decoding
     from logicgen.train.model import Model
 
 # All renamings of a problem over an alphabet of five symbols, as in the paper.
@@ -106,6 +108,8 @@ def predict_renamed(
     limit: int | None = None,
     embedding_seeds: int = 1,
     grammar: bool = True,
+    decoding: Decoding | None = None,
+    ensemble: int = 1,
     progress: Progress = lambda what, done, total: None,
 ) -> pa.Table:
     """A table with a row per problem, embedding seed and renaming: what the model answers.
@@ -117,9 +121,13 @@ def predict_renamed(
     Args:
         limit: at most so many problems, spread evenly over the cells.
         grammar: decode under the grammar mask, so that every answer parses.
+        decoding: greedy if not given.
+        ensemble: average over so many draws of the embedding's random part.
 
     Raises LogicgenError where the model was trained for another task or vocabulary.
     """
+    from logicgen.nn.decoding import GREEDY
+
     check_fits(model, data, about)
     table = data.table(about.split)
     rows = spread(table, about, limit)
@@ -137,10 +145,13 @@ def predict_renamed(
             for name in ("answer", "symbols", "length"):
                 asked[name].append(example[name])
             origin.append((row, problem, symbols, names, alphabet))
-    answers = predict(model, data, pa.table(asked), embedding_seeds, grammar, progress)
+    predictor = Predictor(model, data, pa.table(asked), grammar, ensemble)
+    places = np.arange(len(origin) * embedding_seeds)
+    texts = predictor.answers(places, decoding or GREEDY, progress=partial(progress, "predicting"))
     columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
-    for seed, texts in enumerate(answers):
-        for (row, problem, symbols, names, alphabet), text in zip(origin, texts, strict=True):
+    for seed in range(embedding_seeds):
+        answers = texts[seed * len(origin) : (seed + 1) * len(origin)]
+        for (row, problem, symbols, names, alphabet), text in zip(origin, answers, strict=True):
             undone = undo(text, symbols, names, alphabet)
             values = (row, seed, problem, " ".join(names), text, undone)
             for name, value in zip(SCHEMA.names, values, strict=True):

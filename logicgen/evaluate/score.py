@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +17,13 @@ import pyarrow.parquet as pq
 from logicgen.atomic import write_atomically
 from logicgen.data.dataset import Dataset, encode
 from logicgen.errors import LogicgenError
+from logicgen.evaluate.verified import Verified, draw_until_accepted
 from logicgen.solvers import Verdict
 from logicgen.tasks import Task, load_task
 from logicgen.workers import Failure, Limits, Workers
 
 if TYPE_CHECKING:
+    from logicgen.nn.decoding import Decoding
     from logicgen.train.model import Model
 
 PREDICTIONS = "predictions.parquet"
@@ -39,10 +42,18 @@ SCHEMA = pa.schema(
         pa.field("prediction", pa.string(), nullable=False),
         pa.field("verdict", pa.string(), nullable=False),
         pa.field("edit_distance", pa.int32()),
+        pa.field("verified_prediction", pa.string()),  # the last three: of verified decoding
+        pa.field("verified_verdict", pa.string()),
+        pa.field("draws", pa.int32()),
     ]
 )
 
 Progress = Callable[[str, int, int], None]
+Counted = Callable[[int, int], None]
+
+
+def _uncounted(done: int, total: int) -> None:
+    """Progress that nobody watches."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +66,7 @@ class About:
     split: str
     symbols: tuple[int, int]  # the region the model was trained on
     length: tuple[int, int]
+    decoding: dict[str, Any] = field(default_factory=dict)  # how; `predict_and_verify` says it
     shortest: int = 1  # where the first cell of the split begins
     step: int = 1  # lengths per cell
 
@@ -88,6 +100,9 @@ def predict_and_verify(
     workers: int = 1,
     seconds: float = 10.0,
     grammar: bool = True,
+    decoding: Decoding | None = None,
+    ensemble: int = 1,
+    verified: Verified | None = None,
     progress: Progress = lambda what, done, total: None,
 ) -> pa.Table:
     """A table with a row per example and embedding seed: prediction, verdict, edit distance.
@@ -96,16 +111,61 @@ def predict_and_verify(
         limit: at most so many examples, spread evenly over the cells.
         grammar: decode under the grammar mask, so that every answer parses.
         seconds: limit per answer; beyond it the verdict is `unknown`.
+        decoding: of the predictions; greedy if not given. Samples of different embedding seeds
+            are different draws.
+        ensemble: average over so many draws of the embedding's random part.
+        verified: draw again where a prediction is not accepted.
 
-    Raises LogicgenError where the model was trained for another task or vocabulary.
+    Raises LogicgenError where the model was trained for another task or vocabulary, or has no
+    random part for an ensemble.
     """
     check_fits(model, data, about)
     table = data.table(about.split)
     rows = spread(table, about, limit)
     table = table.take(pa.array(rows))
-    predictions = predict(model, data, table, embedding_seeds, grammar, progress)
-    verifier = data.recipe.verifier
-    return _verify(data.task, verifier, about, rows, table, predictions, workers, seconds, progress)
+    from logicgen.nn.decoding import GREEDY
+
+    decoding = decoding or GREEDY
+    how: dict[str, Any] = {**asdict(decoding), "grammar": grammar, "ensemble": ensemble}
+    if verified is not None:
+        how["verified"] = asdict(verified)
+    repeated = pa.concat_tables([table] * embedding_seeds)
+    columns: dict[str, list[Any]] = {name: [None] * len(repeated) for name in SCHEMA.names}
+    for name in ("symbols", "length", "problem", "answer"):
+        columns[name] = repeated[name].to_pylist()
+    columns["row"] = rows.tolist() * embedding_seeds
+    columns["embedding_seed"] = np.repeat(np.arange(embedding_seeds), len(rows)).tolist()
+
+    predictor = Predictor(model, data, table, grammar, ensemble)
+    places = np.arange(len(repeated))
+    predictions = predictor.answers(places, decoding, progress=partial(progress, "predicting"))
+    columns["prediction"] = predictions
+    if data.task.edit_distance:
+        columns["edit_distance"] = list(map(_edit_distance, predictions, columns["answer"]))
+
+    def triples(places: np.ndarray, answers: list[str]) -> list[Triple]:
+        problems, stored = columns["problem"], columns["answer"]
+        return [(problems[p], answer, stored[p]) for p, answer in zip(places, answers, strict=True)]
+
+    with Verifier(data.task, data.recipe.verifier, workers, seconds) as verifier:
+        columns["verdict"] = verifier.verdicts(
+            triples(places, predictions), partial(progress, "verifying")
+        )
+        if verified is not None:
+            outcomes = draw_until_accepted(
+                predictions,
+                columns["verdict"],
+                verified.draws,
+                lambda left, draw: predictor.answers(left, verified.sampling, draw),
+                lambda left, answers: verifier.verdicts(triples(left, answers)),
+                partial(progress, "drawing again"),
+            )
+            columns["verified_prediction"] = [outcome.prediction for outcome in outcomes]
+            columns["verified_verdict"] = [outcome.verdict for outcome in outcomes]
+            columns["draws"] = [outcome.draws for outcome in outcomes]
+    about = replace(about, decoding=how)
+    metadata = {"logicgen": json.dumps(asdict(about))}
+    return pa.table(columns, schema=SCHEMA.with_metadata(metadata))
 
 
 def check_fits(model: Model, data: Dataset, about: About) -> None:
@@ -138,40 +198,100 @@ def spread(table: pa.Table, about: About, limit: int | None) -> np.ndarray:
     return np.sort([queues[place][turn] for turn, place in turns[:limit]])
 
 
-def predict(
-    model: Model, data: Dataset, table: pa.Table, seeds: int, grammar: bool, progress: Progress
-) -> list[list[str]]:
-    """Per embedding seed, the answers to all rows, in prefix notation."""
-    import torch
+class Predictor:
+    """A model that answers the rows of a table, under any embedding seed.
 
-    from logicgen.nn.decoding import GrammarMask
+    Place `p` stands for row `p % len(table)` under embedding seed `p // len(table)`.
+    """
 
-    encoded = encode(table, data.vocabulary)
-    longest = int(encoded.answers.lengths.max(initial=0)) + ROOM
-    mask = None
-    if grammar:
-        automaton = data.task.answer_automaton(longest)
-        mask = GrammarMask(
-            torch.from_numpy(automaton.transition), torch.from_numpy(automaton.distance)
+    def __init__(
+        self, model: Model, data: Dataset, table: pa.Table, grammar: bool, ensemble: int
+    ) -> None:
+        import torch
+
+        from logicgen.nn.decoding import GrammarMask
+
+        self.model = model
+        self.vocabulary = data.vocabulary
+        self.ensemble = ensemble
+        self.encoded = encode(table, data.vocabulary)
+        self.longest = int(self.encoded.answers.lengths.max(initial=0)) + ROOM
+        self.mask = None
+        if grammar:
+            automaton = data.task.answer_automaton(self.longest)
+            self.mask = GrammarMask(
+                torch.from_numpy(automaton.transition), torch.from_numpy(automaton.distance)
+            )
+        self.alphabets = alphabets(model, data, self.encoded.symbols)
+
+    def answers(
+        self, places: np.ndarray, decoding: Decoding, draw: int = 0, progress: Counted = _uncounted
+    ) -> list[str]:
+        """An answer for each place, in prefix notation.
+
+        Samples are a pure function of the problem, its embedding seed and the number of the draw.
+        """
+        from logicgen.nn.decoding import Sampling
+
+        progress(0, len(places))
+        texts = [""] * len(places)
+        seeds, rows = np.divmod(places, len(self.encoded))
+        done = 0
+        for seed in np.unique(seeds).tolist():
+            seeded = decoding
+            if isinstance(decoding, Sampling):
+                seeded = replace(decoding, seed=decoding.seed + (seed << 32) + draw)
+            for alphabet in np.unique(self.alphabets)[::-1]:  # too large a one fails at once
+                members = np.flatnonzero((seeds == seed) & (self.alphabets[rows] == alphabet))
+                for start in range(0, len(members), 1024):
+                    batch = members[start : start + 1024]
+                    found = self.model.predict(
+                        [self.encoded.problems[row].tolist() for row in rows[batch]],
+                        int(alphabet),
+                        seed,
+                        self.longest,
+                        self.mask,
+                        decoding=seeded,
+                        ensemble=self.ensemble,
+                    )
+                    for place, ids in zip(batch, found, strict=True):
+                        texts[place] = self.vocabulary.decode(ids)
+                    done += len(batch)
+                    progress(done, len(places))
+        return texts
+
+
+Triple = tuple[str, str, str]
+"""A problem, an answer to it and the stored answer, in prefix notation."""
+
+
+class Verifier:
+    """Verdicts on answers, each different one asked for once. Use as a context manager."""
+
+    def __init__(self, task: Task, solver: str | None, workers: int, seconds: float) -> None:
+        self._known: dict[Triple, str] = {}
+        limits = Limits(seconds)
+        self._pool: Workers[Triple, str] = Workers(
+            verdict_of, (task.name, solver), count=workers, limits=limits
         )
-    sizes = alphabets(model, data, encoded.symbols)
-    done, total = 0, seeds * len(encoded)
-    progress("predicting", 0, total)
-    answers: list[list[str]] = []
-    for seed in range(seeds):
-        texts = [""] * len(encoded)
-        for alphabet in np.unique(sizes)[::-1]:  # too large a one fails at once
-            members = np.flatnonzero(sizes == alphabet)
-            for start in range(0, len(members), 1024):
-                batch = members[start : start + 1024]
-                problems = [encoded.problems[row].tolist() for row in batch]
-                found = model.predict(problems, int(alphabet), seed, longest, mask)
-                for row, ids in zip(batch, found, strict=True):
-                    texts[row] = data.vocabulary.decode(ids)
-                done += len(batch)
-                progress("predicting", done, total)
-        answers.append(texts)
-    return answers
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.close()
+
+    def verdicts(self, triples: list[Triple], progress: Counted = _uncounted) -> list[str]:
+        """The verdicts, `unknown` where a limit was reached."""
+        new = [triple for triple in dict.fromkeys(triples) if triple not in self._known]
+        progress(0, len(new))
+        found = zip(new, self._pool.map(new, 256), strict=True)
+        for done, (triple, verdict) in enumerate(found, 1):
+            unknown = isinstance(verdict, Failure)
+            self._known[triple] = str(Verdict.UNKNOWN if unknown else verdict)
+            if done % 256 == 0 or done == len(new):
+                progress(done, len(new))
+        return [self._known[triple] for triple in triples]
 
 
 def alphabets(model: Model, data: Dataset, symbols: np.ndarray) -> np.ndarray:
@@ -182,45 +302,6 @@ def alphabets(model: Model, data: Dataset, symbols: np.ndarray) -> np.ndarray:
     return np.maximum(symbols, max(data.recipe.region.symbols[1], model.alphabet))
 
 
-def _verify(
-    task: Task,
-    verifier: str | None,
-    about: About,
-    rows: np.ndarray,
-    table: pa.Table,
-    predictions: list[list[str]],
-    workers: int,
-    seconds: float,
-    progress: Progress,
-) -> pa.Table:
-    columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
-    for seed, texts in enumerate(predictions):
-        columns["row"] += rows.tolist()
-        columns["embedding_seed"] += [seed] * len(rows)
-        for name in ("symbols", "length", "problem", "answer"):
-            columns[name] += table[name].to_pylist()
-        columns["prediction"] += texts
-    triples = list(zip(columns["problem"], columns["prediction"], columns["answer"], strict=True))
-    # The same answer to the same problem, under another embedding seed, needs no second verdict.
-    different = list(dict.fromkeys(triples))
-    verdicts: dict[tuple[str, str, str], str] = {}
-    limits = Limits(seconds)
-    progress("verifying", 0, len(different))
-    with Workers[Any, str](verdict_of, (task.name, verifier), count=workers, limits=limits) as pool:
-        for triple, verdict in zip(different, pool.map(different, 256), strict=True):
-            verdicts[triple] = str(Verdict.UNKNOWN) if isinstance(verdict, Failure) else verdict
-            if len(verdicts) % 256 == 0:
-                progress("verifying", len(verdicts), len(different))
-    progress("verifying", len(different), len(different))
-    columns["verdict"] = [verdicts[triple] for triple in triples]
-    columns["edit_distance"] = [
-        _edit_distance(predicted, answer) if task.edit_distance else None
-        for _, predicted, answer in triples
-    ]
-    metadata = {"logicgen": json.dumps(asdict(about))}
-    return pa.table(columns, schema=SCHEMA.with_metadata(metadata))
-
-
 def _edit_distance(first: str, second: str) -> int:
     """Levenshtein distance in tokens."""
     from rapidfuzz.distance import Levenshtein
@@ -228,7 +309,7 @@ def _edit_distance(first: str, second: str) -> int:
     return Levenshtein.distance(first.split(), second.split())
 
 
-def verdict_of(task: str, solver: str | None) -> Callable[[tuple[str, str, str]], str]:
+def verdict_of(task: str, solver: str | None) -> Callable[[Triple], str]:
     """For worker processes: the verdict on (problem, prediction, answer)."""
     chosen = load_task(task)
     return lambda triple: str(chosen.verdict(*triple, solver))

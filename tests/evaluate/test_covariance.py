@@ -41,7 +41,7 @@ class Fake:
         self.alphabet = 3
         self.answer = answer
 
-    def predict(self, problems, symbols, embedding_seed, max_length, grammar=None):
+    def predict(self, problems, symbols, embedding_seed, max_length, grammar=None, **how):
         assert all(max(p) < len(self.vocabulary) + symbols for p in problems)
         texts = [self.answer(self.vocabulary.decode(problem)) for problem in problems]
         return [self.vocabulary.encode(text) for text in texts]

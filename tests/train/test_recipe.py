@@ -66,7 +66,7 @@ def test_a_recipe_from_a_path(tmp_path: Path) -> None:
         ({"model": {"heads": 32}}, "even width per head, not 32/32"),
         ({"model": {"normalize_features": False}}, "adacos.*normalize_features"),
         ({"loss": {"method": "cross-entropy"}}, "cross-entropy.*adacos"),
-        ({"embedding": {"method": "random"}}, "'learned', 'alpha-renaming' or 'interchangeable'"),
+        ({"embedding": {"method": "random"}}, "'interchangeable' or 'symbol-invariant'"),
         ({"embedding": {"method": "learned"}}, "unknown for method 'learned'; its keys: .*max_"),
         ({"embedding": {"random_width": None}}, "'random_width' is missing for method"),
         ({"embedding": {"random_width": 32}}, "random_width: 32 leaves nothing.*1 to 31"),
