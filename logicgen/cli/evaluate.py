@@ -43,7 +43,8 @@ import click
 def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     """Score the model in RUN on a split of a data set, with the solver, cell by cell.
 
-    Writes predictions.parquet and, made from it alone, summary.json, cells.csv and a heat map.
+    Writes predictions.parquet and, made from it alone, summary.json, cells.csv, a heat map, and
+    pictures by number of symbols and by length. [low, high] is a 95% interval over problems.
     """
     evaluate_with_bars(run, data, out, **options)
 
@@ -72,14 +73,7 @@ def evaluate_with_bars(
 
     dataset = load_dataset(data)
     model = load_model(run, device)
-    about = About(
-        task=dataset.task.name,
-        model=run.resolve().name,
-        data=dataset.name,
-        split=split,
-        symbols=model.region.symbols,
-        length=model.region.length,
-    )
+    about = About.of(model, run.resolve().name, dataset, split)
     folder = out or run / split
     prepare_folder(folder)  # before anything slow
     with progress_bars("answers") as bars:
@@ -98,9 +92,10 @@ def evaluate_with_bars(
     for name, called in PARTS.items():
         if name in summary:
             score = summary[name]
-            line = f"{called:<28} {percent(score):>14} right of {score['examples']:,}"
+            line = f"{called:<28} {percent(score):>20} right of {score['examples']:,}"
             if "edit_distance" in score:
                 line += f", edit distance {score['edit_distance']:.2f}"
             click.echo(line)
-    click.echo(f"heat map: {folder / 'heatmap.png'}", err=True)
+    for name, called in (("heatmap", "heat map"), ("symbols", "symbols"), ("lengths", "lengths")):
+        click.echo(f"{called}: {folder / name}.png", err=True)
     return summary

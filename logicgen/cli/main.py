@@ -18,6 +18,8 @@ COMMANDS = {
     "generate": "Make a data set from a recipe; every answer is verified.",
     "train": "Train a model on a data set.",
     "evaluate": "Score a model's answers with the solver, cell by cell.",
+    "compare": "Set evaluations of the same examples side by side.",
+    "covariance": "Measure whether renaming a problem renames the answer.",
     "solve": "Answer problems.",
     "verify": "Check answers to problems.",
     "convert": "Turn examples into DeepLTL-style text, or back.",

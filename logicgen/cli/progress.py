@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -10,6 +10,7 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -30,3 +31,17 @@ def progress_bars(unit: str) -> Iterator[Progress]:
     )
     with Progress(*columns, console=Console(stderr=True)) as bars:
         yield bars
+
+
+@contextmanager
+def stage_bars(unit: str) -> Iterator[Callable[[str, int, int], None]]:
+    """A function of (what is being done, done, total) that keeps a bar for each thing done."""
+    with progress_bars(unit) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def progress(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total)
+            bars.update(tasks[what], completed=done, total=total)
+
+        yield progress

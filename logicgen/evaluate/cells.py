@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from logicgen.evaluate.score import About
+from logicgen.evaluate.wilson import wilson_interval
 from logicgen.solvers import Verdict
 
 VERDICTS = [str(verdict) for verdict in Verdict]
@@ -17,6 +18,10 @@ VERDICTS = [str(verdict) for verdict in Verdict]
 @dataclass(frozen=True)
 class Score:
     """The score of a set of examples, with mean and standard deviation over embedding seeds.
+
+    Intervals are about the examples: other problems of the same kind, the same model. Several
+    embedding seeds answer the same problems, so the number of examples counts, not of answers; an
+    example that only some seeds get right varies less than the interval allows for.
 
     Attributes:
         examples: number of examples, each counted once.
@@ -32,14 +37,19 @@ class Score:
     exact: tuple[float, float]
     edit_distance: tuple[float, float] | None
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95% interval of the accuracy."""
+        return wilson_interval(self.accuracy[0], self.examples)
+
     def flat(self) -> dict[str, Any]:
         """As the columns of a table."""
         row: dict[str, Any] = {"examples": self.examples, **self.counts}
-        for name in ("accuracy", "exact", "edit_distance"):
-            value = getattr(self, name)
-            name = "exact_match" if name == "exact" else name
-            if value is not None:
-                row[name], row[f"{name}_std"] = value
+        for name, (mean, std) in (("accuracy", self.accuracy), ("exact_match", self.exact)):
+            low, high = wilson_interval(mean, self.examples)
+            row |= {name: mean, f"{name}_std": std, f"{name}_low": low, f"{name}_high": high}
+        if self.edit_distance is not None:
+            row["edit_distance"], row["edit_distance_std"] = self.edit_distance
         return row
 
 
@@ -70,13 +80,17 @@ class Scores:
         columns = {name: column[rows] for name, column in self._columns.items()}
         return Scores(columns, self.seeds, self.about)
 
-    def parts(self) -> dict[str, np.ndarray]:
-        """Masks of the answers by where their problems are, seen from the training region."""
-        known_symbols, known_length = (
-            (getattr(self.about, name)[0] <= self._columns[name])
-            & (self._columns[name] <= getattr(self.about, name)[1])
-            for name in ("symbols", "length")
-        )
+    def as_trained(self, name: str, about: About | None = None) -> np.ndarray:
+        """Which problems' `symbols` or `length` are in the training region, or in another one."""
+        low, high = getattr(about or self.about, name)
+        return (low <= self._columns[name]) & (self._columns[name] <= high)
+
+    def parts(self, about: About | None = None) -> dict[str, np.ndarray]:
+        """Masks of the answers by where their problems are, seen from the training region.
+
+        `about` has the region, if another than the model's own is to be looked from.
+        """
+        known_symbols, known_length = (self.as_trained(n, about) for n in ("symbols", "length"))
         return {
             "inside_training_region": known_symbols & known_length,
             "beyond_training_region": ~(known_symbols & known_length),
@@ -108,12 +122,23 @@ class Scores:
 
     def by_cell(self) -> dict[tuple[int, int], Score]:
         """The score of every cell, by (symbols, length)."""
-        places = np.stack([self._columns["symbols"], self._columns["length"]], axis=1)
+        return {(s, n): score for (s, n), score in self._by("symbols", "length").items()}
+
+    def by_symbols(self) -> dict[int, Score]:
+        """The score of every number of symbols, in order."""
+        return {key[0]: score for key, score in self._by("symbols").items()}
+
+    def by_length(self) -> dict[int, Score]:
+        """The score of every length, in order."""
+        return {key[0]: score for key, score in self._by("length").items()}
+
+    def _by(self, *names: str) -> dict[tuple[int, ...], Score]:
+        places = np.stack([self._columns[name] for name in names], axis=1)
         found, member = np.unique(places, axis=0, return_inverse=True)
         member = member.ravel()
         order = np.argsort(member, kind="stable")
         bounds = np.searchsorted(member[order], np.arange(len(found) + 1))
         return {
-            (int(symbols), int(length)): self.select(order[bounds[i] : bounds[i + 1]]).score()
-            for i, (symbols, length) in enumerate(found)
+            tuple(place): self.select(order[bounds[i] : bounds[i + 1]]).score()
+            for i, place in enumerate(found.tolist())
         }

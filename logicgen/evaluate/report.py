@@ -1,4 +1,4 @@
-"""The files of an evaluation, all made from `predictions.parquet`: summary, cells, heat map."""
+"""The files of an evaluation, all made from `predictions.parquet`: summary, cells, pictures."""
 
 from __future__ import annotations
 
@@ -11,16 +11,21 @@ from typing import Any
 
 from logicgen.atomic import write_text
 from logicgen.evaluate.cells import Scores
-from logicgen.evaluate.heatmap import draw_heatmap
+from logicgen.evaluate.heatmap import draw_heatmaps
+from logicgen.evaluate.lengths import draw_lengths
 from logicgen.evaluate.score import read_predictions
+from logicgen.evaluate.symbols import draw_symbols
 
 SUMMARY, CELLS = "summary.json", "cells.csv"
+HEAT_MAP, SYMBOLS, LENGTHS = "heatmap", "symbols", "lengths"  # each as .png and .svg
 
 
 def write_report(folder: Path) -> dict[str, Any]:
-    """Write `summary.json`, `cells.csv`, `heatmap.png` and `heatmap.svg` beside the predictions.
+    """Write `summary.json`, `cells.csv` and three pictures beside the predictions.
 
-    Returns the summary. Raises LogicgenError where there are no whole predictions.
+    They are `heatmap`, `symbols` and `lengths`, each as PNG and SVG. Returns the summary.
+
+    Raises LogicgenError where there are no whole predictions.
     """
     table, about = read_predictions(folder)
     scores = Scores.of(table, about)
@@ -33,17 +38,22 @@ def write_report(folder: Path) -> dict[str, Any]:
     write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
 
     rows = [{"symbols": s, "length": n, **score.flat()} for (s, n), score in sorted(cells.items())]
+    write_table(rows, folder / CELLS)
+
+    title = f"{about.model} on {about.data} ({about.split}): {percent(summary['overall'])} right"
+    draw_heatmaps([(about.model, cells, about)], title, folder, HEAT_MAP)
+    draw_symbols([(about.model, scores)], f"{about.data} ({about.split})", folder, SYMBOLS)
+    draw_lengths(scores, title, folder, LENGTHS)
+    return summary
+
+
+def write_table(rows: list[dict[str, Any]], path: Path) -> None:
+    """Write rows with the same keys as CSV."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    write_text(folder / CELLS, text.getvalue())
-
-    mean, deviation = overall.accuracy
-    spread = f" ± {100 * deviation:.1f}" if scores.seeds > 1 else ""
-    title = f"{about.model} on {about.data} ({about.split}): {100 * mean:.1f}%{spread} right"
-    draw_heatmap(cells, about, title, [folder / "heatmap.png", folder / "heatmap.svg"])
-    return summary
+    write_text(path, text.getvalue())
 
 
 PARTS = {
@@ -57,6 +67,10 @@ PARTS = {
 
 
 def percent(score: dict[str, Any], key: str = "accuracy") -> str:
-    """`97.3% ± 0.4` of a flat score."""
-    mean, deviation = score[key], score[f"{key}_std"]
-    return f"{100 * mean:.1f}%" + (f" ± {100 * deviation:.1f}" if deviation else "")
+    """`97.3% [96.8, 97.7]` of a flat score: the 95% interval over problems.
+
+    With several embedding seeds, `97.3% ± 0.4 [96.8, 97.7]`: the deviation is over the seeds.
+    """
+    mean, std, low, high = (score[f"{key}{end}"] for end in ("", "_std", "_low", "_high"))
+    spread = f" ± {100 * std:.1f}" if std else ""
+    return f"{100 * mean:.1f}%{spread} [{100 * low:.1f}, {100 * high:.1f}]"

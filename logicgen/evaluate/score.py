@@ -56,6 +56,12 @@ class About:
     symbols: tuple[int, int]  # the region the model was trained on
     length: tuple[int, int]
 
+    @staticmethod
+    def of(model: Model, called: str, data: Dataset, split: str) -> About:
+        """A split of a data set, answered by a model that is called so."""
+        region = model.region
+        return About(data.task.name, called, data.name, split, region.symbols, region.length)
+
 
 def predict_and_verify(
     model: Model,
@@ -78,21 +84,26 @@ def predict_and_verify(
 
     Raises LogicgenError where the model was trained for another task or vocabulary.
     """
+    check_fits(model, data, about)
+    table = data.table(about.split)
+    rows = spread(table, limit)
+    table = table.take(pa.array(rows))
+    predictions = predict(model, data, table, embedding_seeds, grammar, progress)
+    verifier = data.recipe.verifier
+    return _verify(data.task, verifier, about, rows, table, predictions, workers, seconds, progress)
+
+
+def check_fits(model: Model, data: Dataset, about: About) -> None:
+    """Raise LogicgenError where the model was trained for another task or vocabulary."""
     if model.task_name != data.task.name or model.vocabulary != data.vocabulary:
         raise LogicgenError(
             f"{about.model} was trained for {model.task_name} with {model.vocabulary}, but "
             f"{data.folder} holds {data.task.name} with {data.vocabulary}: evaluate it on data "
             "of its own task and vocabulary"
         )
-    table = data.table(about.split)
-    rows = _spread(table, limit)
-    table = table.take(pa.array(rows))
-    predictions = _predict(model, data, table, embedding_seeds, grammar, progress)
-    verifier = data.recipe.verifier
-    return _verify(data.task, verifier, about, rows, table, predictions, workers, seconds, progress)
 
 
-def _spread(table: pa.Table, limit: int | None) -> np.ndarray:
+def spread(table: pa.Table, limit: int | None) -> np.ndarray:
     """Which rows to score: all, or `limit` of them as evenly over the cells as they allow."""
     if limit is None or limit >= table.num_rows:
         return np.arange(table.num_rows)
@@ -111,7 +122,7 @@ def _spread(table: pa.Table, limit: int | None) -> np.ndarray:
     return np.sort([queues[place][turn] for turn, place in turns[:limit]])
 
 
-def _predict(
+def predict(
     model: Model, data: Dataset, table: pa.Table, seeds: int, grammar: bool, progress: Progress
 ) -> list[list[str]]:
     """Per embedding seed, the answers to all rows, in prefix notation."""
@@ -127,16 +138,14 @@ def _predict(
         mask = GrammarMask(
             torch.from_numpy(automaton.transition), torch.from_numpy(automaton.distance)
         )
-    # A model sees as many symbols as there were in training, more where the problem has more.
-    alphabets = np.maximum(encoded.symbols, data.recipe.region.symbols[1])
-    alphabets = np.maximum(alphabets, model.alphabet)
+    sizes = alphabets(model, data, encoded.symbols)
     done, total = 0, seeds * len(encoded)
     progress("predicting", 0, total)
     answers: list[list[str]] = []
     for seed in range(seeds):
         texts = [""] * len(encoded)
-        for alphabet in np.unique(alphabets)[::-1]:  # too large a one fails at once
-            members = np.flatnonzero(alphabets == alphabet)
+        for alphabet in np.unique(sizes)[::-1]:  # too large a one fails at once
+            members = np.flatnonzero(sizes == alphabet)
             for start in range(0, len(members), 1024):
                 batch = members[start : start + 1024]
                 problems = [encoded.problems[row].tolist() for row in batch]
@@ -147,6 +156,14 @@ def _predict(
                 progress("predicting", done, total)
         answers.append(texts)
     return answers
+
+
+def alphabets(model: Model, data: Dataset, symbols: np.ndarray) -> np.ndarray:
+    """How many symbols the model sees with each problem, given the symbols of its cell.
+
+    As many as there were in training, more where the problem's names are drawn from more.
+    """
+    return np.maximum(symbols, max(data.recipe.region.symbols[1], model.alphabet))
 
 
 def _verify(

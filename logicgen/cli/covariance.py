@@ -1,0 +1,76 @@
+"""`logicgen covariance`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command("covariance")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "--data", required=True, type=click.Path(path_type=Path), help="Folder of a data set."
+)
+@click.option("--split", default="test", show_default=True)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="At most so many problems, over all cells; each is asked up to 120 times.",
+)
+@click.option(
+    "--embedding-seeds",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Repeat with so many draws of the random parts of the embedding.",
+)
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), help="Folder; RUN/SPLIT if not given."
+)
+@click.option(
+    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
+)
+@click.option(
+    "--grammar/--no-grammar", default=True, help="Whether decoding only writes what parses [yes]."
+)
+def command(
+    run: Path, data: Path, split: str, out: Path | None, device: str, **options: Any
+) -> None:
+    """Measure whether renaming a problem's symbols renames the answer of the model in RUN.
+
+    Alpha-covariance is 1 if it does nothing else, 0 if each renaming has another answer. Writes
+    covariance.json, a value per problem, a box plot, and all predictions.
+    """
+    from logicgen.cli.progress import stage_bars
+    from logicgen.data.dataset import load_dataset
+    from logicgen.evaluate.covariance import predict_renamed, write_covariance
+    from logicgen.evaluate.score import About, prepare_folder
+    from logicgen.train.checkpoint import load_model
+
+    dataset = load_dataset(data)
+    model = load_model(run, device)
+    about = About.of(model, run.resolve().name, dataset, split)
+    folder = out or run / split
+    prepare_folder(folder)  # before anything slow
+    with stage_bars("answers") as progress:
+        table = predict_renamed(model, dataset, about, progress=progress, **options)
+    summary = write_covariance(table, folder)
+    click.echo("mean, median [quartiles] of the alpha-covariance of problems")
+    click.echo(f"{'symbols':>7} {'problems':>8}  {'exact strings':<27} up to equivalence")
+    for symbols, part in [*summary["by_symbols"].items(), ("all", summary["overall"])]:
+        texts = [_distribution(part[name]) for name in ("strings", "equivalence")]
+        click.echo(f"{symbols:>7} {part['problems']:>8,}  {texts[0]:<27} {texts[1]}")
+    if summary["without_renamings"]:
+        click.echo(
+            f"{summary['without_renamings']:,} further problems can only be named in one way and "
+            "have no value"
+        )
+    click.echo(f"box plot: {folder / 'covariance.png'}", err=True)
+
+
+def _distribution(part: dict[str, float]) -> str:
+    return "{mean:.3f}, {median:.3f} [{lower_quartile:.3f}, {upper_quartile:.3f}]".format(**part)

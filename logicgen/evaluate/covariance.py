@@ -1,0 +1,305 @@
+"""Alpha-covariance: whether renaming a problem's symbols renames the answer and does nothing else.
+
+A problem has n renamings; its predictions, with each renaming undone, are d different ones. Then
+
+    alpha-covariance = 1 - (d - 1) / (n - 1)
+
+so it is 1 where a model sees no difference between the names and 0 where each renaming has another
+answer. With n = 1 it is not defined. Source: Işık, Cinbiş, Aydın Göl (ICML 2025).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby, permutations, repeat
+from math import perm
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from logicgen.atomic import write_atomically, write_text
+from logicgen.data.dataset import Dataset
+from logicgen.errors import FormatError, LogicgenError
+from logicgen.evaluate.figure import LINES, save
+from logicgen.evaluate.report import write_table
+from logicgen.evaluate.score import About, Progress, alphabets, check_fits, predict, spread
+from logicgen.tasks import Task, load_task
+from logicgen.tasks.task import rename, symbols_of
+from logicgen.vocabulary import symbol_name
+
+if TYPE_CHECKING:
+    from logicgen.train.model import Model
+
+# All renamings of a problem over an alphabet of five symbols, as in the paper.
+MOST_RENAMINGS = 120
+
+# Files of a measurement; the last one is a picture, as .png and .svg.
+RENAMINGS, SUMMARY, PROBLEMS, PICTURE = (
+    "renamings.parquet",
+    "covariance.json",
+    "covariance.csv",
+    "covariance",
+)
+
+SCHEMA = pa.schema(
+    [
+        pa.field("row", pa.int32(), nullable=False),
+        pa.field("embedding_seed", pa.int32(), nullable=False),
+        pa.field("problem", pa.string(), nullable=False),
+        pa.field("names", pa.string(), nullable=False),  # of its symbols, after the renaming
+        pa.field("prediction", pa.string(), nullable=False),
+        pa.field("undone", pa.string(), nullable=False),  # the prediction in the problem's names
+    ]
+)
+
+
+def alpha_covariance(renamings: int, different: int) -> float:
+    """The value for so many renamings, two or more, with so many different predictions."""
+    return 1 - (different - 1) / (renamings - 1)
+
+
+def renamings(symbols: Sequence[str], alphabet: int, rng: Random) -> list[tuple[str, ...]]:
+    """Names for `symbols`, in their order, from the first `alphabet` ones; first their own names.
+
+    A renaming is a one-to-one map of the symbols into the alphabet: k symbols have N!/(N - k)! of
+    them. All, where these are at most 120; otherwise a random sample of 120 different ones.
+    """
+    names = [symbol_name(number) for number in range(alphabet)]
+    chosen: Iterable[tuple[str, ...]]
+    if perm(alphabet, len(symbols)) <= MOST_RENAMINGS:
+        chosen = permutations(names, len(symbols))
+    else:
+        chosen = (tuple(rng.sample(names, len(symbols))) for _ in repeat(None))
+    different = {tuple(symbols): None}
+    for new in chosen:
+        if len(different) == MOST_RENAMINGS:
+            break
+        different[new] = None
+    return list(different)
+
+
+def undo(text: str, symbols: Sequence[str], names: Sequence[str], alphabet: int) -> str:
+    """A prediction for a problem whose `symbols` were called `names`, as if they had not been.
+
+    An answer may hold symbols that its problem does not. The names that are free after the renaming
+    become those that were free before it, in order, so that no two symbols of it become one.
+    """
+    every = [symbol_name(number) for number in range(alphabet)]
+    free = [name for name in every if name not in symbols]
+    freed = [name for name in every if name not in names]
+    return rename(text, dict(zip([*names, *freed], [*symbols, *free], strict=False)))
+
+
+def predict_renamed(
+    model: Model,
+    data: Dataset,
+    about: About,
+    *,
+    limit: int | None = None,
+    embedding_seeds: int = 1,
+    grammar: bool = True,
+    progress: Progress = lambda what, done, total: None,
+) -> pa.Table:
+    """A table with a row per problem, embedding seed and renaming: what the model answers.
+
+    The alphabet of a problem's names is what the model sees with it anyway (`score.alphabets`): the
+    training symbols, more where the data set names the problem from more. All renamings of a
+    problem get the same embedding matrix.
+
+    Args:
+        limit: at most so many problems, spread evenly over the cells.
+        grammar: decode under the grammar mask, so that every answer parses.
+
+    Raises LogicgenError where the model was trained for another task or vocabulary.
+    """
+    check_fits(model, data, about)
+    table = data.table(about.split)
+    rows = spread(table, limit)
+    table = table.take(pa.array(rows))
+    sizes = alphabets(model, data, table["symbols"].to_numpy())
+    asked: dict[str, list[Any]] = {name: [] for name in ("problem", "answer", "symbols", "length")}
+    origin: list[tuple[int, str, tuple[str, ...], tuple[str, ...], int]] = []
+    for row, example, alphabet in zip(
+        rows.tolist(), table.to_pylist(), sizes.tolist(), strict=True
+    ):
+        problem = example["problem"]
+        symbols = tuple(symbols_of(problem))
+        for names in renamings(symbols, alphabet, Random(problem)):
+            asked["problem"].append(rename(problem, dict(zip(symbols, names, strict=True))))
+            for name in ("answer", "symbols", "length"):
+                asked[name].append(example[name])
+            origin.append((row, problem, symbols, names, alphabet))
+    answers = predict(model, data, pa.table(asked), embedding_seeds, grammar, progress)
+    columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
+    for seed, texts in enumerate(answers):
+        for (row, problem, symbols, names, alphabet), text in zip(origin, texts, strict=True):
+            undone = undo(text, symbols, names, alphabet)
+            values = (row, seed, problem, " ".join(names), text, undone)
+            for name, value in zip(SCHEMA.names, values, strict=True):
+                columns[name].append(value)
+    metadata = {"logicgen": json.dumps(asdict(about))}
+    return pa.table(columns, schema=SCHEMA.with_metadata(metadata))
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """Of one problem, under one embedding seed.
+
+    Attributes:
+        symbols: distinct symbols in the problem.
+        different: predictions that differ as texts, with the renaming undone.
+        inequivalent: predictions that differ in more than how they are written (`Task.same`); one
+            that does not parse equals only its own text.
+    """
+
+    row: int
+    embedding_seed: int
+    problem: str
+    symbols: int
+    renamings: int
+    different: int
+    inequivalent: int
+
+    @property
+    def strings(self) -> float:
+        """Alpha-covariance of the texts."""
+        return alpha_covariance(self.renamings, self.different)
+
+    @property
+    def equivalence(self) -> float:
+        """Alpha-covariance up to the solver's equivalence."""
+        return alpha_covariance(self.renamings, self.inequivalent)
+
+
+def covariances(table: pa.Table) -> list[Covariance]:
+    """One for each problem and embedding seed of a table of predictions, in its order.
+
+    Those with one renaming are among them; they have no values.
+    """
+    task = load_task(json.loads(table.schema.metadata[b"logicgen"])["task"])
+    found = []
+    for (seed, row), group in groupby(
+        table.to_pylist(), lambda each: (each["embedding_seed"], each["row"])
+    ):
+        same = list(group)
+        problem, undone = same[0]["problem"], {each["undone"] for each in same}
+        inequivalent = count_inequivalent(task, sorted(undone))
+        symbols = len(symbols_of(problem))
+        counts = symbols, len(same), len(undone), inequivalent
+        found.append(Covariance(row, seed, problem, *counts))
+    return found
+
+
+def count_inequivalent(task: Task, answers: Iterable[str]) -> int:
+    """How many of these different answers are different up to the task's equivalence."""
+    kinds: list[Any] = []
+    unread = 0
+    for text in answers:
+        try:
+            answer = task.decode_answer(text)
+        except FormatError:
+            unread += 1
+            continue
+        if not any(task.same(answer, other) for other in kinds):
+            kinds.append(answer)
+    return len(kinds) + unread
+
+
+def write_covariance(table: pa.Table, folder: Path) -> dict[str, Any]:
+    """Write the predictions, and what follows from them: a summary, all values, a box plot.
+
+    Returns the summary. Raises LogicgenError where no problem has two renamings.
+    """
+    about = json.loads(table.schema.metadata[b"logicgen"])
+    write_atomically(folder / RENAMINGS, lambda part: pq.write_table(table, part))
+    found = covariances(table)
+    defined = [each for each in found if each.renamings > 1]
+    if not defined:
+        raise LogicgenError(
+            f"none of the {len(found):,} problems of {about['data']} ({about['split']}) has a "
+            "second renaming: alpha-covariance is not defined; choose problems with symbols, and "
+            "a model or data of two symbols or more"
+        )
+    by_symbols = {
+        symbols: [each for each in defined if each.symbols == symbols]
+        for symbols in sorted({each.symbols for each in defined})
+    }
+    summary = {
+        **about,
+        "embedding_seeds": 1 + max(each.embedding_seed for each in found),
+        "without_renamings": len({each.row for each in found}) - len({e.row for e in defined}),
+        "overall": _described(defined),
+        "by_symbols": {str(symbols): _described(some) for symbols, some in by_symbols.items()},
+    }
+    write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
+    rows = [
+        {**asdict(each), "strings": each.strings, "equivalence": each.equivalence}
+        for each in defined
+    ]
+    write_table(rows, folder / PROBLEMS)
+    overall = summary["overall"]["strings"]["mean"]
+    title = f"{about['model']} on {about['data']} ({about['split']}): {overall:.3f} in the mean"
+    _draw(by_symbols, title, folder)
+    return summary
+
+
+def _described(some: list[Covariance]) -> dict[str, Any]:
+    """Number of problems and of renamings, and the distribution of both values."""
+    described: dict[str, Any] = {
+        "problems": len({each.row for each in some}),
+        "most_renamings": max(each.renamings for each in some),
+    }
+    for name in ("strings", "equivalence"):
+        values = [getattr(each, name) for each in some]
+        lower, median, upper = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
+        described[name] = {
+            "mean": float(np.mean(values)),
+            "median": median,
+            "lower_quartile": lower,
+            "upper_quartile": upper,
+        }
+    return described
+
+
+def _draw(by_symbols: dict[int, list[Covariance]], title: str, folder: Path) -> None:
+    """Box plots by number of symbols: of the texts, and up to equivalence."""
+    figure = Figure(figsize=(max(5.0, 1.4 + 0.8 * len(by_symbols)), 4), layout="constrained")
+    axes = figure.subplots()
+    legend = []
+    for (name, called), shift, (colour, *_) in zip(
+        (("strings", "exact strings"), ("equivalence", "up to equivalence")),
+        (-0.2, 0.2),
+        LINES,
+        strict=False,
+    ):
+        boxes = axes.boxplot(
+            [[getattr(each, name) for each in some] for some in by_symbols.values()],
+            positions=np.array(list(by_symbols)) + shift,
+            widths=0.32,
+            patch_artist=True,
+            showmeans=True,
+            boxprops={"facecolor": colour, "alpha": 0.35},
+            medianprops={"color": colour, "linewidth": 2},
+            meanprops={"marker": "D", "markerfacecolor": "black", "markeredgecolor": "black"},
+            flierprops={"marker": ".", "markersize": 3, "markeredgecolor": colour},
+            manage_ticks=False,
+        )
+        legend.append(Patch(facecolor=colour, alpha=0.35, label=called))
+    mean = boxes["means"][0]
+    mean.set_label("mean")
+    axes.set_xticks(list(by_symbols))
+    axes.set_xlim(min(by_symbols) - 0.6, max(by_symbols) + 0.6)
+    axes.set_ylim(-0.03, 1.03)
+    axes.set_xlabel("symbols in the problem")
+    axes.set_ylabel("alpha-covariance")
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    figure.legend(handles=[*legend, mean], loc="outside lower center", ncols=3, frameon=False)
+    save(figure, folder, PICTURE)

@@ -1,0 +1,80 @@
+"""What all figures share: their look, and how they are saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from logicgen.atomic import write_atomically
+
+# Training regions, in every figure.
+REGION_COLOUR = "#1f3b73"
+
+# Okabe and Ito's colours, which people with any kind of colour vision tell apart (without yellow,
+# which is lost on white), and what tells lines apart without colour.
+LINES = [
+    ("#0072B2", "o", "-"),
+    ("#D55E00", "s", "--"),
+    ("#009E73", "^", "-."),
+    ("#CC79A7", "D", ":"),
+    ("#56B4E9", "v", "-"),
+    ("#E69F00", "P", "--"),
+    ("#000000", "X", "-."),
+]
+
+
+def line_styles() -> Iterator[dict[str, str]]:
+    """Keywords of `plot` for one line after another, without end."""
+    while True:
+        for colour, marker, dashes in LINES:
+            yield {"color": colour, "marker": marker, "linestyle": dashes}
+
+
+def whole_numbers(*axes: Axis) -> None:
+    """Ticks at whole numbers only."""
+    for axis in axes:
+        axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+
+
+def shares(axis: Axis) -> None:
+    """From 0% to 100%."""
+    axis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
+
+
+def region_box(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Rectangle | None:
+    """The training region's outline, cut to what the axes show; None where they show none of it."""
+    left, right = max(x[0], axes.get_xlim()[0]), min(x[1], axes.get_xlim()[1])
+    bottom, top = max(y[0], axes.get_ylim()[0]), min(y[1], axes.get_ylim()[1])
+    if left >= right or bottom >= top:
+        return None
+    box = Rectangle(
+        (left, bottom),
+        right - left,
+        top - bottom,
+        fill=False,
+        edgecolor=REGION_COLOUR,
+        linewidth=2.5,
+        clip_on=False,
+        zorder=3,
+        label="training region",
+    )
+    axes.add_patch(box)
+    return box
+
+
+def save(figure: Figure, folder: Path, name: str) -> None:
+    """Write `name.png` and `name.svg`; equal figures give equal files."""
+    for kind in ("png", "svg"):
+        # Without the date and random ids.
+        metadata = {"Date": None} if kind == "svg" else None
+        write = partial(figure.savefig, dpi=130, format=kind, metadata=metadata)
+        with matplotlib.rc_context({"svg.hashsalt": "logicgen"}):
+            write_atomically(folder / f"{name}.{kind}", write)
