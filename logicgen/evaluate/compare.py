@@ -56,9 +56,8 @@ def write_comparison(runs: list[Evaluated], out: Path) -> list[dict[str, Any]]:
     cells = [(run.label, run.scores.by_cell(), run.scores.about) for run in runs]
     draw_heatmaps(cells, f"{title}: right answers", out, HEAT_MAPS)
     (label, first, _), *others = cells
-    against = f"{title}: right answers, above or below those of {label}"
-    if len(others) == 1:
-        against = f"{title}: right answers of {others[0][0]}, above or below those of {label}"
+    which = f" of {others[0][0]}" if len(others) == 1 else ""
+    against = f"{title}: right answers{which} minus those of {label}"
     if others:
         draw_differences(first, others, against, out, DIFFERENCES)
     draw_symbols([(run.label, run.scores) for run in runs], title, out, SYMBOLS)
@@ -71,9 +70,10 @@ def read_evaluations(folders: list[Path]) -> list[Evaluated]:
         raise LogicgenError("a comparison needs two evaluations or more: name their folders")
     seen: dict[Path, Path] = {}
     for folder in folders:
-        before = seen.setdefault(folder.resolve(), folder)
-        if before is not folder:
+        if folder.resolve() in seen:
+            before = seen[folder.resolve()]
             raise LogicgenError(f"{folder}: the same evaluation as {before}: name each once")
+        seen[folder.resolve()] = folder
     tables = [_read(folder) for folder in folders]
     first, about = tables[0]
     for folder, (table, other) in zip(folders, tables, strict=True):
@@ -81,8 +81,8 @@ def read_evaluations(folders: list[Path]) -> list[Evaluated]:
             here, there = getattr(other, what), getattr(about, what)
             if here != there:
                 raise LogicgenError(
-                    f"{folder} has scored {what} {here}, but {folders[0]} {there}: compare "
-                    f"evaluations of the same {what}"
+                    f"{folder} has scored {what} {here}, but {folders[0]} {what} {there}: "
+                    f"compare evaluations of the same {what}"
                 )
         if _examples(table) != _examples(first):
             raise LogicgenError(

@@ -246,7 +246,7 @@ def write_covariance(table: pa.Table, folder: Path) -> dict[str, Any]:
     ]
     write_table(rows, folder / PROBLEMS)
     overall = summary["overall"]["strings"]["mean"]
-    title = f"{about['model']} on {about['data']} ({about['split']}): {overall:.3f} in the mean"
+    title = f"{about['model']} on {about['data']} ({about['split']}): mean {overall:.3f} of strings"
     _draw(by_symbols, title, folder)
     return summary
 

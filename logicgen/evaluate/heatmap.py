@@ -41,6 +41,25 @@ DIFFERENCE = LinearSegmentedColormap.from_list(
 LEAST_SIDE = 0.3
 
 
+class Map(NamedTuple):
+    """One panel of a figure: the value of each cell, and how many examples are behind it."""
+
+    label: str
+    values: dict[tuple[int, int], float]
+    cells: Cells
+    about: About
+
+
+class Bar(NamedTuple):
+    """What the colours of a figure mean."""
+
+    label: str
+    colours: Colormap
+    scale: Normalize
+    format: Formatter
+    empty: str = "white"  # where there are no examples
+
+
 def draw_heatmaps(
     runs: list[tuple[str, Cells, About]], title: str, folder: Path, name: str
 ) -> None:
@@ -70,30 +89,9 @@ def draw_differences(
         gain = {place: cells[place].accuracy[0] - first[place].accuracy[0] for place in shared}
         maps.append(Map(label, gain, cells, about))
     most = max((abs(value) for each in maps for value in each.values.values()), default=0) or 1.0
-    points = FuncFormatter(
-        lambda value, _: f"{100 * value:+.0f}".replace("-", "−").replace("+0", "0")
-    )
+    points = FuncFormatter(lambda value, _: f"{100 * value:+.3g}" if value else "0")
     bar = Bar("percentage points", DIFFERENCE, Normalize(-most, most), points, "#d9d9d9")
     _draw(maps, bar, title, folder, name)
-
-
-class Map(NamedTuple):
-    """One panel of a figure: the value of each cell, and how many examples are behind it."""
-
-    label: str
-    values: dict[tuple[int, int], float]
-    cells: Cells
-    about: About
-
-
-class Bar(NamedTuple):
-    """What the colours of a figure mean."""
-
-    label: str
-    colours: Colormap
-    scale: Normalize
-    format: Formatter
-    empty: str = "white"  # where there are no examples
 
 
 def _draw(maps: list[Map], bar: Bar, title: str, folder: Path, name: str) -> None:
@@ -120,7 +118,8 @@ def _draw(maps: list[Map], bar: Bar, title: str, folder: Path, name: str) -> Non
             legend["training region"] = box
         if _squares(axes, values, cells, bar):
             legend["smaller: fewer examples"] = Patch(color="#555555", linewidth=0)
-            legend["empty: none"] = Patch(facecolor=bar.empty, edgecolor="#555555", linewidth=0.5)
+        if len(cells) < (high_y - low_y + 1) * (high_x - low_x + 1):
+            legend["no examples"] = Patch(facecolor=bar.empty, edgecolor="#555555", linewidth=0.5)
         whole_numbers(axes.xaxis, axes.yaxis)
     for axes in grid.flat[len(maps) :]:
         axes.set_axis_off()

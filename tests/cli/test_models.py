@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 
@@ -61,10 +62,59 @@ def test_evaluate_says_what_it_found_and_repeats_over_embedding_seeds(demo, tmp_
         *("-o", tmp_path / "e", "--limit", 5),
     )
     assert result.returncode == 0, result.stderr
-    assert "overall" in result.stdout
+    assert re.search(r"overall +[\d.]+% (± [\d.]+ )?\[[\d.]+, [\d.]+\] right of 5", result.stdout)
+    for name in ("heatmap", "symbols", "lengths"):
+        assert str(tmp_path / "e" / f"{name}.png") in result.stderr
+        assert (tmp_path / "e" / f"{name}.png").is_file()
     summary = json.loads((tmp_path / "e" / "summary.json").read_text())
     assert summary["embedding_seeds"] == 2
     assert summary["overall"]["examples"] == 5
+
+
+def test_compare(demo, tmp_path):
+    folder, _ = demo
+    data, model = folder / "copying-mini" / "data", folder / "copying-mini" / "interchangeable"
+    for name in ("a", "b"):
+        made = run("evaluate", model, "--data", data, "--limit", 20, "-o", tmp_path / name)
+        assert made.returncode == 0, made.stderr
+    result = run("compare", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "out")
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0] == "| right answers | inside | more symbols | other lengths | all |"
+    assert [line.split(" | ")[0] for line in lines[3:]] == [
+        f"| {tmp_path / 'a'}",
+        f"| {tmp_path / 'b'}",
+    ]
+    for name in ("heatmaps", "differences", "symbols"):
+        assert (tmp_path / "out" / f"{name}.png").is_file()
+    other = folder / "propositional-mini" / "interchangeable" / "grid"
+    out = ("-o", tmp_path / "no")
+    refused(run("compare", tmp_path / "a", other, *out), "task propositional", "copying")
+    refused(run("compare", tmp_path / "a", *out), "two evaluations")
+    refused(run("compare", tmp_path / "a", tmp_path / "b"), "--out")
+
+
+def test_covariance(demo, tmp_path):
+    folder, _ = demo
+    data = folder / "propositional-mini" / "data"
+    model = folder / "propositional-mini" / "interchangeable"
+    result = run("covariance", model, "--data", data, "--limit", 3, "-o", tmp_path / "c")
+    assert result.returncode == 0, result.stderr
+    summary = json.loads((tmp_path / "c" / "covariance.json").read_text())
+    assert summary["split"] == "test"
+    assert 0 <= summary["overall"]["strings"]["mean"] <= 1
+    asked = summary["overall"]["problems"] + summary["without_renamings"]
+    assert asked == 3
+    lines = result.stdout.splitlines()
+    assert [line.split()[0] for line in lines[2:]][: len(summary["by_symbols"]) + 1] == [
+        *summary["by_symbols"],
+        "all",
+    ]
+    for file in ("covariance.csv", "covariance.png", "covariance.svg", "renamings.parquet"):
+        assert (tmp_path / "c" / file).is_file()
+    copying = folder / "copying-mini" / "data"
+    refused(run("covariance", model, "--data", copying), "trained for propositional")
+    refused(run("covariance", model, "--data", data, "--split", "tset"), "did you mean test")
 
 
 def test_train_refuses(demo, tmp_path):

@@ -14,13 +14,14 @@ from logicgen.data.generate import generate
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.cells import VERDICTS, Scores
-from logicgen.evaluate.report import write_report
+from logicgen.evaluate.report import percent, write_report
 from logicgen.evaluate.score import (
     About,
     predict_and_verify,
     read_predictions,
     write_predictions,
 )
+from logicgen.evaluate.wilson import wilson_interval
 from logicgen.vocabulary import Vocabulary
 
 
@@ -113,12 +114,19 @@ def test_everything_follows_from_the_predictions(table, about, tmp_path):
         assert sum(score[v] for v in VERDICTS) == len(chosen) == 3 * score["examples"]
         right = [row["verdict"] in ("exact", "correct") for row in chosen]
         assert score["accuracy"] == pytest.approx(np.mean(right))
+        bounds = wilson_interval(score["accuracy"], score["examples"])
+        assert (score["accuracy_low"], score["accuracy_high"]) == bounds
+        exact = [row["verdict"] == "exact" for row in chosen]
+        bounds = wilson_interval(np.mean(exact), len(chosen) // 3)
+        assert (score["exact_match_low"], score["exact_match_high"]) == pytest.approx(bounds)
     cells = list(csv.DictReader((tmp_path / "cells.csv").open()))
     assert len(cells) == len({(row["symbols"], row["length"]) for row in rows})
     for cell in cells:
         place = (int(cell["symbols"]), int(cell["length"]))
         here = [row["verdict"] for row in rows if (row["symbols"], row["length"]) == place]
         assert float(cell["accuracy"]) == pytest.approx(here.count("exact") / len(here))
+        low, high = wilson_interval(float(cell["accuracy"]), len(here) // 3)
+        assert (float(cell["accuracy_low"]), float(cell["accuracy_high"])) == (low, high)
         assert [int(cell[v]) for v in VERDICTS] == [here.count(v) for v in VERDICTS]
     assert sum(int(cell["examples"]) for cell in cells) == summary["overall"]["examples"]
 
@@ -127,7 +135,8 @@ def test_the_same_predictions_give_the_same_files(table, tmp_path):
     for name in ("one", "two"):
         write_predictions(table, tmp_path / name)
         write_report(tmp_path / name)
-    for file in ("summary.json", "cells.csv", "heatmap.png", "heatmap.svg", "predictions.parquet"):
+    pictures = [f"{n}.{k}" for n in ("heatmap", "symbols", "lengths") for k in ("png", "svg")]
+    for file in ("summary.json", "cells.csv", "predictions.parquet", *pictures):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
 
@@ -153,6 +162,12 @@ def test_mean_and_deviation_over_seeds(table, about):
         for seed in range(3)
     ]
     assert scores.score().exact == (pytest.approx(np.mean(by_seed)), pytest.approx(np.std(by_seed)))
+
+
+def test_percent_says_the_interval_and_the_deviation_over_seeds():
+    score = {"accuracy": 0.973, "accuracy_std": 0.0, "accuracy_low": 0.968, "accuracy_high": 0.977}
+    assert percent(score) == "97.3% [96.8, 97.7]"
+    assert percent({**score, "accuracy_std": 0.004}) == "97.3% ± 0.4 [96.8, 97.7]"
 
 
 def test_limit_spreads_over_the_cells(data, about):
