@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from logicgen.study.plan import Trial
+    from logicgen.study.plan import Plan, Trial
 
 
 @click.command("study")
@@ -47,7 +47,7 @@ def command(name: str, out: Path | None, workers: int | None, device: str) -> No
     done = read_results(planned, folder)
     todo = [trial for trial in planned.trials.values() if trial.name not in done]
     if todo:
-        failed |= _run(planned.study.name, todo, folder, len(done), workers, device)
+        failed |= _run(planned, todo, folder, workers, device)
         done = read_results(planned, folder)
     click.echo(write_results(planned, list(done.values()), folder))
     click.echo(f"with figures: {folder / REPORT}", err=True)
@@ -60,7 +60,7 @@ def command(name: str, out: Path | None, workers: int | None, device: str) -> No
 
 
 def _run(
-    study: str, todo: list[Trial], folder: Path, before: int, workers: int | None, device: str
+    planned: Plan, todo: list[Trial], folder: Path, workers: int | None, device: str
 ) -> dict[str, str]:
     """Run trials behind bars; why some failed, by name."""
     from logicgen.cli.progress import progress_bars, stage_bars
@@ -73,7 +73,7 @@ def _run(
         _say_failed(trial, reason)
     ready = [trial for trial in todo if trial.name not in failed]
     with progress_bars("trials") as bars:
-        total = before + len(todo)
+        study, total = planned.study.name, len(planned.trials)
         bar = bars.add_task(study, total=total, completed=total - len(ready))
         best: list[float] = []
 
@@ -87,7 +87,14 @@ def _run(
             best[:] = [choose([last, *best])]
             bars.update(bar, description=f"{study}, best {best[0]:.3f}, last {last:.3f}")
 
-        run_trials(ready, folder, workers=count, device=device, settled=settled)
+        run_trials(
+            ready,
+            folder,
+            planned=planned.trials,
+            workers=count,
+            device=device,
+            settled=settled,
+        )
     return failed
 
 

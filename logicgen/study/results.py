@@ -55,6 +55,11 @@ class Row:
     parameters: int
     minutes: float
 
+    @property
+    def label(self) -> str:
+        """What stands for it in figures."""
+        return ", ".join(self.choices.values())
+
 
 def rows(results: list[Result]) -> list[Row]:
     """A row per point, in the order of the trials."""
@@ -107,10 +112,10 @@ def write_results(plan: Plan, results: list[Result], folder: Path) -> str:
     related: list[Correlation] = []
     title = f"{plan.study.name}: {reference.data} ({reference.split})"
     if len(found) <= MOST_NAMED:
-        write_comparison([Evaluated(row.point, row.scores) for row in found], folder)
+        write_comparison([Evaluated(row.label, row.scores) for row in found], folder)
         pictures += [(HEAT_MAPS, "heat maps"), (SYMBOLS, "accuracy by number of symbols")]
         if len(found) > 1:
-            pictures.insert(1, (DIFFERENCES, f"difference to {found[0].point}"))
+            pictures.insert(1, (DIFFERENCES, f"difference to {found[0].label}"))
     else:
         goals = [goal(row.scores) for row in found]
         values, less = [value for value, _ in goals], goals[0][1]
@@ -121,7 +126,7 @@ def write_results(plan: Plan, results: list[Result], folder: Path) -> str:
         draw_correlations(related, called, less, title, folder, CORRELATIONS)
         write_table([as_row(each) for each in related], folder / f"{CORRELATIONS}.csv")
         pictures += [(CHOICES, "score by choice"), (CORRELATIONS, "correlations with the score")]
-    measured = {row.point: row.covariance for row in found if row.covariance is not None}
+    measured = {row.label: row.covariance for row in found if row.covariance is not None}
     if measured and len(measured) <= MOST_NAMED:
         about = results[0].content["covariance"]
         title = f"{plan.study.name}: {about['data']} ({about['split']})"

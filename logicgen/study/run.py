@@ -14,6 +14,7 @@ from logicgen.atomic import write_text
 from logicgen.data.generate import Progress, generate
 from logicgen.errors import LogicgenError
 from logicgen.study.plan import Trial
+from logicgen.study.summary import path_of
 from logicgen.study.trial import RUNS, data_folder, run_folder
 from logicgen.study.worker import Worker
 
@@ -54,61 +55,79 @@ def run_trials(
     trials: list[Trial],
     folder: Path,
     *,
+    planned: dict[str, Trial],
     workers: int,
     device: str,
     settled: Settled,
 ) -> None:
     """Run trials whose data sets are there, so many at a time.
 
+    planned: all trials by name, among them those whose weights others start from.
     Those that start from the weights of another run come after all others. A trial that fails is
     one `settled` with an error, and the others go on.
 
     Ctrl-C stops all processes, of which each saves what it has, and raises KeyboardInterrupt.
     Raises LogicgenError where a file cannot be written.
     """
+    from logicgen.train.checkpoint import CARD
+
     for later in (False, True):
         chosen = [trial for trial in trials if (trial.start is not None) == later]
-        if chosen:
-            _side_by_side(chosen, folder, min(workers, len(chosen)), device, settled)
+        jobs: dict[str, dict[str, Any]] = {}
+        for trial in chosen:
+            start = None if trial.start is None else run_folder(planned[trial.start], folder)
+            if start is not None and not (start / CARD).is_file():
+                reason = (
+                    f"starts from {trial.start}, whose weights are not in {start}: delete"
+                    f" {path_of(trial.start, folder)} to train it again"
+                )
+                settled(trial, {"error": reason})
+                continue
+            jobs[trial.name] = {
+                "trial": trial.model_dump_json(),
+                "folder": str(folder),
+                "device": device,
+                "start": None if start is None else str(start),
+            }
+        if jobs:
+            some = environments(min(workers, len(jobs)), device)
+            logs = [folder / RUNS / f"worker-{number}.log" for number in range(len(some))]
+            pool = [Worker(*each) for each in zip(some, logs, strict=True)]
+            _side_by_side(jobs, pool, lambda name, answer: settled(planned[name], answer))
 
 
 def _side_by_side(
-    trials: list[Trial], folder: Path, count: int, device: str, settled: Settled
+    jobs: dict[str, dict[str, Any]],
+    pool: list[Worker],
+    settled: Callable[[str, dict[str, Any]], None],
 ) -> None:
-    """Run trials that do not need one another: Optuna deals them out to `count` threads."""
+    """Do jobs that do not need one another: Optuna deals them out to a thread per worker."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    log = run_folder("worker", folder)
     idle: SimpleQueue[Worker] = SimpleQueue()
-    pool = [
-        Worker(environment, log.with_name(f"worker-{number}.log"))
-        for number, environment in enumerate(environments(count, device))
-    ]
     for worker in pool:
         idle.put(worker)
-    by_name = {trial.name: trial for trial in trials}
     stopping, saying = threading.Event(), threading.Lock()
 
     def objective(running: optuna.Trial) -> float:
         if stopping.is_set():
             running.study.stop()
             raise optuna.TrialPruned
-        trial = by_name[running.user_attrs["trial"]]
+        name = running.user_attrs["trial"]
         worker = idle.get()
-        job = {"trial": trial.model_dump_json(), "folder": str(folder), "device": device}
-        answer = worker.run(job)
+        answer = worker.run(jobs[name])
         idle.put(worker)
         if stopping.is_set() and "error" in answer:
             raise optuna.TrialPruned
         with saying:
-            settled(trial, answer)
+            settled(name, answer)
         if "error" in answer:
             raise optuna.TrialPruned
         return float(answer["score"])
 
     search = optuna.create_study(sampler=optuna.samplers.RandomSampler(0))
-    for name in by_name:
+    for name in jobs:
         search.enqueue_trial({}, user_attrs={"trial": name})
 
     def interrupted(number: int, frame: Any) -> None:
@@ -123,7 +142,7 @@ def _side_by_side(
     try:
         for number in before:
             signal.signal(number, interrupted)
-        search.optimize(objective, n_trials=len(by_name), n_jobs=count)
+        search.optimize(objective, n_trials=len(jobs), n_jobs=len(pool))
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

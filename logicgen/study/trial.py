@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 import subprocess
@@ -28,15 +29,17 @@ def data_folder(data: DataSet, folder: Path) -> Path:
     return folder / RUNS / "data" / data.folder
 
 
-def run_folder(trial: str, folder: Path) -> Path:
-    """Where the weights and predictions of the trial of that name are."""
-    return folder / RUNS / trial
+def run_folder(trial: Trial, folder: Path) -> Path:
+    """Where the weights and predictions of a trial are; elsewhere for another recipe."""
+    digest = hashlib.sha256(trial.model_dump_json().encode()).hexdigest()[:8]
+    return folder / RUNS / f"{trial.name}-{digest}"
 
 
-def run_trial(trial: Trial, folder: Path, device: str) -> tuple[float, bool]:
+def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tuple[float, bool]:
     """Train and score, or go on where that was stopped; returns the `goal`.
 
     The data sets have to be there. Raises LogicgenError where the trial cannot be run.
+    start: run folder whose weights it starts from, where it does.
     """
     from logicgen.data.dataset import load_dataset
     from logicgen.evaluate.cells import Scores
@@ -52,9 +55,9 @@ def run_trial(trial: Trial, folder: Path, device: str) -> tuple[float, bool]:
     from logicgen.train.data import training_data
     from logicgen.train.fit import fit
 
-    if trial.start is not None:
+    if start is not None:
         raise LogicgenError("training cannot start from the weights of another run yet")
-    run = run_folder(trial.name, folder)
+    run = run_folder(trial, folder)
     trained = load_dataset(data_folder(trial.trained, folder))
     with _stopwatch(run.with_name(f"{run.name}.time.json")) as clock:
         fit(trial.model, training_data(trained), run, device=device, resume=True, quiet=True)

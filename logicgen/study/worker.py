@@ -106,7 +106,8 @@ def _answer(job: dict[str, Any]) -> dict[str, Any]:
 
     try:
         trial = Trial.model_validate_json(job["trial"])
-        score, less = run_trial(trial, Path(job["folder"]), job["device"])
+        start = Path(job["start"]) if job["start"] is not None else None
+        score, less = run_trial(trial, Path(job["folder"]), job["device"], start)
         return {"score": score, "less_is_better": less}
     except LogicgenError as error:
         return {"error": str(error)}
