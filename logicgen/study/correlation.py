@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from logicgen.study.recipe import short
+
 PERMUTATIONS = 9_999
 
 
@@ -35,7 +37,7 @@ class Correlation:
     @property
     def label(self) -> str:
         """What stands for it in tables and figures."""
-        return self.axis if self.choice is None else f"{self.axis}: {self.choice}"
+        return self.axis if self.choice is None else f"{self.axis}: {short(self.choice)}"
 
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> float:
@@ -96,7 +98,7 @@ def _one(
 def _numbers(column: list[str]) -> list[float] | None:
     """The numbers of an axis of plain numbers, else None."""
     try:
-        return [float(name.partition("=")[2]) for name in column]
+        return [float(short(name)) for name in column]
     except ValueError:
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,6 +12,7 @@ from matplotlib.patches import Patch
 
 from logicgen.evaluate.figure import LINES, line_styles, save, whole_numbers
 from logicgen.study.correlation import Correlation
+from logicgen.study.recipe import short
 
 BETTER, WORSE, NOTHING = "#0072B2", "#D55E00", "#b8b8b8"
 
@@ -53,9 +55,8 @@ def draw_choices(
         for place, group in enumerate(groups, 1):
             beside = place + rng.uniform(-0.2, 0.2, len(group))
             axes.plot(beside, group, ".", color="#333333", markersize=3, alpha=0.5)
-        axes.set_xticks(range(1, len(names) + 1), [short(each) for each in names])
-        if max(len(short(each)) for each in names) * len(names) > 40:
-            axes.tick_params(axis="x", labelrotation=20, labelsize=8)
+        labels = [fill(short(each), 42 // len(names)) for each in names]  # broken at hyphens
+        axes.set_xticks(range(1, len(names) + 1), labels, fontsize=9)
         axes.set_title(axis, loc="left", fontsize=10)
     for axes in grid.flat[len(axes_of_study) :]:
         axes.set_axis_off()
@@ -118,8 +119,3 @@ def _in_order(names: set[str], seen: list[str]) -> list[str]:
         return sorted(names, key=lambda name: float(name.partition("=")[2]))
     except ValueError:
         return list(dict.fromkeys(seen))
-
-
-def short(name: str) -> str:
-    """A plain value without its key, which is the panel's title."""
-    return name.partition("=")[2] or name

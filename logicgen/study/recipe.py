@@ -118,6 +118,11 @@ class Study:
     axes: dict[str, tuple[Alternative, ...]]
 
 
+def short(name: str) -> str:
+    """An alternative's name beside that of its axis: a plain value without its key."""
+    return name.partition("=")[2] or name
+
+
 def read_study(name: str) -> Study:
     """A shipped study by name, or the one in a TOML file.
 

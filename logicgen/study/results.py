@@ -21,8 +21,9 @@ from logicgen.evaluate.compare import (
 )
 from logicgen.evaluate.report import percent, write_table
 from logicgen.study.correlation import Correlation, as_row, correlations
-from logicgen.study.figures import draw_choices, draw_correlations, draw_covariance, short
+from logicgen.study.figures import draw_choices, draw_correlations, draw_covariance
 from logicgen.study.plan import Plan
+from logicgen.study.recipe import short
 from logicgen.study.summary import Result, goal
 
 TABLE, REPORT = "results.csv", "results.md"
@@ -209,7 +210,8 @@ def _report(
     lines += [
         f"{points:,} points of {len(plan.points):,}, {len(results):,} trials."
         " Shares of right answers, judged by the solver, with Wilson's 95% interval over problems;"
-        " ± is the standard deviation over training seeds and draws of the embedding.",
+        " ± is the standard deviation over training seeds and draws of the embedding. Inside and"
+        f" beyond: of the region that {results[0].trial.point} is trained on.",
         "",
     ]
     if points > MOST_NAMED:

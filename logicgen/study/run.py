@@ -75,14 +75,16 @@ def run_trials(
         chosen = [trial for trial in trials if (trial.start is not None) == later]
         jobs: dict[str, dict[str, Any]] = {}
         for trial in chosen:
-            start = None if trial.start is None else run_folder(planned[trial.start], folder)
-            if start is not None and not (start / CARD).is_file():
-                reason = (
-                    f"starts from {trial.start}, whose weights are not in {start}: delete"
-                    f" {path_of(trial.start, folder)} to train it again"
-                )
-                settled(trial, {"error": reason})
-                continue
+            start = None
+            if trial.start is not None:
+                start = run_folder(planned[trial.start], folder)
+                if not (start / CARD).is_file():
+                    reason = (
+                        f"starts from {trial.start}, whose weights are not in {start}: delete"
+                        f" {path_of(trial.start, folder)} to train it again"
+                    )
+                    settled(trial, {"error": reason})
+                    continue
             jobs[trial.name] = {
                 "trial": trial.model_dump_json(),
                 "folder": str(folder),

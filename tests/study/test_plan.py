@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+from pathlib import Path
 
 import pytest
 
@@ -199,3 +201,19 @@ def test_recipes_with_changes():
     assert read_model("copying-learned").training.steps != 7
     with pytest.raises(LogicgenError, match=r"copying-learned.toml: training.steps: .* not 0"):
         read_model("copying-learned", {"training.steps": 0})
+
+
+def test_the_page_about_studies_is_true(tmp_path):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "studies.md").read_text()
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "my-widths.toml").write_text(example)
+    made = planned(tmp_path / "my-widths.toml")
+    assert not made.impossible
+    assert len(made.points) == 8
+    assert len(made.trials) == 16
+    counts = {}
+    for names, numbers in re.findall(
+        r"^\| ((?:`[\w-]+`(?:, )?)+) \| .* \| ([\d, ]+) \|$", page, re.M
+    ):
+        counts |= zip(re.findall(r"[\w-]+", names), map(int, numbers.split(", ")), strict=True)
+    assert counts == {name: len(planned(name).trials) for name in shipped.names("studies", ".toml")}
