@@ -81,7 +81,9 @@ def _run(
             bars.advance(bar)
             if "error" in answer:
                 failed[trial.name] = answer["error"]
-                bars.console.print(f"{trial.name} failed: {answer['error']}", soft_wrap=True)
+                # Above the bar, as it is: not wrapped, and [embedding] is no markup.
+                said = f"{trial.name} failed: {answer['error']}"
+                bars.console.print(said, soft_wrap=True, markup=False, highlight=False)
                 return
             last, choose = answer["score"], min if answer["less_is_better"] else max
             best[:] = [choose([last, *best])]

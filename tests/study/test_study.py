@@ -13,9 +13,11 @@ import time
 
 import pytest
 
+from logicgen.data.dataset import load_dataset
 from logicgen.study.plan import plan
 from logicgen.study.recipe import read_study
 from logicgen.study.run import environments, make_data
+from logicgen.study.trial import data_folder
 from logicgen.study.worker import Worker
 from logicgen.train import checkpoint
 from tests.cli.test_commands import interrupted, refused, run
@@ -139,6 +141,7 @@ def test_trials_that_fail_are_named_and_the_others_go_on(study_file, tmp_path):
     assert "misspelt-0 failed: " in said
     assert "'embedding.random_wdth'" in said
     assert "too-few-points-0 failed: 5 symbols need as many different random parts" in said
+    assert "raise random_width in [embedding]" in said
     assert "no-such-cell-0 failed: " in said
     assert "continued-0 failed: training cannot start from the weights of another run yet" in said
     assert list(trials(out)) == ["good-0"]
@@ -226,6 +229,23 @@ def test_a_process_that_dies_is_one_failed_trial(study_file, tmp_path):
     worker.stop()
     worker.wait()
     assert "error" in worker.run(job(short))  # does nothing any more
+
+
+def test_shuffled_and_perturbed_data_are_the_same_problems_in_every_split(study_file, tmp_path):
+    """What `data = "base"` needs: a test that nothing in the other training set gives away."""
+    tiny = TINY.replace("copying", "ltl").replace("size = 600", "size = 300")
+    axes = """
+    [axes]
+    names = [{ name = "shuffled" }, { name = "perturbed", data_set = { names = "perturbed" } }]
+    """
+    both = list(plan(read_study(str(study_file(axes, tiny=tiny)))).trials.values())
+    assert not make_data(both, tmp_path, workers=1, progress=lambda *_: None)
+    shuffled, perturbed = (load_dataset(data_folder(each.trained, tmp_path)) for each in both)
+    assert shuffled.splits == perturbed.splits
+    for split in shuffled.splits:
+        a, b = shuffled.table(split), perturbed.table(split)
+        assert a["alpha_class"] == b["alpha_class"]
+        assert a["problem"] != b["problem"]
 
 
 def test_names_of_studies(tmp_path):
