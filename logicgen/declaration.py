@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +25,23 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise LogicgenError(f"{path}: not UTF-8 at byte {error.start}") from error
     except OSError as error:
         raise LogicgenError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def changed(tables: dict[str, Any], changes: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """A recipe's tables with other values, by dotted key, such as `training.steps`.
+
+    Raises LogicgenError naming `where` and the key where a part of it is no table.
+    """
+    tables = deepcopy(tables)
+    for key, value in changes.items():
+        *place, name = key.split(".")
+        table: Any = tables
+        for part in place:
+            table = table.setdefault(part, {})
+            if not isinstance(table, dict):
+                raise LogicgenError(f"{where}: {key}: {part} is a value, not a table with keys")
+        table[name] = value
+    return tables
 
 
 def validate(model: type[Model], values: Any, where: str, table: str = "") -> Model:

@@ -1,4 +1,4 @@
-"""Where the declarations that ship with logicgen are: grammars, data-set recipes, model recipes."""
+"""Where the declarations that ship with logicgen are: grammars, and recipes of three kinds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def folder(kind: str) -> Path:
-    """The folder of all shipped declarations of a `kind`: `grammars`, `datasets` or `models`.
+    """The folder of all shipped declarations of a `kind`: `grammars`, `datasets`, `models`,
+    `studies`.
 
     Inside the package in an installed wheel, beside it in a source checkout.
     """
@@ -38,5 +39,10 @@ def find(kind: str, suffix: str, name: str) -> Path:
         raise LogicgenError(f"{name}: no such file (a shipped name has no {suffix} and no slash)")
     if name in names(kind, suffix):
         return folder(kind) / f"{name}{suffix}"
-    what = {"datasets": "data-set recipe", "models": "model recipe", "grammars": "grammar"}[kind]
+    what = {
+        "datasets": "data-set recipe",
+        "models": "model recipe",
+        "studies": "study",
+        "grammars": "grammar",
+    }[kind]
     raise LogicgenError(f"no {what} is called {name!r}: {nearest(name, names(kind, suffix))}")

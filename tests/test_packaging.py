@@ -21,7 +21,7 @@ def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     # From a copy, since building leaves files behind.
     source = folder / "source"
-    for part in ("logicgen", "grammars", "datasets", "models"):
+    for part in ("logicgen", "grammars", "datasets", "models", "studies"):
         shutil.copytree(ROOT / part, source / part, ignore=shutil.ignore_patterns("__pycache__"))
     for part in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / part, source)
@@ -35,7 +35,8 @@ def wheel(tmp_path_factory):
 
 def test_declarations_are_inside(wheel):
     inside = zipfile.ZipFile(wheel).namelist()
-    for kind, suffix in (("grammars", ".lark"), ("datasets", ".toml"), ("models", ".toml")):
+    kinds = {"grammars": ".lark", "datasets": ".toml", "models": ".toml", "studies": ".toml"}
+    for kind, suffix in kinds.items():
         for name in shipped.names(kind, suffix):
             assert f"logicgen/declarations/{kind}/{name}{suffix}" in inside
     top = {name.split("/")[0] for name in inside if ".dist-info" not in name}
@@ -66,7 +67,7 @@ def test_it_runs_in_a_fresh_environment(wheel, tmp_path):
     listed = subprocess.run(
         [logicgen, "list"], check=True, capture_output=True, text=True, cwd=tmp_path
     ).stdout
-    for name in ("copying-20", "propositional-interchangeable", "truth-table"):
+    for name in ("copying-20", "propositional-interchangeable", "ltl-baselines", "truth-table"):
         assert name in listed
     subprocess.run(
         [logicgen, "generate", "propositional-mini", "--size", "100", "-o", "made"],

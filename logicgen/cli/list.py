@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import click
 
-KINDS = ["tasks", "datasets", "models", "solvers"]
+KINDS = ["tasks", "datasets", "models", "studies", "solvers"]
 
 
 @click.command("list")
 @click.argument("kind", required=False, type=click.Choice(KINDS))
 def command(kind: str | None) -> None:
-    """Show what ships: tasks, data-set recipes, model recipes, solvers.
+    """Show what ships: tasks, data-set recipes, model recipes, studies, solvers.
 
-    A recipe's name is what `generate` and `train` take; the path of a TOML file works as well.
+    A recipe's name is what `generate`, `train` and `study` take; the path of a TOML file works as
+    well.
     """
     from rich.console import Console
     from rich.table import Table

@@ -14,12 +14,13 @@ from logicgen.errors import LogicgenError
 # Name and first help line of every command; the line stands here so that `logicgen --help` imports
 # nothing.
 COMMANDS = {
-    "list": "Show what ships: tasks, data-set recipes, model recipes, solvers.",
+    "list": "Show what ships: tasks, data-set recipes, model recipes, studies, solvers.",
     "generate": "Make a data set from a recipe; every answer is verified.",
     "train": "Train a model on a data set.",
     "evaluate": "Score a model's answers with the solver, cell by cell.",
     "compare": "Set evaluations of the same examples side by side.",
     "covariance": "Measure whether renaming a problem renames the answer.",
+    "study": "Train and score many models; one table and its figures.",
     "solve": "Answer problems.",
     "verify": "Check answers to problems.",
     "convert": "Turn examples into DeepLTL-style text or DIMACS, or back.",

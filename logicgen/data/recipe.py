@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from logicgen import shipped
-from logicgen.declaration import read_toml, validate
+from logicgen.declaration import changed, read_toml, validate
 from logicgen.errors import LogicgenError
 from logicgen.tasks import Settings, Task, fitting_solver, load_task
 
@@ -134,13 +135,14 @@ class DataRecipe(_Table):
         return self.model_copy(update={"sizes": Sizes(**new), "grid": grid})
 
 
-def read_recipe(name: str) -> DataRecipe:
+def read_recipe(name: str, changes: Mapping[str, Any] | None = None) -> DataRecipe:
     """A shipped recipe by name, or the one in a TOML file.
 
+    changes: values to use instead of the file's, by dotted key.
     Raises LogicgenError naming file and key where it is not a recipe.
     """
     path = shipped.find("datasets", ".toml", name)
-    recipe = validate(DataRecipe, read_toml(path), str(path))
+    recipe = validate(DataRecipe, changed(read_toml(path), changes or {}, str(path)), str(path))
     try:
         recipe.load_task()
     except LogicgenError as error:

@@ -88,8 +88,65 @@ class Scores:
             columns["accepted"] = np.array([verdict.is_right for verdict in verdicts])
         return Scores(columns, int(columns["embedding_seed"].max(initial=0)) + 1, about)
 
+    @staticmethod
+    def of_tally(tally: dict[str, list[int]], about: About) -> Scores:
+        """From what `tally` gave. All scores are the same as those of the answers it counted.
+
+        Only the answers of one cell can no longer be told apart: each has their mean edit distance.
+        """
+        counts = np.array([tally.get(name, [0] * len(tally["symbols"])) for name in VERDICTS]).T
+        answers = counts.sum(axis=1)  # by row of the tally
+        columns = {
+            name: np.repeat(np.array(tally[name], dtype=np.int64), answers)
+            for name in ("symbols", "length", "embedding_seed")
+        }
+        verdicts = np.tile(np.arange(len(VERDICTS)), len(counts))
+        columns["verdict"] = np.repeat(verdicts, counts.ravel())
+        if "edit_distance" in tally:
+            columns["edit_distance"] = np.repeat(tally["edit_distance"] / answers, answers)
+        return Scores(columns, max(tally["embedding_seed"]) + 1, about)
+
+    @staticmethod
+    def joined(parts: list[Scores]) -> Scores:
+        """Answers to the same examples by several models, as if they came from one with more seeds.
+
+        The region is that of the first.
+        """
+        first = parts[0]
+        columns = {
+            name: np.concatenate([part._columns[name] for part in parts]) for name in first._columns
+        }
+        shifts = np.cumsum([0, *(part.seeds for part in parts)])
+        columns["embedding_seed"] = np.concatenate(
+            [
+                part._columns["embedding_seed"] + shift
+                for part, shift in zip(parts, shifts, strict=False)
+            ]
+        )
+        return Scores(columns, int(shifts[-1]), first.about)
+
     def __len__(self) -> int:
         return len(self._columns["verdict"])
+
+    def tally(self) -> dict[str, list[int]]:
+        """The answers counted: a row per embedding seed and cell, as columns.
+
+        Columns are the seed, the cell, how many answers have which verdict (without verdicts that
+        none has), and the sum of their edit distances: small enough to be kept beside a result.
+        """
+        names = ("embedding_seed", "symbols", "length")
+        places = np.stack([self._columns[name] for name in names], axis=1)
+        found, member = np.unique(places, axis=0, return_inverse=True)
+        member = member.ravel()
+        tally = dict(zip(names, found.T.tolist(), strict=True))
+        for code, verdict in enumerate(VERDICTS):
+            counts = np.bincount(member[self._columns["verdict"] == code], minlength=len(found))
+            if counts.any():
+                tally[verdict] = counts.tolist()
+        if "edit_distance" in self._columns:
+            sums = np.bincount(member, weights=self._columns["edit_distance"])
+            tally["edit_distance"] = [round(total) for total in sums.tolist()]
+        return tally
 
     def select(self, rows: np.ndarray) -> Scores:
         """Some of the answers, by a mask or by number."""

@@ -43,7 +43,11 @@ def compare(folders: list[Path], out: Path) -> list[dict[str, Any]]:
 
     Raises LogicgenError where the folders do not hold evaluations of the same examples.
     """
-    runs = read_evaluations(folders)
+    return write_comparison(read_evaluations(folders), out)
+
+
+def write_comparison(runs: list[Evaluated], out: Path) -> list[dict[str, Any]]:
+    """`compare` for evaluations that are at hand; one alone has no differences."""
     prepare_folder(out)
     about = runs[0].scores.about
     rows = [row for run in runs for row in _rows(run, runs[0])]
@@ -54,7 +58,8 @@ def compare(folders: list[Path], out: Path) -> list[dict[str, Any]]:
     (label, first, _), *others = cells
     which = f" of {others[0][0]}" if len(others) == 1 else ""
     against = f"{title}: right answers{which} minus those of {label}"
-    draw_differences(first, others, against, out, DIFFERENCES)
+    if others:
+        draw_differences(first, others, against, out, DIFFERENCES)
     draw_symbols([(run.label, run.scores) for run in runs], title, out, SYMBOLS)
     return rows
 

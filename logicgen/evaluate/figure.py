@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -31,11 +33,16 @@ LINES = [
 ]
 
 
-def line_styles() -> Iterator[dict[str, str]]:
-    """Keywords of `plot` for one line after another, without end."""
-    while True:
-        for colour, marker, dashes in LINES:
-            yield {"color": colour, "marker": marker, "linestyle": dashes}
+def line_styles() -> Iterator[dict[str, Any]]:
+    """Keywords of `plot` for one line after another, without end.
+
+    Where the colours begin again they come with other markers and dashes.
+    """
+    for number in count():
+        turn, place = divmod(number, len(LINES))
+        colour = LINES[place][0]
+        _, marker, dashes = LINES[(place + 3 * turn) % len(LINES)]
+        yield {"color": colour, "marker": marker, "linestyle": dashes}
 
 
 def whole_numbers(*axes: Axis) -> None:

@@ -81,13 +81,15 @@ def draw_differences(
 ) -> None:
     """Draw by how much the accuracy of each other (label, cells, training region) is above `first`.
 
-    All have the same examples. Both sides of 0 have the same scale, and so have all maps.
+    All have the same examples, or at least cells. Both sides of 0 have the same scale, and so have
+    all maps.
     """
     maps = []
     for label, cells, about in others:
-        gain = {place: cells[place].accuracy[0] - first[place].accuracy[0] for place in cells}
+        shared = [place for place in cells if place in first]
+        gain = {place: cells[place].accuracy[0] - first[place].accuracy[0] for place in shared}
         maps.append(Map(label, gain, cells, about))
-    most = max(abs(value) for each in maps for value in each.values.values()) or 1.0
+    most = max((abs(value) for each in maps for value in each.values.values()), default=0) or 1.0
     points = FuncFormatter(lambda value, _: f"{100 * value:+.3g}" if value else "0")
     bar = Bar("percentage points", DIFFERENCE, Normalize(-most, most), points, "#d9d9d9")
     _draw(maps, bar, title, folder, name)

@@ -29,12 +29,7 @@ def write_report(folder: Path) -> dict[str, Any]:
     """
     table, about = read_predictions(folder)
     scores = Scores.of(table, about)
-    overall, cells = scores.score(), scores.by_cell()
-    summary: dict[str, Any] = {**asdict(about), "embedding_seeds": scores.seeds}
-    summary["overall"] = overall.flat()
-    for name, chosen in scores.parts().items():
-        if chosen.any():
-            summary[name] = scores.select(chosen).score().flat()
+    summary, cells = summarise(scores), scores.by_cell()
     write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
 
     rows = [{"symbols": s, "length": n, **score.flat()} for (s, n), score in sorted(cells.items())]
@@ -44,6 +39,16 @@ def write_report(folder: Path) -> dict[str, Any]:
     draw_heatmaps([(about.model, cells, about)], title, folder, HEAT_MAP)
     draw_symbols([(about.model, scores)], f"{about.data} ({about.split})", folder, SYMBOLS)
     draw_lengths(scores, title, folder, LENGTHS)
+    return summary
+
+
+def summarise(scores: Scores) -> dict[str, Any]:
+    """What was scored, the score of all answers, and that of each part that has some."""
+    summary: dict[str, Any] = {**asdict(scores.about), "embedding_seeds": scores.seeds}
+    summary["overall"] = scores.score().flat()
+    for name, chosen in scores.parts().items():
+        if chosen.any():
+            summary[name] = scores.select(chosen).score().flat()
     return summary
 
 

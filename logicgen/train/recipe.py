@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from logicgen import shipped
-from logicgen.declaration import read_toml, validate
+from logicgen.declaration import changed, read_toml, validate
 
 Count = Annotated[int, Field(ge=1)]
 EncoderPositions = Literal["sinusoidal", "tree", "rotary", "relative", "none"]
@@ -155,10 +156,12 @@ class ModelRecipe(_Table):
         return self.model_copy(update={"training": training})
 
 
-def read_recipe(name: str) -> ModelRecipe:
+def read_recipe(name: str, changes: Mapping[str, Any] | None = None) -> ModelRecipe:
     """The model recipe called `name`, a shipped one or the path of a TOML file.
 
+    changes: values to use instead of the file's, by dotted key.
     Raises LogicgenError, in one line that names file, key and what is allowed.
     """
     path = shipped.find("models", ".toml", name)
-    return validate(ModelRecipe, read_toml(path), str(path))
+    tables = changed(read_toml(path), changes or {}, str(path))
+    return validate(ModelRecipe, tables, str(path))

@@ -1,0 +1,223 @@
+"""What a study trains: points of its axes, and a trial for each point and training seed."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from inspect import signature
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from logicgen.data import recipe as data_recipes
+from logicgen.data.recipe import DataRecipe
+from logicgen.errors import LogicgenError, nearest
+from logicgen.study.recipe import Alternative, Evaluation, Study
+from logicgen.train import recipe as model_recipes
+from logicgen.train.recipe import ModelRecipe
+
+
+@dataclass(frozen=True)
+class Point:
+    """One alternative of each axis."""
+
+    alternatives: dict[str, Alternative]
+
+    @cached_property
+    def choices(self) -> dict[str, str]:
+        """The alternatives' names, by axis."""
+        return {axis: chosen.name for axis, chosen in self.alternatives.items()}
+
+    @cached_property
+    def name(self) -> str:
+        """All of them; also part of a file's name."""
+        return ",".join(self.choices.values())
+
+
+class DataSet(BaseModel):
+    """A data set to be made: what its recipe file is called, and the recipe."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    recipe: DataRecipe
+
+    @property
+    def folder(self) -> str:
+        """A name that differs for different recipes."""
+        digest = hashlib.sha256(self.recipe.model_dump_json().encode())
+        return f"{self.name}-{digest.hexdigest()[:8]}"
+
+
+class Trial(BaseModel):
+    """One training with its evaluation: all that the result depends on, as plain data.
+
+    Attributes:
+        study: its name.
+        choices: alternatives by axis: the point.
+        model: the recipe with all changes, and the seed; no recipe here has its description.
+        trained: the data set it is trained on; `evaluated`: the one it is scored on.
+        start: name of the trial whose weights it starts from.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    study: str
+    choices: dict[str, str]
+    seed: int
+    model: ModelRecipe
+    trained: DataSet
+    evaluated: DataSet
+    evaluate: Evaluation
+    start: str | None = None
+
+    @property
+    def point(self) -> str:
+        """Name of the point."""
+        return ",".join(self.choices.values())
+
+    @property
+    def name(self) -> str:
+        return f"{self.point}-{self.seed}"
+
+
+@dataclass
+class Plan:
+    """All trials of a study, and why others are impossible, by name, in the order of the study."""
+
+    study: Study
+    points: list[Point]
+    trials: dict[str, Trial] = field(default_factory=dict)
+    impossible: dict[str, str] = field(default_factory=dict)
+
+
+def plan(study: Study) -> Plan:
+    """The trials of a study.
+
+    A point whose recipes are wrong is `impossible`, and the others are not.
+    Raises LogicgenError for a study that asks for more points than there are, whose axes contradict
+    each other, or whose options of the evaluation are unknown.
+    """
+    _check_axes(study)
+    _check_options(study)
+    made = Plan(study, points(study))
+    for point in made.points:
+        for seed in study.seeds:
+            name = f"{point.name}-{seed}"
+            try:
+                made.trials[name] = _trial(study, point, seed)
+            except LogicgenError as error:
+                made.impossible[name] = str(error)
+    for name, trial in list(made.trials.items()):
+        if trial.start is not None and trial.start not in made.trials:
+            why = made.impossible.get(trial.start, "it is not among the points of the sample")
+            made.impossible[name] = f"starts from {trial.start}, which cannot be trained: {why}"
+            del made.trials[name]
+    return made
+
+
+def points(study: Study) -> list[Point]:
+    """The whole grid, or a sample of it: distinct points, the same ones every time."""
+    names, alternatives = list(study.axes), list(study.axes.values())
+    total = prod(len(axis) for axis in alternatives)
+    if study.sample is None:
+        return [Point(dict(zip(names, each, strict=True))) for each in product(*alternatives)]
+    if study.sample > total:
+        raise LogicgenError(
+            f"{study.path}: sample: {study.sample:,} different points are asked for, the axes have"
+            f" {total:,}: lower it, or leave it out for all of them"
+        )
+    drawn: dict[tuple[int, ...], None] = {}
+    sampler = _sampler(study)
+    while len(drawn) < study.sample:
+        drawn[sampler()] = None
+    return [
+        Point({axis: study.axes[axis][i] for axis, i in zip(names, each, strict=True)})
+        for each in drawn
+    ]
+
+
+def _sampler(study: Study) -> Any:
+    """Draws a point of the axes at a time, as numbers of the alternatives."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    search = optuna.create_study(sampler=optuna.samplers.RandomSampler(study.sample_seed))
+    space: dict[str, Any] = {
+        axis: optuna.distributions.IntDistribution(0, len(alternatives) - 1)
+        for axis, alternatives in study.axes.items()
+    }
+    return lambda: tuple(search.ask(space).params[axis] for axis in space)
+
+
+def _check_axes(study: Study) -> None:
+    """Raise LogicgenError where two axes change the same key: one would undo the other."""
+    owner: dict[str, str] = {}
+    for axis, alternatives in study.axes.items():
+        for key in {key for each in alternatives for key in _keys(each)}:
+            if owner.setdefault(key, axis) != axis:
+                raise LogicgenError(
+                    f"{study.path}: axes {owner[key]!r} and {axis!r} both change {key}: make one"
+                    " axis of the two"
+                )
+
+
+def _keys(alternative: Alternative) -> set[str]:
+    given = alternative.model_dump(exclude_unset=True)
+    keys = {name for name in ("model", "data", "size", "start") if name in given}
+    return keys | {
+        f"{table} {key}" for table in ("set", "data_set") for key in given.get(table, ())
+    }
+
+
+def _check_options(study: Study) -> None:
+    from logicgen.evaluate.score import predict_and_verify
+
+    own = {"model", "data", "about", "limit", "embedding_seeds", "workers", "progress"}
+    known = sorted(set(signature(predict_and_verify).parameters) - own)
+    for key in study.evaluate.options:
+        if key not in known:
+            raise LogicgenError(
+                f"{study.path}: unknown key 'evaluate.options.{key}'; {nearest(key, known)}"
+            )
+
+
+def _trial(study: Study, point: Point, seed: int) -> Trial:
+    """The trial of a point. Raises LogicgenError where its recipes are wrong."""
+    base = study.base
+    changes = {"training.seed": seed, **base.set}
+    given: dict[str, Any] = base.model_dump(include={"model", "data", "size"})
+    data_changes = dict(base.data_set)
+    start = None
+    for axis, chosen in point.alternatives.items():
+        changes |= chosen.set
+        data_changes |= chosen.data_set
+        given |= chosen.model_dump(include={"model", "data", "size"}, exclude_none=True)
+        if chosen.start is not None:
+            source = {**point.choices, axis: chosen.start}
+            start = f"{','.join(source.values())}-{seed}"
+    model = model_recipes.read_recipe(given["model"], {**changes, "description": ""})
+    trained = _data_set(given["data"], given["size"], data_changes)
+    evaluated = trained
+    if study.evaluate.data == "base":
+        evaluated = _data_set(base.data, base.size, base.data_set)
+    return Trial(
+        study=study.name,
+        choices=point.choices,
+        seed=seed,
+        model=model,
+        trained=trained,
+        evaluated=evaluated,
+        evaluate=study.evaluate,
+        start=start,
+    )
+
+
+def _data_set(name: str, size: int | None, changes: dict[str, Any]) -> DataSet:
+    recipe = data_recipes.read_recipe(name, {**changes, "description": ""})
+    resized = recipe if size is None else recipe.resized(size)
+    return DataSet(name=Path(name).stem, recipe=resized)

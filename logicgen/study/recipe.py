@@ -1,0 +1,182 @@
+"""Study recipes: TOML files that say which models are trained on what, and how they are scored."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from logicgen import shipped
+from logicgen.declaration import read_toml, validate
+from logicgen.errors import LogicgenError
+
+Count = Annotated[int, Field(ge=1)]
+Changes = dict[str, Any]
+"""Values by dotted key of a recipe."""
+
+# What an axis of plain values may be, beside a dotted key of the model recipe.
+PLAIN = ("model", "data", "size")
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
+
+
+class _Table(BaseModel):
+    """A table of the file: no unknown keys, no conversions ("12" is not a number)."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+
+
+class Base(_Table):
+    """What all points have in common unless an axis says otherwise.
+
+    Attributes:
+        model, data: recipes, shipped names or paths of TOML files.
+        size: examples in train, validation and test together; the data recipe's if not given.
+        set, data_set: changes to the two recipes.
+    """
+
+    model: str
+    data: str
+    size: Count | None = None
+    set: Changes = {}
+    data_set: Changes = {}
+
+
+class Alternative(_Table):
+    """One value of an axis: what it changes, by a name.
+
+    Attributes:
+        start: name of the alternative of the same axis whose trained weights it starts from.
+    """
+
+    name: str
+    model: str | None = None
+    data: str | None = None
+    size: Count | None = None
+    set: Changes = {}
+    data_set: Changes = {}
+    start: str | None = Field(default=None, alias="from")
+
+
+class Measured(_Table):
+    """A split whose alpha-covariance is measured, on so many problems."""
+
+    split: str = "test"
+    limit: Count = 100
+    embedding_seeds: Count = 1
+
+
+class Evaluation(_Table):
+    """How a trained model is scored.
+
+    Attributes:
+        split, limit, embedding_seeds: as the options of `logicgen evaluate`.
+        data: `own`, the data set a point is trained on, or `base`, that of [base], whatever the
+            point is trained on.
+        options: further keywords of `evaluate.score.predict_and_verify`.
+    """
+
+    split: str = "grid"
+    limit: Count | None = None
+    embedding_seeds: Count = 1
+    data: Literal["own", "base"] = "own"
+    options: dict[str, Any] = {}
+    covariance: Measured | None = None
+
+
+class _File(_Table):
+    description: str = ""
+    seeds: Annotated[list[Annotated[int, Field(ge=0, lt=2**63)]], Field(min_length=1)] = [0]
+    sample: Count | None = None
+    sample_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    base: Base
+    evaluate: Evaluation = Evaluation()
+    axes: Annotated[dict[str, list[Any]], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study recipe.
+
+    Attributes:
+        seeds: of training; every point is trained once with each.
+        sample: so many random points, or None for all.
+        axes: alternatives by axis; a point takes one of each.
+    """
+
+    name: str
+    path: Path
+    description: str
+    seeds: tuple[int, ...]
+    sample: int | None
+    sample_seed: int
+    base: Base
+    evaluate: Evaluation
+    axes: dict[str, tuple[Alternative, ...]]
+
+
+def short(name: str) -> str:
+    """An alternative's name beside that of its axis: a plain value without its key."""
+    return name.partition("=")[2] or name
+
+
+def read_study(name: str) -> Study:
+    """A shipped study by name, or the one in a TOML file.
+
+    Raises LogicgenError naming file and key where it is not a study. Whether its recipes can be
+    trained is not looked at here (`plan.py`).
+    """
+    path = shipped.find("studies", ".toml", name)
+    file = validate(_File, read_toml(path), str(path))
+    axes = {axis: _alternatives(axis, values, str(path)) for axis, values in file.axes.items()}
+    if len(set(file.seeds)) < len(file.seeds):
+        raise LogicgenError(f"{path}: seeds: {file.seeds} names a seed twice")
+    return Study(
+        name=path.stem,
+        path=path,
+        description=file.description,
+        seeds=tuple(file.seeds),
+        sample=file.sample,
+        sample_seed=file.sample_seed,
+        base=file.base,
+        evaluate=file.evaluate,
+        axes=axes,
+    )
+
+
+def _alternatives(axis: str, values: list[Any], where: str) -> tuple[Alternative, ...]:
+    """The alternatives of one axis, whose names differ."""
+    place = f"axes.{axis}"
+    found: list[Alternative] = []
+    names: list[str] = []
+    for number, value in enumerate(values):
+        if isinstance(value, dict):
+            found.append(validate(Alternative, value, where, f"{place}.{number}"))
+            names.append(found[-1].name)
+        else:
+            plain = {axis: value} if axis in PLAIN else {"set": {axis: value}}
+            names.append(str(value).lower() if isinstance(value, bool) else str(value))
+            # A bare number says nothing.
+            key = "" if isinstance(value, str) else f"{axis.rpartition('.')[2]}="
+            found.append(validate(Alternative, {"name": key + names[-1], **plain}, where, place))
+    if not found:
+        raise LogicgenError(f"{where}: {place}: has no values")
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise LogicgenError(
+                f"{where}: {place}: {name!r} cannot be a file's name; give the value a table with"
+                " a name of letters, digits and . + _ -"
+            )
+        if names.count(name) > 1:
+            raise LogicgenError(f"{where}: {place}: {name!r} stands there twice")
+    known = {each.name: each for each in found}
+    for each in found:
+        if each.start is not None and (each.start not in known or known[each.start].start):
+            raise LogicgenError(
+                f"{where}: {place}: {each.name} starts from {each.start!r}, which has to be"
+                " an alternative of the same axis that starts from nothing itself"
+            )
+    return tuple(found)

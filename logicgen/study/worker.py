@@ -1,0 +1,120 @@
+"""A process that runs trials one after another, and the handle on it.
+
+A process, because a training that crashes or runs out of memory then is one failed trial. One for
+many trials, because importing what trains takes longer than a small model.
+
+A job is a line of JSON on its standard input, the answer to it a line on its standard output. When
+the input ends (the parent wants it to stop, or has died), a training saves a checkpoint first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from logicgen.errors import LogicgenError
+
+
+class Worker:
+    """The handle: starts the process when there is work, and anew after it died."""
+
+    def __init__(self, environment: dict[str, str], log: Path) -> None:
+        self.environment = environment  # beside the one of this process
+        self.log = log  # what trainings print, and tracebacks
+        self.process: subprocess.Popen[str] | None = None
+        self.stopped = False
+
+    def run(self, job: dict[str, Any]) -> dict[str, Any]:
+        """The answer: `{"score": ..., "less_is_better": ...}`, or `{"error": ...}`, one line."""
+        if self.process is None:
+            self.process = self._start()
+        if self.stopped:  # just before there was a process to stop
+            self.stop()
+        process = self.process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(json.dumps(job) + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        except (BrokenPipeError, ValueError):  # ended before, or was stopped meanwhile
+            line = ""
+        if line:
+            answer: dict[str, Any] = json.loads(line)
+            return answer
+        status = process.wait()
+        self.process = None
+        how = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        return {"error": f"its process died ({how}; short of memory?): see {self.log}"}
+
+    def _start(self) -> subprocess.Popen[str]:
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("a", encoding="utf-8") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "logicgen.study.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env={**os.environ, **self.environment},
+                start_new_session=True,  # Ctrl-C on the terminal is for the parent
+            )
+
+    def stop(self) -> None:
+        """Have the process end, for good; `run`, in another thread, then returns."""
+        self.stopped = True
+        if self.process is not None and self.process.stdin is not None:
+            self.process.stdin.close()
+
+    def wait(self) -> None:
+        """Until a process that was told to stop has ended."""
+        if self.process is not None:
+            self.process.wait()
+
+
+def main() -> None:
+    """The process: until its input ends."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what libraries print is no answer
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    jobs: SimpleQueue[dict[str, Any]] = SimpleQueue()
+    threading.Thread(target=_read, args=(jobs,), daemon=True).start()
+    try:
+        while True:
+            print(json.dumps(_answer(jobs.get())), file=answers, flush=True)
+    except KeyboardInterrupt:
+        pass
+
+
+def _read(jobs: SimpleQueue[dict[str, Any]]) -> None:
+    for line in sys.stdin:
+        jobs.put(json.loads(line))
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _answer(job: dict[str, Any]) -> dict[str, Any]:
+    from logicgen.study.plan import Trial
+    from logicgen.study.trial import run_trial
+
+    try:
+        trial = Trial.model_validate_json(job["trial"])
+        start = Path(job["start"]) if job["start"] is not None else None
+        score, less = run_trial(trial, Path(job["folder"]), job["device"], start)
+        return {"score": score, "less_is_better": less}
+    except LogicgenError as error:
+        return {"error": str(error)}
+    except Exception as error:
+        traceback.print_exc()
+        return {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""A study of tiny models, to be changed by tests."""
+
+from __future__ import annotations
+
+import pytest
+
+TINY = """
+description = "Two trials"
+
+[base]
+model = "copying-interchangeable"
+data = "copying-mini"
+size = 600
+
+[base.set]
+"model.width" = 16
+"model.heads" = 2
+"model.encoder_layers" = 1
+"model.decoder_layers" = 1
+"model.feed_forward" = 16
+"embedding.random_width" = 8
+"training.steps" = 4
+"training.batch_size" = 4
+"training.warmup_steps" = 1
+
+[evaluate]
+split = "test"
+limit = 6
+"""
+
+AXES = """
+[axes]
+"embedding.random_part" = ["normal", "hypercube"]
+"""
+
+
+@pytest.fixture
+def study_file(tmp_path):
+    """Writes a study, with the given axes in place of the two random parts; its path."""
+
+    def write(axes=AXES, top="", tiny=TINY):
+        path = tmp_path / "tiny.toml"
+        path.write_text(top + tiny + axes)
+        return path
+
+    return write

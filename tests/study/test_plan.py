@@ -1,0 +1,219 @@
+"""What a study is planned as: which points, with which recipes, and what is refused where."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+
+from logicgen import shipped
+from logicgen.data.recipe import read_recipe as read_data
+from logicgen.errors import LogicgenError
+from logicgen.study.plan import Trial, plan
+from logicgen.study.recipe import read_study
+from logicgen.train.recipe import read_recipe as read_model
+from tests.study.conftest import TINY
+
+GRID = """
+[axes]
+part = [
+  { name = "normal", set = { "embedding.random_part" = "normal" } },
+  { name = "cube", set = { "embedding.random_part" = "hypercube" } },
+]
+"embedding.random_width" = [4, 8, 12]
+"embedding.normalize_parts" = [true, false]
+"""
+
+
+def planned(path):
+    return plan(read_study(str(path)))
+
+
+def test_the_product_of_the_axes_with_every_seed(study_file):
+    made = planned(study_file(GRID, "seeds = [3, 5]"))
+    expected = [
+        f"{part},random_width={width},normalize_parts={flag}-{seed}"
+        for part, width, flag, seed in itertools.product(
+            ("normal", "cube"), (4, 8, 12), ("true", "false"), (3, 5)
+        )
+    ]
+    assert list(made.trials) == expected
+    assert not made.impossible
+    trial = made.trials["cube,random_width=12,normalize_parts=false-5"]
+    embedding = trial.model.embedding
+    assert (embedding.random_part, embedding.random_width) == ("hypercube", 12)
+    assert embedding.normalize_parts is False
+    assert trial.model.training.seed == 5
+    assert trial.model.training.steps == 4  # of [base]
+    assert trial.model.training.schedule == "cosine"  # of the model's own file
+    assert sum(trial.trained.recipe.sizes.model_dump().values()) == 600
+
+
+def test_a_sample_is_distinct_points_of_the_grid_and_the_same_every_time(study_file):
+    whole = set(planned(study_file(GRID)).trials)
+    samples = [
+        list(planned(study_file(GRID, f"sample = 7\nsample_seed = {seed}\n")).trials)
+        for seed in (0, 0, 1)
+    ]
+    for sample in samples:
+        assert len(sample) == len(set(sample)) == 7
+        assert set(sample) <= whole
+    assert samples[0] == samples[1] != samples[2]
+    assert set(planned(study_file(GRID, "sample = 12\n")).trials) == whole
+    with pytest.raises(LogicgenError, match=r"tiny.toml: sample: 13 .* have 12"):
+        planned(study_file(GRID, "sample = 13\n"))
+
+
+def test_an_alternative_may_change_recipes_size_and_data(study_file):
+    axes = """
+    [axes]
+    method = [
+      { name = "mine", set = { "embedding.random_width" = 8 } },
+      { name = "other", model = "copying-learned", data = "copying-20", size = 900, data_set = \
+{ "region.length" = [3, 9], names = "perturbed" } },
+    ]
+    """
+    trials = planned(
+        study_file(axes, tiny=TINY.replace('"embedding.random_width" = 8\n', ""))
+    ).trials
+    mine, other = trials["mine-0"], trials["other-0"]
+    assert mine.model.embedding.method == "interchangeable"
+    assert other.model.embedding.method == "learned"
+    assert other.model.model.width == 16  # [base.set] is of all
+    assert mine.trained.recipe == read_data("copying-mini").resized(600).model_copy(
+        update={"description": ""}
+    )
+    assert other.trained.name == "copying-20"
+    assert other.trained.recipe.region.length == (3, 9)
+    assert other.trained.recipe.names == "perturbed"
+    assert sum(other.trained.recipe.sizes.model_dump().values()) == 900
+    assert mine.trained.folder != other.trained.folder
+
+
+def test_evaluation_on_the_data_of_the_base(study_file):
+    axes = '[axes]\nnames = [{ name = "p", data_set = { names = "perturbed" } }]'
+    own = planned(study_file(axes)).trials["p-0"]
+    assert own.evaluated == own.trained
+    base = planned(study_file(axes, tiny=TINY + 'data = "base"\n')).trials["p-0"]
+    assert base.trained == own.trained
+    assert base.evaluated.recipe.names == "shuffled"
+    assert base.evaluated.recipe.region == base.trained.recipe.region
+
+
+def test_a_trial_survives_being_written_down(study_file):
+    for trial in planned(study_file(GRID)).trials.values():
+        assert Trial.model_validate_json(trial.model_dump_json()) == trial
+
+
+def test_points_whose_recipes_are_wrong_are_impossible_and_the_others_are_not(study_file):
+    axes = """
+    [axes]
+    "embedding.random_width" = [8, 16, "8"]
+    variant = [
+      { name = "good" },
+      { name = "misspelt", set = { "embedding.random_prt" = "normal" } },
+      { name = "missing", model = "copying-lerned" },
+      { name = "inside-a-value", set = { "training.steps.most" = 5 } },
+      { name = "other-data", data_set = { "region.size" = 5 } },
+    ]
+    """.replace('8, 16, "8"', "8, 16")
+    made = planned(study_file(axes))
+    assert list(made.trials) == ["random_width=8,good-0"]
+    reason = made.impossible
+    assert "random_width: 16 leaves nothing to learn" in reason["random_width=16,good-0"]
+    assert "'embedding.random_prt'" in reason["random_width=8,misspelt-0"]
+    assert "copying-interchangeable.toml" in reason["random_width=8,misspelt-0"]
+    assert "did you mean copying-learned" in reason["random_width=8,missing-0"]
+    assert "steps is a value" in reason["random_width=8,inside-a-value-0"]
+    assert "'region.size'" in reason["random_width=8,other-data-0"]
+    assert all("\n" not in each for each in reason.values())
+
+
+@pytest.mark.parametrize(
+    ("axes", "words"),
+    [
+        ("[axes]\n", "axes"),
+        ('[axes]\n"training.steps" = []', "axes.training.steps: has no values"),
+        ("[axes]\ntraining.steps = [1]", "axes.training: input should be a valid list"),
+        ('[axes]\n"training.steps" = [1, 1]', "'1' stands there twice"),
+        ('[axes]\nm = [{ name = "../x" }]', "'../x' cannot be a file's name"),
+        ('[axes]\nm = [{ name = "a,b" }]', "'a,b' cannot be a file's name"),
+        ("[axes]\nm = [{ set = {} }]", "key 'axes.m.0.name' is missing"),
+        ('[axes]\nm = [{ name = "x", steps = 3 }]', "unknown key 'axes.m.0.steps'"),
+        ('[axes]\nm = [{ name = "x", from = "y" }]', "axes.m: x starts from 'y'"),
+        (
+            '[axes]\n"training.steps" = [1]\nm = [{ name = "x", set = { "training.steps" = 2 } }]',
+            "axes 'training.steps' and 'm' both change set training.steps",
+        ),
+    ],
+)
+def test_a_study_that_is_none_is_refused(study_file, axes, words):
+    path = study_file(axes)
+    with pytest.raises(LogicgenError) as refusal:
+        planned(path)
+    assert str(refusal.value).startswith(f"{path}: ")
+    assert words in str(refusal.value)
+
+
+def test_unknown_options_of_the_evaluation_are_refused(study_file):
+    path = study_file(tiny=TINY + "options = { gramar = false }\n")
+    with pytest.raises(LogicgenError, match=r"evaluate.options.gramar'; did you mean grammar"):
+        planned(path)
+    fine = planned(study_file(tiny=TINY + "options = { grammar = false }\n"))
+    assert all(trial.evaluate.options == {"grammar": False} for trial in fine.trials.values())
+
+
+def test_a_trial_that_starts_from_another(study_file):
+    axes = """
+    [axes]
+    method = [{ name = "first" }, { name = "second", from = "first" }]
+    "embedding.random_part" = ["normal", "hypercube"]
+    """
+    trials = planned(study_file(axes, "seeds = [0, 7]")).trials
+    assert trials["second,hypercube-7"].start == "first,hypercube-7"
+    assert trials["first,hypercube-7"].start is None
+    broken = axes.replace('name = "first" }', 'name = "first", model = "nothing" }')
+    made = planned(study_file(broken))
+    assert "starts from first,normal-0" in made.impossible["second,normal-0"]
+
+
+@pytest.mark.parametrize("name", shipped.names("studies", ".toml"))
+def test_shipped_studies_can_be_trained(name):
+    made = planned(name)
+    assert not made.impossible
+    assert made.study.description
+    for trial in made.trials.values():
+        embedding, region = trial.model.embedding, trial.trained.recipe.region
+        if embedding.max_symbols is not None:
+            assert embedding.max_symbols >= region.symbols[1]
+    seen = [(t.model, t.trained, t.evaluated) for t in made.trials.values()]
+    assert all(a != b for a, b in itertools.combinations(seen, 2)), "two trials are the same"
+
+
+def test_the_search_is_as_large_as_the_published_one():
+    assert len(planned("copying-search").trials) >= 277
+
+
+def test_recipes_with_changes():
+    assert read_model("copying-learned", {"training.steps": 7}).training.steps == 7
+    assert read_model("copying-learned").training.steps != 7
+    with pytest.raises(LogicgenError, match=r"copying-learned.toml: training.steps: .* not 0"):
+        read_model("copying-learned", {"training.steps": 0})
+
+
+def test_the_page_about_studies_is_true(tmp_path):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "studies.md").read_text()
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "my-widths.toml").write_text(example)
+    made = planned(tmp_path / "my-widths.toml")
+    assert not made.impossible
+    assert len(made.points) == 8
+    assert len(made.trials) == 16
+    counts = {}
+    for names, numbers in re.findall(
+        r"^\| ((?:`[\w-]+`(?:, )?)+) \| .* \| ([\d, ]+) \|$", page, re.M
+    ):
+        counts |= zip(re.findall(r"[\w-]+", names), map(int, numbers.split(", ")), strict=True)
+    assert counts == {name: len(planned(name).trials) for name in shipped.names("studies", ".toml")}

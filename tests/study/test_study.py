@@ -1,0 +1,263 @@
+"""Studies from the command line, with real trainings of a few steps."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from logicgen.data.dataset import load_dataset
+from logicgen.study.plan import plan
+from logicgen.study.recipe import read_study
+from logicgen.study.run import environments, make_data
+from logicgen.study.trial import data_folder
+from logicgen.study.worker import Worker
+from logicgen.train import checkpoint
+from tests.cli.test_commands import interrupted, refused, run
+from tests.study.conftest import AXES, TINY
+
+NAMES = ["normal-0", "hypercube-0"]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A study of two trials that was run, and what was said."""
+    folder = tmp_path_factory.mktemp("a folder")
+    (folder / "tiny.toml").write_text(
+        TINY + 'covariance = { split = "test", limit = 2 }\n' + AXES, encoding="utf-8"
+    )
+    result = run("study", folder / "tiny.toml", "-o", folder / "out", "--workers", 2)
+    assert result.returncode == 0, result.stderr
+    return folder, result
+
+
+def trials(folder):
+    return {path.stem: json.loads(path.read_text()) for path in (folder / "trials").iterdir()}
+
+
+def run_of(trial, out):
+    """The folder of its weights."""
+    (folder,) = (out / "runs").glob(f"{trial}-*/")
+    return folder
+
+
+def test_a_study_leaves_a_file_per_trial_a_table_and_figures(done):
+    folder, result = done
+    found = trials(folder / "out")
+    assert sorted(found) == sorted(NAMES)
+    for name, content in found.items():
+        assert content["training"]["steps"] == 4
+        assert content["training"]["parameters"] > 1000
+        assert content["summary"]["overall"]["examples"] == 6
+        assert sum(content["tally"].get("exact", [0])) == content["summary"]["overall"]["exact"]
+        assert content["covariance"]["overall"]["problems"] == 2
+        assert content["trial"]["model"]["embedding"]["random_part"] == name.removesuffix("-0")
+        assert content["versions"]["torch"]
+        assert "1 thread" in content["machine"]
+    table = result.stdout.strip()
+    assert table in (folder / "out" / "results.md").read_text()
+    assert "| normal |" in table
+    for picture in ("heatmaps.png", "symbols.png", "differences.png", "covariance.png"):
+        assert (folder / "out" / picture).is_file()
+
+
+def test_what_is_large_is_not_for_a_repository(done):
+    folder, _ = done
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    files = subprocess.run(
+        ["git", "-C", folder, "ls-files", "--others", "--exclude-standard"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    shutil.rmtree(folder / ".git")
+    assert "out/trials/normal-0.json" in files
+    assert "out/runs/" not in files
+    assert (run_of("normal-0", folder / "out") / "model.safetensors").is_file()
+
+
+def test_nothing_is_run_twice_and_what_is_gone_is_made_again(done, tmp_path):
+    folder, _ = done
+    out = tmp_path / "out"
+    shutil.copytree(folder / "out", out)
+    shutil.rmtree(run_of("normal-0", out))
+    before = {name: (out / "trials" / f"{name}.json").read_bytes() for name in NAMES}
+    (out / "trials" / "normal-0.json").unlink()
+    result = run("study", folder / "tiny.toml", "-o", out)
+    assert result.returncode == 0, result.stderr
+    assert (out / "trials" / "hypercube-0.json").read_bytes() == before["hypercube-0"]
+    again, first = json.loads((out / "trials" / "normal-0.json").read_text()), before["normal-0"]
+    for key in ("trial", "tally", "summary", "covariance"):
+        assert again[key] == json.loads(first)[key]
+
+
+def test_summaries_alone_give_the_same_tables_and_figures(done, tmp_path):
+    folder, result = done
+    shutil.copytree(folder / "out" / "trials", tmp_path / "trials")
+    again = run("study", folder / "tiny.toml", "-o", tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout == result.stdout
+    assert not (tmp_path / "runs").exists()
+    made = [path for path in (folder / "out").iterdir() if path.is_file()]
+    assert len(made) >= 10
+    for path in made:
+        assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_a_changed_study_is_not_mixed_with_old_trials(done, tmp_path):
+    folder, _ = done
+    text = (folder / "tiny.toml").read_text()
+    (tmp_path / "tiny.toml").write_text(text.replace('steps" = 4', 'steps" = 5'))
+    shutil.copytree(folder / "out" / "trials", tmp_path / "trials")
+    refused(
+        run("study", tmp_path / "tiny.toml", "-o", tmp_path), "another recipe", "steps: 4 there"
+    )
+
+
+FAILING = """
+[axes]
+method = [
+  { name = "good" },
+  { name = "misspelt", set = { "embedding.random_wdth" = 8 } },
+  { name = "too-few-points", set = { "embedding.random_part" = "hypercube", \
+"embedding.random_width" = 2 } },
+  { name = "continued", from = "good" },
+  { name = "no-such-cell", data_set = { "region.length" = [1, 1], "region.symbols" = [9, 9] } },
+]
+"""
+
+
+def test_trials_that_fail_are_named_and_the_others_go_on(study_file, tmp_path):
+    out = tmp_path / "out"
+    path = study_file(FAILING)
+    said = refused(run("study", path, "-o", out), "3 of 5 trials failed")
+    assert "misspelt-0 failed: " in said
+    assert "'embedding.random_wdth'" in said
+    assert "too-few-points-0 failed: 5 symbols need as many different random parts" in said
+    assert "raise random_width in [embedding]" in said
+    assert "no-such-cell-0 failed: " in said
+    assert sorted(trials(out)) == ["continued-0", "good-0"]
+    assert "Not done: too-few-points-0" in (out / "results.md").read_text()
+    (out / "trials" / "good-0.json").touch()
+    before = (out / "trials" / "good-0.json").stat().st_mtime_ns
+    path.write_text(path.read_text().replace('random_width" = 2', 'random_width" = 6'))
+    shutil.rmtree(run_of("good-0", out))  # its file stays, so that it is not trained again
+    (out / "trials" / "continued-0.json").unlink()
+    said = refused(run("study", path, "-o", out), "3 of 5 trials failed")
+    assert "continued-0 failed: starts from good-0, whose weights are not in" in said
+    assert sorted(trials(out)) == ["good-0", "too-few-points-0"]
+    assert (out / "trials" / "good-0.json").stat().st_mtime_ns == before
+
+
+LONG = TINY.replace('steps" = 4', 'steps" = 400')
+ONE = '[axes]\n"embedding.random_part" = ["normal"]'
+
+
+def saved_steps(out):
+    return checkpoint.load_tree(run_of("normal-0", out) / checkpoint.LAST)["global_step"]
+
+
+def test_ctrl_c_saves_and_the_same_command_goes_on(study_file, tmp_path):
+    out = tmp_path / "out"
+    arguments = ["study", study_file(ONE, tiny=LONG), "-o", out]
+    status, said = interrupted(arguments, lambda: any(out.rglob("events*")))
+    assert status == 130
+    assert "the same command goes on" in said
+    assert "Traceback" not in said
+    assert "failed" not in said
+    assert 0 < saved_steps(out) < 400
+    assert not (out / "trials").exists()
+    result = run(*arguments)
+    assert result.returncode == 0, result.stderr
+    assert trials(out)["normal-0"]["training"]["steps"] == 400
+
+
+def test_a_worker_ends_with_its_parent(study_file, tmp_path):
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "logicgen.cli.main", "study", study_file(ONE, tiny=LONG), "-o", out],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_for(lambda: any(out.rglob("events*")))
+    process.kill()
+    process.wait()
+    wait_for(lambda: (run_of("normal-0", out) / checkpoint.LAST).is_file())
+    assert 0 < saved_steps(out) < 400
+
+
+def wait_for(ready, timeout=60):
+    deadline = time.monotonic() + timeout
+    while not ready():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_process_that_dies_is_one_failed_trial(study_file, tmp_path):
+    long = plan(read_study(str(study_file(ONE, tiny=LONG)))).trials["normal-0"]
+    short = plan(read_study(str(study_file(ONE.replace("normal", "hypercube"))))).trials[
+        "hypercube-0"
+    ]
+    assert not make_data([long, short], tmp_path, workers=1, progress=lambda *_: None)
+    worker = Worker(environments(1, "cpu")[0], tmp_path / "log")
+
+    def job(trial):
+        return {
+            "trial": trial.model_dump_json(),
+            "folder": str(tmp_path),
+            "device": "cpu",
+            "start": None,
+        }
+
+    def kill():
+        wait_for(lambda: any(tmp_path.rglob("events*")))
+        os.kill(worker.process.pid, signal.SIGKILL)
+
+    threading.Thread(target=kill).start()
+    answer = worker.run(job(long))
+    assert "SIGKILL" in answer["error"]
+    assert str(tmp_path / "log") in answer["error"]
+    answer = worker.run(job(short))
+    assert answer["less_is_better"] is True
+    worker.stop()
+    worker.wait()
+    assert "error" in worker.run(job(short))  # does nothing any more
+
+
+def test_shuffled_and_perturbed_data_are_the_same_problems_in_every_split(study_file, tmp_path):
+    """What `data = "base"` needs: a test that nothing in the other training set gives away."""
+    tiny = TINY.replace("copying", "ltl").replace("size = 600", "size = 300")
+    axes = """
+    [axes]
+    names = [{ name = "shuffled" }, { name = "perturbed", data_set = { names = "perturbed" } }]
+    """
+    both = list(plan(read_study(str(study_file(axes, tiny=tiny)))).trials.values())
+    assert not make_data(both, tmp_path, workers=1, progress=lambda *_: None)
+    shuffled, perturbed = (load_dataset(data_folder(each.trained, tmp_path)) for each in both)
+    assert shuffled.splits == perturbed.splits
+    for split in shuffled.splits:
+        a, b = shuffled.table(split), perturbed.table(split)
+        assert a["alpha_class"] == b["alpha_class"]
+        assert a["problem"] != b["problem"]
+
+
+def test_names_of_studies(tmp_path):
+    refused(run("study", "ltl-baseline", "-o", tmp_path), "did you mean ltl-baselines")
+    assert "copying-search" in run("list", "studies").stdout
+    (tmp_path / "x.toml").write_text("seeds = [0")
+    refused(run("study", tmp_path / "x.toml"), "x.toml", "not TOML")
+
+
+def test_one_thread_or_one_card_each(monkeypatch):
+    assert all(each["OMP_NUM_THREADS"] == "1" for each in environments(3, "cpu"))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,6")
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    cards = [each["CUDA_VISIBLE_DEVICES"] for each in environments(3, "auto")]
+    assert cards == ["4", "6", "4"]
