@@ -29,6 +29,11 @@ def names(kind: str, suffix: str) -> list[str]:
     return sorted(path.stem for path in folder(kind).glob(f"*{suffix}"))
 
 
+def trained() -> list[str]:
+    """Names of the models that ship with their weights, sorted."""
+    return sorted(path.parent.name for path in folder("models").glob("weights/*/model.json"))
+
+
 def find(kind: str, suffix: str, name: str) -> Path:
     """The file that `name` means: a path if it looks like one, else a shipped name."""
     if name.endswith(suffix) or "/" in name:

@@ -23,6 +23,7 @@ COMMANDS = {
     "study": "Train and score many models; one table and its figures.",
     "solve": "Answer problems.",
     "verify": "Check answers to problems.",
+    "export": "Write a model to be passed on: half precision, with a card.",
     "convert": "Turn examples into DeepLTL-style text or DIMACS, or back.",
     "demo": "The main job from recipe to heat map, in minutes.",
     "doctor": "Show versions, devices and which solvers can run.",

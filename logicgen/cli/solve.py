@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
+
+if TYPE_CHECKING:
+    from logicgen.evaluate.answering import Answering
+    from logicgen.tasks import Task
 
 
 @click.command("solve")
@@ -16,6 +22,14 @@ import click
 )
 @click.option("--out", "target", metavar="FILE.jsonl", help="Standard output if not given.")
 @click.option("--solver", help="A name from `logicgen list solvers`.")
+@click.option(
+    "--model", metavar="RUN", help="Answer with the model of RUN, or a shipped one, verified."
+)
+@click.option(
+    "--draws",
+    type=click.IntRange(min=1),
+    help="With --model: at most so many answers to a problem. [16]",
+)
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option(
     "--timeout",
@@ -29,6 +43,8 @@ def command(
     source: str | None,
     target: str | None,
     solver: str | None,
+    model: str | None,
+    draws: int | None,
     workers: int,
     timeout: float | None,
     dimacs: bool,
@@ -41,6 +57,7 @@ def command(
     logicgen solve --task propositional "a & !b | c"
     logicgen solve --task propositional --in formulas.txt --out answers.jsonl
     logicgen solve problem.cnf
+    logicgen solve --task ltl --model ltl-symbol-invariant "G(a -> F b)"
     """
     from logicgen.cli.dimacs import check_options, is_dimacs, solve_files
     from logicgen.tasks.bulk import solve_lines
@@ -55,8 +72,12 @@ def command(
         if len(files) < len(problems):
             raise click.UsageError("give either formulas or .cnf files")
         check_options(task, solver)
+        if model is not None:
+            raise click.UsageError("--model answers formulas, not DIMACS files")
         solve_files(files, target, workers, timeout)
         return
+    if draws is not None and model is None:
+        raise click.UsageError("--draws goes with --model")
     if dimacs:
         raise click.UsageError("--dimacs goes with --in FILE")
     if task is None:
@@ -64,6 +85,12 @@ def command(
     if source is not None:
         from logicgen.cli.bulk import run_bulk
 
+        if model is not None:
+            from logicgen.evaluate.answering import answer_lines
+
+            with _answering(task, model, solver, draws, workers, timeout) as answering:
+                run_bulk(lambda lines: answer_lines(answering, lines), source, target, "status")
+            return
         limits = Limits(timeout or 10.0, MEMORY)
         run_bulk(
             lambda lines: solve_lines(task, lines, solver, workers, limits),
@@ -74,6 +101,10 @@ def command(
         return
     if target is not None:
         raise click.UsageError("--out goes with --in FILE")
+    if model is not None:
+        with _answering(task, model, solver, draws, workers, timeout) as answering:
+            _answer_with(answering, list(problems))
+        return
     for problem in problems:
         click.echo(_answer(task, problem, solver, timeout))
 
@@ -101,5 +132,44 @@ def _answer(task: str, problem: str, solver: str | None, timeout: float | None) 
         return "unsatisfiable"
     if witness is None:
         return f"satisfiable: {reason}"
-    picture = chosen.picture(witness)
-    return f"{chosen.show(witness)}\n{picture}" if picture else chosen.show(witness)
+    return _drawn(chosen, witness)
+
+
+def _drawn(task: Task, witness: Any) -> str:
+    picture = task.picture(witness)
+    return f"{task.show(witness)}\n{picture}" if picture else task.show(witness)
+
+
+def _answering(
+    task: str,
+    model: str,
+    solver: str | None,
+    draws: int | None,
+    workers: int,
+    timeout: float | None,
+) -> Answering:
+    from logicgen.errors import LogicgenError
+    from logicgen.evaluate.answering import Answering
+    from logicgen.tasks import load_task
+    from logicgen.train.checkpoint import load_model
+
+    load_task(task)
+    trained = load_model(model)
+    if trained.task_name != task:
+        raise LogicgenError(f"{model}: was trained for task {trained.task_name}, not {task}")
+    return Answering.of(trained, solver, draws or 16, workers=workers, seconds=timeout or 10.0)
+
+
+def _answer_with(answering: Answering, problems: list[str]) -> None:
+    from logicgen.evaluate.answering import solved
+    from logicgen.tasks import load_task
+
+    task = load_task(answering.model.task_name)
+    questions = [answering.question(problem) for problem in problems]
+    for outcome in answering.answers(questions):
+        row = solved(task, outcome)
+        if row["witness"] is None:
+            click.echo(f"unknown: {row['reason']}")
+            continue
+        click.echo(_drawn(task, task.decode_answer(outcome.prediction)))
+        click.echo(f"verified, {outcome.draws} of {answering.draws} draws used", err=True)

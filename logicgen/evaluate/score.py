@@ -23,7 +23,7 @@ from logicgen.tasks import Task, load_task
 from logicgen.workers import Failure, Limits, Workers
 
 if TYPE_CHECKING:
-    from logicgen.nn.decoding import Decoding
+    from logicgen.nn.decoding import Decoding, GrammarMask
     from logicgen.train.model import Model
 
 PREDICTIONS = "predictions.parquet"
@@ -207,21 +207,12 @@ class Predictor:
     def __init__(
         self, model: Model, data: Dataset, table: pa.Table, grammar: bool, ensemble: int
     ) -> None:
-        import torch
-
-        from logicgen.nn.decoding import GrammarMask
-
         self.model = model
         self.vocabulary = data.vocabulary
         self.ensemble = ensemble
         self.encoded = encode(table, data.vocabulary)
         self.longest = int(self.encoded.answers.lengths.max(initial=0)) + ROOM
-        self.mask = None
-        if grammar:
-            automaton = data.task.answer_automaton(self.longest)
-            self.mask = GrammarMask(
-                torch.from_numpy(automaton.transition), torch.from_numpy(automaton.distance)
-            )
+        self.mask = grammar_mask(data.task, self.longest) if grammar else None
         self.alphabets = alphabets(model, data, self.encoded.symbols)
 
     def answers(
@@ -259,6 +250,16 @@ class Predictor:
                     done += len(batch)
                     progress(done, len(places))
         return texts
+
+
+def grammar_mask(task: Task, longest: int) -> GrammarMask:
+    """What a model may write so that its answers, of up to so many tokens, parse."""
+    import torch
+
+    from logicgen.nn.decoding import GrammarMask
+
+    automaton = task.answer_automaton(longest)
+    return GrammarMask(torch.from_numpy(automaton.transition), torch.from_numpy(automaton.distance))
 
 
 Triple = tuple[str, str, str]

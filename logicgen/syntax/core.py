@@ -1,10 +1,13 @@
-"""Formulas over the core operators, `! & X U` and the constants, as the literature trains on.
+"""Formulas over fewer operators, above all the core `! & X U 0 1` that the literature trains on.
 
 The core says everything that the full set of operators says; `to_core` is the translation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from logicgen.errors import LogicgenError
 from logicgen.syntax.formula import Formula
 
 CORE = frozenset({"!", "&", "X", "U", "0", "1"})
@@ -19,6 +22,34 @@ def to_core(formula: Formula) -> Formula:
     of them: nested n deep they make about 2^n tokens, though few distinct parts.
     """
     return formula.fold(_rewritten)
+
+
+def within(formula: Formula, tokens: Collection[str]) -> Formula:
+    """An equivalent formula over these operators and constants, in which all others are said.
+
+    Without a constant, `1` becomes `!(a & !a)` with the formula's first symbol. Raises
+    LogicgenError where the operators do not suffice.
+    """
+
+    def rewritten(node: Formula, operands: list[Formula]) -> Formula:
+        if node.token in tokens:
+            return Formula(node.token, tuple(operands)) if operands else node
+        return _rewritten(node, operands)
+
+    def without_constants(node: Formula, operands: list[Formula]) -> Formula:
+        if operands or node.is_symbol or node.token in tokens:
+            return Formula(node.token, tuple(operands)) if operands else node
+        symbol = Formula((formula.symbols or ("a",))[0])
+        never = symbol & ~symbol
+        return never if node.token == "0" else ~never
+
+    found = formula.fold(rewritten).fold(without_constants)
+    missing = {node.token for node in found.preorder() if not node.is_symbol} - {*tokens}
+    if missing:
+        raise LogicgenError(
+            f"{' '.join(sorted(missing))} cannot be said with {' '.join(tokens)} alone"
+        )
+    return found
 
 
 def _rewritten(node: Formula, operands: list[Formula]) -> Formula:

@@ -60,7 +60,7 @@ def _mapped(
         for result in pool.map(remembered(), CHUNK):
             line = sent.pop(0)
             if isinstance(result, Failure):
-                yield {**_fields(line), **unknown(result.reason)}
+                yield {**fields_of(line), **unknown(result.reason)}
             else:
                 yield result
 
@@ -73,8 +73,8 @@ def solving(task: str, solver: str | None) -> Callable[[str], Row]:
     def solve(line: str) -> Row:
         row: Row = {"problem": line}
         try:
-            row = _fields(line)
-            problem = chosen.read_problem(_text(row, "problem"))
+            row = fields_of(line)
+            problem = chosen.read_problem(text_of(row, "problem"))
         except LogicgenError as error:
             return {**row, **_solved(Status.INVALID, _one_line(error))}
         try:
@@ -98,9 +98,9 @@ def verifying(task: str, solver: str | None) -> Callable[[str], Row]:
     def verify(line: str) -> Row:
         row: Row = {"problem": line}
         try:
-            row = _fields(line, json_only=True)
-            problem = chosen.read_problem(_text(row, "problem"))
-            answer = chosen.read_answer(_text(row, "answer"))
+            row = fields_of(line, json_only=True)
+            problem = chosen.read_problem(text_of(row, "problem"))
+            answer = chosen.read_answer(text_of(row, "answer"))
         except LogicgenError as error:
             return {**row, **_judged(Verdict.INVALID, _one_line(error))}
         try:
@@ -121,7 +121,7 @@ def _judged(verdict: Verdict, reason: str) -> Row:
     return {"verdict": str(verdict), "reason": reason}
 
 
-def _fields(line: str, json_only: bool = False) -> Row:
+def fields_of(line: str, json_only: bool = False) -> Row:
     """The fields of a JSON line, or `problem` alone for a plain one."""
     text = line.strip()
     if not json_only and not text.startswith("{"):
@@ -135,7 +135,7 @@ def _fields(line: str, json_only: bool = False) -> Row:
     return row
 
 
-def _text(row: Row, key: str) -> str:
+def text_of(row: Row, key: str) -> str:
     value = row.get(key)
     if not isinstance(value, str):
         raise LogicgenError(f"key {key!r} is missing" if value is None else f"{key} is not a text")

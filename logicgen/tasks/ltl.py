@@ -6,12 +6,13 @@ Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from logicgen.solvers import Solution, Status, Verdict, load_solver
+from logicgen.syntax.core import within
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import ltl
 from logicgen.syntax.language import Language
@@ -91,6 +92,10 @@ class LTL(Task):
     def problem_language(self) -> Language:
         """`ltl.lark`."""
         return ltl().language
+
+    def within(self, problem: Formula, tokens: Collection[str]) -> Formula:
+        """An equivalent formula over these operators and constants."""
+        return within(problem, tokens)
 
     @property
     def problem_arities(self) -> Mapping[str, int]:

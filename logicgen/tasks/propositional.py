@@ -5,7 +5,7 @@ Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from random import Random
 from typing import Annotated, ClassVar, Literal
 
@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from logicgen.solvers import Solution, Verdict, load_solver
 from logicgen.syntax.assignment import Assignment, assignment_language
+from logicgen.syntax.core import within
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import FormulaLanguage, propositional
 from logicgen.syntax.language import Language
@@ -120,6 +121,10 @@ class Propositional(Task):
     def problem_language(self) -> Language:
         """`propositional.lark`."""
         return propositional().language
+
+    def within(self, problem: Formula, tokens: Collection[str]) -> Formula:
+        """An equivalent formula over these operators and constants."""
+        return within(problem, tokens)
 
     @property
     def problem_arities(self) -> Mapping[str, int]:

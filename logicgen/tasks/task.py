@@ -8,14 +8,14 @@ symbols needs no knowledge of the task.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from logicgen.errors import FormatError
+from logicgen.errors import FormatError, LogicgenError
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.automaton import TokenAutomaton, token_automaton
 from logicgen.syntax.language import Language
@@ -167,6 +167,16 @@ class Task(ABC):
     def problem_arities(self) -> Mapping[str, int] | None:
         """Operands of each fixed token, where problems are trees in prefix notation; else None."""
         return None
+
+    def within(self, problem: Any, tokens: Collection[str]) -> Any:
+        """An equivalent problem written with these fixed tokens only.
+
+        Raises LogicgenError where there is none, or none is known.
+        """
+        missing = {*self.encode(problem).split()} & {*self.vocabulary.fixed} - {*tokens}
+        if missing:
+            raise LogicgenError(f"{' '.join(sorted(missing))} cannot be said otherwise")
+        return problem
 
     def answer_automaton(self, longest: int) -> TokenAutomaton:
         """Which tokens may come next in an answer, over the fixed tokens of the vocabulary."""

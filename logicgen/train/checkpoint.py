@@ -23,6 +23,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 import logicgen
+from logicgen import shipped
 from logicgen.atomic import write_atomically, write_text
 from logicgen.errors import LogicgenError
 from logicgen.train.data import TrainingRegion
@@ -116,10 +117,17 @@ def _digest(tensors: dict[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
-def save_model(model: Model, run: Path, *, steps: int, fingerprint: str) -> None:
-    """Write a trained model into its run's folder; the card comes last and vouches for it."""
+def save_model(
+    model: Model, run: Path, *, steps: int, fingerprint: str, half: bool = False
+) -> None:
+    """Write a trained model into its run's folder; the card comes last and vouches for it.
+
+    half: weights in half precision. They are computed with in single precision all the same.
+    """
     (run / CARD).unlink(missing_ok=True)
     state = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+    if half:
+        state = {name: value.half() for name, value in state.items()}
     weights = save(state)
     write_atomically(run / WEIGHTS, lambda part: part.write_bytes(weights))
     card = {
@@ -139,19 +147,22 @@ def save_model(model: Model, run: Path, *, steps: int, fingerprint: str) -> None
 def load_model(
     run: str | Path, device: str = "auto", vocabulary: Vocabulary | None = None
 ) -> Model:
-    """The trained model of a run, verified and ready to predict.
+    """The trained model of a run, or a shipped one by name, verified and ready to predict.
 
     vocabulary: of the data it is meant for; where given, the model's own has to be the same.
     Raises LogicgenError for a folder without a finished model, a damaged file, another vocabulary.
     """
-    run = Path(run)
+    run = shipped_weights(str(run)) or Path(run)
     if not (run / CARD).is_file():
         if (run / RUN).is_file():
             raise LogicgenError(
                 f"{run}: this training was interrupted before it ended: finish it with"
                 f" `logicgen train ... -o {run} --resume`"
             )
-        raise LogicgenError(f"{run}: no trained model here (no {CARD})")
+        shipping = ", ".join(shipped.trained()) or "none"
+        raise LogicgenError(
+            f"{run}: no trained model here (no {CARD}), nor is a shipped one called so: {shipping}"
+        )
     card = load_json(run / CARD)
     remedy = "restore the file or train again"
     if not (run / WEIGHTS).is_file() or _sha256(run / WEIGHTS) != card.get("sha256"):
@@ -160,7 +171,8 @@ def load_model(
         )
     try:
         recipe = ModelRecipe.model_validate(card["recipe"])
-        region = TrainingRegion(*(tuple(card["region"][name]) for name in ("symbols", "length")))
+        parts = {name: tuple(value) for name, value in card["region"].items()}
+        region = TrainingRegion(**parts)
         tokens = Vocabulary(card["vocabulary"])
         model = Model(recipe, tokens, int(card["alphabet"]), card["task"], region)
         with safe_open(run / WEIGHTS, "pt") as file:
@@ -175,6 +187,13 @@ def load_model(
             f" data have {vocabulary}): evaluate it on data of its own task, or train on these"
         )
     return model.to(find_device(device)).eval()
+
+
+def shipped_weights(name: str) -> Path | None:
+    """The folder of a model that ships with its weights; None for a path or another name."""
+    if Path(name).exists() or name not in shipped.trained():
+        return None
+    return shipped.folder("models") / "weights" / name
 
 
 def weights_digest(run: Path) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from logicgen.data.dataset import Dataset
 from logicgen.data.encoded import EncodedSplit
 from logicgen.errors import LogicgenError
@@ -12,10 +14,15 @@ from logicgen.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class TrainingRegion:
-    """Inclusive ranges of symbols and length that training problems come from."""
+    """What training problems are like.
+
+    symbols, length: inclusive ranges.
+    tokens: the fixed tokens that occur; not known if empty.
+    """
 
     symbols: tuple[int, int]
     length: tuple[int, int]
+    tokens: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -35,11 +42,15 @@ def training_data(dataset: Dataset) -> TrainingData:
     if not dataset.splits.get("train"):
         raise LogicgenError(f"{dataset.folder}: has no training examples: nothing to train on")
     region = dataset.recipe.region
+    train = dataset.encoded("train")
+    fixed = dataset.vocabulary.fixed
+    occur = np.bincount(train.problems.ids, minlength=len(fixed))
+    tokens = tuple(token for number, token in enumerate(fixed) if occur[number])
     return TrainingData(
-        train=dataset.encoded("train"),
+        train=train,
         validation=dataset.encoded("validation") if dataset.splits.get("validation") else None,
         vocabulary=dataset.vocabulary,
         task_name=dataset.task.name,
         fingerprint=dataset.fingerprint,
-        region=TrainingRegion(region.symbols, region.length),
+        region=TrainingRegion(region.symbols, region.length, tokens),
     )

@@ -6,8 +6,9 @@ from random import Random
 
 import pytest
 
+from logicgen.errors import LogicgenError
 from logicgen.solvers import Status, load_solver
-from logicgen.syntax.core import CORE, to_core
+from logicgen.syntax.core import CORE, to_core, within
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import ltl
 from logicgen.syntax.sampler import FormulaSampler
@@ -51,3 +52,25 @@ def test_depth_does_not_matter() -> None:
     for _ in range(20_000):
         deep = Formula("G", (deep,))
     assert to_core(deep).token == "!"
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "expected"),
+    [
+        ("a -> b", "! | &", "! & a ! b"),
+        ("a | (b -> c)", "! & |", "| a ! & b ! c"),
+        ("Fa & Gb", "! & X U", "& U ! & a ! a a ! U ! & a ! a ! b"),
+        ("F(0)", "! & X U", "U ! & a ! a & a ! a"),
+        ("GXa", "G X", "G X a"),
+    ],
+)
+def test_within_fewer_operators(text: str, tokens: str, expected: str) -> None:
+    formula = ltl().read(text)
+    found = within(formula, tokens.split())
+    assert found.prefix == expected
+    assert load_solver("embedded", "ltl").solve(formula ^ found).status is Status.UNSAT
+
+
+def test_what_cannot_be_said_is_named() -> None:
+    with pytest.raises(LogicgenError, match="X cannot be said with ! & alone"):
+        within(ltl().read("a & Xb"), ["!", "&"])

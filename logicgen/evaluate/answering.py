@@ -1,0 +1,161 @@
+"""Answering problems with a model instead of a solver; only what the solver accepts is returned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from logicgen.errors import LogicgenError
+from logicgen.evaluate.score import Verifier, grammar_mask
+from logicgen.evaluate.verified import Outcome, draw_until_accepted
+from logicgen.nn.decoding import GREEDY, Decoding, Sampling
+from logicgen.solvers import Status, Verdict
+from logicgen.tasks import Task, fitting_solver, load_task
+from logicgen.tasks.bulk import fields_of, text_of
+from logicgen.tasks.task import rename
+from logicgen.train.model import Model
+from logicgen.vocabulary import symbol_name
+
+Row = dict[str, Any]
+
+# Problems answered together: a model is fast in batches.
+CHUNK = 256
+
+# Tokens an answer may have, for each of its problem, and besides.
+PER_TOKEN, ROOM = 2, 24
+
+
+class Question(NamedTuple):
+    """A problem as it was asked, and as the model reads it: its operators, its names of symbols."""
+
+    problem: str  # prefix notation
+    asked: str  # prefix notation
+    names: dict[str, str]  # of the model's names, those of the problem
+
+
+@dataclass
+class Answering:
+    """A model with the solver that judges it. Use as a context manager.
+
+    draws: at most so many answers to a problem; the first is the likeliest.
+    """
+
+    model: Model
+    draws: int
+    sampling: Sampling
+    verifier: Verifier
+
+    @staticmethod
+    def of(
+        model: Model,
+        solver: str | None = None,
+        draws: int = 16,
+        *,
+        temperature: float = 1.0,
+        workers: int = 1,
+        seconds: float = 10.0,
+    ) -> Answering:
+        """`seconds` is the solver's limit for each answer."""
+        if draws < 1:
+            raise LogicgenError(f"draws: {draws}, but there has to be at least 1")
+        solver = fitting_solver(model.task_name, solver)
+        verifier = Verifier(load_task(model.task_name), solver, workers, seconds)
+        return Answering(model, draws, Sampling(temperature), verifier)
+
+    def __enter__(self) -> Self:
+        self.verifier.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.verifier.__exit__()
+
+    def question(self, text: str) -> Question:
+        """From people's or prefix notation.
+
+        Raises LogicgenError where it does not parse, or has operators that the model was not
+        trained on and that cannot be said with those it was.
+        """
+        task = load_task(self.model.task_name)
+        problem = task.read_problem(text)
+        tokens = self.model.region.tokens
+        try:
+            within = task.encode(task.within(problem, tokens) if tokens else problem)
+        except LogicgenError as error:
+            raise LogicgenError(f"the model was trained on {' '.join(tokens)}: {error}") from None
+        fixed = self.model.vocabulary.fixed
+        symbols = [token for token in dict.fromkeys(within.split()) if token not in fixed]
+        names = {symbol_name(number): name for number, name in enumerate(symbols)}
+        theirs = {name: own for own, name in names.items()}
+        return Question(task.encode(problem), rename(within, theirs), names)
+
+    def answers(self, questions: list[Question]) -> list[Outcome]:
+        """For each the first answer that the solver accepts, in the problem's own names.
+
+        Where none is, the outcome's verdict says what is wrong with the likeliest one.
+        """
+        ids = [self.model.vocabulary.encode(question.asked) for question in questions]
+        if not ids:
+            return []
+        longest = PER_TOKEN * max(map(len, ids)) + ROOM
+        symbols = max(self.model.alphabet, *(len(question.names) for question in questions))
+        mask = grammar_mask(load_task(self.model.task_name), longest)
+
+        def draw(rows: np.ndarray, number: int) -> list[str]:
+            decoding: Decoding = replace(self.sampling, seed=number) if number else GREEDY
+            chosen = [ids[row] for row in rows]
+            found = self.model.predict(chosen, symbols, 0, longest, mask, decoding=decoding)
+            return [
+                rename(self.model.vocabulary.decode(answer), questions[row].names)
+                for row, answer in zip(rows, found, strict=True)
+            ]
+
+        def judge(rows: np.ndarray, answers: list[str]) -> list[str]:
+            problems = [questions[row].problem for row in rows]
+            return self.verifier.verdicts(list(zip(problems, answers, answers, strict=True)))
+
+        every = np.arange(len(ids))
+        first = draw(every, 0)
+        return draw_until_accepted(first, judge(every, first), self.draws, draw, judge)
+
+
+def answer_lines(answering: Answering, lines: Iterable[str]) -> Iterator[Row]:
+    """Each line's problem (plain, or JSON with `problem`) with `status`, `witness` and `draws`.
+
+    The status is `sat` with a verified witness; `unknown`, with a `reason`, where no draw was
+    right; or `invalid`, with a `reason`, where the problem is none that the model can read.
+    """
+    task = load_task(answering.model.task_name)
+    there = (line for line in lines if line.strip())
+    while chunk := list(islice(there, CHUNK)):
+        rows: list[Row] = []
+        questions: dict[int, Question] = {}
+        for place, line in enumerate(chunk):
+            row: Row = {"problem": line}
+            try:
+                row = fields_of(line)
+                questions[place] = answering.question(text_of(row, "problem"))
+            except LogicgenError as error:
+                reason = str(error).splitlines()[0]
+                row |= {"status": str(Status.INVALID), "witness": None, "reason": reason}
+            rows.append(row)
+        outcomes = answering.answers(list(questions.values()))
+        for place, outcome in zip(questions, outcomes, strict=True):
+            rows[place] |= solved(task, outcome)
+        yield from rows
+
+
+def solved(task: Task, outcome: Outcome) -> Row:
+    """An outcome as fields of a row."""
+    answer, draws = outcome.prediction, outcome.draws
+    if Verdict(outcome.verdict).is_right:
+        return {
+            "status": str(Status.SAT),
+            "witness": task.show(task.decode_answer(answer)),
+            "draws": draws,
+        }
+    reason = f"none of {draws} answers was right; the likeliest was {answer!r}"
+    return {"status": str(Status.UNKNOWN), "witness": None, "draws": draws, "reason": reason}

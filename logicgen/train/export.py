@@ -1,0 +1,82 @@
+"""A model to be passed on: weights in half precision, its JSON, and a card for people."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from logicgen.atomic import write_text
+from logicgen.errors import LogicgenError
+from logicgen.train import checkpoint
+
+README = "README.md"
+
+
+def export(run: Path, target: Path, name: str) -> int:
+    """Write the finished model of `run` into the folder `target`; returns the bytes of its weights.
+
+    Raises LogicgenError where there is none, or `target` holds something else.
+    """
+    model = checkpoint.load_model(run, "cpu")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise LogicgenError(f"{target}: already there: choose another folder, or remove it")
+    target.mkdir(parents=True, exist_ok=True)
+    before = checkpoint.load_json(run / checkpoint.CARD)
+    checkpoint.save_model(
+        model, target, steps=before["steps"], fingerprint=before["data"], half=True
+    )
+    parameters = sum(weights.numel() for weights in model.parameters())
+    write_text(target / README, _card(name, before, parameters, _scores(run)))
+    return (target / checkpoint.WEIGHTS).stat().st_size
+
+
+def _scores(run: Path) -> dict[str, Any]:
+    """Summaries of evaluations in the run's folder, by split."""
+    found = {}
+    for split in ("test", "grid"):
+        path = run / split / "summary.json"
+        if path.is_file():
+            found[split] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def _card(name: str, made: dict[str, Any], parameters: int, scores: dict[str, Any]) -> str:
+    region = made["region"]
+    ranges = [f"{low} to {high}" for low, high in (region["symbols"], region["length"])]
+    lines = [
+        f"# {name}",
+        "",
+        made["recipe"]["description"],
+        "",
+        f"A model of {parameters:,} parameters for the task `{made['task']}`, trained by logicgen "
+        f"{made['versions']['logicgen']} for",
+        f"{made['steps']:,} steps on problems of {ranges[0]} symbols and {ranges[1]} tokens"
+        + (f" (`{' '.join(region['tokens'])}`)." if region.get("tokens") else "."),
+        "The recipe is in `model.json`, with the sha256 of the weights, which loading checks; the "
+        "weights are",
+        "in half precision.",
+        "",
+        "```",
+        f'logicgen solve --task {made["task"]} --model {name} "..."',
+        "```",
+    ]
+    for split, summary in scores.items():
+        lines += ["", f"Right answers on `{summary['data']}`, {split}, judged by the solver:", ""]
+        lines += ["| where | right, 95% interval | examples |", "| --- | --- | --- |"]
+        for part, called in PARTS.items():
+            if part in summary:
+                score = summary[part]
+                low, high = 100 * score["accuracy_low"], 100 * score["accuracy_high"]
+                share = f"{100 * score['accuracy']:.1f}% [{low:.1f}, {high:.1f}]"
+                lines.append(f"| {called} | {share} | {score['examples']:,} |")
+    return "\n".join(lines) + "\n"
+
+
+PARTS = {
+    "inside_training_region": "as in training",
+    "beyond_in_symbols_only": "more symbols",
+    "beyond_in_length_only": "other lengths",
+    "overall": "all",
+}
+"""Parts of a summary that the card shows."""
