@@ -1,22 +1,28 @@
 """LTL by Spot, where its Python bindings are installed (any version from 2.10).
 
 Its witnesses are an accepting run of Spot's translation, simplified by Spot, so that a recipe can
-ask for data of the kind the literature trained on. They depend on Spot's version, and a renamed
-formula need not get the renamed witness, although symbols are given to Spot as `p0`, `p1`, ... in
-order of first occurrence.
+ask for data of the kind the literature trained on. They depend on Spot's version, and on nothing
+else: symbols are given to Spot as `p0`, `p1`, ... in order of first occurrence, so that a renamed
+formula is the same one, and each word is found by a process of its own (`spot_words.py`).
 """
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+import re
 from typing import Any, ClassVar
 
-from logicgen.solvers.solver import UNSAT, Solution, Verdict
+from logicgen.solvers.solver import UNSAT, Solution, Status, Verdict
+from logicgen.solvers.spot_words import SpotWords
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import ltl, propositional
 from logicgen.syntax.trace import Trace
 
-HOW = "Spot is not installed: conda install -c conda-forge spot, or see https://spot.lre.epita.fr"
+OLDEST = (2, 10)
+HOW = (
+    "conda install -c conda-forge spot, or a distribution's package, or the source; "
+    "see https://spot.lre.epita.fr/install.html (pip does not have it)"
+)
+NEEDED = ("formula", "make_bdd_dict", "parse_word", "translate", "version")
 
 
 class SpotSolver:
@@ -26,30 +32,44 @@ class SpotSolver:
     logic: ClassVar[str] = "ltl"
     about: ClassVar[str] = "the automata library Spot; witnesses in Spot's own style"
 
+    def __init__(self) -> None:
+        self._words = SpotWords()
+
     @classmethod
     def missing(cls) -> str | None:
-        """How to get Spot where it is not installed."""
-        if find_spec("spot") is None:
-            return HOW
-        import spot
-
-        # The package index has another package of this name.
-        return None if hasattr(spot, "translate") and hasattr(spot, "parse_word") else HOW
+        """How to get Spot where it is not installed, or what is wrong with what is."""
+        try:
+            import spot
+        except ModuleNotFoundError as error:
+            if error.name == "spot":
+                return f"Spot is not installed: {HOW}"
+            return f"the package spot cannot be imported ({error}): {HOW}"
+        except Exception as error:  # a broken installation, or whatever another package does
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            return f"the package spot cannot be imported ({reason}): {HOW}"
+        if not all(hasattr(spot, name) for name in NEEDED):
+            where = getattr(spot, "__file__", None) or ", ".join(getattr(spot, "__path__", []))
+            return f"another package of the name spot, {where}, hides or replaces Spot: {HOW}"
+        version = str(spot.version())
+        if tuple(map(int, re.findall(r"\d+", version)[:2])) < OLDEST:
+            return f"Spot {version} is too old, 2.10 or newer is needed: {HOW}"
+        return None
 
     def solve(self, problem: Formula) -> Solution:
-        """A simplified accepting word, or unsat."""
-        import spot
-
+        """A simplified accepting word, or unsat; unknown where Spot refuses."""
+        ltl().check_operators(problem)
         names = {name: f"p{i}" for i, name in enumerate(problem.symbols)}
-        word = _automaton(problem.rename(names), spot.make_bdd_dict()).accepting_word()
-        if not word:
+        try:
+            word = self._words.word(ltl().write(problem.rename(names)))
+        except RuntimeError as error:
+            return Solution(Status.UNKNOWN, reason=f"Spot: {error}")
+        if word is None:
             return UNSAT
-        word.simplify()
         back = {new: old for old, new in names.items()}
-        return Solution.sat(Trace.read(str(word)).rename(back))
+        return Solution.sat(Trace.read(word).rename(back))
 
     def check(self, problem: Formula, answer: Trace) -> Verdict:
-        """`correct` if no word of the trace satisfies the negation."""
+        """`correct` if no word of the trace satisfies the negation; unknown where Spot refuses."""
         import spot
 
         symbols = dict.fromkeys([*problem.symbols, *answer.symbols])
@@ -60,13 +80,17 @@ class SpotSolver:
             propositional().check_operators(position)
             if _automaton(position, dictionary).is_empty():
                 return Verdict.INVALID
-        wrong = _automaton(~problem.rename(names), dictionary)
         word = spot.parse_word(answer.spot, dictionary).as_automaton()
-        return Verdict.INCORRECT if word.intersects(wrong) else Verdict.CORRECT
+        try:
+            wrong = _automaton(~problem.rename(names), dictionary)
+            return Verdict.INCORRECT if word.intersects(wrong) else Verdict.CORRECT
+        except RuntimeError:  # too many acceptance sets
+            return Verdict.UNKNOWN
 
 
 def _automaton(formula: Formula, dictionary: Any) -> Any:
+    """For checks: any automaton will do, and Spot is faster where it seeks no small one."""
     import spot
 
     ltl().check_operators(formula)
-    return spot.translate(spot.formula(ltl().write(formula)), dict=dictionary)
+    return spot.translate(spot.formula(ltl().write(formula)), "Any", "Low", dict=dictionary)

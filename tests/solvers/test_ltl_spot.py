@@ -2,34 +2,222 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import signal
+from random import Random, SystemRandom
+
 import pytest
 
-from logicgen.solvers import Status, load_solver
+from logicgen.errors import LogicgenError
+from logicgen.solvers import Status, Verdict, load_solver
 from logicgen.solvers.spot import SpotSolver
-from logicgen.syntax import Trace, ltl
-from tests.solvers.test_ltl import random_formulas, rows
+from logicgen.solvers.spot_words import SpotWords
+from logicgen.syntax import Formula, Trace, ltl, propositional
+from logicgen.tasks.bulk import solve_lines, verify_lines
+from logicgen.workers import Limits
+from tests.data.test_generate import contents, make
+from tests.solvers.random_traces import POSITIONS, random_formulas, trace_for
+from tests.solvers.test_ltl import rows
 
 if SpotSolver.missing():
     pytest.skip(f"no spot: {SpotSolver.missing()}", allow_module_level=True)
 
+import spot
+
 SPOT = load_solver("spot", "ltl")
 EMBEDDED = load_solver("embedded", "ltl")
+READ = ltl().read
+
+# New formulas in every run; a failing one is shown with the seed.
+SEED = SystemRandom().getrandbits(32)
+COUNT = 2000
+LIMITS = Limits(10.0)
+MOST_UNKNOWN = 10
+
+# 40 different letters, each infinitely often: more acceptance sets than Spot has.
+LETTERS = [" & ".join(f"{'!' * (n >> i & 1)}p{i}" for i in range(6)) for n in range(40)]
+TOO_MUCH = " & ".join(f"GF({letter})" for letter in LETTERS)
+
+
+# -- verdicts -------------------------------------------------------------------------------------
 
 
 def test_reference_verdicts():
     for row in rows("ltl_satisfiability.jsonl"):
-        solution = SPOT.solve(ltl().read(row["formula"]))
+        solution = SPOT.solve(READ(row["formula"]))
         assert (solution.status is Status.SAT) == row["satisfiable"], row
+    for row in rows("ltl_patterns.jsonl"):
+        formula = READ(row["formula"])
+        assert (SPOT.solve(formula).status is Status.SAT) == row["satisfiable"], row
+        assert (SPOT.solve(~formula).status is Status.SAT) == row["negation_satisfiable"], row
     for row in rows("ltl_traces.jsonl"):
         expected = "correct" if row["holds"] else "incorrect"
         expected = "invalid" if row["empty"] else expected
-        assert SPOT.check(ltl().read(row["formula"]), Trace.read(row["trace"])) == expected, row
+        assert SPOT.check(READ(row["formula"]), Trace.read(row["trace"])) == expected, row
 
 
 def test_each_finds_the_other_right():
-    for formula in random_formulas(300, "abc", 3, 15):
-        one, other = SPOT.solve(formula), EMBEDDED.solve(formula)
-        assert one.status is other.status
-        if one.witness is not None:
-            assert EMBEDDED.check(formula, one.witness).is_right
-            assert SPOT.check(formula, other.witness).is_right
+    formulas = random_formulas(Random(SEED), COUNT)
+    lines = [ltl().write(formula) for formula in formulas]
+    unknown = 0
+    for formula, row in zip(formulas, solve_lines("ltl", lines, "spot", 2, LIMITS), strict=True):
+        other = EMBEDDED.solve(formula)
+        if row["status"] == "unknown":
+            unknown += 1
+            continue
+        assert row["status"] == other.status, (SEED, row)
+        if row["witness"] is not None:
+            witness = Trace.read(row["witness"])
+            assert EMBEDDED.check(formula, witness) is Verdict.CORRECT, (SEED, row)
+            assert SPOT.check(formula, other.witness) is Verdict.CORRECT, (SEED, row)
+    assert unknown <= MOST_UNKNOWN
+
+
+def test_checks_of_fresh_traces():
+    rng = Random(SEED + 1)
+    pairs = [(formula, trace_for(rng, formula)) for formula in random_formulas(rng, COUNT)]
+    lines = [
+        json.dumps({"problem": ltl().write(formula), "answer": trace.spot})
+        for formula, trace in pairs
+    ]
+    judged = verify_lines("ltl", lines, "spot", 2, LIMITS)
+    seen = []
+    for (formula, trace), row in zip(pairs, judged, strict=True):
+        assert row["verdict"] in (EMBEDDED.check(formula, trace), "unknown"), (SEED, row)
+        seen.append(row["verdict"])
+    assert seen.count("unknown") <= MOST_UNKNOWN
+    assert {"correct", "incorrect", "invalid"} <= {*seen}
+
+
+@pytest.mark.parametrize(
+    ("formula", "trace", "verdict"),
+    [
+        ("Ga | Gb", "{a | b}", "incorrect"),
+        ("G(a | b)", "{(a | z) & (a | b) & !z}", "correct"),
+        ("1", "{0}", "invalid"),
+        ("1", "{1}", "correct"),
+        ("Ga", "a ; {a ; b & !b}", "invalid"),
+        ("0", "{1}", "incorrect"),
+        ("Xtrue & !X(0)", "{a}", "correct"),
+        ("(true U true) M true", "{zebra}", "correct"),  # a witness without symbols
+    ],
+)
+def test_what_is_right(formula, trace, verdict):
+    assert SPOT.check(READ(formula), Trace.read(trace)) == verdict
+
+
+def test_positions_are_propositional():
+    with pytest.raises(LogicgenError, match="not an operator"):
+        SPOT.check(READ("a"), Trace((), (READ("X a"),)))
+    with pytest.raises(LogicgenError, match="not an operator"):
+        SPOT.solve(Formula("S", (Formula("a"), Formula("b"))))
+
+
+# -- its witnesses --------------------------------------------------------------------------------
+
+
+def test_the_witness_is_an_accepting_word_of_spot_s_translation():
+    for text in ("a U b", "GFa & GF!a", "(a U b) & X!b & GFa", "!p0 & XX(p0 W p1)", "1"):
+        word = spot.translate(text).accepting_word()
+        word.simplify()
+        assert SPOT.solve(READ(text)).witness.spot == str(word)
+
+
+def test_the_witness_depends_neither_on_names_nor_on_what_was_solved_before():
+    formulas = random_formulas(Random(0), 300)
+    # In one process, Spot gives these another word after some others.
+    formulas += map(READ, ["Xc -> Xa & Gd", "X(!a ^ d) <-> b", "!FX((d ^ Xa) & a)"])
+    first = [SPOT.solve(formula).witness for formula in formulas]
+    names = {"a": "z", "b": "a", "c": "p1", "d": "p0"}
+    for i in Random(1).sample(range(len(formulas)), len(formulas)):
+        assert SPOT.solve(formulas[i]).witness == first[i]
+        renamed = SPOT.solve(formulas[i].rename(names)).witness
+        assert renamed == (first[i].rename(names) if first[i] else None)
+
+
+def test_data_sets_in_spot_s_style_are_the_same_with_any_number_of_workers(tmp_path):
+    changes = {
+        "task": "ltl",
+        "solver": "spot",
+        "verifier": "embedded",
+        "problem": {"operators": {"!": 1, "&": 1, "X": 1, "U": 1}, "distribution": "tree"},
+        "sizes": {"train": 60, "validation": 10, "test": 10},
+        "grid": {"symbols": [1, 3], "length": [1, 9], "per_cell": 1},
+    }
+    make(tmp_path / "one", changes)
+    make(tmp_path / "two", changes, workers=2)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+# -- limits ---------------------------------------------------------------------------------------
+
+
+def test_where_spot_refuses_it_is_unknown():
+    solution = SPOT.solve(READ(TOO_MUCH))
+    assert solution.status is Status.UNKNOWN
+    assert "Too many acceptance sets" in solution.reason
+    assert "\n" not in solution.reason
+    negated = f"!({TOO_MUCH})"
+    assert SPOT.check(READ(negated), Trace.read("{p0}")) is Verdict.UNKNOWN
+    assert SPOT.solve(READ("a & Xb")).status is Status.SAT
+
+
+def test_a_hard_formula_is_given_up_and_the_others_go_on():
+    hard = " & ".join(f"GFp{i}" for i in range(40))
+    lines = ["a U b", hard, "a & !a", "GFa & GF!a"]
+    found = [row["status"] for row in solve_lines("ltl", lines, "spot", 1, Limits(3.0))]
+    assert found == ["sat", "unknown", "unsat", "sat"]
+
+
+def test_a_helper_that_dies_is_replaced():
+    words = SpotWords()
+    assert words.word("p0 U p1") == "cycle{p1}"
+    os.kill(words._helper.pid, signal.SIGKILL)
+    with pytest.raises(RuntimeError, match="died"):
+        words.word("p0")
+    assert words.word("G!p0") == "cycle{!p0}"
+    words.close()
+    words.close()
+    assert words.word("p0 & X!p0") == "p0; cycle{!p0}"
+    words.close()
+
+
+# -- notation -------------------------------------------------------------------------------------
+
+
+def in_parentheses(formula):
+    return formula.fold(
+        lambda node, operands: {
+            0: lambda: node.token,
+            1: lambda: f"{node.token}({operands[0]})",
+            2: lambda: f"({operands[0]}) {node.token} ({operands[1]})",
+        }[len(operands)]()
+    )
+
+
+def test_both_read_the_same_into_a_text():
+    for formula in random_formulas(Random(SEED + 2), 1000):
+        known = spot.formula(in_parentheses(formula))
+        text = ltl().write(formula)
+        for same in (text, text.replace(" ^ ", " xor "), re.sub(" ([-&|<>^]+) ", r"\1", text)):
+            assert READ(same) is formula
+            assert spot.formula(same) == known, (SEED, same)
+        for printed in (str(known), known.to_str("spot", True)):
+            assert spot.formula(in_parentheses(READ(printed))) == known, (SEED, printed)
+
+
+def test_both_read_the_same_into_a_trace():
+    rng = Random(SEED + 3)
+
+    def positions(count):
+        return tuple(POSITIONS.sample(rng, rng.randint(1, 8), "abcd") for _ in range(count))
+
+    for _ in range(300):
+        trace = Trace(positions(rng.randint(0, 3)), positions(rng.randint(1, 3)))
+        printed = Trace.read(str(spot.parse_word(trace.spot)))  # as sums of products
+        assert (len(trace.stem), len(trace.period)) == (len(printed.stem), len(printed.period))
+        for one, other in zip(trace.positions, printed.positions, strict=True):
+            same = spot.formula(in_parentheses(one)).equivalent_to(propositional().write(other))
+            assert same, (SEED, trace.spot)

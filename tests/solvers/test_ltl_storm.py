@@ -11,11 +11,11 @@ import pytest
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Verdict, load_solver
 from logicgen.solvers.storm import StormSolver
-from logicgen.syntax import Formula, Trace, ltl, propositional
-from logicgen.syntax.sampler import FormulaSampler
+from logicgen.syntax import Trace, ltl
 from logicgen.tasks.bulk import solve_lines, verify_lines
 from logicgen.workers import Limits
 from tests.solvers.lasso_words import allows, holds
+from tests.solvers.random_traces import random_formulas, trace_for
 from tests.solvers.test_ltl import rows
 
 if StormSolver.missing():
@@ -35,40 +35,6 @@ MOST_UNKNOWN = 40
 # Storm is wrong now and then: it calls `(1 W (1 <-> X(0))) M Xc`, which means `Xc`, unsatisfiable.
 # Where the two disagree, one word and the definition of LTL decide; without such a word, it fails.
 MOST_WRONG = 4
-
-FORMULAS = FormulaSampler(ltl(), dict.fromkeys(ltl().arity, 1) | {"symbol": 2}, "tree", 3)
-POSITIONS = FormulaSampler(
-    propositional(), dict.fromkeys(propositional().arity, 1) | {"symbol": 3}, "tree", 4
-)
-
-
-def position(rng):
-    """Anything, a conjunction of literals, or any propositional formula."""
-    kind = rng.random()
-    if kind < 0.25:
-        return Formula("1")
-    if kind < 0.5:
-        return POSITIONS.sample(rng, rng.randint(1, 6), "abcd")
-    literals = [name if rng.random() < 0.5 else f"!{name}" for name in rng.sample("abcd", 2)]
-    return propositional().read(" & ".join(literals))
-
-
-def trace_for(rng, formula):
-    """A witness with one position changed, or something random."""
-    witness = EMBEDDED.solve(formula).witness
-    if witness is None or rng.random() < 0.3:
-        stem = tuple(position(rng) for _ in range(rng.randint(0, 2)))
-        return Trace(stem, tuple(position(rng) for _ in range(rng.randint(1, 3))))
-    positions = list(witness.positions)
-    i = rng.randrange(len(positions))
-    match rng.randrange(4):
-        case 0:
-            positions[i] = position(rng)
-        case 1:
-            positions[i] = positions[i] & position(rng)
-        case 2:
-            positions[i] = positions[i] | position(rng)
-    return Trace(tuple(positions[: len(witness.stem)]), tuple(positions[len(witness.stem) :]))
 
 
 def words(trace, symbols, most=4096):
@@ -107,12 +73,8 @@ def test_words_decide_where_storm_is_known_to_be_wrong():
     assert not storm_is_refuted_on(ltl().read("G(a | b)"), Trace.read("{a | b}"), "correct")
 
 
-def random_formulas(rng):
-    return [FORMULAS.sample(rng, rng.randint(2, 13), "abc") for _ in range(COUNT)]
-
-
 def test_satisfiability_of_fresh_formulas():
-    formulas = random_formulas(Random(SEED))
+    formulas = random_formulas(Random(SEED), COUNT)
     lines = [ltl().write(formula) for formula in formulas]
     unknown = wrong = 0
     for formula, row in zip(formulas, solve_lines("ltl", lines, "storm", 2, LIMITS), strict=True):
@@ -127,7 +89,7 @@ def test_satisfiability_of_fresh_formulas():
 
 def test_checks_of_fresh_traces():
     rng = Random(SEED + 1)
-    pairs = [(formula, trace_for(rng, formula)) for formula in random_formulas(rng)]
+    pairs = [(formula, trace_for(rng, formula)) for formula in random_formulas(rng, COUNT)]
     lines = [
         json.dumps({"problem": ltl().write(formula), "answer": trace.spot})
         for formula, trace in pairs
