@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from logicgen import shipped
 from logicgen.atomic import write_text
 from logicgen.errors import LogicgenError
 from logicgen.train import checkpoint
+from logicgen.train.recipe import read_recipe
 
 README = "README.md"
 
@@ -44,11 +46,11 @@ def _scores(run: Path) -> dict[str, Any]:
 def _card(name: str, made: dict[str, Any], parameters: int, scores: dict[str, Any]) -> str:
     region = made["region"]
     ranges = [f"{low} to {high}" for low, high in (region["symbols"], region["length"])]
-    lines = [
-        f"# {name}",
-        "",
-        made["recipe"]["description"],
-        "",
+    about = made["recipe"]["description"]
+    if not about and name in shipped.names("models", ".toml"):  # trained in a study
+        about = read_recipe(name).description
+    lines = [f"# {name}", "", *([about, ""] if about else [])]
+    lines += [
         f"A model of {parameters:,} parameters for the task `{made['task']}`, trained by logicgen "
         f"{made['versions']['logicgen']} for",
         f"{made['steps']:,} steps on problems of {ranges[0]} symbols and {ranges[1]} tokens"
