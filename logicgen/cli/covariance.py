@@ -49,12 +49,13 @@ def command(
     from logicgen.data.dataset import load_dataset
     from logicgen.evaluate.covariance import predict_renamed, write_covariance
     from logicgen.evaluate.score import About, prepare_folder
-    from logicgen.train.checkpoint import load_model
+    from logicgen.train.checkpoint import load_model, scores_folder
 
     dataset = load_dataset(data)
     model = load_model(run, device)
     about = About.of(model, run.resolve().name, dataset, split)
-    folder = out or run / split
+    dataset.table(split)  # raises where there is no such split
+    folder = out or scores_folder(run, split)
     prepare_folder(folder)  # before anything slow
     with stage_bars("answers") as progress:
         table = predict_renamed(model, dataset, about, progress=progress, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -61,7 +62,10 @@ def _solved(sources: list[str], workers: int, timeout: float | None) -> Iterator
 def verify_file(source: str, answer: str) -> str:
     """The verdict on an answer, a file of `v` lines or their text, to a file's problem."""
     cnf = _read(source)
-    if answer == "-" or Path(answer).is_file():
+    named = answer == "-"
+    with suppress(OSError):  # a text that is too long is no file's name
+        named = named or Path(answer).is_file()
+    if named:
         literals = read_model(_bytes(answer), answer)
     else:
         literals = read_model(answer.encode(), "the answer (no file is called so)")

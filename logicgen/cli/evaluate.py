@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from logicgen.cli.number import Number
 from logicgen.errors import LogicgenError
 
 
@@ -29,19 +30,19 @@ from logicgen.errors import LogicgenError
 @click.option("--beams", type=click.IntRange(min=1), help="Beam search with so many; 1 is greedy.")
 @click.option(
     "--length-normalization",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     help="Of beam search: the exponent of the length that log-probabilities are divided by [1].",
 )
 @click.option("--sample", is_flag=True, help="Draw answers at random.")
 @click.option(
     "--temperature",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     help="Of random draws (--sample, --verified) [1].",
 )
 @click.option("--top-k", type=click.IntRange(min=1), help="Draw from the K likeliest tokens.")
 @click.option(
     "--top-p",
-    type=click.FloatRange(min=0, max=1, min_open=True),
+    type=Number(min=0, max=1, min_open=True),
     help="Draw from the nucleus: the fewest tokens with this probability.",
 )
 @click.option(
@@ -67,7 +68,7 @@ from logicgen.errors import LogicgenError
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     default=10.0,
     help="Seconds per answer.",
 )
@@ -118,7 +119,7 @@ def evaluate_with_bars(
     )
     from logicgen.evaluate.verified import Verified
     from logicgen.nn.decoding import BeamSearch, Decoding, Sampling
-    from logicgen.train.checkpoint import load_model
+    from logicgen.train.checkpoint import load_model, scores_folder
 
     sampling = Sampling(**random)  # type: ignore[arg-type]
     decoding: Decoding = sampling if sample else BeamSearch(**search)  # type: ignore[arg-type]
@@ -126,7 +127,8 @@ def evaluate_with_bars(
     dataset = load_dataset(data)
     model = load_model(run, device)
     about = About.of(model, run.resolve().name, dataset, split)
-    folder = out or run / split
+    dataset.table(split)  # raises where there is no such split
+    folder = out or scores_folder(run, split)
     prepare_folder(folder)  # before anything slow
     with progress_bars("answers") as bars:
         tasks: dict[str, Any] = {}

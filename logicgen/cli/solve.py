@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from logicgen.cli.number import Number
+
 if TYPE_CHECKING:
     from logicgen.evaluate.answering import Answering
     from logicgen.tasks import Task
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     help="Seconds per problem; with --in, 10 if not given.",
 )
 @click.option("--dimacs", is_flag=True, help="What --in names is DIMACS, whatever its suffix.")
@@ -65,6 +67,8 @@ def command(
 
     if bool(problems) == (source is not None):
         raise click.UsageError("give either PROBLEMs or --in FILE")
+    if draws is not None and model is None:
+        raise click.UsageError("--draws goes with --model")
     files = [name for name in problems if is_dimacs(name)]
     if source is not None and (dimacs or is_dimacs(source)):
         files, problems = [source], (source,)
@@ -76,8 +80,6 @@ def command(
             raise click.UsageError("--model answers formulas, not DIMACS files")
         solve_files(files, target, workers, timeout)
         return
-    if draws is not None and model is None:
-        raise click.UsageError("--draws goes with --model")
     if dimacs:
         raise click.UsageError("--dimacs goes with --in FILE")
     if task is None:
@@ -168,8 +170,9 @@ def _answer_with(answering: Answering, problems: list[str]) -> None:
     questions = [answering.question(problem) for problem in problems]
     for outcome in answering.answers(questions):
         row = solved(task, outcome)
-        if row["witness"] is None:
+        if row["status"] == "unknown":
             click.echo(f"unknown: {row['reason']}")
             continue
-        click.echo(_drawn(task, task.decode_answer(outcome.prediction)))
+        answer = task.decode_answer(outcome.prediction)
+        click.echo("unsatisfiable" if row["status"] == "unsat" else _drawn(task, answer))
         click.echo(f"verified, {outcome.draws} of {answering.draws} draws used", err=True)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from logicgen.cli.number import Number
+
 
 @click.command("train")
 @click.argument("model")
@@ -18,7 +20,7 @@ import click
 @click.option("--steps", type=click.IntRange(min=1), help="Instead of the recipe's number.")
 @click.option(
     "--max-minutes",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     help="Stop after that long, with a model that can be used or resumed.",
 )
 @click.option(

@@ -6,6 +6,8 @@ import json
 
 import click
 
+from logicgen.cli.number import Number
+
 
 @click.command("verify")
 @click.option("--task", help="A name from `logicgen list tasks`; DIMACS files need none.")
@@ -19,7 +21,7 @@ import click
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     help="Seconds per problem; with --in, 10 if not given.",
 )
 def command(

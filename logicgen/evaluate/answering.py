@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import ceil
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -88,6 +89,7 @@ class Answering:
             raise LogicgenError(f"the model was trained on {' '.join(tokens)}: {error}") from None
         fixed = self.model.vocabulary.fixed
         symbols = [token for token in dict.fromkeys(within.split()) if token not in fixed]
+        self.model.inference_matrix(len(symbols), 0)  # raises where it has no rows for so many
         names = {symbol_name(number): name for number, name in enumerate(symbols)}
         theirs = {name: own for own, name in names.items()}
         return Question(task.encode(problem), rename(within, theirs), names)
@@ -95,13 +97,27 @@ class Answering:
     def answers(self, questions: list[Question]) -> list[Outcome]:
         """For each the first answer that the solver accepts, in the problem's own names.
 
-        Where none is, the outcome's verdict says what is wrong with the likeliest one.
+        Where none is, the outcome's verdict says what is wrong with the likeliest one. An answer
+        does not depend on the other questions: those with equal numbers of symbols and equal length
+        budgets are answered together.
         """
         ids = [self.model.vocabulary.encode(question.asked) for question in questions]
-        if not ids:
-            return []
-        longest = PER_TOKEN * max(map(len, ids)) + ROOM
-        symbols = max(self.model.alphabet, *(len(question.names) for question in questions))
+        budgets = [ROOM * ceil(PER_TOKEN * len(each) / ROOM) + ROOM for each in ids]
+        symbols = [max(self.model.alphabet, len(question.names)) for question in questions]
+        outcomes: dict[int, Outcome] = {}
+        for longest, count in sorted({*zip(budgets, symbols, strict=True)}):
+            rows = [
+                row for row in range(len(ids)) if (budgets[row], symbols[row]) == (longest, count)
+            ]
+            found = self._together(
+                [questions[row] for row in rows], [ids[row] for row in rows], longest, count
+            )
+            outcomes.update(zip(rows, found, strict=True))
+        return [outcomes[row] for row in range(len(ids))]
+
+    def _together(
+        self, questions: list[Question], ids: list[list[int]], longest: int, symbols: int
+    ) -> list[Outcome]:
         mask = grammar_mask(load_task(self.model.task_name), longest)
 
         def draw(rows: np.ndarray, number: int) -> list[str]:
@@ -125,8 +141,9 @@ class Answering:
 def answer_lines(answering: Answering, lines: Iterable[str]) -> Iterator[Row]:
     """Each line's problem (plain, or JSON with `problem`) with `status`, `witness` and `draws`.
 
-    The status is `sat` with a verified witness; `unknown`, with a `reason`, where no draw was
-    right; or `invalid`, with a `reason`, where the problem is none that the model can read.
+    The status is `sat` with a verified witness; `unsat` where the model said so and it is;
+    `unknown`, with a `reason`, where no draw was right; or `invalid`, with a `reason`, where the
+    problem is none that the model can read.
     """
     task = load_task(answering.model.task_name)
     there = (line for line in lines if line.strip())
@@ -152,10 +169,9 @@ def solved(task: Task, outcome: Outcome) -> Row:
     """An outcome as fields of a row."""
     answer, draws = outcome.prediction, outcome.draws
     if Verdict(outcome.verdict).is_right:
-        return {
-            "status": str(Status.SAT),
-            "witness": task.show(task.decode_answer(answer)),
-            "draws": draws,
-        }
+        witness = task.decode_answer(answer)
+        if witness == task.refutation:
+            return {"status": str(Status.UNSAT), "witness": None, "draws": draws}
+        return {"status": str(Status.SAT), "witness": task.show(witness), "draws": draws}
     reason = f"none of {draws} answers was right; the likeliest was {answer!r}"
     return {"status": str(Status.UNKNOWN), "witness": None, "draws": draws, "reason": reason}

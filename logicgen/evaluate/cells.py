@@ -12,6 +12,9 @@ from logicgen.evaluate.score import About
 from logicgen.evaluate.wilson import wilson_interval
 from logicgen.solvers import Verdict
 
+# What answers have besides verdicts, where it was measured: whole numbers, of which means are told.
+SUMMED = ("edit_distance", "accepted", "draws")
+
 VERDICTS = [str(verdict) for verdict in Verdict]
 
 
@@ -92,7 +95,8 @@ class Scores:
     def of_tally(tally: dict[str, list[int]], about: About) -> Scores:
         """From what `tally` gave. All scores are the same as those of the answers it counted.
 
-        Only the answers of one cell can no longer be told apart: each has their mean edit distance.
+        Only the answers of one cell can no longer be told apart: of what is summed, each has their
+        mean.
         """
         counts = np.array([tally.get(name, [0] * len(tally["symbols"])) for name in VERDICTS]).T
         answers = counts.sum(axis=1)  # by row of the tally
@@ -102,8 +106,9 @@ class Scores:
         }
         verdicts = np.tile(np.arange(len(VERDICTS)), len(counts))
         columns["verdict"] = np.repeat(verdicts, counts.ravel())
-        if "edit_distance" in tally:
-            columns["edit_distance"] = np.repeat(tally["edit_distance"] / answers, answers)
+        for name in SUMMED:
+            if name in tally:
+                columns[name] = np.repeat(tally[name] / answers, answers)
         return Scores(columns, max(tally["embedding_seed"]) + 1, about)
 
     @staticmethod
@@ -132,7 +137,7 @@ class Scores:
         """The answers counted: a row per embedding seed and cell, as columns.
 
         Columns are the seed, the cell, how many answers have which verdict (without verdicts that
-        none has), and the sum of their edit distances: small enough to be kept beside a result.
+        none has), and what is SUMMED over them: small enough to be kept beside a result.
         """
         names = ("embedding_seed", "symbols", "length")
         places = np.stack([self._columns[name] for name in names], axis=1)
@@ -143,9 +148,10 @@ class Scores:
             counts = np.bincount(member[self._columns["verdict"] == code], minlength=len(found))
             if counts.any():
                 tally[verdict] = counts.tolist()
-        if "edit_distance" in self._columns:
-            sums = np.bincount(member, weights=self._columns["edit_distance"])
-            tally["edit_distance"] = [round(total) for total in sums.tolist()]
+        for name in SUMMED:
+            if name in self._columns:
+                sums = np.bincount(member, weights=self._columns[name])
+                tally[name] = [round(total) for total in sums.tolist()]
         return tally
 
     def select(self, rows: np.ndarray) -> Scores:
@@ -178,7 +184,7 @@ class Scores:
         exact = verdict == VERDICTS.index("exact")
         optional = {
             name: self._over_seeds(self._columns[name]) if name in self._columns else None
-            for name in ("edit_distance", "accepted", "draws")
+            for name in SUMMED
         }
         return Score(
             examples=int(np.count_nonzero(self._columns["embedding_seed"] == 0)),

@@ -41,8 +41,11 @@ def compare(folders: list[Path], out: Path) -> list[dict[str, Any]]:
     `comparison.csv` has a row for each evaluation and part of the examples: the parts are those of
     the first evaluation's training region, so that a part holds the same examples for all.
 
-    Raises LogicgenError where the folders do not hold evaluations of the same examples.
+    Raises LogicgenError where the folders do not hold evaluations of the same examples, or where
+    `out` is one of them, whose own pictures would be lost.
     """
+    if out.resolve() in [folder.resolve() for folder in folders]:
+        raise LogicgenError(f"{out}: is one of the evaluations: choose another folder with -o")
     return write_comparison(read_evaluations(folders), out)
 
 

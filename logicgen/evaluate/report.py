@@ -53,9 +53,10 @@ def summarise(scores: Scores) -> dict[str, Any]:
 
 
 def write_table(rows: list[dict[str, Any]], path: Path) -> None:
-    """Write rows with the same keys as CSV."""
+    """Write rows as CSV, with a column for each key that one of them has."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    names = dict.fromkeys(name for row in rows for name in row)
+    writer = csv.DictWriter(text, list(names), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     write_text(path, text.getvalue())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -234,8 +234,7 @@ class Predictor:
                 seeded = replace(decoding, seed=decoding.seed + (seed << 32) + draw)
             for alphabet in np.unique(self.alphabets)[::-1]:  # too large a one fails at once
                 members = np.flatnonzero((seeds == seed) & (self.alphabets[rows] == alphabet))
-                for start in range(0, len(members), 1024):
-                    batch = members[start : start + 1024]
+                for batch in self._batches(members, rows):
                     found = self.model.predict(
                         [self.encoded.problems[row].tolist() for row in rows[batch]],
                         int(alphabet),
@@ -250,6 +249,29 @@ class Predictor:
                     done += len(batch)
                     progress(done, len(places))
         return texts
+
+    def _batches(self, places: np.ndarray, rows: np.ndarray) -> Iterator[np.ndarray]:
+        """Places to be answered together, about 1,024 at a time.
+
+        Renamings of one problem are, where the model is to answer them as one (`Model.canonical`).
+        """
+        from logicgen.nn.canonical import alpha_class
+
+        groups: dict[object, list[int]] = {}
+        for place in places.tolist():
+            key: object = place
+            if getattr(self.model, "canonical", False):
+                problem = self.encoded.problems[rows[place]].tolist()
+                key = alpha_class(problem, len(self.vocabulary))
+            groups.setdefault(key, []).append(place)
+        batch: list[int] = []
+        for group in groups.values():
+            batch += group
+            if len(batch) >= 1024:
+                yield np.array(batch)
+                batch = []
+        if batch:
+            yield np.array(batch)
 
 
 def grammar_mask(task: Task, longest: int) -> GrammarMask:
@@ -339,9 +361,11 @@ def read_predictions(folder: Path) -> tuple[pa.Table, About]:
     try:
         table = pq.read_table(path)
         about = json.loads(table.schema.metadata[b"logicgen"])
+        about["symbols"], about["length"] = tuple(about["symbols"]), tuple(about["length"])
+        return table, About(**about)
     except FileNotFoundError as error:
         raise LogicgenError(f"{folder}: no {PREDICTIONS}; run logicgen evaluate first") from error
     except (pa.ArrowInvalid, KeyError, TypeError, OSError) as error:
-        raise LogicgenError(f"{path}: damaged; run logicgen evaluate again") from error
-    about["symbols"], about["length"] = tuple(about["symbols"]), tuple(about["length"])
-    return table, About(**about)
+        raise LogicgenError(
+            f"{path}: damaged, or of another version; run logicgen evaluate again"
+        ) from error

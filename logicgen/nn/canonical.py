@@ -6,6 +6,7 @@ with the names put back, is renamed as the problem is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -34,6 +35,15 @@ def first_occurrence(problems: Tensor, fixed: int, symbols: int) -> Naming:
     first = place.new_full((batch, symbols + 1), length).scatter_reduce(1, column, place, "amin")
     symbol = first[:, :symbols].argsort(dim=1, stable=True)
     return Naming(symbol.argsort(dim=1), symbol)
+
+
+def alpha_class(ids: Sequence[int], fixed: int) -> tuple[int, ...]:
+    """Ids in which symbols are numbered in order of first occurrence: equal for all renamings."""
+    numbers: dict[int, int] = {}
+    return tuple(
+        fixed + numbers.setdefault(token, len(numbers)) if token >= fixed else token
+        for token in ids
+    )
 
 
 def rename(ids: Tensor, names: Tensor, fixed: int) -> Tensor:

@@ -112,7 +112,8 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _require(0 < self.temperature < math.inf, "temperature", self.temperature, "above 0")
+        finite = 0 < self.temperature < math.inf
+        _require(finite, "temperature", self.temperature, "above 0 and finite")
         _require(self.top_k is None or self.top_k >= 1, "top-k", self.top_k, "at least 1")
         _require(
             self.top_p is None or 0 < self.top_p <= 1, "top-p", self.top_p, "above 0, at most 1"

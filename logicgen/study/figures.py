@@ -55,7 +55,9 @@ def draw_choices(
         for place, group in enumerate(groups, 1):
             beside = place + rng.uniform(-0.2, 0.2, len(group))
             axes.plot(beside, group, ".", color="#333333", markersize=3, alpha=0.5)
-        labels = [fill(short(each), 42 // len(names)) for each in names]  # broken at hyphens
+        labels = [
+            fill(short(each), max(1, 42 // len(names))) for each in names
+        ]  # broken at hyphens
         axes.set_xticks(range(1, len(names) + 1), labels, fontsize=9)
         axes.set_title(axis, loc="left", fontsize=10)
     for axes in grid.flat[len(axes_of_study) :]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
-from inspect import signature
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from logicgen.data import recipe as data_recipes
-from logicgen.data.recipe import DataRecipe
+from logicgen.data.recipe import SPLITS, DataRecipe
 from logicgen.errors import LogicgenError, nearest
 from logicgen.study.recipe import Alternative, Evaluation, Study
 from logicgen.train import recipe as model_recipes
@@ -100,10 +99,10 @@ def plan(study: Study) -> Plan:
 
     A point whose recipes are wrong is `impossible`, and the others are not.
     Raises LogicgenError for a study that asks for more points than there are, whose axes contradict
-    each other, or whose options of the evaluation are unknown.
+    each other, or which sets a seed.
     """
     _check_axes(study)
-    _check_options(study)
+    _check_seeds(study)
     made = Plan(study, points(study))
     for point in made.points:
         for seed in study.seeds:
@@ -174,15 +173,28 @@ def _keys(alternative: Alternative) -> set[str]:
     }
 
 
-def _check_options(study: Study) -> None:
-    from logicgen.evaluate.score import predict_and_verify
-
-    own = {"model", "data", "about", "limit", "embedding_seeds", "workers", "progress"}
-    known = sorted(set(signature(predict_and_verify).parameters) - own)
-    for key in study.evaluate.options:
-        if key not in known:
+def _check_seeds(study: Study) -> None:
+    """Raise LogicgenError where a point has a seed of its own: all seeds would train the same."""
+    sets = [study.base.set, *(each.set for axis in study.axes.values() for each in axis)]
+    for changes in sets:
+        if "training.seed" in changes:
             raise LogicgenError(
-                f"{study.path}: unknown key 'evaluate.options.{key}'; {nearest(key, known)}"
+                f"{study.path}: training.seed cannot be changed: give the numbers as seeds"
+            )
+
+
+def _check_splits(study: Study, recipe: DataRecipe) -> None:
+    """Raise LogicgenError where the data have not what the evaluation asks for."""
+    made = [split for split in SPLITS if getattr(recipe.sizes, split, 0)]
+    if recipe.grid is not None:
+        made.append("grid")
+    asked = {"evaluate.split": study.evaluate.split}
+    if study.evaluate.covariance is not None:
+        asked["evaluate.covariance.split"] = study.evaluate.covariance.split
+    for key, split in asked.items():
+        if split not in made:
+            raise LogicgenError(
+                f"{study.path}: {key}: the data have no split {split!r}; {nearest(split, made)}"
             )
 
 
@@ -205,6 +217,7 @@ def _trial(study: Study, point: Point, seed: int) -> Trial:
     evaluated = trained
     if study.evaluate.data == "base":
         evaluated = _data_set(base.data, base.size, base.data_set)
+    _check_splits(study, evaluated.recipe)
     return Trial(
         study=study.name,
         choices=point.choices,

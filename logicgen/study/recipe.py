@@ -76,14 +76,19 @@ class Evaluation(_Table):
         split, limit, embedding_seeds: as the options of `logicgen evaluate`.
         data: `own`, the data set a point is trained on, or `base`, that of [base], whatever the
             point is trained on.
-        options: further keywords of `evaluate.score.predict_and_verify`.
+        beams, ensemble, grammar, verified, temperature: how answers are decoded, likewise; samples
+            are drawn by verified decoding only.
     """
 
     split: str = "grid"
     limit: Count | None = None
     embedding_seeds: Count = 1
     data: Literal["own", "base"] = "own"
-    options: dict[str, Any] = {}
+    beams: Count = 1
+    ensemble: Count = 1
+    grammar: bool = True
+    verified: Count | None = None
+    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     covariance: Measured | None = None
 
 

@@ -167,6 +167,8 @@ def markdown(found: list[Row]) -> str:
     distance = first.scores.score().edit_distance is not None
     measured = any(row.covariance is not None for row in found)
     heads = [*first.choices, *(COLUMNS[name] for name in shown)]
+    verified = first.scores.score().verified_accuracy is not None
+    heads += ["all, verified"] * verified + ["draws"] * verified
     heads += ["edit distance"] * distance + ["alpha-covariance"] * measured
     heads += ["seeds", "steps", "parameters", "minutes"]
     chosen = found
@@ -180,6 +182,9 @@ def markdown(found: list[Row]) -> str:
             some = row.scores if name == "overall" else row.scores.select(parts[name])
             values.append(percent(some.score().flat()) if len(some) else "-")
         score = row.scores.score()
+        if verified:
+            values.append(percent(score.flat(), "verified_accuracy"))
+            values.append(f"{score.draws[0]:.1f}" if score.draws else "-")
         if distance:
             mean, deviation = score.edit_distance or (float("nan"), 0.0)
             values.append(f"{mean:.2f}" + (f" ± {deviation:.2f}" if row.seeds > 1 else ""))

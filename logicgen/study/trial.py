@@ -50,6 +50,8 @@ def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tu
         prepare_folder,
         write_predictions,
     )
+    from logicgen.evaluate.verified import Verified
+    from logicgen.nn.decoding import BeamSearch, Sampling
     from logicgen.train import checkpoint
     from logicgen.train.data import training_data
     from logicgen.train.fit import fit
@@ -69,6 +71,9 @@ def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tu
     model = checkpoint.load_model(run, device)
     evaluated = load_dataset(data_folder(trial.evaluated, folder))
     how = trial.evaluate
+    verified = None
+    if how.verified is not None:
+        verified = Verified(how.verified, Sampling(how.temperature))
     about = About.of(model, trial.point, evaluated, how.split)
     table = predict_and_verify(
         model,
@@ -76,7 +81,10 @@ def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tu
         about,
         limit=how.limit,
         embedding_seeds=how.embedding_seeds,
-        **how.options,
+        grammar=how.grammar,
+        decoding=BeamSearch(how.beams),
+        ensemble=how.ensemble,
+        verified=verified,
     )
     prepare_folder(run / how.split)
     write_predictions(table, run / how.split)
@@ -90,6 +98,9 @@ def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tu
             About.of(model, trial.point, evaluated, split),
             limit=how.covariance.limit,
             embedding_seeds=how.covariance.embedding_seeds,
+            grammar=how.grammar,
+            decoding=BeamSearch(how.beams),
+            ensemble=how.ensemble,
         )
         prepare_folder(run / split)
         rest["covariance"] = write_covariance(renamed, run / split)

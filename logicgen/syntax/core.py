@@ -12,6 +12,9 @@ from logicgen.syntax.formula import Formula
 
 CORE = frozenset({"!", "&", "X", "U", "0", "1"})
 
+# Operators whose operands are written twice, nested, make formulas that nothing can read any more.
+LONGEST = 10_000
+
 _TRUE = Formula("1")
 
 
@@ -28,7 +31,7 @@ def within(formula: Formula, tokens: Collection[str]) -> Formula:
     """An equivalent formula over these operators and constants, in which all others are said.
 
     Without a constant, `1` becomes `!(a & !a)` with the formula's first symbol. Raises
-    LogicgenError where the operators do not suffice.
+    LogicgenError where the operators do not suffice, or the formula gets longer than LONGEST.
     """
 
     def rewritten(node: Formula, operands: list[Formula]) -> Formula:
@@ -44,6 +47,8 @@ def within(formula: Formula, tokens: Collection[str]) -> Formula:
         return never if node.token == "0" else ~never
 
     found = formula.fold(rewritten).fold(without_constants)
+    if found.length > max(LONGEST, formula.length):
+        raise LogicgenError(f"with {' '.join(tokens)} alone it takes {found.length:,} tokens")
     missing = {node.token for node in found.preorder() if not node.is_symbol} - {*tokens}
     if missing:
         raise LogicgenError(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -152,16 +153,11 @@ def load_model(
     vocabulary: of the data it is meant for; where given, the model's own has to be the same.
     Raises LogicgenError for a folder without a finished model, a damaged file, another vocabulary.
     """
-    run = shipped_weights(str(run)) or Path(run)
+    run = find_run(run)
     if not (run / CARD).is_file():
-        if (run / RUN).is_file():
-            raise LogicgenError(
-                f"{run}: this training was interrupted before it ended: finish it with"
-                f" `logicgen train ... -o {run} --resume`"
-            )
-        shipping = ", ".join(shipped.trained()) or "none"
         raise LogicgenError(
-            f"{run}: no trained model here (no {CARD}), nor is a shipped one called so: {shipping}"
+            f"{run}: this training was interrupted before it ended: finish it with"
+            f" `logicgen train ... -o {run} --resume`"
         )
     card = load_json(run / CARD)
     remedy = "restore the file or train again"
@@ -177,7 +173,15 @@ def load_model(
         model = Model(recipe, tokens, int(card["alphabet"]), card["task"], region)
         with safe_open(run / WEIGHTS, "pt") as file:
             model.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
-    except (KeyError, TypeError, ValueError, ValidationError, RuntimeError, SafetensorError):
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ValidationError,
+        RuntimeError,
+        SafetensorError,
+    ):
         raise LogicgenError(
             f"{run / CARD}: damaged, or from another version of logicgen: {remedy}"
         ) from None
@@ -189,16 +193,32 @@ def load_model(
     return model.to(find_device(device)).eval()
 
 
-def shipped_weights(name: str) -> Path | None:
-    """The folder of a model that ships with its weights; None for a path or another name."""
-    if Path(name).exists() or name not in shipped.trained():
-        return None
-    return shipped.folder("models") / "weights" / name
+def find_run(name: str | Path) -> Path:
+    """The folder that `name` means: one with a training in it, or else a shipped model's.
+
+    Raises LogicgenError where it means none.
+    """
+    path = Path(name)
+    with suppress(OSError):  # a name that is too long is no folder
+        if (path / CARD).is_file() or (path / RUN).is_file():
+            return path
+    if str(name) in shipped.trained():
+        return shipped.folder("models") / "weights" / str(name)
+    raise LogicgenError(
+        f"{name}: no trained model here (no {CARD}), nor is a shipped one called so:"
+        f" {', '.join(shipped.trained()) or 'none ships'}"
+    )
+
+
+def scores_folder(name: str | Path, split: str) -> Path:
+    """Where the scores of a model belong: in its run, or, of a shipped one, in a new folder."""
+    run = find_run(name)
+    return (run if run == Path(name) else Path("runs") / run.name) / split
 
 
 def weights_digest(run: Path) -> str:
     """What identifies a trained model's weights."""
-    return str(load_json(run / CARD)["sha256"])
+    return str(load_json(find_run(run) / CARD).get("sha256"))
 
 
 def _sha256(path: Path) -> str:

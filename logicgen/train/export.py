@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +19,23 @@ def export(run: Path, target: Path, name: str) -> int:
 
     Raises LogicgenError where there is none, or `target` holds something else.
     """
+    run = checkpoint.find_run(run)
     model = checkpoint.load_model(run, "cpu")
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise LogicgenError(f"{target}: already there: choose another folder, or remove it")
-    target.mkdir(parents=True, exist_ok=True)
     before = checkpoint.load_json(run / checkpoint.CARD)
+    parameters = sum(weights.numel() for weights in model.parameters())
+    card = _card(name, before, parameters, _scores(run))
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        if any(target.iterdir()):
+            raise LogicgenError(f"{target}: not empty: choose another folder, or remove it")
+    except OSError as error:
+        raise LogicgenError(
+            f"{target}: cannot be made ({error.strerror}): choose another folder"
+        ) from None
     checkpoint.save_model(
         model, target, steps=before["steps"], fingerprint=before["data"], half=True
     )
-    parameters = sum(weights.numel() for weights in model.parameters())
-    write_text(target / README, _card(name, before, parameters, _scores(run)))
+    write_text(target / README, card)
     return (target / checkpoint.WEIGHTS).stat().st_size
 
 
@@ -38,8 +44,14 @@ def _scores(run: Path) -> dict[str, Any]:
     found = {}
     for split in ("test", "grid"):
         path = run / split / "summary.json"
-        if path.is_file():
-            found[split] = json.loads(path.read_text(encoding="utf-8"))
+        if not path.is_file():
+            continue
+        found[split] = checkpoint.load_json(path)
+        scores = [found[split][part] for part in PARTS if part in found[split]]
+        if not scores or any("accuracy_low" not in score for score in scores):
+            raise LogicgenError(
+                f"{path}: damaged, or of an earlier version: run logicgen evaluate again"
+            )
     return found
 
 

@@ -78,6 +78,8 @@ def fit(
             _check_streams(data, model.transformer.options.reserved)
         if start is not None:
             start_from(model, checkpoint.load_model(start, "cpu"), str(start))
+        # What cannot be trained fails here, before there is a folder: too few rows, or points.
+        model.embedding.matrix(model.training_symbols, torch.Generator())
         done = open_run(
             out,
             recipe,

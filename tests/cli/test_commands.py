@@ -312,3 +312,12 @@ def test_ctrl_c_ends_one_hard_formula_without_a_traceback():
     status, said = interrupted(arguments, lambda: time.monotonic() > start + 2)
     assert status == 130
     assert "Traceback" not in said
+
+
+def test_nan_is_no_number_of_seconds():
+    for arguments in (
+        ("solve", "--task", "propositional", "a", "--timeout", "nan"),
+        ("train", "copying-learned", "--data", "d", "--max-minutes", "nan"),
+        ("evaluate", "r", "--data", "d", "--temperature", "nan"),
+    ):
+        refused(run(*arguments), "'nan' is not a number")

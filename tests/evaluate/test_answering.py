@@ -25,6 +25,11 @@ class Fake:
         self.region = TrainingRegion((1, 3), (1, 10), tokens)
         self.answers = answers
         self.asked = []
+        self.most = 9
+
+    def inference_matrix(self, symbols, embedding_seed):
+        if symbols > self.most:
+            raise LogicgenError(f"{symbols} symbols are too many")
 
     def predict(self, problems, symbols, embedding_seed, max_length, grammar=None, *, decoding):
         assert all(max(p) < len(self.vocabulary) + symbols for p in problems)
@@ -79,6 +84,44 @@ def test_lines():
     assert json.dumps(rows)
     with Answering.of(fake) as answering:
         assert list(answer_lines(answering, [])) == []
+
+
+def test_one_problem_that_is_too_much_does_not_stop_the_others():
+    fake = Fake("{ a }")
+    wide = " & ".join("abcdefghij")
+    nested = " <-> ".join("abcdefghi" * 3)
+    with Answering.of(fake, draws=2) as answering:
+        rows = list(answer_lines(answering, ["X p", wide, nested, "G q"]))
+    assert [row["status"] for row in rows] == ["sat", "invalid", "invalid", "sat"]
+    assert "10 symbols are too many" in rows[1]["reason"]
+    assert "alone it takes" in rows[2]["reason"]
+
+
+def test_that_there_is_none_is_an_answer_too():
+    with Answering.of(Fake("0", "0"), draws=2) as answering:
+        rows = list(answer_lines(answering, ["a & ! a", "a"]))
+    assert [row["status"] for row in rows] == ["unsat", "unknown"]
+    assert [row["witness"] for row in rows] == [None, None]
+
+
+def test_an_answer_does_not_depend_on_the_other_questions():
+    lengths = []
+
+    class Wordy(Fake):
+        def predict(self, problems, symbols, embedding_seed, max_length, grammar=None, *, decoding):
+            lengths.append((len(problems), symbols, max_length))
+            return super().predict(
+                problems, symbols, embedding_seed, max_length, grammar, decoding=decoding
+            )
+
+    long = "X " * 40 + "p"
+    ask(Wordy("{ a }"), "X p", long, "a & b & c & d", "G q", draws=1)
+    together = sorted(lengths)
+    lengths.clear()
+    for problem in ("X p", long, "a & b & c & d", "G q"):
+        ask(Wordy("{ a }"), problem, draws=1)
+    assert {each[1:] for each in lengths} == {each[1:] for each in together}
+    assert together[-1][0] == 2  # those that are alike, in one batch
 
 
 def test_propositional():

@@ -10,6 +10,7 @@ import pytest
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.cells import Scores
 from logicgen.evaluate.compare import compare, markdown
+from logicgen.evaluate.report import write_table
 from logicgen.evaluate.score import write_predictions
 from logicgen.evaluate.wilson import wilson_interval
 from tests.evaluate.predicted import ABOUT, predicted
@@ -134,3 +135,14 @@ def test_scores_by_symbols_and_by_length():
     assert {k: s.accuracy[0] for k, s in scores.by_symbols().items()} == {1: 0.5, 3: 0.0}
     assert {k: s.examples for k, s in scores.by_length().items()} == {2: 4, 3: 2, 5: 4}
     assert list(scores.by_cell()) == sorted(PLACES)
+
+
+def test_the_evaluations_themselves_are_left_alone(evaluation):
+    folders = [evaluation("a", RIGHT), evaluation("b", FAILS)]
+    with pytest.raises(LogicgenError, match="is one of the evaluations"):
+        compare(folders, folders[1])
+
+
+def test_a_table_has_the_columns_of_all_its_rows(tmp_path):
+    write_table([{"a": 1, "b": 2}, {"a": 3, "c": 4}], tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_text() == "a,b,c\n1,2,\n3,,4\n"

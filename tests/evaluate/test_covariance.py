@@ -25,6 +25,7 @@ from logicgen.evaluate.covariance import (
     write_covariance,
 )
 from logicgen.evaluate.score import About
+from logicgen.nn.canonical import alpha_class
 from logicgen.tasks import load_task
 from logicgen.tasks.task import rename, symbols_of
 from logicgen.vocabulary import symbol_name
@@ -246,3 +247,24 @@ def test_renamings_of_small_alphabets_by_brute_force():
         names = [symbol_name(i) for i in range(alphabet)]
         injective = {new for new in product(names, repeat=k) if len(set(new)) == k}
         assert set(renamings(names[:k], alphabet, Random(1))) == injective
+
+
+def test_renamings_of_a_problem_are_answered_together_where_they_are_one(data):
+    """Beyond one batch, too: a canonical model decodes every problem once, whatever its names."""
+    seen = []
+    for canonical in (True, False):
+        fake = Fake(data, lambda text: "")
+        fake.canonical, fake.alphabet = canonical, 9
+        batches = []
+
+        def predict(problems, *_, batches=batches, **__):
+            batches.append({alpha_class(problem, len(data.vocabulary)) for problem in problems})
+            return [[] for _ in problems]
+
+        fake.predict = predict
+        predict_renamed(fake, data, ABOUT)
+        seen.append(batches)
+    once, often = seen
+    assert len(once) > 1
+    assert sum(map(len, once)) == len(set().union(*once)) == len(set().union(*often))
+    assert sum(map(len, often)) > len(set().union(*often))

@@ -157,12 +157,22 @@ def test_a_study_that_is_none_is_refused(study_file, axes, words):
     assert words in str(refusal.value)
 
 
-def test_unknown_options_of_the_evaluation_are_refused(study_file):
-    path = study_file(tiny=TINY + "options = { gramar = false }\n")
-    with pytest.raises(LogicgenError, match=r"evaluate.options.gramar'; did you mean grammar"):
-        planned(path)
-    fine = planned(study_file(tiny=TINY + "options = { grammar = false }\n"))
-    assert all(trial.evaluate.options == {"grammar": False} for trial in fine.trials.values())
+def test_what_the_evaluation_cannot_do_is_refused(study_file):
+    with pytest.raises(LogicgenError, match=r"gramar.*grammar"):
+        planned(study_file(tiny=TINY + "gramar = false\n"))
+    fine = planned(study_file(tiny=TINY + "grammar = false\nverified = 4\n"))
+    assert all(trial.evaluate.verified == 4 for trial in fine.trials.values())
+    for key in ("split", "covariance"):
+        value = '"tset"' if key == "split" else '{ split = "tset" }'
+        lines = [line for line in TINY.splitlines() if not line.startswith(f"{key} =")]
+        wrong = planned(study_file(tiny="\n".join([*lines, f"{key} = {value}", ""])))
+        assert not wrong.trials
+        assert all("no split 'tset'" in reason for reason in wrong.impossible.values())
+
+
+def test_seeds_are_the_studys_own(study_file):
+    with pytest.raises(LogicgenError, match="give the numbers as seeds"):
+        planned(study_file('[axes]\n"training.seed" = [1, 2]\n'))
 
 
 def test_a_trial_that_starts_from_another(study_file):

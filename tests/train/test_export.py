@@ -9,7 +9,7 @@ import pytest
 
 from logicgen import shipped
 from logicgen.errors import LogicgenError
-from logicgen.train.checkpoint import load_model, save_model
+from logicgen.train.checkpoint import load_model, save_model, scores_folder, weights_digest
 from logicgen.train.export import export
 from tests.train.test_model import PROBLEMS, new_model
 
@@ -46,11 +46,33 @@ def test_the_card_tells_scores(run: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_there_is_kept(run: Path, tmp_path: Path) -> None:
-    with pytest.raises(LogicgenError, match="already there"):
+    with pytest.raises(LogicgenError, match="not empty"):
         export(run, run, "mine")
     with pytest.raises(LogicgenError, match="no trained model"):
         export(tmp_path, tmp_path / "out", "mine")
     assert not (tmp_path / "out").exists()
+    (tmp_path / "file").touch()
+    with pytest.raises(LogicgenError, match="cannot be made"):
+        export(run, tmp_path / "file" / "out", "mine")
+    (run / "grid").mkdir()
+    (run / "grid" / "summary.json").write_text("{}")
+    with pytest.raises(LogicgenError, match="evaluate again"):
+        export(run, tmp_path / "out", "mine")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_its_name_does_not_hide_a_shipped_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = shipped.trained()[0]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).mkdir()
+    assert load_model(name, "cpu").parameters()
+    assert scores_folder(name, "grid") == Path("runs", name, "grid")
+    assert weights_digest(Path(name))
+    export(Path(name), tmp_path / "out", "mine")
+    with pytest.raises(LogicgenError, match="no trained model"):
+        load_model("x" * 300)
 
 
 @pytest.mark.parametrize("name", shipped.trained())
