@@ -30,8 +30,8 @@ class Part:
 PARTS = [
     Part("copying-mini", "copying-interchangeable", 2, steps=1500),
     Part("copying-20", "copying-interchangeable", 4.25, limit=9_440),
-    Part("propositional-mini", "propositional-interchangeable", 3.75, steps=3500),
-    Part("ltl-mini", "ltl-interchangeable", 3, steps=2000),
+    Part("propositional-mini", "propositional-interchangeable", 3, steps=2800),
+    Part("ltl-mini", "ltl-interchangeable", 2.5, steps=1700),
 ]
 
 
