@@ -39,6 +39,9 @@ def test_declarations_are_inside(wheel):
     for kind, suffix in kinds.items():
         for name in shipped.names(kind, suffix):
             assert f"logicgen/declarations/{kind}/{name}{suffix}" in inside
+    for name in shipped.trained():
+        for file in ("model.json", "model.safetensors", "README.md"):
+            assert f"logicgen/declarations/models/weights/{name}/{file}" in inside
     top = {name.split("/")[0] for name in inside if ".dist-info" not in name}
     assert top == {"logicgen"}
 
