@@ -30,46 +30,27 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from logicgen.nn.memory import KeysValues, Memory
+from logicgen.nn.position import Rotation
 from logicgen.nn.streams import Streams, fuse
-from logicgen.nn.transformer import (
-    Attention,
-    DecoderLayer,
-    EncoderLayer,
-    KeysValues,
-    Memory,
-    Positions,
-    Transformer,
-)
+from logicgen.nn.transformer import Attention, DecoderLayer, EncoderLayer, Positions, Transformer
 
 
 @dataclass
 class StreamMemory(Memory):
-    """As `Memory`; keys and values of streams are (B or R, N, H, tokens, D).
+    """As `Memory`; keys and values of streams are (B, N, H, tokens, D).
 
     problems: of the streams, or, for aggregated cross-attention, of the fused view (B, H, S, D).
     answers: of the streams; empty where the decoder's streams do not attend to themselves.
     """
 
     streams: Streams = field(kw_only=True)
-    fused: list[KeysValues] = field(default_factory=list)  # (R, H, T, D), one per decoder layer
+    fused: list[KeysValues] = field(default_factory=list)  # (B, H, tokens, D), one per layer
 
-    @property
-    def rows(self) -> int:
-        """R, after the first step."""
-        return len((self.answers or self.fused)[0][0])
-
-    def select(self, rows: Tensor) -> None:
-        """Go on from the answers in `rows` (B', K), each line some of one problem's.
-
-        Problems stay in order; those without a line are dropped.
-        """
-        if len(rows) < len(self.mask):
-            kept = rows[:, 0] // (self.rows // len(self.mask))
-            self.mask, self.streams = self.mask[kept], self.streams.select(kept)
-            self.problems = [(keys[kept], values[kept]) for keys, values in self.problems]
-        rows = rows.flatten()
-        self.answers = [(keys[rows], values[rows]) for keys, values in self.answers]
-        self.fused = [(keys[rows], values[rows]) for keys, values in self.fused]
+    def keep(self, problems: Tensor) -> None:
+        super().keep(problems)
+        self.streams = self.streams.select(problems)
+        self.fused = [(keys[problems], values[problems]) for keys, values in self.fused]
 
 
 @dataclass(frozen=True)
@@ -165,20 +146,20 @@ class StreamDecoderLayer(DecoderLayer):
             y = self.norm_answer(x).flatten(0, 1)
             new = self.answer_attention.keys_values(y, at.rotation)
             keys, values = (part.unflatten(0, x.shape[:2]) for part in new)
-            keys, values = _remembered(memory.answers, layer, (keys, values))
+            keys, values = memory.remember(memory.answers, layer, (keys, values))
 
-            def own(x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-                y = self.norm_answer(x).flatten(0, 1)
-                keys_values = keys.flatten(0, 1), values.flatten(0, 1)
-                y = self.answer_attention(y, keys_values, at.rotation, at.mask)
-                return x + self.dropout(y.unflatten(0, x.shape[:2]))
+            def own(x: Tensor, *past: Tensor) -> Tensor:
+                y = self.norm_answer(x)
+                return x + self.dropout(
+                    _to_own(self.answer_attention, y, past, at.rotation, at.mask)
+                )
 
             x = options.each(own, x, keys, values)
         fused: KeysValues | None = None
         if options.aggregated_attention:
             view = self.norm_fused(fuse(x, weights))
             new = self.fused_attention.keys_values(view, at.rotation)
-            fused = _remembered(memory.fused, layer, new)
+            fused = memory.remember(memory.fused, layer, new)
         of_streams = options.cross_attention == "streams"
         problem = memory.problems[layer]
 
@@ -188,12 +169,9 @@ class StreamDecoderLayer(DecoderLayer):
                 x = x + self.dropout(y)
             y = self.norm_problem(x)
             if of_streams:
-                # Stream by stream, so that the answers of a problem stand one after the other.
-                keys, values = (part.transpose(0, 1).flatten(0, 1) for part in problem_of_streams)
-                mask = memory.mask.repeat(x.shape[1], 1, 1, 1)
-                y = y.transpose(0, 1).flatten(0, 1)  # (N R, T, width)
-                y = self.problem_attention(y, (keys, values), at.problem_rotation, mask)
-                y = y.unflatten(0, (x.shape[1], -1)).transpose(0, 1)
+                y = _to_own(
+                    self.problem_attention, y, problem_of_streams, at.problem_rotation, memory.mask
+                )
             else:
                 y = self.problem_attention(
                     y.flatten(0, 1), problem, at.problem_rotation, memory.mask
@@ -204,22 +182,38 @@ class StreamDecoderLayer(DecoderLayer):
         return options.each(rest, x, *(problem if of_streams else ()))  # (R, N, T, width)
 
 
+def _to_own(
+    attention: Attention,
+    x: Tensor,
+    keys_values: tuple[Tensor, ...],
+    rotation: Rotation | None,
+    mask: Tensor | None,
+) -> Tensor:
+    """From streams (R, N, T, width) each to its own keys and values, (B, N, H, tokens, D) each.
+
+    mask: for each problem, or for all.
+    """
+    keys, values = keys_values
+    batch, streams = keys.shape[:2]
+    # The answers of a problem stand one after the other, stream by stream.
+    y = x.unflatten(0, (batch, -1)).transpose(1, 2).flatten(0, 2)  # (B N K, T, width)
+    if mask is not None and len(mask) > 1:
+        mask = mask.repeat_interleave(streams, dim=0)
+    y = attention(y, (keys.flatten(0, 1), values.flatten(0, 1)), rotation, mask)
+    return y.unflatten(0, (batch, streams, -1)).transpose(1, 2).flatten(0, 1)
+
+
 def _look(attention: Attention, x: Tensor, fused: KeysValues, at: Positions) -> Tensor:
-    """From streams (B, N, T, width) to the fused view that all streams of a row share."""
+    """From streams (R, N, T, width) to the fused view that all streams of a row share."""
     mask = at.mask
-    if mask is not None and mask.shape[2] > 1:  # for the queries of one stream after the other
-        mask = mask.repeat(1, 1, x.shape[1], 1)
+    if mask is not None and mask.shape[2] > 1:
+        streams, tokens = x.shape[1:3]
+        # For the queries of one stream after the other, or of all streams of one answer.
+        if tokens > 1:
+            mask = mask.repeat(1, 1, streams, 1)
+        else:
+            mask = mask.repeat_interleave(streams, dim=2)
     return attention(x.flatten(0, 1), fused, at.rotation, mask).unflatten(0, x.shape[:2])
-
-
-def _remembered(past: list[KeysValues], layer: int, new: KeysValues) -> KeysValues:
-    """Keys and values of all answer tokens so far."""
-    if layer == len(past):
-        past.append(new)
-    else:
-        keys, values = past[layer]
-        past[layer] = torch.cat([keys, new[0]], dim=-2), torch.cat([values, new[1]], dim=-2)
-    return past[layer]
 
 
 class SymbolInvariantTransformer(Transformer):
@@ -270,7 +264,7 @@ class SymbolInvariantTransformer(Transformer):
         """
         assert isinstance(memory, StreamMemory)
         streams = _of_answers(memory, answers)
-        at = self.answer_positions(memory.length, answers)
+        at = self.answer_positions(memory, answers)
         if at.mask is None and answers.shape[1] > 1:
             ones = answers.new_ones(1, 1, answers.shape[1], answers.shape[1], dtype=torch.bool)
             at = replace(at, mask=ones.tril())
@@ -278,7 +272,6 @@ class SymbolInvariantTransformer(Transformer):
         weights = streams.fusing(answers)
         for number, layer in enumerate(self._decoder_layers()):
             x = layer(x, weights, memory, number, at)
-        memory.length += answers.shape[1]
         x = self.norm_decoder(x)
         return F.normalize(x, dim=-1) if self.normalize_features else x
 

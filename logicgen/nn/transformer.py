@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from logicgen.nn.memory import KeysValues, Memory
 from logicgen.nn.position import (
     RelativeBias,
     Rotation,
@@ -31,38 +32,6 @@ from logicgen.nn.position import (
     rotations,
     sinusoidal,
 )
-
-KeysValues = tuple[Tensor, Tensor]  # each (B, H, tokens, D)
-
-
-@dataclass
-class Memory:
-    """What the decoder reads: the encoded problems, and the answer tokens it has seen so far.
-
-    Each problem may have several answers under way, side by side; they share its keys and values.
-    """
-
-    mask: Tensor  # (B, 1, 1, S), True where a problem has a token
-    problems: list[KeysValues]  # one per decoder layer, made once
-    answers: list[KeysValues] = field(default_factory=list)  # one per decoder layer, growing
-    length: int = 0  # answer tokens seen
-
-    def select(self, rows: Tensor) -> None:
-        """Go on from the answers in `rows` (B', K), each line some of one problem's.
-
-        Problems stay in order; those without a line are dropped.
-        """
-        if len(rows) < len(self.mask):
-            answers = len(self.answers[0][0]) // len(self.mask)  # of each problem
-            kept = rows[:, 0] // answers
-            self.mask = self.mask[kept]
-            self.problems = [_of_rows(pair, kept) for pair in self.problems]
-        self.answers = [_of_rows(pair, rows.flatten()) for pair in self.answers]
-
-
-def _of_rows(keys_values: KeysValues, rows: Tensor) -> KeysValues:
-    keys, values = keys_values
-    return keys.index_select(0, rows), values.index_select(0, rows)  # five times as fast as [rows]
 
 
 @dataclass(frozen=True)
@@ -165,17 +134,30 @@ class Attention(nn.Module):
         readers = len(query) // len(keys_values[0])  # to their keys, so many more tokens
         if readers > 1:
             query = query.unflatten(0, (-1, readers)).transpose(1, 2).flatten(2, 3)
-        mixed = F.scaled_dot_product_attention(
-            query,
-            *keys_values,
-            attn_mask=mask,
-            dropout_p=self.dropout if self.training else 0.0,
-            is_causal=causal,
-        )  # (B, H, T, D)
+        if readers > 1 and query.device.type == "cpu" and not self.training:
+            mixed = _attend_few(query, *keys_values, mask)
+        else:
+            mixed = F.scaled_dot_product_attention(
+                query,
+                *keys_values,
+                attn_mask=mask,
+                dropout_p=self.dropout if self.training else 0.0,
+                is_causal=causal,
+            )  # (B, H, T, D)
         if readers > 1:
             mixed = mixed.unflatten(2, (readers, -1)).transpose(1, 2).flatten(0, 1)
         mixed = mixed.transpose(1, 2).flatten(2)  # (B, T, width)
         return self.output(packing.pack(mixed) if packing is not None else mixed)  # as x
+
+
+def _attend_few(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+    """Attention written out: faster than the fused kernel where a CPU has few queries a problem."""
+    scores = (query * query.shape[-1] ** -0.5) @ keys.transpose(-1, -2)  # (B, H, T, tokens)
+    if mask is not None:
+        scores = (
+            scores.masked_fill_(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
+        )
+    return scores.softmax(dim=-1) @ values  # (B, H, T, D)
 
 
 def _by_head(x: Tensor, packing: Packing | None) -> Tensor:
@@ -183,9 +165,21 @@ def _by_head(x: Tensor, packing: Packing | None) -> Tensor:
     return (packing.pad(x) if packing is not None else x).transpose(1, 2)
 
 
+_IN_CACHE = 2**18  # numbers; a megabyte
+
+
 class FeedForward(nn.Sequential):
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__(nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, width))
+        self.at_a_time = max(1, _IN_CACHE // hidden)  # tokens
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., width) to the same."""
+        if x.device.type != "cpu" or torch.is_grad_enabled() or x[..., 0].numel() <= self.at_a_time:
+            return super().forward(x)
+        # Asking the system for the memory of so many hidden features takes longer than they do.
+        parts = x.flatten(0, -2).split(self.at_a_time)
+        return torch.cat([super(FeedForward, self).forward(part) for part in parts]).view_as(x)
 
 
 class EncoderLayer(nn.Module):
@@ -217,20 +211,18 @@ class DecoderLayer(nn.Module):
 
     def keys_values(self, encoded: Tensor, rotation: Rotation | None = None) -> KeysValues:
         """Of the problem, (B, S, width); made once however many tokens are decoded."""
-        return self.problem_attention.keys_values(encoded, rotation)
+        keys, values = self.problem_attention.keys_values(encoded, rotation)
+        if torch.is_grad_enabled():
+            return keys, values
+        return keys.contiguous(), values.contiguous()  # products would copy them for each token
 
     def forward(self, x: Tensor, memory: Memory, layer: int, at: Positions) -> Tensor:
         y = self.norm_answer(x)
-        keys, values = self.answer_attention.keys_values(y, at.rotation, at.packing)
-        if memory.length:
-            past_keys, past_values = memory.answers[layer]
-            keys, values = torch.cat([past_keys, keys], 2), torch.cat([past_values, values], 2)
-            memory.answers[layer] = (keys, values)
-        else:
-            memory.answers.append((keys, values))
-        causal = at.mask is None and not memory.length  # a single later token sees all keys
+        new = self.answer_attention.keys_values(y, at.rotation, at.packing)
+        past = memory.remember(memory.answers, layer, new)
+        causal = at.mask is None and past is new  # a single later token sees all keys
         x = x + self.dropout(
-            self.answer_attention(y, (keys, values), at.rotation, at.mask, causal, at.packing)
+            self.answer_attention(y, past, at.rotation, at.mask, causal, at.packing)
         )
         y = self.norm_problem(x)
         problem = memory.problems[layer]
@@ -319,7 +311,7 @@ class Transformer(nn.Module):
         token at a time. The memory grows by them.
         places: where `answers.flatten()` holds tokens; elsewhere features are then zero, for less.
         """
-        at = self.answer_positions(memory.length, answers)
+        at = self.answer_positions(memory, answers)
         x = _placed(self._inputs(matrix, answers), at)
         if places is not None:
             at = at.packed(Packing((answers.shape[0], answers.shape[1]), places))
@@ -327,7 +319,6 @@ class Transformer(nn.Module):
         x = self.dropout(x)
         for number, layer in enumerate(self.decoder):
             x = layer(x, memory, number, at)
-        memory.length += answers.shape[1]
         x = self.norm_decoder(x)
         if self.normalize_features:
             x = F.normalize(x, dim=-1)
@@ -355,16 +346,20 @@ class Transformer(nn.Module):
         rotation, crossing = self._rotations(self.encoder_positions, 0, length, device)
         return Positions(vectors, rotation, crossing, mask)
 
-    def answer_positions(self, start: int, answers: Tensor) -> Positions:
-        """Where answer tokens (B, T) stand of which `start` came before."""
-        length, device = answers.shape[1], answers.device
+    def answer_positions(self, memory: Memory, answers: Tensor) -> Positions:
+        """Where the next answer tokens (R, T) stand; memory makes room for them."""
+        start, length, device = memory.length, answers.shape[1], answers.device
         if start and length > 1:
             raise ValueError("after the first call, decode takes one token at a time")
-        vectors = mask = None
+        memory.begin(length)
+        vectors, mask = None, None if memory.sees is None else memory.sees[:, None]
         if self.decoder_positions == "sinusoidal":
             vectors = sinusoidal(start, length, self.width, device)
         elif self.decoder_positions == "relative":
-            mask = self.decoder_bias(start, length, start + length)
+            bias = self.decoder_bias(start, length, start + length)  # (1, H, T, start + T)
+            if mask is not None:
+                bias = bias[..., memory.depth].masked_fill(~mask, -math.inf)  # (B, H, K, slots)
+            mask = bias
         rotation, crossing = self._rotations(self.decoder_positions, start, length, device)
         return Positions(vectors, rotation, crossing, mask)
 

@@ -326,27 +326,6 @@ def test_an_answer_does_not_depend_on_the_rest_of_the_batch(decoding: Decoding) 
     assert [answers(problems[[row]])[0] for row in range(40)] == together
 
 
-def test_a_transformer_goes_on_from_the_answers_that_are_selected() -> None:
-    net, (rows, problems) = transformer(), random_setting(0)
-    problems[2, 2:] = VOCABULARY.pad
-    generator = torch.Generator().manual_seed(0)
-    memory, number = net.encode(rows, problems), list(range(6))  # which problem a line is of
-    prefixes = torch.empty(6, 1, 0, dtype=torch.int64)
-    # Kept problems, as places among those that are left, and answers for each.
-    for kept, answers in ((None, 3), (None, 3), ([0, 2, 3, 5], 2), ([2], 4), (None, 1)):
-        batch, before, _ = prefixes.shape
-        tokens = torch.randint(3, FIXED + SYMBOLS, (batch, before, 1), generator=generator)
-        prefixes = torch.cat([prefixes, tokens], dim=2)
-        logits = net.step(rows, tokens.reshape(-1, 1), memory)
-        expected = net(rows, problems[number].repeat_interleave(before, 0), prefixes.flatten(0, 1))
-        assert torch.allclose(logits, expected[:, -1], atol=1e-5)
-        kept = list(range(batch)) if kept is None else kept
-        parents = torch.randint(before, (len(kept), answers), generator=generator)
-        memory.select(torch.tensor(kept)[:, None] * before + parents)
-        prefixes = torch.stack([prefixes[k][p] for k, p in zip(kept, parents, strict=True)])
-        number = [number[k] for k in kept]
-
-
 def test_samples_follow_the_probabilities() -> None:
     """Of the first token, against all of its distribution, or what top-k and nucleus leave."""
     many = 20_000
