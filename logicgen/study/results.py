@@ -168,7 +168,8 @@ def markdown(found: list[Row]) -> str:
     measured = any(row.covariance is not None for row in found)
     heads = [*first.choices, *(COLUMNS[name] for name in shown)]
     verified = first.scores.score().verified_accuracy is not None
-    heads += ["all, verified"] * verified + ["draws"] * verified
+    exact = any(row.scores.score().counts["correct"] for row in found)
+    heads += ["all, exact"] * exact + ["all, verified"] * verified + ["draws"] * verified
     heads += ["edit distance"] * distance + ["alpha-covariance"] * measured
     heads += ["seeds", "steps", "parameters", "minutes"]
     chosen = found
@@ -182,6 +183,8 @@ def markdown(found: list[Row]) -> str:
             some = row.scores if name == "overall" else row.scores.select(parts[name])
             values.append(percent(some.score().flat()) if len(some) else "-")
         score = row.scores.score()
+        if exact:
+            values.append(percent(score.flat(), "exact_match"))
         if verified:
             values.append(percent(score.flat(), "verified_accuracy"))
             values.append(f"{score.draws[0]:.1f}" if score.draws else "-")
