@@ -177,4 +177,4 @@ class SymbolInvariant(Embedding):
 
 def _initial(rows: int, width: int) -> Tensor:
     """N(0, 1/width), so that a row of the whole width has a norm of about 1; (rows, width)."""
-    return torch.randn(rows, width) * width**-0.5
+    return torch.randn(rows, width) * max(width, 1) ** -0.5

@@ -1,0 +1,130 @@
+"""Decoder-only language models, to be read from top to bottom.
+
+As in `transformer.py` the network owns no embedding. It takes the rows of the moment (see
+`token_rows.py`), reads its inputs in them and is scored against them, so it has no parameter that
+knows a token: rename tokens and their rows with them, and what it predicts is renamed.
+
+Inputs are rows times a trained scale plus a trained bias, one number each for every column.
+Source of the arrangement: Huang et al., "Lexinvariant Language Models" (NeurIPS 2023), with T5
+relative positions; layer normalisation stands before the sublayers, as everywhere here.
+
+Shapes: B sequences, T tokens, V tokens in all.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from logicgen.nn.memory import Memory
+from logicgen.nn.position import RelativeBias, Rotation, rotations, sinusoidal
+from logicgen.nn.token_rows import Rows, TokenRows
+from logicgen.nn.transformer import EncoderLayer
+
+
+class CausalLayer(EncoderLayer):
+    """Attention to what came before, then feed-forward."""
+
+    def remember(
+        self, x: Tensor, memory: Memory, layer: int, mask: Tensor | None, rotation: Rotation | None
+    ) -> Tensor:
+        """x: (B, T, width), which memory grows by."""
+        y = self.norm_attention(x)
+        new = self.attention.keys_values(y, rotation)
+        past = memory.remember(memory.answers, layer, new)
+        causal = mask is None and past is new  # a single later token sees all keys
+        x = x + self.dropout(self.attention(y, past, rotation, mask, causal))
+        return x + self.dropout(self.feed_forward(self.norm_feed_forward(x)))  # (B, T, width)
+
+
+class CausalTransformer(nn.Module):
+    """Features of each place of a text, from it and what came before.
+
+    positions: "relative" (T5), "rotary", "sinusoidal" or "none".
+    """
+
+    def __init__(
+        self,
+        *,
+        width: int,
+        heads: int,
+        layers: int,
+        feed_forward: int,
+        dropout: float = 0.0,
+        positions: str = "relative",
+    ) -> None:
+        super().__init__()
+        self.width, self.heads, self.positions = width, heads, positions
+        self.dropout = nn.Dropout(dropout)
+        sizes = width, heads, feed_forward, dropout
+        self.layers = nn.ModuleList(CausalLayer(*sizes) for _ in range(layers))
+        self.norm = nn.LayerNorm(width)
+        if positions == "relative":
+            self.positions_bias = RelativeBias(width, heads, causal=True)
+
+    def begin(self, sequences: int) -> Memory:
+        """A memory of nothing, for texts that are read bit by bit."""
+        device = self.norm.weight.device
+        return Memory(torch.ones(sequences, 1, 1, 0, dtype=torch.bool, device=device), [])
+
+    def forward(self, x: Tensor, memory: Memory | None = None) -> Tensor:
+        """x: (B, T, width), the inputs: all of the texts, or after a first part one token each."""
+        memory = memory or self.begin(len(x))
+        start, length = memory.length, x.shape[1]
+        if start and length > 1:
+            raise ValueError("after the first call, a text goes on one token at a time")
+        memory.begin(length)
+        mask = rotation = None
+        if self.positions == "relative":
+            mask = self.positions_bias(start, length, start + length)
+        elif self.positions == "rotary":
+            rotation = rotations(start, length, self.width // self.heads, x.device)
+        elif self.positions == "sinusoidal":
+            x = x + sinusoidal(start, length, self.width, x.device)
+        x = self.dropout(x)
+        for number, layer in enumerate(cast(list[CausalLayer], self.layers)):
+            x = layer.remember(x, memory, number, mask, rotation)
+        return self.norm(x)  # (B, T, width)
+
+
+class Elman(nn.Module):
+    """A simple recurrent network (Elman, "Finding Structure in Time", 1990): the other baseline."""
+
+    def __init__(self, *, width: int, layers: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        between = dropout if layers > 1 else 0.0
+        self.network = nn.RNN(width, width, layers, dropout=between, batch_first=True)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, width) to the same."""
+        return self.norm(self.network(x)[0])
+
+
+class LanguageModel(nn.Module):
+    """Token rows, a network over them, and what the two predict of the next token."""
+
+    def __init__(self, rows: TokenRows, network: CausalTransformer | Elman, width: int) -> None:
+        super().__init__()
+        self.rows, self.network = rows, network
+        self.scale = nn.Parameter(torch.full((width,), math.sqrt(width)))  # rows have norm 1
+        self.bias = nn.Parameter(torch.zeros(width))
+
+    def features(self, rows: Rows, tokens: Tensor) -> Tensor:
+        """Of the place after each of (B, T) tokens: (B, T, width)."""
+        features: Tensor = self.network(rows.inputs(tokens) * self.scale + self.bias)
+        return features
+
+    def loss(self, tokens: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Mean cross-entropy in nats of all tokens but the first; (B, T), ended by `NOTHING`."""
+        rows = self.rows(len(tokens), generator)
+        return rows.loss(self.features(rows, tokens[:, :-1]), tokens[:, 1:])
+
+    @torch.no_grad()
+    def log_probabilities(self, tokens: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Of the token after each of (B, T), in nats: (B, T, V)."""
+        rows = self.rows(len(tokens), generator)
+        return rows.log_probabilities(self.features(rows, tokens))

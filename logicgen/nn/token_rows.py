@@ -1,0 +1,170 @@
+"""Embeddings of language models: which row stands for which token, in each sequence of a batch.
+
+A model without stable token embeddings reads and writes the tokens of each sequence by rows of that
+sequence's own. The methods:
+
+    method            rows
+    learned           one trained row for each token: the standard model
+    lexinvariant      all random, drawn anew for each sequence
+    partial-rows      a random row instead of the trained one, for each token with probability p
+    partial-names     trained rows, dealt out anew among some tokens, each with probability p
+
+Source: Huang et al., "Lexinvariant Language Models" (NeurIPS 2023). A partial method randomises in
+training alone, as dropout does.
+
+A matrix for each sequence would be B times as large as one, and so would its products. Instead,
+rows are drawn once for a batch and *dealt out* to the tokens of each sequence by a permutation of
+its own. To one sequence that is the same: independent rows in a random order are independent rows.
+Sequences of one batch only have the same vectors, at other tokens.
+
+Shapes: B sequences, T tokens in each, V tokens in all, R rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from logicgen.errors import LogicgenError
+from logicgen.nn.embedding import Embedding, Interchangeable, Learned
+
+NOTHING = -1  # an id that stands for no token: what follows a sequence
+
+_SCORES_AT_A_TIME = 2**24  # 64 MiB of them
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of one forward pass.
+
+    matrix: (R, width).
+    of: int64 (B, V), which row a token has in a sequence, no two the same; None: token v has row v.
+    """
+
+    matrix: Tensor
+    of: Tensor | None = None
+
+    def inputs(self, ids: Tensor) -> Tensor:
+        """(B, T) ids to (B, T, width)."""
+        return F.embedding(self.places(ids.clamp(min=0)), self.matrix)
+
+    def places(self, ids: Tensor) -> Tensor:
+        """(B, T) ids to the numbers of their rows; `NOTHING` stays."""
+        if self.of is None:
+            return ids
+        return torch.where(ids < 0, ids, self.of.gather(1, ids.clamp(min=0)))
+
+    def log_probabilities(self, features: Tensor) -> Tensor:
+        """Of each token, by (B, T, width): (B, T, V)."""
+        by_row = self._scores(features).log_softmax(
+            -1
+        )  # exactly the same whatever tokens are called
+        if self.of is None:
+            return by_row
+        return by_row.gather(2, self.of[:, None].expand(-1, by_row.shape[1], -1))
+
+    def loss(self, features: Tensor, targets: Tensor) -> Tensor:
+        """Mean cross-entropy in nats of (B, T) targets that are tokens.
+
+        Scores are made for a part of the places at a time, and made again going backward: all of
+        them, (B, T, V) with a vocabulary of words, would be far larger than anything else.
+        """
+        at_a_time = max(1, _SCORES_AT_A_TIME // (len(features) * len(self.matrix)))
+
+        def part(features: Tensor, targets: Tensor) -> Tensor:
+            scores = self._scores(features).flatten(0, 1)
+            places = self.places(targets).flatten()
+            return F.cross_entropy(scores, places, ignore_index=NOTHING, reduction="sum")
+
+        parts = list(zip(features.split(at_a_time, 1), targets.split(at_a_time, 1), strict=True))
+        if len(parts) == 1:
+            total = part(*parts[0])
+        else:
+            total = torch.stack(
+                [checkpoint(part, *each, use_reentrant=False) for each in parts]
+            ).sum()
+        return total / (targets != NOTHING).sum().clamp(min=1)
+
+    def _scores(self, features: Tensor) -> Tensor:
+        """(B, T, R); -inf at rows that no token of the sequence has."""
+        with torch.autocast(features.device.type, enabled=False):
+            scores = features.float() @ self.matrix.float().T
+        if self.of is not None and self.of.shape[1] < len(self.matrix):
+            has = scores.new_zeros(len(self.of), len(self.matrix), dtype=torch.bool)
+            scores = scores.masked_fill(~has.scatter(1, self.of, True)[:, None], -math.inf)
+        return scores
+
+
+class TokenRows(nn.Module):
+    """Makes the rows of a batch, by the method.
+
+    tokens: V. share: the probability p of a partial method. Rows have a norm of about 1.
+    """
+
+    def __init__(self, method: str, tokens: int, width: int, share: float = 0.0) -> None:
+        super().__init__()
+        if method not in ("learned", "lexinvariant", "partial-rows", "partial-names"):
+            raise LogicgenError(
+                f"no embedding method is called {method!r}: use learned, lexinvariant, partial-rows"
+                " or partial-names"
+            )
+        if not 0 <= share <= 1:
+            raise LogicgenError(f"share {share} of the tokens: has to be from 0 to 1")
+        self.method, self.tokens, self.share = method, tokens, share
+        self.trained: Embedding | None = None
+        self.drawn: Embedding | None = None
+        if method != "lexinvariant":
+            self.trained = Learned(0, width, max_symbols=tokens, normalize_rows=False)
+        if method in ("lexinvariant", "partial-rows"):
+            # The interchangeable embedding with nothing to share: every column is random.
+            self.drawn = Interchangeable(
+                0,
+                width,
+                random_part="normal",
+                random_width=width,
+                normalize_parts=False,
+                normalize_rows=False,
+            )
+
+    @property
+    def random(self) -> bool:
+        """Whether what is predicted depends on what is drawn."""
+        return self.method == "lexinvariant"
+
+    def forward(self, sequences: int, generator: torch.Generator | None = None) -> Rows:
+        """Rows for so many sequences, drawn from a CPU generator (None: torch's global one)."""
+        if self.trained is None:
+            assert self.drawn is not None
+            matrix = self.drawn.matrix(self.tokens, generator)
+            return Rows(matrix, self._dealt(sequences, generator).to(matrix.device))
+        trained = self.trained.matrix(self.tokens)
+        if not self.training or self.method == "learned" or self.share == 0:
+            return Rows(trained)
+        chosen = torch.rand(sequences, self.tokens, generator=generator) < self.share  # (B, V)
+        if self.method == "partial-rows":
+            assert self.drawn is not None
+            matrix = torch.cat([trained, self.drawn.matrix(self.tokens, generator)])
+            of = torch.where(
+                chosen, self.tokens + self._dealt(sequences, generator), torch.arange(self.tokens)
+            )
+            return Rows(matrix, of.to(matrix.device, non_blocking=True))
+        return Rows(trained, _shuffled(chosen, generator).to(trained.device, non_blocking=True))
+
+    def _dealt(self, sequences: int, generator: torch.Generator | None) -> Tensor:
+        """A permutation of the tokens for each sequence, (B, V)."""
+        return torch.rand(sequences, self.tokens, generator=generator).argsort(dim=1)
+
+
+def _shuffled(chosen: Tensor, generator: torch.Generator | None) -> Tensor:
+    """For each line of (B, V) the identity, but the chosen places at random among themselves."""
+    number = torch.arange(chosen.shape[1]).expand_as(chosen)
+    # Chosen places first, in order and in random order: those of the same rank belong together.
+    rank = (~chosen).float()
+    order = (rank + number / (2 * chosen.shape[1])).argsort(dim=1)
+    mixed = (rank + torch.rand(chosen.shape, generator=generator) / 2).argsort(dim=1)
+    return torch.where(chosen, torch.empty_like(order).scatter_(1, order, mixed), number)

@@ -1,0 +1,151 @@
+"""Rows of language models: who has which, how they are distributed, what it costs."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from logicgen.errors import LogicgenError
+from logicgen.nn import token_rows
+from logicgen.nn.token_rows import NOTHING, Rows, TokenRows
+
+V, WIDTH, B = 7, 16, 50
+METHODS = ["learned", "lexinvariant", "partial-rows", "partial-names"]
+
+
+def made(method: str, share: float = 0.5, tokens: int = V) -> TokenRows:
+    torch.manual_seed(0)
+    return TokenRows(method, tokens, WIDTH, share)
+
+
+def drawn(method: str, share: float = 0.5, sequences: int = B) -> Rows:
+    return made(method, share)(sequences, torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_token_has_a_row_of_its_own(method: str) -> None:
+    rows = drawn(method)
+    if rows.of is None:
+        assert method == "learned"
+        assert len(rows.matrix) == V
+    else:
+        assert rows.of.shape == (B, V)
+        assert all(len(set(line)) == V for line in rows.of.tolist())
+        assert int(rows.of.min()) >= 0
+        assert int(rows.of.max()) < len(rows.matrix)
+
+
+def test_a_sequence_sees_independent_normal_rows() -> None:
+    """What one sequence has must not depend on rows being drawn for a batch and dealt out."""
+    model, generator = made("lexinvariant"), torch.Generator().manual_seed(2)
+    first = torch.stack(
+        [rows.matrix[rows.of[0]] for rows in (model(3, generator) for _ in range(4_000))]
+    )  # (draws, V, width)
+    assert first.mean().abs() < 0.002
+    assert abs(first.var().item() * WIDTH - 1) < 0.01
+    flat = first.flatten(1) * WIDTH**0.5
+    correlation = flat.T @ flat / len(flat) - torch.eye(V * WIDTH)
+    assert correlation.abs().max() < 6 / math.sqrt(len(flat))  # of 12,544 numbers
+
+
+def test_sequences_of_a_batch_have_different_rows() -> None:
+    rows = drawn("lexinvariant")
+    assert rows.of is not None
+    assert len({tuple(line) for line in rows.of.tolist()}) > 40
+    # Each token has each row in as many sequences as any other, up to chance.
+    many = made("lexinvariant")(7_000).of
+    assert many is not None
+    counts = torch.stack([(many == row).sum(0) for row in range(V)])  # (V, V)
+    assert (counts - 1_000).abs().max() < 5 * math.sqrt(1_000 * 6 / 7)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
+def test_partial_rows_are_random_with_their_probability(share: float) -> None:
+    model = made("partial-rows", share)
+    rows = model(2_000)
+    if share == 0:
+        assert rows.of is None
+        return
+    assert rows.of is not None
+    assert len(rows.matrix) == 2 * V
+    random = rows.of >= V
+    assert abs(random.float().mean() - share) < 0.02
+    trained = rows.of[~random]
+    assert (trained == torch.arange(V).expand(2_000, -1)[~random]).all()
+    assert torch.equal(rows.matrix[:V], model.trained.matrix(V))  # type: ignore[union-attr]
+
+
+def test_partial_names_shuffle_the_chosen_among_themselves() -> None:
+    shuffled = token_rows._shuffled
+    chosen = torch.tensor([[True, False, True, True, False]]).expand(6_000, -1)
+    mixed = shuffled(chosen, torch.Generator().manual_seed(0))
+    assert (mixed[:, [1, 4]] == torch.tensor([1, 4])).all()
+    orders, counts = mixed[:, [0, 2, 3]].unique(dim=0, return_counts=True)
+    assert sorted(orders[0].tolist()) == [0, 2, 3]
+    assert len(orders) == 6
+    assert (counts - 1_000).abs().max() < 5 * math.sqrt(1_000 * 5 / 6)
+    nobody = shuffled(torch.zeros(2, 5, dtype=torch.bool), None)
+    assert (nobody == torch.arange(5)).all()
+
+
+@pytest.mark.parametrize("method", ["partial-rows", "partial-names"])
+def test_partial_methods_randomise_in_training_alone(method: str) -> None:
+    model = made(method).eval()
+    rows = model(3)
+    assert rows.of is None
+    assert torch.equal(rows.matrix, model.trained.matrix(V))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_probabilities_and_loss_are_those_of_the_tokens_own_rows(method: str) -> None:
+    rows = drawn(method, sequences=4)
+    of = torch.arange(V).expand(4, -1) if rows.of is None else rows.of
+    own = rows.matrix[of]  # (B, V, width)
+    ids = torch.randint(V, (4, 9), generator=torch.Generator().manual_seed(3))
+    features = torch.randn(4, 9, WIDTH, generator=torch.Generator().manual_seed(4))
+    torch.testing.assert_close(
+        rows.inputs(ids), own.gather(1, ids[..., None].expand(-1, -1, WIDTH))
+    )
+    expected = (features @ own.transpose(1, 2)).log_softmax(-1)
+    torch.testing.assert_close(rows.log_probabilities(features), expected)
+    targets = ids.clone()
+    targets[1, 5:] = NOTHING
+    chosen = expected.gather(2, ids[..., None])[..., 0][targets != NOTHING]
+    torch.testing.assert_close(rows.loss(features, targets), -chosen.mean())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_loss_in_parts(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = drawn(method, sequences=4)
+    targets = torch.randint(V, (4, 9), generator=torch.Generator().manual_seed(3))
+    results = []
+    for at_a_time in (2**20, 100):
+        monkeypatch.setattr(token_rows, "_SCORES_AT_A_TIME", at_a_time)
+        features = torch.ones(4, 9, WIDTH).mul(0.3).requires_grad_()
+        loss = rows.loss(features, targets)
+        (gradient,) = torch.autograd.grad(loss, features)
+        results.append((loss.detach(), gradient))
+    torch.testing.assert_close(*results)
+
+
+def test_nothing_to_predict_costs_nothing() -> None:
+    rows = drawn("lexinvariant", sequences=2)
+    targets = torch.full((2, 3), NOTHING)
+    assert rows.loss(torch.zeros(2, 3, WIDTH), targets) == 0
+    assert rows.inputs(targets).shape == (2, 3, WIDTH)
+
+
+def test_one_token() -> None:
+    rows = made("lexinvariant", tokens=1)(2)
+    assert F.one_hot(rows.inputs(torch.zeros(2, 3, dtype=torch.int64)).argmax(-1)).ndim == 3
+    assert (rows.log_probabilities(torch.randn(2, 3, WIDTH)) == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("method", "share", "message"),
+    [("other", 0.5, "no embedding"), ("learned", 1.5, "from 0 to 1")],
+)
+def test_bad_options(method: str, share: float, message: str) -> None:
+    with pytest.raises(LogicgenError, match=message):
+        TokenRows(method, V, WIDTH, share)
