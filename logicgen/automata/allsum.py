@@ -139,7 +139,7 @@ def check_finite(automaton: Automaton) -> None:
         matrix = csr_array(total[states][:, states])
         ones = np.ones(len(states))
         try:
-            passed = solve(matrix, ones)
+            passed = _solved(matrix, ones)
         except ZeroDivisionError:
             passed = -ones
         if not ((passed >= 1 - 1e-9) & (passed < INFINITE)).all():
@@ -152,7 +152,13 @@ def check_finite(automaton: Automaton) -> None:
 
 
 def solve(matrix: csr_array, known: np.ndarray) -> np.ndarray:
-    """(n,): the solution x of `x = matrix x + known`, for a matrix of spectral radius below 1.
+    """(n,): the solution x of `x = matrix x + known`, for a matrix of spectral radius below 1."""
+    # Numbers far below the largest get their own relative precision from those they depend on.
+    return matrix @ np.maximum(_solved(matrix, known), 0) + known
+
+
+def _solved(matrix: csr_array, known: np.ndarray) -> np.ndarray:
+    """As `solve`, for any matrix: with numbers below 0, too, where its spectral radius is above 1.
 
     Raises ZeroDivisionError where the system is singular to the last bit.
     """
@@ -171,9 +177,7 @@ def solve(matrix: csr_array, known: np.ndarray) -> np.ndarray:
         except RuntimeError:
             raise ZeroDivisionError from None
     found = inverse(known)
-    found = found + inverse(known + matrix @ found - found)
-    # Numbers far below the largest get their own relative precision from those they depend on.
-    return matrix @ np.maximum(found, 0) + known
+    return found + inverse(known + matrix @ found - found)
 
 
 def _reached(matrix: csr_array, start: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ import numpy as np
 from logicgen.automata.allsum import normalise
 from logicgen.automata.assignments import permutations
 from logicgen.automata.automaton import Automaton
-from logicgen.automata.renaming import log_joint
+from logicgen.automata.renaming import log_ended, log_joint
 from logicgen.automata.strings import Readable, Strings, encode
 from logicgen.automata.weights import log_prefix_weights, log_weights
 from logicgen.errors import LogicgenError
@@ -36,7 +36,7 @@ def log_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
     Raises LogicgenError for more than 8 symbols, and where the allsum is 0 or infinite.
     """
     model = _small(automaton)
-    return log_joint(model, encode(model.symbols, strings), everywhere=False)[:, -1]
+    return log_ended(model, encode(model.symbols, strings))
 
 
 def log_prefix_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:

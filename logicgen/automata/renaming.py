@@ -28,67 +28,65 @@ BLOCK = 250_000
 DENSE = 100
 
 
-def log_joint(model: Automaton, strings: Strings, everywhere: bool = True) -> np.ndarray:
-    """Natural logarithm of p' of a prefix and of what comes next, for a probabilistic automaton.
+def log_joint(model: Automaton, strings: Strings) -> np.ndarray:
+    """(S, L + 1, k + 1): natural logarithm of p' of each prefix and of what comes next.
 
-    What comes next is one of the k symbols or, last, the end. Shape (S, L + 1, k + 1) for all
-    prefixes, nan beyond the end of a string; with `everywhere` false (S, k + 1), for the whole
-    strings.
+    That is one of the k symbols or, last, the end. nan beyond the end of a string. The automaton
+    has to be probabilistic.
     """
     k = len(model.symbols)
     ahead = step_weights(model)  # (n, k + 1)
-    weights = [least(matrix.data) for matrix in model.transitions]
-    if min(least(ahead), least(model.initial), *weights) < LEAST:
-        return log_joint_by_enumeration(model, strings, everywhere)
-    shape = (len(strings), strings.ids.shape[1] + 1) if everywhere else (len(strings),)
-    found = np.full((*shape, k + 1), np.nan)
-    delicate = np.zeros(len(strings), dtype=bool)
+    found = np.full((len(strings), strings.ids.shape[1] + 1, k + 1), np.nan)
+    delicate = _out_of_range(model, strings)
     order, read, first = canonical(strings, k)
     with np.errstate(divide="ignore", invalid="ignore"):
         for moment in _moments(model, strings.lengths, read, first, delicate):
-            if not everywhere:
-                moment = moment.at(strings.lengths)
-                if not len(moment.rows):
-                    continue
             top = moment.scale.max(axis=1)  # (m,)
             top = np.where(np.isfinite(top), top, 0)
             share = np.exp(moment.scale - top[:, None])  # (m, P)
             joint = (moment.vectors @ ahead) * share[..., None]  # (m, P, k + 1)
-            classes, seen = moment.meaning.shape
-            flat = joint.reshape(len(joint), -1)
-            of_seen, of_others = gather(k, seen)
-            values = np.empty((len(joint), k + 1))
-            for i in range(seen):
-                sums = flat.take(of_seen[i], axis=1).sum(axis=1)
-                values[np.arange(len(joint)), order[moment.rows, i]] = sums
-            if seen < k:  # no way to tell the others apart
-                sums = flat.take(of_others, axis=1).sum(axis=1) / (k - seen)
-                np.put_along_axis(values, order[moment.rows, seen:], sums[:, None], axis=1)
-            values[:, k] = joint[..., k].sum(axis=1)
-            place = (moment.rows, moment.places) if everywhere else moment.rows
-            found[place] = np.log(values) + (top - np.log(classes))[:, None]
+            values = _for_the_strings(joint, moment.seen, order[moment.rows])
+            classes = joint.shape[1]
+            found[moment.rows, moment.places] = np.log(values) + (top - np.log(classes))[:, None]
     if delicate.any():
         again = strings.rows(delicate)
-        where = (delicate, slice(again.ids.shape[1] + 1)) if everywhere else delicate
-        found[where] = log_joint_by_enumeration(model, again, everywhere)
+        some = log_joint_by_enumeration(model, again)
+        found[delicate, : some.shape[1]] = some
     return found
 
 
-def log_joint_by_enumeration(
-    model: Automaton, strings: Strings, everywhere: bool = True
-) -> np.ndarray:
+def log_ended(model: Automaton, strings: Strings) -> np.ndarray:
+    """(S,): natural logarithm of p' of each string, for a probabilistic automaton."""
+    found = np.empty(len(strings))
+    delicate = _out_of_range(model, strings)
+    _, read, first = canonical(strings, len(model.symbols))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for moment in _moments(model, strings.lengths, read, first, delicate):
+            over = moment.places == strings.lengths[moment.rows]
+            if over.any():
+                # Logarithms, since only a way that has fallen far behind may be able to end.
+                logs = np.log(moment.vectors[over] @ model.final) + moment.scale[over]
+                total = np.logaddexp.reduce(logs, axis=1) - np.log(logs.shape[1])
+                found[moment.rows[over]] = total
+    if delicate.any():
+        again = strings.rows(delicate)
+        logs = log_joint_by_enumeration(model, again)
+        found[delicate] = logs[np.arange(len(again)), again.lengths, -1]
+    return found
+
+
+def log_joint_by_enumeration(model: Automaton, strings: Strings) -> np.ndarray:
     """As `log_joint`, by the definition: every permutation is weighed on its own.
 
     For comparison, and for strings in which the numbers of one forward vector range too far for a
     common scale.
     """
     k = len(model.symbols)
-    shape = (len(strings), strings.ids.shape[1] + 1) if everywhere else (len(strings),)
-    found = np.full((*shape, k + 1), -np.inf)
+    found = np.full((len(strings), strings.ids.shape[1] + 1, k + 1), -np.inf)
     ahead = step_weights(model)
+    ids = np.where(strings.inside, strings.ids, 0)
     for meaning in permutations(k):
-        renamed = Strings(meaning[strings.ids], strings.lengths)
-        logs = carry(model, renamed, ahead, everywhere)
+        logs = carry(model, Strings(meaning[ids], strings.lengths), ahead)
         with np.errstate(invalid="ignore"):
             found = np.logaddexp(found, logs[..., [*meaning, k]])
     return found - np.log(factorial(k))
@@ -101,27 +99,43 @@ class _Moment:
     Attributes:
         rows: (m,) the strings' numbers.
         places: (m,) how many symbols have been read.
-        meaning: (P, j) what the j seen symbols, in order of first occurrence, stand for.
-        vectors: (m, P, n) forward vectors.
+        seen: how many different symbols j; `assignments(k, j)` says what they may stand for.
+        vectors: (m, P, n) forward vectors, one for each assignment.
         scale: (m, P) natural logarithms of what these are to be multiplied by.
     """
 
     rows: np.ndarray
     places: np.ndarray
-    meaning: np.ndarray
+    seen: int
     vectors: np.ndarray
     scale: np.ndarray
 
-    def at(self, places: np.ndarray) -> _Moment:
-        """Only those strings of which `places`, by number of the string, have been read."""
-        chosen = self.places == places[self.rows]
-        return _Moment(
-            self.rows[chosen],
-            self.places[chosen],
-            self.meaning,
-            self.vectors[chosen],
-            self.scale[chosen],
-        )
+
+def _out_of_range(model: Automaton, strings: Strings) -> np.ndarray:
+    """(S,) bool: all strings, if single weights are too small for a common scale."""
+    numbers = [model.initial, model.final, *(matrix.data for matrix in model.transitions)]
+    return np.full(len(strings), min(map(least, numbers)) < LEAST)
+
+
+def _for_the_strings(joint: np.ndarray, seen: int, order: np.ndarray) -> np.ndarray:
+    """(m, k + 1): what the assignments together say about the symbols of the strings and the end.
+
+    Args:
+        joint: (m, P, k + 1) what each assignment says about the automaton's symbols and the end.
+        order: (m, k) the strings' symbols, the seen ones first, in order of first occurrence.
+    """
+    m, _, columns = joint.shape
+    k = columns - 1
+    flat = joint.reshape(m, -1)
+    of_seen, of_others = gather(k, seen)
+    found = np.empty((m, columns))
+    for i in range(seen):
+        found[np.arange(m), order[:, i]] = flat.take(of_seen[i], axis=1).sum(axis=1)
+    if seen < k:  # no way to tell the others apart
+        others = flat.take(of_others, axis=1).sum(axis=1) / (k - seen)
+        np.put_along_axis(found, order[:, seen:], others[:, None], axis=1)
+    found[:, k] = joint[..., k].sum(axis=1)
+    return found
 
 
 def _moments(
@@ -170,7 +184,7 @@ def _moments(
                 if taken >= every or not seen:
                     taken = 0
                     delicate[rows] |= _rescale(vectors, scale)
-                yield _Moment(rows[:going], begin[:going] + step, meaning, some, scale[:going])
+                yield _Moment(rows[:going], begin[:going] + step, seen, some, scale[:going])
             on = finish < lengths[rows]
             if not on.any():
                 break

@@ -196,4 +196,4 @@ def _with_logarithms(
 
 def least(numbers: np.ndarray) -> float:
     """The smallest number above 0, 1 where there is none."""
-    return float(np.where(numbers > 0, numbers, 1).min())
+    return float(numbers[numbers > 0].min(initial=1))
