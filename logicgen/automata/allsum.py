@@ -3,7 +3,7 @@
 What all continuations of a state weigh solves one linear system, `x = A x + final` with A the
 transitions added up over symbols. It has a finite solution exactly if, among the states that lie on
 an accepting path, no cycle outweighs itself: the spectral radius of A is below 1. Source: Mohri,
-Weighted Automata Algorithms (2009), sections 2 and 6 (shortest distance, weight pushing).
+Weighted Automata Algorithms (Handbook of Weighted Automata, 2009), for the closure and for pushing.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def check_finite(automaton: Automaton) -> None:
     Component by component, since only states that reach each other share cycles. For a nonnegative
     matrix, `(I - A) x = 1` has a solution of positive numbers exactly if its spectral radius is
     below 1 (Berman and Plemmons, Nonnegative Matrices in the Mathematical Sciences, 1979, theorem
-    6.2.3, I28): no eigenvalue has to be computed.
+    6.2.3): no eigenvalue has to be computed.
     """
     total = automaton.total
     count, component = connected_components(total, connection="strong")

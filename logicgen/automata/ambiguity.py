@@ -20,7 +20,7 @@ def ambiguous_pair(automaton: Automaton) -> tuple[str, str] | None:
     if not (accessible(automaton) & coaccessible(automaton)).any():
         return None
     part = trim(automaton)
-    ahead = [(matrix > 0).astype(np.int8) for matrix in part.transitions]
+    ahead = [(matrix > 0).astype(np.int64) for matrix in part.transitions]
     back = [csr_array(matrix.T) for matrix in ahead]
     if part.is_deterministic or is_deterministic(back, part.final):
         return None
@@ -36,7 +36,7 @@ def ambiguous_pair(automaton: Automaton) -> tuple[str, str] | None:
 
 def _pairs(start: np.ndarray) -> csr_array:
     """(n, n): all pairs of states of weights other than 0."""
-    column = csr_array((start > 0).astype(np.int8)[:, None])
+    column = csr_array((start > 0).astype(np.int64)[:, None])
     return csr_array(column @ column.T)
 
 
@@ -48,10 +48,10 @@ def _closure(start: csr_array, ahead: list[csr_array], back: list[csr_array]) ->
     found = frontier = start
     while frontier.nnz:
         after = sum(
-            ((b @ frontier @ a) > 0).astype(np.int8) for a, b in zip(ahead, back, strict=True)
+            ((b @ frontier @ a) > 0).astype(np.int64) for a, b in zip(ahead, back, strict=True)
         )
-        after = csr_array(after > 0).astype(np.int8)
-        frontier = csr_array((after - after.multiply(found)).astype(np.int8))
+        after = csr_array(after > 0).astype(np.int64)
+        frontier = csr_array((after - after.multiply(found)).astype(np.int64))
         frontier.eliminate_zeros()
-        found = csr_array((found + frontier).astype(np.int8))
+        found = csr_array((found + frontier).astype(np.int64))
     return found

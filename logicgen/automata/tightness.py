@@ -1,8 +1,8 @@
 """Whether a probabilistic automaton loses probability to strings that never end.
 
 Source: Du, Torroba Hennigen, Pimentel, Meister, Eisner, Cotterell, A Measure-Theoretic
-Characterization of Tight Language Models (ACL 2023), section 5.1: a probabilistic automaton is
-tight exactly if every accessible state is coaccessible.
+Characterization of Tight Language Models (ACL 2023): a probabilistic automaton is tight
+exactly if every accessible state is coaccessible.
 """
 
 from __future__ import annotations

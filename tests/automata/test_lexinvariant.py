@@ -180,14 +180,14 @@ def test_no_strings_and_the_empty_string():
 
 def test_long_strings_do_not_underflow():
     automaton = random_automaton("abc", 3, 9.0, np.random.default_rng(0))
-    string = "abcabba" * 1000
+    string = "abcabba" * 600
     logs = [log_weights(automaton, [string.translate(table)])[0] for table in renamings(automaton)]
     expected = np.logaddexp.reduce(logs) - np.log(6)
-    assert expected < -5000
+    assert expected < -2000
     assert lexinvariant.log_probabilities(automaton, [string])[0] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("string", ["a" * 3000 + "b", "a" * 3000 + "c", "c" * 2000 + "b"])
+@pytest.mark.parametrize("string", ["a" * 1000 + "b", "a" * 1000 + "c", "c" * 800 + "b"])
 def test_a_state_or_a_renaming_that_falls_behind(string):
     automaton = forked()
     logs = [log_weights(automaton, [string.translate(table)])[0] for table in renamings(automaton)]
