@@ -23,7 +23,7 @@ def show(what: str, work: Callable[[], Any], runs: int = 3) -> None:
         start = time.perf_counter()
         work()
         shortest = min(shortest, time.perf_counter() - start)
-    print(f"{what:<66} {shortest:>14.2f} s", flush=True)
+    print(f"  {what:<64} {shortest:>14.2f} s", flush=True)
 
 
 def strings(count: int, length: int, symbols: int) -> Strings:
@@ -53,10 +53,11 @@ def large(branching: int) -> None:
     show("what comes next, everywhere", lambda: automata.next_probabilities(automaton, batch))
 
 
-def exact(states: int, symbols: int, count: int) -> None:
-    print(f"lexinvariant, {states} states, {symbols} symbols, {count:,} strings of 100")
+def exact(states: int, symbols: int, count: int, branching: int) -> None:
+    kind = "deterministic" if branching == 1 else f"{branching} ways on"
+    print(f"lexinvariant, {states} states, {kind}, {symbols} symbols, {count:,} strings of 100")
     rng = np.random.default_rng(0)
-    automaton = automata.random_automaton("abcdefgh"[:symbols], states, 100.0, rng, branching=2)
+    automaton = automata.random_automaton("abcdefgh"[:symbols], states, 100.0, rng, branching)
     batch = strings(count, 100, symbols)
     show("p'", lambda: lexinvariant.log_probabilities(automaton, batch), 2)
     show(
@@ -69,9 +70,10 @@ def exact(states: int, symbols: int, count: int) -> None:
 def main() -> None:
     large(branching=1)
     large(branching=2)
-    exact(10, 6, 1000)
-    exact(30, 6, 1000)
-    exact(10, 8, 20)
+    for branching in (1, 2):
+        for states in (10, 30):
+            exact(states, 6, 1000, branching)
+        exact(10, 8, 20, branching)
 
 
 if __name__ == "__main__":

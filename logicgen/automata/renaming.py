@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from math import factorial, perm
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from logicgen.automata.assignments import assignments, blocks, canonical, gather, permutations
+from logicgen.automata.assignments import assignments, canonical, gather, permutations
 from logicgen.automata.automaton import Automaton
+from logicgen.automata.carried import Points, Vectors
 from logicgen.automata.strings import Strings
 from logicgen.automata.weights import LEAST, carry, least, step_weights, steps_in_range
+from logicgen.errors import LogicgenError
 
-# Numbers in flight: strings are scored in groups whose vectors fit into a cache.
-BLOCK = 250_000
-
-# Up to so many states a dense matrix multiplies faster than a sparse one.
-DENSE = 100
+# Numbers in flight: strings are scored in groups whose vectors fit into a cache; and the most that
+# those of one string may be, 4 GiB.
+BLOCK = 750_000
+MOST = 2**29
 
 
 def log_joint(model: Automaton, strings: Strings) -> np.ndarray:
@@ -44,7 +44,9 @@ def log_joint(model: Automaton, strings: Strings) -> np.ndarray:
             top = moment.scale.max(axis=1)  # (m,)
             top = np.where(np.isfinite(top), top, 0)
             share = np.exp(moment.scale - top[:, None])  # (m, P)
-            joint = (moment.vectors @ ahead) * share[..., None]  # (m, P, k + 1)
+            joint = (
+                moment.carried.readout(slice(len(top)), ahead) * share[..., None]
+            )  # (m, P, k + 1)
             values = _for_the_strings(joint, moment.seen, order[moment.rows])
             classes = joint.shape[1]
             found[moment.rows, moment.places] = np.log(values) + (top - np.log(classes))[:, None]
@@ -62,10 +64,11 @@ def log_ended(model: Automaton, strings: Strings) -> np.ndarray:
     _, read, first = canonical(strings, len(model.symbols))
     with np.errstate(divide="ignore", invalid="ignore"):
         for moment in _moments(model, strings.lengths, read, first, delicate):
-            over = moment.places == strings.lengths[moment.rows]
-            if over.any():
+            over = np.flatnonzero(moment.places == strings.lengths[moment.rows])
+            if len(over):
                 # Logarithms, since only a way that has fallen far behind may be able to end.
-                logs = np.log(moment.vectors[over] @ model.final) + moment.scale[over]
+                ended = moment.carried.readout(over, model.final[:, None])[..., 0]  # (m, P)
+                logs = np.log(ended) + moment.scale[over]
                 total = np.logaddexp.reduce(logs, axis=1) - np.log(logs.shape[1])
                 found[moment.rows[over]] = total
     if delicate.any():
@@ -100,14 +103,14 @@ class _Moment:
         rows: (m,) the strings' numbers.
         places: (m,) how many symbols have been read.
         seen: how many different symbols j; `assignments(k, j)` says what they may stand for.
-        vectors: (m, P, n) forward vectors, one for each assignment.
+        carried: forward vectors, those of these strings first, one for each assignment.
         scale: (m, P) natural logarithms of what these are to be multiplied by.
     """
 
     rows: np.ndarray
     places: np.ndarray
     seen: int
-    vectors: np.ndarray
+    carried: Vectors | Points
     scale: np.ndarray
 
 
@@ -150,92 +153,51 @@ def _moments(
     Marks in `delicate` the strings for which the numbers of one vector range too far. What is
     yielded holds until the next is asked for.
     """
-    k, n = len(model.symbols), len(model.states)
-    steps: list[np.ndarray | csr_array] = [
-        matrix.toarray() if n <= DENSE else matrix for matrix in model.transitions
-    ]
+    k = len(model.symbols)
+    kind = Points if model.is_deterministic else Vectors
     every = steps_in_range(model)
-    # Strings of as many different symbols together: these have as many vectors.
+    # Strings of as many different symbols together: these have as many assignments.
     different = (first < lengths[:, None]).sum(axis=1)
     pending = np.argsort(different, kind="stable")
     while len(pending):
-        size = max(1, BLOCK // (perm(k, int(different[pending[-1]])) * n))
+        most = perm(k, int(different[pending[-1]]))
+        numbers = most * kind.size(model)
+        if numbers > MOST:
+            raise LogicgenError(
+                f"lexinvariant: {most:,} ways to rename the symbols of a string, with a vector over"
+                f" {len(model.states):,} states each, take {numbers * 8 / 2**30:.0f} GiB; use a"
+                " deterministic automaton, fewer states, or estimated_log_probabilities"
+            )
+        size = max(1, BLOCK // numbers)
         rows, pending = pending[-size:], pending[:-size]
-        vectors = np.tile(model.initial, (len(rows), 1, 1))  # (m, P, n)
-        spare = np.empty(2 * len(rows) * perm(k, int(different[rows].max())) * n)
+        carried = kind(model, len(rows), most)
         scale = np.zeros((len(rows), 1))
         taken = 0  # steps since the last rescaling
         for seen in range(k + 1):
-            meaning = assignments(k, seen)
             begin = first[rows, seen - 1] + 1 if seen else np.zeros(len(rows), dtype=np.int64)
             finish = first[rows, seen] if seen < k else lengths[rows]
             # Those that stay longest without a new symbol first: the others drop out at the end.
             staying = finish - begin
             by_stay = np.argsort(-staying, kind="stable")
             rows, begin, finish, staying = (x[by_stay] for x in (rows, begin, finish, staying))
-            vectors, scale = vectors[by_stay], scale[by_stay]
+            carried.choose(by_stay)
+            scale = scale[by_stay]
             for step in range(staying[0] + 1):
                 going = int(np.searchsorted(-staying, -step, side="right"))
-                some = vectors[:going]
                 if step:
-                    read = ids[rows[:going], begin[:going] + step - 1]
-                    _step(some, read, k, seen, steps, spare)
+                    carried.read_seen(ids[rows[:going], begin[:going] + step - 1], seen)
                     taken += 1
                 if taken >= every or not seen:
                     taken = 0
-                    delicate[rows] |= _rescale(vectors, scale)
-                yield _Moment(rows[:going], begin[:going] + step, seen, some, scale[:going])
-            on = finish < lengths[rows]
-            if not on.any():
+                    delicate[rows] |= carried.rescale(scale)
+                yield _Moment(rows[:going], begin[:going] + step, seen, carried, scale[:going])
+            on = np.flatnonzero(finish < lengths[rows])
+            if not len(on):
                 break
             rows, scale = rows[on], np.repeat(scale[on], k - seen, axis=1)
+            meaning = assignments(k, seen)
             source, symbols = np.divmod(np.arange(len(meaning) * k), k)
             new = ~(meaning[source] == symbols[:, None]).any(axis=1)
-            source, symbols = source[new], symbols[new]  # (P * (k - seen),)
-            before, vectors = vectors[on], np.empty((len(rows), len(source), n))
-            for symbol, matrix in enumerate(steps):
-                chosen = symbols == symbol
-                some = before[:, source[chosen]]
-                vectors[:, chosen] = (some.reshape(-1, n) @ matrix).reshape(some.shape)
+            carried.choose(on)
+            carried.read_new(source[new], symbols[new])
             taken += 1
-
-
-def _step(
-    vectors: np.ndarray,
-    read: np.ndarray,
-    k: int,
-    seen: int,
-    steps: list[np.ndarray | csr_array],
-    spare: np.ndarray,
-) -> None:
-    """Take the vectors (m, P, n) through one more seen symbol in each string, in place.
-
-    Each symbol has one matrix to multiply with. Of the assignments to what was read, as many stand
-    for each symbol, so all can be ordered by it, multiplied in k blocks, and ordered back.
-
-    Args:
-        read: (m,) the symbol of each string, by order of first occurrence.
-        spare: room for as many numbers twice: fresh memory costs more than the arithmetic.
-    """
-    by_symbol, symbols, within = blocks(k, seen)
-    m, classes, n = vectors.shape
-    each = classes // k  # assignments for a symbol
-    strings = np.arange(m)[:, None]
-    source = by_symbol[:, read] + classes * strings  # (k, m, P / k)
-    ordered, after = spare[: 2 * vectors.size].reshape(2, k, m * each, n)
-    vectors.reshape(-1, n).take(source.reshape(k, -1), axis=0, mode="clip", out=ordered)
-    for symbol, matrix in enumerate(steps):
-        if isinstance(matrix, np.ndarray):
-            np.matmul(ordered[symbol], matrix, out=after[symbol])
-        else:
-            after[symbol] = ordered[symbol] @ matrix
-    back = (symbols[read] * m + strings) * each + within[read]  # (m, P)
-    after.reshape(-1, n).take(back, axis=0, mode="clip", out=vectors)
-
-
-def _rescale(vectors: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Make every vector sum to 1, in place. Returns (m,) bool: where numbers range too far."""
-    sums = vectors.sum(axis=2)
-    scale += np.log(sums)
-    vectors /= np.where(sums > 0, sums, 1)[..., None]
-    return np.where(vectors > 0, vectors, 1).min(axis=(1, 2)) < LEAST

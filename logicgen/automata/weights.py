@@ -24,7 +24,8 @@ LEAST = 1e-140
 # How far numbers may drift between two rescalings; LEAST * DRIFT * LEAST is still a normal float.
 DRIFT = 1e-20
 
-# Numbers in flight while logarithms are added.
+# Numbers in flight: of forward vectors, and while logarithms are added.
+VECTORS = 20_000_000
 BLOCK = 4_000_000
 
 
@@ -89,13 +90,17 @@ def carry(
     count, longest = len(strings), strings.ids.shape[1]
     shape = (count, longest + 1) if everywhere else (count,)
     found = np.full((*shape, readout.shape[1]), np.nan)
-    if count:
+    together = max(1, VECTORS // len(automaton.states))
+    for begin in range(0, count, together):
+        rows = np.arange(begin, min(begin + together, count))
+        part = strings.rows(rows)
         with np.errstate(divide="ignore"):
-            delicate = _with_a_scale(automaton, strings, readout, everywhere, found)
+            some, delicate = _with_a_scale(automaton, part, readout, everywhere)
             if delicate.any():
-                again = strings.rows(delicate)
+                again = part.rows(delicate)
                 place = (delicate, slice(again.ids.shape[1] + 1)) if everywhere else delicate
-                found[place] = _with_logarithms(automaton, again, readout, everywhere)
+                some[place] = _with_logarithms(automaton, again, readout, everywhere)
+        found[(rows, slice(part.ids.shape[1] + 1)) if everywhere else rows] = some
     return found
 
 
@@ -114,21 +119,19 @@ def steps_in_range(automaton: Automaton) -> int:
 
 
 def _with_a_scale(
-    automaton: Automaton,
-    strings: Strings,
-    readout: np.ndarray,
-    everywhere: bool,
-    found: np.ndarray,
-) -> np.ndarray:
-    """Fills in `found`. Returns (S,) bool: strings for which a common scale may not do."""
+    automaton: Automaton, strings: Strings, readout: np.ndarray, everywhere: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """As `carry`, with one scale for all states; and (S,) bool: where that may not do."""
+    shape = (len(strings), strings.ids.shape[1] + 1) if everywhere else (len(strings),)
+    found = np.full((*shape, readout.shape[1]), np.nan)
     order = np.argsort(-strings.lengths, kind="stable")
     ids, lengths = strings.ids[order], strings.lengths[order]
     into = [csr_array(matrix.T) for matrix in automaton.transitions]
     weights = np.concatenate([matrix.data for matrix in automaton.transitions])
     if min(weights.min(initial=1), least(readout), least(automaton.initial)) < LEAST:
-        return np.ones(len(strings), dtype=bool)
+        return found, np.ones(len(strings), dtype=bool)
     if max(weights.max(initial=1), readout.max(), automaton.initial.max()) > 1 / LEAST:
-        return np.ones(len(strings), dtype=bool)
+        return found, np.ones(len(strings), dtype=bool)
     vectors = np.repeat(automaton.initial[:, None], len(strings), axis=1)  # (n, S)
     scale = np.zeros(len(strings))
     delicate = np.zeros(len(strings), dtype=bool)
@@ -154,7 +157,7 @@ def _with_a_scale(
         values = np.log(vectors[:, first:going].T @ readout) + scale[first:going, None]
         chosen = order[first:going]
         found[(chosen, t) if everywhere else chosen] = values
-    return delicate[np.argsort(order)]
+    return found, delicate[np.argsort(order)]
 
 
 def _with_logarithms(

@@ -59,6 +59,17 @@ def test_by_assignments_or_by_permutations(automaton, seed):
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("branching", [1, 2])
+@pytest.mark.parametrize("states", [6, 120])
+def test_deterministic_or_not_with_few_states_or_many(states, branching):
+    """Points or vectors, dense matrices or sparse ones."""
+    rng = np.random.default_rng(states)
+    automaton = random_automaton("abcd", states, 10.0, rng, branching, concentration=0.3)
+    batch = Strings(rng.integers(4, size=(8, 20)), rng.integers(0, 21, size=8))
+    one, other = log_joint(automaton, batch), log_joint_by_enumeration(automaton, batch)
+    np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+
+
 @given(probabilistic(states=3, symbols=4), st.data())
 def test_renaming_changes_nothing(automaton, data):
     """p' itself is invariant, and what comes next is renamed with the string."""
@@ -221,6 +232,14 @@ def test_too_many_symbols():
             score(automaton, ["a"])
     with pytest.raises(LogicgenError, match="up to 8"):
         lexinvariant.posterior(automaton, "a")
+
+
+def test_too_large_for_memory(monkeypatch):
+    monkeypatch.setattr("logicgen.automata.renaming.MOST", 100)
+    automaton = random_automaton("abcd", 5, 5.0, np.random.default_rng(0), branching=2)
+    assert np.isfinite(lexinvariant.log_probabilities(automaton, ["aa"])).all()
+    with pytest.raises(LogicgenError, match=r"24 ways to rename.*5 states.*estimated_log"):
+        lexinvariant.log_probabilities(automaton, ["aa", "abcd"])
 
 
 def test_estimate():

@@ -132,6 +132,18 @@ def test_tiny_and_huge_weights(tiny):
     np.testing.assert_allclose(found, np.array([2, 6, -3, 2]) * np.log(tiny), rtol=1e-12)
 
 
+def test_in_blocks(monkeypatch):
+    rng = np.random.default_rng(0)
+    batch = Strings(rng.integers(3, size=(9, 12)), rng.integers(0, 13, size=9))
+    readout = step_weights(forked())
+    whole = [carry(forked(), batch, readout, everywhere) for everywhere in (True, False)]
+    monkeypatch.setattr("logicgen.automata.weights.VECTORS", 6)
+    monkeypatch.setattr("logicgen.automata.weights.BLOCK", 12)
+    parts = [carry(forked(), batch, readout, everywhere) for everywhere in (True, False)]
+    for one, other in zip(whole, parts, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_the_empty_string_alone():
     automaton = one_state(0.0, final=0.5)
     np.testing.assert_allclose(np.exp(log_weights(automaton, ["", "a"])), [0.5, 0])
