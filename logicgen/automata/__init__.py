@@ -1,0 +1,50 @@
+"""Weighted and probabilistic finite-state automata, and their exact lexinvariant models."""
+
+from logicgen.automata.allsum import allsum, normalise, trim
+from logicgen.automata.ambiguity import ambiguous_pair
+from logicgen.automata.automaton import Automaton
+from logicgen.automata.divergence import divergences, l1_distances, mean_by_position
+from logicgen.automata.draw import random_automaton
+from logicgen.automata.entropy import entropy, estimated_entropy, expected_length, path_entropy
+from logicgen.automata.ngram import NGram, ngram, ngram_automaton, ngram_log_probabilities
+from logicgen.automata.read import read_automaton, write_automaton
+from logicgen.automata.sampling import sample
+from logicgen.automata.strings import Strings, encode
+from logicgen.automata.tightness import Tightness, tightness
+from logicgen.automata.weights import (
+    log_next_probabilities,
+    log_prefix_weights,
+    log_weights,
+    next_probabilities,
+)
+
+__all__ = [
+    "Automaton",
+    "NGram",
+    "Strings",
+    "Tightness",
+    "allsum",
+    "ambiguous_pair",
+    "divergences",
+    "encode",
+    "entropy",
+    "estimated_entropy",
+    "expected_length",
+    "l1_distances",
+    "log_next_probabilities",
+    "log_prefix_weights",
+    "log_weights",
+    "mean_by_position",
+    "next_probabilities",
+    "ngram",
+    "ngram_automaton",
+    "ngram_log_probabilities",
+    "normalise",
+    "path_entropy",
+    "random_automaton",
+    "read_automaton",
+    "sample",
+    "tightness",
+    "trim",
+    "write_automaton",
+]

@@ -1,0 +1,208 @@
+"""Weighted finite-state automata over the real semiring, as plain data.
+
+The weight of a string is the sum, over all paths that read it, of the product of an initial weight,
+the weights of the transitions taken, and a final weight. Weights are real numbers from 0 up; where
+those of all strings sum to 1, the automaton is a language model. Source: Mohri, Weighted Automata
+Algorithms (Handbook of Weighted Automata, 2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from logicgen.errors import LogicgenError, nearest
+
+Arc = tuple[str, str, str, float]
+"""A transition: from, symbol, to, weight."""
+
+
+@dataclass(frozen=True, eq=False)
+class Automaton:
+    """A weighted automaton with n states and k symbols.
+
+    Transitions are one sparse matrix per symbol: with 1,000 states and a handful of transitions for
+    each state and symbol they take hundredths of the room and of the time of a dense table, and an
+    n-gram model of high order would not fit into memory otherwise.
+
+    Attributes:
+        symbols: k names, all different.
+        states: n names, all different.
+        initial: (n,) float64, what it weighs to begin in a state.
+        final: (n,) float64, what it weighs to end in a state.
+        transitions: k sparse matrices (n, n) float64; row: from, column: to. No stored zeros.
+
+    Raises LogicgenError where sizes disagree, a name occurs twice, or a weight is negative or not
+    finite.
+    """
+
+    symbols: tuple[str, ...]
+    states: tuple[str, ...]
+    initial: np.ndarray
+    final: np.ndarray
+    transitions: tuple[csr_array, ...]
+
+    def __post_init__(self) -> None:
+        # Its own copies, so that what it was made from may change.
+        object.__setattr__(self, "initial", np.array(self.initial, dtype=np.float64))
+        object.__setattr__(self, "final", np.array(self.final, dtype=np.float64))
+        object.__setattr__(self, "transitions", tuple(map(_sparse, self.transitions)))
+        _names("symbols", self.symbols)
+        _names("states", self.states)
+        n = len(self.states)
+        if len(self.transitions) != len(self.symbols):
+            raise LogicgenError(
+                f"automaton: {len(self.transitions)} transition matrices for"
+                f" {len(self.symbols)} symbols; give one for each symbol"
+            )
+        for what, weights in (("initial", self.initial), ("final", self.final)):
+            if weights.shape != (n,):
+                raise LogicgenError(
+                    f"automaton: {what} has shape {weights.shape}; {n} states need ({n},)"
+                )
+            for state in np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))[:1]:
+                _bad_weight(f"{what} weight of state {self.states[state]!r}", weights[state])
+        for symbol, matrix in zip(self.symbols, self.transitions, strict=True):
+            if matrix.shape != (n, n):
+                raise LogicgenError(
+                    f"automaton: transitions of {symbol!r} have shape {matrix.shape};"
+                    f" {n} states need ({n}, {n})"
+                )
+            for place in np.flatnonzero(~(np.isfinite(matrix.data) & (matrix.data >= 0)))[:1]:
+                source, target = (self.states[i[place]] for i in matrix.tocoo().coords)
+                _bad_weight(f"transition {source} --{symbol}--> {target}", matrix.data[place])
+
+    @classmethod
+    def dense(
+        cls,
+        symbols: Iterable[str],
+        initial: Sequence[float] | np.ndarray,
+        final: Sequence[float] | np.ndarray,
+        transitions: Sequence | np.ndarray,
+        states: Iterable[str] | None = None,
+    ) -> Automaton:
+        """From arrays: (n,), (n,) and (k, n, n). States are named 0, 1, ... if not named."""
+        table = np.asarray(transitions, dtype=np.float64)
+        beginning = np.asarray(initial, dtype=np.float64)
+        if table.ndim != 3:
+            raise LogicgenError(
+                f"automaton: transitions have shape {table.shape}, not (symbols, states, states)"
+            )
+        names = map(str, range(len(beginning))) if states is None else states
+        ending = np.asarray(final, dtype=np.float64)
+        return cls(tuple(symbols), tuple(names), beginning, ending, tuple(map(_sparse, table)))
+
+    @classmethod
+    def from_arcs(
+        cls,
+        symbols: Iterable[str],
+        states: Iterable[str],
+        initial: Mapping[str, float],
+        final: Mapping[str, float],
+        arcs: Iterable[Arc],
+    ) -> Automaton:
+        """From names; what is not named weighs nothing.
+
+        Raises LogicgenError naming what is unknown, what it may mean, and a transition given twice.
+        """
+        symbols, states = tuple(symbols), tuple(states)
+        symbol_number = {name: i for i, name in enumerate(symbols)}
+        state_number = {name: i for i, name in enumerate(states)}
+
+        def number(known: dict[str, int], name: str, what: str, where: str) -> int:
+            if name not in known:
+                raise LogicgenError(
+                    f"{where}: {name!r} is not a {what}; {nearest(name, list(known))}"
+                )
+            return known[name]
+
+        vectors = []
+        for place, weights in (("initial", initial), ("final", final)):
+            vector = np.zeros(len(states))
+            for name, weight in weights.items():
+                vector[number(state_number, name, "state", place)] = weight
+            vectors.append(vector)
+        rows: list[dict[tuple[int, int], float]] = [{} for _ in symbols]
+        for i, (source, symbol, target, weight) in enumerate(arcs, 1):
+            where = f"transition {i} ({source} --{symbol}--> {target})"
+            row = rows[number(symbol_number, symbol, "symbol", where)]
+            key = (
+                number(state_number, source, "state", where),
+                number(state_number, target, "state", where),
+            )
+            if key in row:
+                raise LogicgenError(f"{where}: stands there twice; add the weights up into one")
+            if not (np.isfinite(weight) and weight >= 0):
+                _bad_weight(where, weight)
+            row[key] = weight
+        matrices = []
+        for row in rows:
+            places = np.array(list(row), dtype=np.int64).reshape(-1, 2).T
+            values = np.array(list(row.values()), dtype=np.float64)
+            matrices.append(_sparse(csr_array((values, tuple(places)), shape=(len(states),) * 2)))
+        return cls(symbols, states, vectors[0], vectors[1], tuple(matrices))
+
+    def arcs(self) -> list[Arc]:
+        """All transitions of a weight other than 0, by symbol, from and to."""
+        return [
+            (self.states[source], symbol, self.states[target], float(weight))
+            for symbol, matrix in zip(self.symbols, self.transitions, strict=True)
+            for source, target, weight in zip(*matrix.tocoo().coords, matrix.data, strict=True)
+        ]
+
+    @cached_property
+    def total(self) -> csr_array:
+        """(n, n): transitions added up over symbols."""
+        return csr_array(sum(self.transitions[1:], start=self.transitions[0]))
+
+    @cached_property
+    def is_deterministic(self) -> bool:
+        """At most one initial state, and at most one way on for each state and symbol."""
+        return is_deterministic(self.transitions, self.initial)
+
+    def restricted(self, states: np.ndarray) -> Automaton:
+        """The automaton of some states, by increasing number, and what is between them."""
+        return Automaton(
+            self.symbols,
+            tuple(self.states[i] for i in states),
+            self.initial[states],
+            self.final[states],
+            tuple(csr_array(matrix[states][:, states]) for matrix in self.transitions),
+        )
+
+
+def is_deterministic(matrices: Sequence[csr_array], start: np.ndarray) -> bool:
+    """At most one start, and at most one way on in each matrix. Transposed: at most one way in."""
+    return bool(
+        np.count_nonzero(start) <= 1
+        and all(np.diff(matrix.indptr).max(initial=0) <= 1 for matrix in matrices)
+    )
+
+
+def _sparse(matrix: np.ndarray | csr_array) -> csr_array:
+    found = csr_array(matrix, dtype=np.float64, copy=True)
+    found.sum_duplicates()
+    found.eliminate_zeros()
+    return found
+
+
+def _names(what: str, names: tuple[str, ...]) -> None:
+    if not names:
+        raise LogicgenError(f"automaton: it has no {what}; give at least one")
+    for place, name in enumerate(names):
+        if not isinstance(name, str) or not name:
+            raise LogicgenError(f"automaton: {what}: entry {place + 1} ({name!r}) is not a name")
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise LogicgenError(f"automaton: {what}: {twice!r} stands there twice")
+
+
+def _bad_weight(where: str, weight: float) -> None:
+    what = "negative" if weight < 0 else "not finite"
+    raise LogicgenError(
+        f"{where}: weight {float(weight):g} is {what}; weights are numbers from 0 up"
+    )

@@ -1,0 +1,168 @@
+"""The exact lexinvariant model of an automaton: p'(x), the mean over all renamings of symbols.
+
+    p'(x) = 1/k! * sum over all permutations s of the k symbols of p(s applied to x)
+
+It is what a language model can know that sees which symbols of a string are equal but not which
+they are: a Bayesian mixture, uniform at first, over what the symbols stand for. Only symbols are
+renamed; the end of a string stays the end. Source: Huang, Zelikman, Chen, Wu, Valiant, Liang,
+Lexinvariant Language Models (NeurIPS 2023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import factorial
+
+import numpy as np
+
+from logicgen.automata.allsum import normalise
+from logicgen.automata.assignments import permutations
+from logicgen.automata.automaton import Automaton
+from logicgen.automata.renaming import log_ended, log_joint
+from logicgen.automata.strings import Readable, Strings, encode
+from logicgen.automata.weights import log_prefix_weights, log_weights
+from logicgen.errors import LogicgenError
+
+MOST_SYMBOLS = 8
+
+# Renamed strings that are scored at once.
+BLOCK = 20_000
+
+
+def log_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
+    """(S,): natural logarithm of p' of each string, -inf where it is 0. Exact.
+
+    Raises LogicgenError for more than 8 symbols, and where the allsum is 0 or infinite.
+    """
+    model = _small(automaton)
+    return log_ended(model, encode(model.symbols, strings))
+
+
+def log_prefix_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
+    """(S, L + 1): natural logarithm of the probability under p' that a string begins like this.
+
+    nan beyond the end of a shorter string. Raises LogicgenError as `log_probabilities`.
+    """
+    model = _small(automaton)
+    joint = log_joint(model, encode(model.symbols, strings))
+    with np.errstate(invalid="ignore"):
+        return np.logaddexp.reduce(joint, axis=-1)
+
+
+def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
+    """(S, L + 1, k + 1): how likely p' holds each symbol and, last, the end, after each prefix.
+
+    Symbols not seen yet are all as likely. nan beyond the end of a shorter string, and after a
+    prefix of probability 0. Raises LogicgenError as `log_probabilities`.
+    """
+    model = _small(automaton)
+    joint = log_joint(model, encode(model.symbols, strings))
+    with np.errstate(invalid="ignore"):
+        return np.exp(joint - np.logaddexp.reduce(joint, axis=-1, keepdims=True))
+
+
+def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.ndarray:
+    """(L + 1, k!): how likely each of `permutations(k)` is after each prefix of a string.
+
+    The string is a sequence of names, or an array of symbol numbers. nan after a prefix of
+    probability 0. Raises LogicgenError as `log_probabilities`.
+    """
+    model = _small(automaton)
+    if isinstance(string, np.ndarray):
+        batch = encode(model.symbols, Strings(string[None], np.array([len(string)])))
+    else:
+        batch = encode(model.symbols, [string])
+    meaning = permutations(len(model.symbols))
+    # Permutations that agree on the symbols of the string are scored once.
+    used, place = np.unique(batch.ids[0], return_inverse=True)
+    ways, way = np.unique(meaning[:, used], axis=0, return_inverse=True)
+    renamed = Strings(ways[:, place], np.repeat(batch.lengths, len(ways)))
+    logs = log_prefix_weights(model, renamed)[way.ravel()].T  # (L + 1, k!)
+    with np.errstate(invalid="ignore"):
+        return np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
+
+
+def symbol_posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.ndarray:
+    """(L + 1, k, k): how likely symbol i of the string stands for symbol j of the automaton.
+
+    After each prefix; rows and columns sum to 1. Otherwise as `posterior`.
+    """
+    likely = posterior(automaton, string)
+    k = len(automaton.symbols)
+    meaning = permutations(k)
+    return np.stack([likely @ (meaning[:, i, None] == np.arange(k)) for i in range(k)], axis=1)
+
+
+def information_bound(symbols: int) -> float:
+    """log2 k! in bits: all that p' can lose to p over a whole string, whatever its length.
+
+    p' is at least p / k!, so the divergences of p' from p at the positions of a string, added up,
+    have a mean of at most log2 k!. By Pinsker's and Jensen's inequalities the mean L1 distance over
+    L positions is then at most `sqrt(2 ln(k!) / L)`: it falls with the context, at a rate
+    polynomial in k.
+    """
+    return float(np.log2(np.arange(1, symbols + 1)).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """p' from random permutations.
+
+    Attributes:
+        log: (S,) natural logarithm of the mean.
+        relative_error: (S,) standard error of the mean over the mean. Where it is far below 1, this
+            is also the standard error of `log`.
+        effective: (S,) how many permutations the mean rests on, (sum)^2 / sum of squares.
+    """
+
+    log: np.ndarray
+    relative_error: np.ndarray
+    effective: np.ndarray
+
+
+def estimated_log_probabilities(
+    automaton: Automaton, strings: Readable, renamings: int, rng: np.random.Generator
+) -> Estimate:
+    """p' of each string from so many random permutations; for alphabets of any size.
+
+    The mean is unbiased. After a long string few permutations carry nearly all of p', and a sample
+    without any of them is too low and does not know it: where `effective` is small, below 10 say,
+    neither the estimate nor its error is to be relied on. Raises LogicgenError where `renamings` is
+    below 2, and where the allsum is 0 or infinite.
+    """
+    if renamings < 2:
+        raise LogicgenError(f"lexinvariant: {renamings} renamings have no standard error; take 2")
+    model = normalise(automaton)
+    batch = encode(model.symbols, strings)
+    k = len(model.symbols)
+    logs = np.empty((len(batch), renamings))
+    together = max(1, BLOCK // renamings)
+    for begin in range(0, len(batch), together):
+        part = batch.rows(np.arange(begin, min(begin + together, len(batch))))
+        meaning = rng.permuted(np.tile(np.arange(k), (len(part), renamings, 1)), axis=2)
+        read = np.where(part.inside, part.ids, 0)[:, None]
+        renamed = np.take_along_axis(meaning, read, axis=2).reshape(-1, part.ids.shape[1])
+        scored = log_weights(model, Strings(renamed, np.repeat(part.lengths, renamings)))
+        logs[begin : begin + len(part)] = scored.reshape(len(part), renamings)
+    top = logs.max(axis=1)
+    shares = np.exp(logs - np.where(np.isfinite(top), top, 0)[:, None])
+    mean = shares.mean(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Estimate(
+            log=top + np.log(mean),
+            relative_error=shares.std(axis=1, ddof=1) / np.sqrt(renamings) / mean,
+            effective=shares.sum(axis=1) ** 2 / (shares**2).sum(axis=1),
+        )
+
+
+def _small(automaton: Automaton) -> Automaton:
+    """The probabilistic automaton, if all permutations of its symbols can be summed over."""
+    k = len(automaton.symbols)
+    if k > MOST_SYMBOLS:
+        raise LogicgenError(
+            f"lexinvariant: {k} symbols have {factorial(k):,} permutations; the exact model takes"
+            f" up to {MOST_SYMBOLS} symbols; use estimated_log_probabilities, which draws"
+            " permutations at random"
+        )
+    return normalise(automaton)

@@ -1,0 +1,129 @@
+"""n-gram models: counted with smoothing, used directly, and as the automata that they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from logicgen.automata.automaton import Automaton
+from logicgen.automata.strings import Readable, Strings, encode
+from logicgen.errors import LogicgenError
+
+MOST_CONTEXTS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class NGram:
+    """What comes next depends on the last `order - 1` symbols, fewer at the beginning.
+
+    Contexts are all strings of up to `order - 1` symbols, shorter ones first, then in the order of
+    the symbols; the empty one, number 0, is the beginning.
+
+    Attributes:
+        symbols: k names.
+        order: n, at least 1.
+        counts: (contexts, k + 1) how often each symbol and, last, the end came after each context.
+        probabilities: (contexts, k + 1); a row of zeros where nothing was counted nor smoothed.
+    """
+
+    symbols: tuple[str, ...]
+    order: int
+    counts: np.ndarray
+    probabilities: np.ndarray
+
+
+def ngram(symbols: Iterable[str], strings: Readable, order: int, smoothing: float = 0.0) -> NGram:
+    """The n-gram model of some strings.
+
+    Args:
+        order: 1 for unigrams, 2 for bigrams, ...
+        smoothing: added to every count (Lidstone; 1 is Laplace's rule); 0 for relative frequencies.
+
+    Raises LogicgenError where the order or the smoothing is out of range, or the contexts are too
+    many.
+    """
+    symbols = tuple(symbols)
+    k = len(symbols)
+    if order < 1:
+        raise LogicgenError(f"n-gram: order {order} is below 1; 1 is the unigram model")
+    if not (np.isfinite(smoothing) and smoothing >= 0):
+        raise LogicgenError(f"n-gram: smoothing {smoothing} is not a number from 0 up")
+    contexts = sum(k**length for length in range(order))
+    if contexts > MOST_CONTEXTS:
+        raise LogicgenError(
+            f"n-gram: order {order} over {k} symbols has {contexts} contexts, more than"
+            f" {MOST_CONTEXTS}; take a smaller order"
+        )
+    batch = encode(symbols, strings)
+    context, outcome, inside = _events(batch, k, order)
+    counts = np.zeros((contexts, k + 1))
+    np.add.at(counts, (context[inside], outcome[inside]), 1.0)
+    smoothed = counts + smoothing
+    total = smoothed.sum(axis=1, keepdims=True)
+    return NGram(symbols, order, counts, smoothed / np.where(total > 0, total, 1))
+
+
+def ngram_log_probabilities(model: NGram, strings: Readable) -> np.ndarray:
+    """(S,): natural logarithm of the probability of each string, by looking up its n-grams."""
+    batch = encode(model.symbols, strings)
+    context, outcome, inside = _events(batch, len(model.symbols), model.order)
+    with np.errstate(divide="ignore"):
+        terms = np.log(model.probabilities[context, outcome])
+    return np.where(inside, terms, 0.0).sum(axis=1)
+
+
+def ngram_automaton(model: NGram) -> Automaton:
+    """The model as a deterministic probabilistic automaton, whose states are the contexts.
+
+    A state is named `^` and its symbols, such as `^ a b`.
+    """
+    k = len(model.symbols)
+    n = len(model.probabilities)
+    names = ["^"]
+    start = 0
+    for _ in range(model.order - 1):
+        longer = [f"{name} {symbol}" for name in names[start:] for symbol in model.symbols]
+        start = len(names)
+        names += longer
+    states = np.arange(n)
+    transitions = []
+    for symbol in range(k):
+        matrix = csr_array(
+            (model.probabilities[:, symbol], (states, _next(states, symbol, k, model.order))),
+            shape=(n, n),
+        )
+        matrix.eliminate_zeros()
+        transitions.append(matrix)
+    initial = (states == 0).astype(np.float64)
+    final = model.probabilities[:, k].copy()
+    return Automaton(model.symbols, tuple(names), initial, final, tuple(transitions))
+
+
+def _next(context: np.ndarray, symbol: np.ndarray | int, k: int, order: int) -> np.ndarray:
+    """The context after one more symbol.
+
+    Context c extended by symbol i is number c * k + 1 + i, as in a heap. Too long a one loses its
+    first symbol: within those of one length, that is a remainder.
+    """
+    longest = k ** (order - 1)  # contexts of full length
+    first = sum(k**length for length in range(order - 1))  # number of the first of these
+    extended = context * k + 1 + symbol
+    beyond = first + longest  # number of the first that is too long
+    return np.where(extended < beyond, extended, first + (extended - beyond) % longest)
+
+
+def _events(strings: Strings, k: int, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(S, L + 1) each: context, what comes (k: the end), whether the place exists."""
+    count, longest = strings.ids.shape
+    places = np.arange(longest + 1)
+    inside = places <= strings.lengths[:, None]
+    outcome = np.full((count, longest + 1), k)
+    outcome[:, :longest][strings.inside] = strings.ids[strings.inside]
+    context = np.zeros((count, longest + 1), dtype=np.int64)
+    for t in range(longest):
+        # Beyond the end anything goes: those places are not inside.
+        context[:, t + 1] = _next(context[:, t], outcome[:, t] % k, k, order)
+    return context, outcome, inside

@@ -1,0 +1,62 @@
+"""Strings drawn from an automaton, all at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from logicgen.automata.allsum import normalise
+from logicgen.automata.automaton import Automaton
+from logicgen.automata.strings import Strings
+from logicgen.errors import LogicgenError
+
+LONGEST = 1_000_000
+
+
+def sample(
+    automaton: Automaton, count: int, rng: np.random.Generator, longest: int = LONGEST
+) -> Strings:
+    """`count` independent strings, each with probability `weight / allsum`.
+
+    They follow from the automaton and the state of `rng`. Raises LogicgenError where the allsum is
+    0 or infinite, and where a string gets longer than `longest`: cutting it off would change the
+    distribution.
+    """
+    model = normalise(automaton)
+    # What may happen in each state, state by state: a transition or, as symbol -1, the end.
+    tables = [matrix.tocoo() for matrix in model.transitions]
+    n = len(model.states)
+    source = np.concatenate([*(table.coords[0] for table in tables), np.arange(n)])
+    target = np.concatenate([*(table.coords[1] for table in tables), np.zeros(n, dtype=np.int64)])
+    weight = np.concatenate([*(table.data for table in tables), model.final])
+    symbol = np.concatenate([*(np.full(t.nnz, i) for i, t in enumerate(tables)), np.full(n, -1)])
+    order = np.lexsort((symbol, source))
+    order = order[weight[order] > 0]
+    source, symbol, target, weight = (each[order] for each in (source, symbol, target, weight))
+    last = np.cumsum(np.bincount(source, minlength=n)) - 1  # of each state
+    # Number of the state + chance of this outcome or an earlier one: increasing over all states.
+    sums = np.cumsum(weight)
+    before = np.concatenate([[0.0], sums[last[:-1]]])
+    bound = source + (sums - before[source]) / (sums[last] - before)[source]
+
+    state = rng.choice(n, size=count, p=model.initial)
+    going = np.arange(count)
+    columns: list[np.ndarray] = []
+    lengths = np.zeros(count, dtype=np.int64)
+    while len(going):
+        outcome = np.searchsorted(bound, state + rng.random(len(state)), side="right")
+        outcome = np.minimum(outcome, last[state])
+        read = symbol[outcome]
+        on = read >= 0
+        going, state = going[on], target[outcome[on]]
+        if len(going) and len(columns) == longest:
+            raise LogicgenError(
+                f"sample: a string is longer than {longest} symbols; allow a larger `longest` or"
+                " make the automaton's final weights larger"
+            )
+        if len(going):
+            column = np.zeros(count, dtype=np.int64)
+            column[going] = read[on]
+            columns.append(column)
+            lengths[going] += 1
+    ids = np.stack(columns, axis=1) if columns else np.zeros((count, 0), dtype=np.int64)
+    return Strings(ids, lengths)

@@ -1,0 +1,87 @@
+"""Many strings of different lengths as one array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from logicgen.errors import LogicgenError, nearest
+
+
+@dataclass(frozen=True, eq=False)
+class Strings:
+    """Strings of symbols as numbers; S strings of up to L symbols.
+
+    Attributes:
+        ids: (S, L) int64, the number of each symbol; what stands after the end means nothing.
+        lengths: (S,) int64.
+    """
+
+    ids: np.ndarray
+    lengths: np.ndarray
+
+    def __post_init__(self) -> None:
+        count, longest = self.ids.shape
+        if self.lengths.shape != (count,) or self.lengths.max(initial=0) > longest:
+            raise LogicgenError(
+                f"strings: {count} rows of {longest} places do not fit lengths of shape"
+                f" {self.lengths.shape} and up to {self.lengths.max(initial=0)}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def inside(self) -> np.ndarray:
+        """(S, L) bool: whether a place is before the end of its string."""
+        return np.arange(self.ids.shape[1]) < self.lengths[:, None]
+
+    def rows(self, chosen: np.ndarray) -> Strings:
+        """Some of the strings, no wider than they need to be."""
+        lengths = self.lengths[chosen]
+        return Strings(self.ids[chosen, : lengths.max(initial=0)], lengths)
+
+    def written(self, symbols: Sequence[str]) -> list[tuple[str, ...]]:
+        """The strings with the symbols' names."""
+        return [
+            tuple(symbols[i] for i in row[:length])
+            for row, length in zip(self.ids, self.lengths, strict=True)
+        ]
+
+
+Readable = Strings | Iterable[Sequence[str]]
+"""Strings, or any number of sequences of names: `["ab", ""]` where every name is one character."""
+
+
+def encode(symbols: tuple[str, ...], strings: Readable) -> Strings:
+    """Strings as numbers of `symbols`.
+
+    Raises LogicgenError naming the string (from 1), the place (from 1) and what is near, where
+    something is not a symbol.
+    """
+    if isinstance(strings, Strings):
+        inside = strings.ids[strings.inside]
+        if inside.min(initial=0) < 0 or inside.max(initial=0) >= len(symbols):
+            raise LogicgenError(
+                f"strings: symbol number {inside[(inside < 0) | (inside >= len(symbols))][0]}"
+                f" is not one of 0 to {len(symbols) - 1}"
+            )
+        return strings
+    number = {name: i for i, name in enumerate(symbols)}
+    rows: list[list[int]] = []
+    for i, string in enumerate(strings, 1):
+        try:
+            rows.append([number[name] for name in string])
+        except KeyError:
+            place, name = next((p, n) for p, n in enumerate(string, 1) if n not in number)
+            raise LogicgenError(
+                f"string {i}, place {place}: {name!r} is not a symbol;"
+                f" {nearest(str(name), list(symbols))}"
+            ) from None
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    ids = np.zeros((len(rows), lengths.max(initial=0)), dtype=np.int64)
+    for place, row in zip(ids, rows, strict=True):
+        place[: len(row)] = row
+    return Strings(ids, lengths)

@@ -1,0 +1,202 @@
+"""Weights of many strings at once: of strings, of prefixes, and what comes next.
+
+A vector over the states is carried through each string. It is rescaled, so that strings of 100,000
+symbols do not underflow. One scale for all states is not always enough: of two states, one may fall
+behind the other by more than a float holds and yet be the only one from which the string can go on.
+Whether that may have happened is watched, and such strings are done again with one logarithm for
+each state.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from logicgen.automata.allsum import backward, normalise
+from logicgen.automata.automaton import Automaton
+from logicgen.automata.strings import Readable, Strings, encode
+
+# Beside the largest number of a vector, smaller ones than this are not trusted to a common scale.
+LEAST = 1e-140
+
+# How far numbers may drift between two rescalings; LEAST * DRIFT * LEAST is still a normal float.
+DRIFT = 1e-20
+
+# Numbers in flight: of forward vectors, and while logarithms are added.
+VECTORS = 20_000_000
+BLOCK = 4_000_000
+
+
+def log_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
+    """(S,): natural logarithm of the weight of each string, -inf where it is 0.
+
+    Raises LogicgenError where something in a string is not a symbol.
+    """
+    batch = encode(automaton.symbols, strings)
+    return carry(automaton, batch, automaton.final[:, None], everywhere=False)[:, 0]
+
+
+def log_prefix_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
+    """(S, L + 1): natural logarithm of what all strings that begin like this weigh together.
+
+    At place t the first t symbols count; at place 0 it is the allsum. Beyond the end of a shorter
+    string: nan. Raises LogicgenError where the allsum is infinite.
+    """
+    batch = encode(automaton.symbols, strings)
+    return carry(automaton, batch, backward(automaton)[:, None])[..., 0]
+
+
+def log_next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
+    """(S, L + 1, k + 1): natural logarithm of `next_probabilities`."""
+    batch = encode(automaton.symbols, strings)
+    model = normalise(automaton)
+    ahead = carry(model, batch, step_weights(model))
+    with np.errstate(invalid="ignore"):
+        return ahead - np.logaddexp.reduce(ahead, axis=-1, keepdims=True)
+
+
+def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
+    """(S, L + 1, k + 1): how likely each symbol is after each prefix, and, last, the end.
+
+    What continues a prefix is weighed by all strings that begin so: where a probabilistic automaton
+    is not tight, these are probabilities given that the string ends. nan beyond the end of a
+    shorter string, and after a prefix of weight 0. Raises LogicgenError where the allsum is 0 or
+    infinite.
+    """
+    return np.exp(log_next_probabilities(automaton, strings))
+
+
+def step_weights(automaton: Automaton) -> np.ndarray:
+    """(n, k + 1): from each state, transitions added up by symbol and, last, the final weight.
+
+    In a probabilistic automaton: the probabilities of what comes next.
+    """
+    columns = [matrix.sum(axis=1) for matrix in automaton.transitions]
+    return np.stack([*columns, automaton.final], axis=1)
+
+
+def carry(
+    automaton: Automaton, strings: Strings, readout: np.ndarray, everywhere: bool = True
+) -> np.ndarray:
+    """Natural logarithms of `forward vector @ readout` after the prefixes of strings.
+
+    Args:
+        readout: (n, r), from 0 up.
+        everywhere: after each prefix, shape (S, L + 1, r), nan beyond the end of a string; else
+            after the whole strings, shape (S, r).
+    """
+    count, longest = len(strings), strings.ids.shape[1]
+    shape = (count, longest + 1) if everywhere else (count,)
+    found = np.full((*shape, readout.shape[1]), np.nan)
+    together = max(1, VECTORS // len(automaton.states))
+    for begin in range(0, count, together):
+        rows = np.arange(begin, min(begin + together, count))
+        part = strings.rows(rows)
+        with np.errstate(divide="ignore"):
+            some, delicate = _with_a_scale(automaton, part, readout, everywhere)
+            if delicate.any():
+                again = part.rows(delicate)
+                place = (delicate, slice(again.ids.shape[1] + 1)) if everywhere else delicate
+                some[place] = _with_logarithms(automaton, again, readout, everywhere)
+        found[(rows, slice(part.ids.shape[1] + 1)) if everywhere else rows] = some
+    return found
+
+
+def steps_in_range(automaton: Automaton) -> int:
+    """After how many steps at most the numbers of a forward vector have to be looked at.
+
+    A step makes no number smaller than the smallest weight times as large, none larger than the
+    largest sum of weights into a state.
+    """
+    weights = np.concatenate([matrix.data for matrix in automaton.transitions])
+    if not len(weights):
+        return 1
+    largest = max(float(matrix.sum(axis=0).max()) for matrix in automaton.transitions)
+    change = max(-math.log(weights.min()), math.log(largest), 1e-3)
+    return max(1, int(-math.log(DRIFT) / change))
+
+
+def _with_a_scale(
+    automaton: Automaton, strings: Strings, readout: np.ndarray, everywhere: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """As `carry`, with one scale for all states; and (S,) bool: where that may not do."""
+    shape = (len(strings), strings.ids.shape[1] + 1) if everywhere else (len(strings),)
+    found = np.full((*shape, readout.shape[1]), np.nan)
+    order = np.argsort(-strings.lengths, kind="stable")
+    ids, lengths = strings.ids[order], strings.lengths[order]
+    into = [csr_array(matrix.T) for matrix in automaton.transitions]
+    weights = np.concatenate([matrix.data for matrix in automaton.transitions])
+    if min(weights.min(initial=1), least(readout), least(automaton.initial)) < LEAST:
+        return found, np.ones(len(strings), dtype=bool)
+    if max(weights.max(initial=1), readout.max(), automaton.initial.max()) > 1 / LEAST:
+        return found, np.ones(len(strings), dtype=bool)
+    vectors = np.repeat(automaton.initial[:, None], len(strings), axis=1)  # (n, S)
+    scale = np.zeros(len(strings))
+    delicate = np.zeros(len(strings), dtype=bool)
+    every = steps_in_range(automaton)
+    for t in range(ids.shape[1] + 1):
+        going = int(np.searchsorted(-lengths, -t, side="right"))  # those of at least t symbols
+        if t:
+            read = ids[:going, t - 1]
+            for symbol in np.unique(read):
+                chosen = np.flatnonzero(read == symbol)
+                if len(chosen) == len(scale):
+                    vectors = into[symbol] @ vectors
+                else:
+                    vectors[:, chosen] = into[symbol] @ vectors[:, chosen]
+        if t % every == 0:
+            part = vectors[:, :going]
+            largest = part.max(axis=0)
+            dead = largest == 0
+            part /= np.where(dead, 1, largest)
+            scale[:going] += np.log(largest)
+            delicate[:going] |= np.where(part > 0, part, 1).min(axis=0) < LEAST
+        first = 0 if everywhere else int(np.searchsorted(-lengths, -t, side="left"))
+        values = np.log(vectors[:, first:going].T @ readout) + scale[first:going, None]
+        chosen = order[first:going]
+        found[(chosen, t) if everywhere else chosen] = values
+    return found, delicate[np.argsort(order)]
+
+
+def _with_logarithms(
+    automaton: Automaton, strings: Strings, readout: np.ndarray, everywhere: bool
+) -> np.ndarray:
+    """As `carry`, with a logarithm for each state."""
+    arcs = []
+    for matrix in automaton.transitions:
+        into = csr_array(matrix.T)  # sorted by target
+        targets = np.flatnonzero(np.diff(into.indptr))
+        arcs.append((targets, into.indptr[targets], into.indices, np.log(into.data)[:, None]))
+    width = max(readout.size, *(matrix.nnz for matrix in automaton.transitions))
+    rows = max(1, BLOCK // width)
+    log_readout = np.log(readout)  # (n, r)
+    longest = strings.ids.shape[1]
+    shape = (len(strings), longest + 1) if everywhere else (len(strings),)
+    found = np.full((*shape, readout.shape[1]), np.nan)
+    for begin in range(0, len(strings), rows):
+        block = np.arange(begin, min(begin + rows, len(strings)))
+        vectors = np.repeat(np.log(automaton.initial)[:, None], len(block), axis=1)  # (n, S)
+        for t in range(longest + 1):
+            if t:
+                after = np.full_like(vectors, -np.inf)
+                read = np.where(strings.lengths[block] >= t, strings.ids[block, t - 1], -1)
+                for symbol, (targets, starts, sources, weights) in enumerate(arcs):
+                    chosen = np.flatnonzero(read == symbol)
+                    if len(chosen) and len(targets):
+                        terms = vectors[sources[:, None], chosen] + weights
+                        sums = np.logaddexp.reduceat(terms, starts, axis=0)
+                        after[targets[:, None], chosen] = sums
+                vectors = after
+            now = strings.lengths[block] >= t if everywhere else strings.lengths[block] == t
+            if now.any():
+                terms = vectors[:, now, None] + log_readout[:, None]
+                values = np.logaddexp.reduce(terms, axis=0)
+                found[(block[now], t) if everywhere else block[now]] = values
+    return found
+
+
+def least(numbers: np.ndarray) -> float:
+    """The smallest number above 0, 1 where there is none."""
+    return float(numbers[numbers > 0].min(initial=1))
