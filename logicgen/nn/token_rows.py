@@ -12,10 +12,11 @@ sequence's own. The methods:
 Source: Huang et al., "Lexinvariant Language Models" (NeurIPS 2023). A partial method randomises in
 training alone, as dropout does.
 
-A matrix for each sequence would be B times as large as one, and so would its products. Instead,
-rows are drawn once for a batch and *dealt out* to the tokens of each sequence by a permutation of
-its own. To one sequence that is the same: independent rows in a random order are independent rows.
-Sequences of one batch only have the same vectors, at other tokens.
+A matrix for each sequence is B times as large as one. Where that is too much, because there are
+many tokens, rows are drawn once for the batch and *dealt out* to the tokens of each sequence by a
+permutation of its own. To one sequence that is the same: independent rows in a random order are
+independent rows. Sequences of one batch then have the same vectors at other tokens, of which, with
+many tokens, there are enough.
 
 Shapes: B sequences, T tokens in each, V tokens in all, R rows.
 """
@@ -36,13 +37,14 @@ from logicgen.nn.embedding import Embedding, Interchangeable, Learned
 NOTHING = -1  # an id that stands for no token: what follows a sequence
 
 _SCORES_AT_A_TIME = 2**24  # 64 MiB of them
+_ROWS_OF_THEIR_OWN = 2**25  # numbers in the rows of all sequences: 128 MiB
 
 
 @dataclass(frozen=True)
 class Rows:
     """The rows of one forward pass.
 
-    matrix: (R, width).
+    matrix: (R, width), or (B, R, width) where each sequence has rows of its own.
     of: int64 (B, V), which row a token has in a sequence, no two the same; None: token v has row v.
     """
 
@@ -51,7 +53,10 @@ class Rows:
 
     def inputs(self, ids: Tensor) -> Tensor:
         """(B, T) ids to (B, T, width)."""
-        return F.embedding(self.places(ids.clamp(min=0)), self.matrix)
+        places = self.places(ids.clamp(min=0))
+        if self.matrix.dim() == 2:
+            return F.embedding(places, self.matrix)
+        return self.matrix.gather(1, places[..., None].expand(-1, -1, self.matrix.shape[2]))
 
     def places(self, ids: Tensor) -> Tensor:
         """(B, T) ids to the numbers of their rows; `NOTHING` stays."""
@@ -74,7 +79,7 @@ class Rows:
         Scores are made for a part of the places at a time, and made again going backward: all of
         them, (B, T, V) with a vocabulary of words, would be far larger than anything else.
         """
-        at_a_time = max(1, _SCORES_AT_A_TIME // (len(features) * len(self.matrix)))
+        at_a_time = max(1, _SCORES_AT_A_TIME // (len(features) * self.matrix.shape[-2]))
 
         def part(features: Tensor, targets: Tensor) -> Tensor:
             scores = self._scores(features).flatten(0, 1)
@@ -93,9 +98,10 @@ class Rows:
     def _scores(self, features: Tensor) -> Tensor:
         """(B, T, R); -inf at rows that no token of the sequence has."""
         with torch.autocast(features.device.type, enabled=False):
-            scores = features.float() @ self.matrix.float().T
-        if self.of is not None and self.of.shape[1] < len(self.matrix):
-            has = scores.new_zeros(len(self.of), len(self.matrix), dtype=torch.bool)
+            scores = features.float() @ self.matrix.float().transpose(-1, -2)
+        rows = self.matrix.shape[-2]
+        if self.of is not None and self.of.shape[1] < rows:
+            has = scores.new_zeros(len(self.of), rows, dtype=torch.bool)
             scores = scores.masked_fill(~has.scatter(1, self.of, True)[:, None], -math.inf)
         return scores
 
@@ -115,7 +121,7 @@ class TokenRows(nn.Module):
             )
         if not 0 <= share <= 1:
             raise LogicgenError(f"share {share} of the tokens: has to be from 0 to 1")
-        self.method, self.tokens, self.share = method, tokens, share
+        self.method, self.tokens, self.width, self.share = method, tokens, width, share
         self.trained: Embedding | None = None
         self.drawn: Embedding | None = None
         if method != "lexinvariant":
@@ -139,25 +145,29 @@ class TokenRows(nn.Module):
     def forward(self, sequences: int, generator: torch.Generator | None = None) -> Rows:
         """Rows for so many sequences, drawn from a CPU generator (None: torch's global one)."""
         if self.trained is None:
-            assert self.drawn is not None
-            matrix = self.drawn.matrix(self.tokens, generator)
-            return Rows(matrix, self._dealt(sequences, generator).to(matrix.device))
+            return self._random(sequences, generator)
         trained = self.trained.matrix(self.tokens)
         if not self.training or self.method == "learned" or self.share == 0:
             return Rows(trained)
         chosen = torch.rand(sequences, self.tokens, generator=generator) < self.share  # (B, V)
-        if self.method == "partial-rows":
-            assert self.drawn is not None
-            matrix = torch.cat([trained, self.drawn.matrix(self.tokens, generator)])
-            of = torch.where(
-                chosen, self.tokens + self._dealt(sequences, generator), torch.arange(self.tokens)
-            )
-            return Rows(matrix, of.to(matrix.device, non_blocking=True))
-        return Rows(trained, _shuffled(chosen, generator).to(trained.device, non_blocking=True))
+        if self.method == "partial-names":
+            return Rows(trained, _shuffled(chosen, generator).to(trained.device, non_blocking=True))
+        random = self._random(sequences, generator)
+        chosen = chosen.to(trained.device, non_blocking=True)
+        if random.of is None:
+            return Rows(torch.where(chosen[..., None], random.matrix, trained))
+        own = torch.arange(self.tokens, device=trained.device)
+        of = torch.where(chosen, self.tokens + random.of, own)
+        return Rows(torch.cat([trained, random.matrix]), of)
 
-    def _dealt(self, sequences: int, generator: torch.Generator | None) -> Tensor:
-        """A permutation of the tokens for each sequence, (B, V)."""
-        return torch.rand(sequences, self.tokens, generator=generator).argsort(dim=1)
+    def _random(self, sequences: int, generator: torch.Generator | None) -> Rows:
+        """Random rows for each sequence, its own or dealt out to it."""
+        assert self.drawn is not None
+        if sequences * self.tokens * self.width <= _ROWS_OF_THEIR_OWN:
+            return Rows(self.drawn.matrix(self.tokens, generator, sequences))
+        matrix = self.drawn.matrix(self.tokens, generator)
+        dealt = torch.rand(sequences, self.tokens, generator=generator).argsort(dim=1)
+        return Rows(matrix, dealt.to(matrix.device, non_blocking=True))
 
 
 def _shuffled(chosen: Tensor, generator: torch.Generator | None) -> Tensor:

@@ -12,6 +12,15 @@ from logicgen.nn.token_rows import NOTHING, Rows, TokenRows
 
 V, WIDTH, B = 7, 16, 50
 METHODS = ["learned", "lexinvariant", "partial-rows", "partial-names"]
+both_ways = pytest.mark.parametrize("way", ["own", "dealt"], indirect=True)
+every_method = pytest.mark.parametrize("method", METHODS)
+
+
+@pytest.fixture
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Rows of their own for all sequences, or rows of the batch dealt out."""
+    monkeypatch.setattr(token_rows, "_ROWS_OF_THEIR_OWN", 0 if request.param == "dealt" else 2**25)
+    return str(request.param)
 
 
 def made(method: str, share: float = 0.5, tokens: int = V) -> TokenRows:
@@ -23,57 +32,57 @@ def drawn(method: str, share: float = 0.5, sequences: int = B) -> Rows:
     return made(method, share)(sequences, torch.Generator().manual_seed(1))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_every_token_has_a_row_of_its_own(method: str) -> None:
-    rows = drawn(method)
-    if rows.of is None:
-        assert method == "learned"
-        assert len(rows.matrix) == V
-    else:
-        assert rows.of.shape == (B, V)
-        assert all(len(set(line)) == V for line in rows.of.tolist())
-        assert int(rows.of.min()) >= 0
-        assert int(rows.of.max()) < len(rows.matrix)
+def each_tokens(rows: Rows, sequences: int = B) -> torch.Tensor:
+    """The row of each token of each sequence, (B, V, width)."""
+    ids = torch.arange(V).expand(sequences, -1)
+    return rows.inputs(ids)
 
 
-def test_a_sequence_sees_independent_normal_rows() -> None:
-    """What one sequence has must not depend on rows being drawn for a batch and dealt out."""
+@both_ways
+@every_method
+def test_every_token_has_a_row_of_its_own(method: str, way: str) -> None:
+    for line in each_tokens(drawn(method)):
+        distance = torch.cdist(line, line) + 9 * torch.eye(V)
+        assert distance.min() > 0.1
+
+
+@both_ways
+def test_a_sequence_sees_independent_normal_rows(way: str) -> None:
+    """What one sequence has does not depend on whether rows are dealt out."""
     model, generator = made("lexinvariant"), torch.Generator().manual_seed(2)
-    first = torch.stack(
-        [rows.matrix[rows.of[0]] for rows in (model(3, generator) for _ in range(4_000))]
-    )  # (draws, V, width)
-    assert first.mean().abs() < 0.002
+    first = torch.stack([each_tokens(model(3, generator), 3)[0] for _ in range(4_000)])
+    assert first.mean().abs() < 0.003
     assert abs(first.var().item() * WIDTH - 1) < 0.01
     flat = first.flatten(1) * WIDTH**0.5
     correlation = flat.T @ flat / len(flat) - torch.eye(V * WIDTH)
-    assert correlation.abs().max() < 6 / math.sqrt(len(flat))  # of 12,544 numbers
+    off = correlation - correlation.diag().diag()
+    assert off.abs().max() < 6 / math.sqrt(len(flat))  # of 12,432 numbers
 
 
-def test_sequences_of_a_batch_have_different_rows() -> None:
-    rows = drawn("lexinvariant")
-    assert rows.of is not None
-    assert len({tuple(line) for line in rows.of.tolist()}) > 40
-    # Each token has each row in as many sequences as any other, up to chance.
-    many = made("lexinvariant")(7_000).of
-    assert many is not None
-    counts = torch.stack([(many == row).sum(0) for row in range(V)])  # (V, V)
+@both_ways
+def test_sequences_of_a_batch_have_different_rows(way: str) -> None:
+    first = each_tokens(drawn("lexinvariant"))[:, 0]  # (B, width)
+    assert len(first.unique(dim=0)) == (V if way == "dealt" else B)
+
+
+def test_rows_are_dealt_out_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_rows, "_ROWS_OF_THEIR_OWN", 0)
+    of = made("lexinvariant")(7_000).of
+    assert of is not None
+    counts = torch.stack([(of == row).sum(0) for row in range(V)])  # (V, V)
     assert (counts - 1_000).abs().max() < 5 * math.sqrt(1_000 * 6 / 7)
 
 
+@both_ways
 @pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
-def test_partial_rows_are_random_with_their_probability(share: float) -> None:
+def test_partial_rows_are_random_with_their_probability(share: float, way: str) -> None:
     model = made("partial-rows", share)
-    rows = model(2_000)
+    rows = each_tokens(model(2_000), 2_000)
+    assert model.trained is not None
+    trained = (rows == model.trained.matrix(V)).all(dim=2)
+    assert abs((~trained).float().mean() - share) < 0.02
     if share == 0:
-        assert rows.of is None
-        return
-    assert rows.of is not None
-    assert len(rows.matrix) == 2 * V
-    random = rows.of >= V
-    assert abs(random.float().mean() - share) < 0.02
-    trained = rows.of[~random]
-    assert (trained == torch.arange(V).expand(2_000, -1)[~random]).all()
-    assert torch.equal(rows.matrix[:V], model.trained.matrix(V))  # type: ignore[union-attr]
+        assert trained.all()
 
 
 def test_partial_names_shuffle_the_chosen_among_themselves() -> None:
@@ -97,11 +106,11 @@ def test_partial_methods_randomise_in_training_alone(method: str) -> None:
     assert torch.equal(rows.matrix, model.trained.matrix(V))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_probabilities_and_loss_are_those_of_the_tokens_own_rows(method: str) -> None:
+@both_ways
+@every_method
+def test_probabilities_and_loss_are_those_of_the_tokens_own_rows(method: str, way: str) -> None:
     rows = drawn(method, sequences=4)
-    of = torch.arange(V).expand(4, -1) if rows.of is None else rows.of
-    own = rows.matrix[of]  # (B, V, width)
+    own = each_tokens(rows, 4)  # (B, V, width)
     ids = torch.randint(V, (4, 9), generator=torch.Generator().manual_seed(3))
     features = torch.randn(4, 9, WIDTH, generator=torch.Generator().manual_seed(4))
     torch.testing.assert_close(
@@ -115,8 +124,9 @@ def test_probabilities_and_loss_are_those_of_the_tokens_own_rows(method: str) ->
     torch.testing.assert_close(rows.loss(features, targets), -chosen.mean())
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_loss_in_parts(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@both_ways
+@every_method
+def test_loss_in_parts(method: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = drawn(method, sequences=4)
     targets = torch.randint(V, (4, 9), generator=torch.Generator().manual_seed(3))
     results = []
