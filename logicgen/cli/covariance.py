@@ -7,12 +7,11 @@ from typing import Any
 
 import click
 
+from logicgen.cli.scoring import scoring_options
+
 
 @click.command("covariance")
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option(
-    "--data", required=True, type=click.Path(path_type=Path), help="Folder of a data set."
-)
+@scoring_options
 @click.option("--split", default="test", show_default=True)
 @click.option(
     "--limit",
@@ -21,24 +20,15 @@ import click
     show_default=True,
     help="At most so many problems, over all cells; each is asked up to 120 times.",
 )
-@click.option(
-    "--embedding-seeds",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Repeat with so many draws of the random parts of the embedding.",
-)
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder; RUN/SPLIT if not given."
-)
-@click.option(
-    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
-)
-@click.option(
-    "--grammar/--no-grammar", default=True, help="Whether decoding only writes what parses [yes]."
-)
 def command(
-    run: Path, data: Path, split: str, out: Path | None, device: str, **options: Any
+    run: Path,
+    data: Path,
+    split: str,
+    out: Path | None,
+    device: str,
+    beams: int | None,
+    ensemble: int,
+    **options: Any,
 ) -> None:
     """Measure whether renaming a problem's symbols renames the answer of the model in RUN.
 
@@ -48,17 +38,26 @@ def command(
     from logicgen.cli.progress import stage_bars
     from logicgen.data.dataset import load_dataset
     from logicgen.evaluate.covariance import predict_renamed, write_covariance
-    from logicgen.evaluate.score import About, prepare_folder
+    from logicgen.evaluate.score import About, check_fits, prepare_folder
+    from logicgen.nn.decoding import BeamSearch
     from logicgen.train.checkpoint import load_model, scores_folder
 
     dataset = load_dataset(data)
     model = load_model(run, device)
     about = About.of(model, run.resolve().name, dataset, split)
-    dataset.table(split)  # raises where there is no such split
+    check_fits(model, dataset, about, ensemble)
     folder = out or scores_folder(run, split)
     prepare_folder(folder)  # before anything slow
     with stage_bars("answers") as progress:
-        table = predict_renamed(model, dataset, about, progress=progress, **options)
+        table = predict_renamed(
+            model,
+            dataset,
+            about,
+            decoding=BeamSearch(beams or 1),
+            ensemble=ensemble,
+            progress=progress,
+            **options,
+        )
     summary = write_covariance(table, folder)
     click.echo("mean, median [quartiles] of the alpha-covariance of problems")
     click.echo(f"{'symbols':>7} {'problems':>8}  {'exact strings':<27} up to equivalence")

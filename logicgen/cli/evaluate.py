@@ -8,26 +8,16 @@ from typing import Any
 import click
 
 from logicgen.cli.number import Number
+from logicgen.cli.scoring import scoring_options
 from logicgen.errors import LogicgenError
 
 
 @click.command("evaluate")
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option(
-    "--data", required=True, type=click.Path(path_type=Path), help="Folder of a data set."
-)
+@scoring_options
 @click.option("--split", default="grid", show_default=True)
 @click.option(
     "--limit", type=click.IntRange(min=1), help="At most so many examples, over all cells."
 )
-@click.option(
-    "--embedding-seeds",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Repeat with so many draws of the random parts of the embedding.",
-)
-@click.option("--beams", type=click.IntRange(min=1), help="Beam search with so many; 1 is greedy.")
 @click.option(
     "--length-normalization",
     type=Number(min=0),
@@ -46,24 +36,11 @@ from logicgen.errors import LogicgenError
     help="Draw from the nucleus: the fewest tokens with this probability.",
 )
 @click.option(
-    "--ensemble",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Average probabilities over so many draws of the random parts of the embedding.",
-)
-@click.option(
     "--verified",
     metavar="N",
     type=click.IntRange(min=1),
     help="Score also the first of up to N answers that the solver accepts: the prediction, then"
     " random draws.",
-)
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder; RUN/SPLIT if not given."
-)
-@click.option(
-    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
 )
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option(
@@ -71,9 +48,6 @@ from logicgen.errors import LogicgenError
     type=Number(min=0, min_open=True),
     default=10.0,
     help="Seconds per answer.",
-)
-@click.option(
-    "--grammar/--no-grammar", default=True, help="Whether decoding only writes what parses [yes]."
 )
 def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     """Score the model in RUN on a split of a data set, with the solver, cell by cell.
@@ -113,6 +87,7 @@ def evaluate_with_bars(
     from logicgen.evaluate.report import PARTS, percent, write_report
     from logicgen.evaluate.score import (
         About,
+        check_fits,
         predict_and_verify,
         prepare_folder,
         write_predictions,
@@ -127,7 +102,7 @@ def evaluate_with_bars(
     dataset = load_dataset(data)
     model = load_model(run, device)
     about = About.of(model, run.resolve().name, dataset, split)
-    dataset.table(split)  # raises where there is no such split
+    check_fits(model, dataset, about, options.get("ensemble", 1))
     folder = out or scores_folder(run, split)
     prepare_folder(folder)  # before anything slow
     with progress_bars("answers") as bars:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--timeout",
     type=Number(min=0, min_open=True),
-    help="Seconds per problem; with --in, 10 if not given.",
+    help="Seconds per problem; with --in, 10 if not given. With --model: per answer checked, 10.",
 )
 @click.option("--dimacs", is_flag=True, help="What --in names is DIMACS, whatever its suffix.")
 def command(

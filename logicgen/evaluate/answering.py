@@ -29,6 +29,9 @@ CHUNK = 256
 # Tokens an answer may have, for each of its problem, and besides.
 PER_TOKEN, ROOM = 2, 24
 
+# A problem may have so many, or eight times as many as in training; decoding takes minutes beyond.
+MOST_TOKENS = 256
+
 
 class Question(NamedTuple):
     """A problem as it was asked, and as the model reads it: its operators, its names of symbols."""
@@ -77,8 +80,8 @@ class Answering:
     def question(self, text: str) -> Question:
         """From people's or prefix notation.
 
-        Raises LogicgenError where it does not parse, or has operators that the model was not
-        trained on and that cannot be said with those it was.
+        Raises LogicgenError where it does not parse, is far longer than what the model was trained
+        on, or has operators that it was not trained on and that cannot be said with those it was.
         """
         task = load_task(self.model.task_name)
         problem = task.read_problem(text)
@@ -87,9 +90,15 @@ class Answering:
             within = task.encode(task.within(problem, tokens) if tokens else problem)
         except LogicgenError as error:
             raise LogicgenError(f"the model was trained on {' '.join(tokens)}: {error}") from None
+        length, longest = len(within.split()), self.model.region.length[1]
+        if length > (most := max(MOST_TOKENS, 8 * longest)):
+            raise LogicgenError(
+                f"a problem of {length} tokens; the model was trained on up to {longest} and takes"
+                f" up to {most}: leave --model out for a solver"
+            )
         fixed = self.model.vocabulary.fixed
         symbols = [token for token in dict.fromkeys(within.split()) if token not in fixed]
-        self.model.inference_matrix(len(symbols), 0)  # raises where it has no rows for so many
+        self.model.check(len(symbols))
         names = {symbol_name(number): name for number, name in enumerate(symbols)}
         theirs = {name: own for own, name in names.items()}
         return Question(task.encode(problem), rename(within, theirs), names)

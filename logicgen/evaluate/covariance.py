@@ -128,7 +128,7 @@ def predict_renamed(
     """
     from logicgen.nn.decoding import GREEDY
 
-    check_fits(model, data, about)
+    check_fits(model, data, about, ensemble)
     table = data.table(about.split)
     rows = spread(table, about, limit)
     table = table.take(pa.array(rows))

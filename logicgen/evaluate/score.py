@@ -119,7 +119,7 @@ def predict_and_verify(
     Raises LogicgenError where the model was trained for another task or vocabulary, or has no
     random part for an ensemble.
     """
-    check_fits(model, data, about)
+    check_fits(model, data, about, ensemble)
     table = data.table(about.split)
     rows = spread(table, about, limit)
     table = table.take(pa.array(rows))
@@ -168,14 +168,20 @@ def predict_and_verify(
     return pa.table(columns, schema=SCHEMA.with_metadata(metadata))
 
 
-def check_fits(model: Model, data: Dataset, about: About) -> None:
-    """Raise LogicgenError where the model was trained for another task or vocabulary."""
+def check_fits(model: Model, data: Dataset, about: About, ensemble: int = 1) -> None:
+    """Raise LogicgenError where a split cannot be answered, before anything slow.
+
+    Because the model was trained for another task or vocabulary, has no rows for so many symbols,
+    or no random part for an ensemble; or because there is no such split.
+    """
     if model.task_name != data.task.name or model.vocabulary != data.vocabulary:
         raise LogicgenError(
             f"{about.model} was trained for {model.task_name} with {model.vocabulary}, but "
             f"{data.folder} holds {data.task.name} with {data.vocabulary}: evaluate it on data "
             "of its own task and vocabulary"
         )
+    symbols = alphabets(model, data, data.table(about.split)["symbols"].to_numpy())
+    model.check(int(symbols.max(initial=0)), ensemble)
 
 
 def spread(table: pa.Table, about: About, limit: int | None) -> np.ndarray:

@@ -9,7 +9,7 @@ symbol rows are made:
     learned           one trained row each; further symbols get untrained rows
     alpha-renaming    trained rows for a fixed maximum, shuffled at each call
     interchangeable   one shared trained part, then a random part that tells symbols apart
-    symbol-invariant  one trained row for all: `symbol_invariant.py` tells them apart
+    symbol-invariant  two trained rows for all, "this one" and "some other": `symbol_invariant.py`
 
 `matrix` is a pure function of the weights and the generator. *When* rows are drawn anew is thus the
 caller's affair: training asks for a matrix at each forward pass, or for as many as there are
@@ -31,7 +31,7 @@ from logicgen.nn.random_parts import RANDOM_PARTS
 
 
 class Embedding(nn.Module, ABC):
-    """What all methods share. A method defines `symbol_rows`.
+    """What all methods share. A method defines `fixed_rows` and `symbol_rows`.
 
     `max_symbols` is the number of symbol rows that training has to ask for, where the method has a
     fixed number of trained rows; None where it does not. `random` says whether the rows of symbols

@@ -30,7 +30,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from logicgen.nn.memory import KeysValues, Memory
+from logicgen.nn.memory import KeysValues, Memory, of_rows
 from logicgen.nn.position import Rotation
 from logicgen.nn.streams import Streams, fuse
 from logicgen.nn.transformer import Attention, DecoderLayer, EncoderLayer, Positions, Transformer
@@ -50,7 +50,7 @@ class StreamMemory(Memory):
     def keep(self, problems: Tensor) -> None:
         super().keep(problems)
         self.streams = self.streams.select(problems)
-        self.fused = [(keys[problems], values[problems]) for keys, values in self.fused]
+        self.fused = [of_rows(pair, problems) for pair in self.fused]
 
 
 @dataclass(frozen=True)

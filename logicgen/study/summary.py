@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from logicgen.atomic import write_text
 from logicgen.errors import LogicgenError
@@ -17,6 +17,37 @@ from logicgen.evaluate.score import About
 from logicgen.study.plan import Plan, Trial
 
 TRIALS = "trials"
+
+
+class _Training(BaseModel):
+    steps: int
+    minutes: float
+    parameters: int
+
+
+class _Strings(BaseModel):
+    mean: float
+
+
+class _Measured(BaseModel):
+    strings: _Strings
+
+
+class _Covariance(BaseModel):
+    overall: _Measured
+    by_symbols: dict[str, _Measured]
+    data: str
+    split: str
+
+
+class _File(BaseModel):
+    """What tables and figures read of a trial's file, besides the counted answers."""
+
+    training: _Training
+    machine: str
+    commit: str | None
+    versions: dict[str, str]
+    covariance: _Covariance | None = None
 
 
 @dataclass(frozen=True)
@@ -76,7 +107,7 @@ def _read(trial: Trial, path: Path) -> Result:
         about = dict(content["about"])
         about["symbols"], about["length"] = tuple(about["symbols"]), tuple(about["length"])
         scores = Scores.of_tally(content["tally"], About(**about))
-        _ = content["training"]["steps"], content["training"]["minutes"], content["machine"]
+        _File.model_validate(content)
     except (OSError, ValueError, KeyError, TypeError, IndexError):
         raise LogicgenError(
             f"{path}: damaged: restore the file, or delete it to run the trial again"

@@ -46,6 +46,7 @@ def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tu
     from logicgen.evaluate.report import summarise
     from logicgen.evaluate.score import (
         About,
+        check_fits,
         predict_and_verify,
         prepare_folder,
         write_predictions,
@@ -55,13 +56,19 @@ def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tu
     from logicgen.train import checkpoint
     from logicgen.train.data import training_data
     from logicgen.train.fit import fit
+    from logicgen.train.model import Model
 
     run = run_folder(trial, folder)
     trained = load_dataset(data_folder(trial.trained, folder))
+    evaluated = load_dataset(data_folder(trial.evaluated, folder))
+    data, how = training_data(trained), trial.evaluate
+    # What could not be scored is not trained.
+    new = Model(trial.model, data.vocabulary, data.train.alphabet, data.task_name, data.region)
+    check_fits(new, evaluated, About.of(new, trial.point, evaluated, how.split), how.ensemble)
     with _stopwatch(run.with_name(f"{run.name}.time.json")) as clock:
         fit(
             trial.model,
-            training_data(trained),
+            data,
             run,
             device=device,
             resume=True,
@@ -69,8 +76,6 @@ def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tu
             quiet=True,
         )
     model = checkpoint.load_model(run, device)
-    evaluated = load_dataset(data_folder(trial.evaluated, folder))
-    how = trial.evaluate
     verified = None
     if how.verified is not None:
         verified = Verified(how.verified, Sampling(how.temperature))

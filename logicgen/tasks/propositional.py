@@ -157,5 +157,5 @@ class Propositional(Task):
         return value.prefix
 
     def show(self, answer: Assignment) -> str:
-        """`a=1, b=0`."""
-        return answer.infix
+        """`a=1, b=0`, each literal once: a model may repeat itself."""
+        return Assignment(tuple(dict.fromkeys(answer.literals))).infix

@@ -142,7 +142,13 @@ def save_model(
         "versions": {"logicgen": logicgen.__version__, "torch": torch.__version__},
         "sha256": hashlib.sha256(weights).hexdigest(),
     }
-    save_json(card, run / CARD)
+    save_json({**card, "card_sha256": _card_digest(card)}, run / CARD)
+
+
+def _card_digest(card: dict[str, Any]) -> str:
+    """Of a card without its digest: with another recipe the same weights are another model."""
+    content = {key: value for key, value in card.items() if key != "card_sha256"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def load_model(
@@ -165,6 +171,8 @@ def load_model(
         raise LogicgenError(
             f"{run / WEIGHTS}: missing or altered (its sha256 is not the one in {CARD}): {remedy}"
         )
+    if card.get("card_sha256", _card_digest(card)) != _card_digest(card):
+        raise LogicgenError(f"{run / CARD}: altered (its digest is another): {remedy}")
     try:
         recipe = ModelRecipe.model_validate(card["recipe"])
         parts = {name: tuple(value) for name, value in card["region"].items()}

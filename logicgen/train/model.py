@@ -156,13 +156,7 @@ class Model(nn.Module):
         ensemble: average the probabilities of so many draws of the embedding. Those of different
             embedding seeds have none in common.
         """
-        if ensemble > 1 and not self.embedding.random:
-            method = self.recipe.embedding.method
-            raise LogicgenError(
-                f"an ensemble over a model without a random part: {method!r} draws nothing to"
-                " average over; leave the ensemble out, or train an alpha-renaming or"
-                " interchangeable model"
-            )
+        self._check_ensemble(ensemble)
         matrices = [
             self.inference_matrix(symbols, embedding_seed * ensemble + draw)
             for draw in range(ensemble)
@@ -186,6 +180,20 @@ class Model(nn.Module):
             [Answer(self._renamed(ids, own), score) for ids, score in found[problem]]
             for problem, own in zip(renamed, names, strict=True)
         ]
+
+    def check(self, symbols: int, ensemble: int = 1) -> None:
+        """Raise LogicgenError where there are no rows for so many symbols, or none to average."""
+        self._check_ensemble(ensemble)
+        self.inference_matrix(symbols, 0)
+
+    def _check_ensemble(self, ensemble: int) -> None:
+        if ensemble > 1 and not self.embedding.random:
+            method = self.recipe.embedding.method
+            raise LogicgenError(
+                f"an ensemble over a model without a random part: {method!r} draws nothing to"
+                " average over; leave the ensemble out, or train a model whose embedding does, such"
+                " as alpha-renaming or interchangeable"
+            )
 
     def _renamed(self, ids: Sequence[int], names: Sequence[int]) -> list[int]:
         """Ids in which symbol k is called names[k]."""

@@ -41,7 +41,7 @@ class EmbeddingTable(_Table):
             "interchangeable": {"random_part", "random_width", "normalize_parts"},
             "symbol-invariant": set(),
         }[self.method]
-        draws = self.method in ("alpha-renaming", "interchangeable")
+        draws = self.method in ("alpha-renaming", "interchangeable")  # whose rows are random
         optional = {"resample"} if draws else set()  # "batch" if not given
         given = set(self.model_dump(exclude_none=True)) - {"method", "normalize_rows"}
         if not own <= given <= own | optional:

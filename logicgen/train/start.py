@@ -21,14 +21,21 @@ def start_from(model: Model, trained: Model, name: str) -> None:
     attention to the fused view, which it lacks, begins without effect. So on a problem of one
     symbol the new model does what the old one does, before any training.
 
-    Raises LogicgenError, naming a weight, where the two do not fit together; `name` is what the
-    trained model is called there.
+    Raises LogicgenError, naming a key or a weight, where the two do not fit together; `name` is
+    what the trained model is called there.
     """
     if trained.vocabulary != model.vocabulary:
         raise LogicgenError(
             f"{name}: was trained for {trained.task_name} with another vocabulary: start from a"
             f" model of task {model.task_name}"
         )
+    for key in ("heads", "encoder_positions", "decoder_positions", "rotary_cross_attention"):
+        theirs, ours = (getattr(made.recipe.model, key) for made in (trained, model))
+        if theirs != ours:  # no weight shows these, but all weights were trained with them
+            raise LogicgenError(
+                f"{name}: was trained with {key} {theirs}, and this recipe has {ours}: give both"
+                " the same"
+            )
     weights = dict(trained.state_dict())
     own = model.state_dict()
     if _becomes_symbol_invariant(model, trained):

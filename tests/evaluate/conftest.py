@@ -22,6 +22,7 @@ class Parrot:
         self.vocabulary = data.vocabulary
         self.alphabet = 2
         encoded = data.encoded(split)
+        self.check = lambda symbols, ensemble=1: None
         self.answers = {
             tuple(encoded.problems[i]): encoded.answers[i].tolist() for i in range(len(encoded))
         }

@@ -27,7 +27,7 @@ class Fake:
         self.asked = []
         self.most = 9
 
-    def inference_matrix(self, symbols, embedding_seed):
+    def check(self, symbols, ensemble=1):
         if symbols > self.most:
             raise LogicgenError(f"{symbols} symbols are too many")
 
@@ -137,6 +137,7 @@ def test_propositional():
         (Fake(), "a U", "column 4"),
         (Fake(tokens=("!", "&")), "X a", "trained on ! &: X cannot be said"),
         (Fake(task="copying", tokens=()), "a +", "column"),
+        (Fake(), "X " * 300 + "a", "a problem of 301 tokens; .* takes up to 256"),
     ],
 )
 def test_what_cannot_be_asked_says_why(fake, problem, words):

@@ -193,6 +193,26 @@ def test_a_damaged_file_is_named(study_file, tmp_path, text):
         read_results(made, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("training", {"steps": 4, "minutes": 1.0}),
+        ("training", {"steps": "many", "minutes": 1.0, "parameters": 9}),
+        ("covariance", {}),
+        ("machine", None),
+        ("versions", [1]),
+    ],
+)
+def test_a_file_with_a_damaged_part_is_named(study_file, tmp_path, key, value):
+    made = plan(read_study(str(study_file())))
+    finished(made.trials["normal-0"], scores_of(1), tmp_path)
+    path = path_of("normal-0", tmp_path)
+    assert len(read_results(made, tmp_path)) == 1
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    with pytest.raises(LogicgenError, match=r"normal-0.json: damaged"):
+        read_results(made, tmp_path)
+
+
 def test_nothing_to_show(study_file, tmp_path):
     with pytest.raises(LogicgenError, match="no trial is done"):
         write_results(plan(read_study(str(study_file()))), [], tmp_path)

@@ -45,3 +45,7 @@ def test_order_and_repetition_do_not_matter():
 def test_bad_texts_are_refused_with_their_place(text):
     with pytest.raises(FormatError, match="line 1, column"):
         TASK.read_answer(text)
+
+
+def test_people_read_each_literal_once():
+    assert TASK.show(Assignment.read("a=1, b=0, a=1")) == "a=1, b=0"

@@ -141,6 +141,10 @@ def test_training_goes_on_from_another_model(learned: Path, tmp_path: Path) -> N
         ({"embedding": {}}, "lacks embedding.shared"),
         ({"embedding": STREAMS, "model": {"width": 48}}, "and this recipe wants"),
         ({"embedding": LEARNED, "model": {"encoder_layers": 2}}, "lacks transformer.encoder.1"),
+        # No weight shows these.
+        ({"embedding": STREAMS, "model": {"heads": 8}}, "was trained with heads 2, and this"),
+        ({"embedding": STREAMS, "model": {"encoder_positions": "none"}}, "with encoder_positions"),
+        ({"embedding": STREAMS, "model": {"rotary_cross_attention": True}}, "with rotary_cross"),
     ],
 )
 def test_what_does_not_fit_is_refused(

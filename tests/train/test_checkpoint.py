@@ -125,8 +125,23 @@ def test_damaged_weights(run: Path) -> None:
 )
 def test_a_card_that_does_not_fit_its_weights(run: Path, change: dict) -> None:
     path = run / "model.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **change}), encoding="utf-8")
+    card = json.loads(path.read_text())
+    path.write_text(json.dumps({**card, **change}), encoding="utf-8")
+    with pytest.raises(LogicgenError, match="altered"):
+        load_model(run)
+    # Made by somebody, or an earlier version, without a digest.
+    del card["card_sha256"]
+    path.write_text(json.dumps({**card, **change}), encoding="utf-8")
     with pytest.raises(LogicgenError, match=r"altered|damaged"):
+        load_model(run)
+
+
+def test_the_same_weights_with_another_recipe_are_another_model(run: Path) -> None:
+    path = run / "model.json"
+    card = json.loads(path.read_text())
+    card["recipe"]["model"]["heads"] *= 2
+    path.write_text(json.dumps(card), encoding="utf-8")
+    with pytest.raises(LogicgenError, match=r"model.json: altered"):
         load_model(run)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from logicgen import shipped
 from logicgen.errors import LogicgenError
+from logicgen.evaluate.export import export
 from logicgen.train.checkpoint import load_model, save_model, scores_folder, weights_digest
-from logicgen.train.export import export
 from tests.train.test_model import PROBLEMS, new_model
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from logicgen import shipped
 from logicgen.atomic import write_text
 from logicgen.errors import LogicgenError
+from logicgen.evaluate.compare import COLUMNS
 from logicgen.train import checkpoint
 from logicgen.train.recipe import read_recipe
 
@@ -47,7 +48,7 @@ def _scores(run: Path) -> dict[str, Any]:
         if not path.is_file():
             continue
         found[split] = checkpoint.load_json(path)
-        scores = [found[split][part] for part in PARTS if part in found[split]]
+        scores = [found[split][part] for part in COLUMNS if part in found[split]]
         if not scores or any("accuracy_low" not in score for score in scores):
             raise LogicgenError(
                 f"{path}: damaged, or of an earlier version: run logicgen evaluate again"
@@ -78,19 +79,10 @@ def _card(name: str, made: dict[str, Any], parameters: int, scores: dict[str, An
     for split, summary in scores.items():
         lines += ["", f"Right answers on `{summary['data']}`, {split}, judged by the solver:", ""]
         lines += ["| where | right, 95% interval | examples |", "| --- | --- | --- |"]
-        for part, called in PARTS.items():
+        for part, called in COLUMNS.items():
             if part in summary:
                 score = summary[part]
                 low, high = 100 * score["accuracy_low"], 100 * score["accuracy_high"]
                 share = f"{100 * score['accuracy']:.1f}% [{low:.1f}, {high:.1f}]"
                 lines.append(f"| {called} | {share} | {score['examples']:,} |")
     return "\n".join(lines) + "\n"
-
-
-PARTS = {
-    "inside_training_region": "as in training",
-    "beyond_in_symbols_only": "more symbols",
-    "beyond_in_length_only": "other lengths",
-    "overall": "all",
-}
-"""Parts of a summary that the card shows."""
