@@ -131,7 +131,7 @@ def _answer(task: str, problem: str, solver: str | None, timeout: float | None) 
     if status == "unknown":
         return f"unknown: {reason}"
     if status == "unsat":
-        return "unsatisfiable"
+        return reason or "unsatisfiable"
     if witness is None:
         return f"satisfiable: {reason}"
     return _drawn(chosen, witness)

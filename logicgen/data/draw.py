@@ -12,7 +12,7 @@ from hashlib import blake2b
 from random import Random
 from typing import NamedTuple
 
-from logicgen.data.plan import REMAINDERS, RESERVED, Unit, alphabet
+from logicgen.data.plan import REMAINDERS, RESERVED, Unit, alphabet, named_apart
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Status
@@ -62,7 +62,7 @@ class Drawer:
         self.task = recipe.load_task()
         self.alpha = (recipe.distinct or self.task.distinct) == "alpha"
         self.refuted = self.task.refutation and self.task.encode(self.task.refutation)
-        self.source = self.task.source(recipe.settings("recipe"), recipe.region.symbols)
+        self.source = recipe.source("recipe")
 
     def unit(self, unit: Unit) -> Drawn:
         """Examples for all slots of a unit, no two of them the same problem."""
@@ -129,7 +129,7 @@ class Drawer:
         """The problems of a cell; with all their names where these make different problems."""
         from itertools import permutations
 
-        if self.alpha or self.recipe.names != "shuffled":
+        if self.alpha or not named_apart(self.recipe):
             yield from ((draw, None) for draw in self.source.all(cell))
             return
         names = [symbol_name(i) for i in range(alphabet(self.recipe, cell.symbols))]
@@ -162,7 +162,9 @@ class Drawer:
             return None
         symbols = symbols_of(canonical)
         mapping = None
-        if recipe.names == "shuffled":
+        if named_apart(recipe):
+            if names is None and recipe.names == "drawn":
+                names = draw.names or None
             # In grid cells beyond the training region the alphabet grows just as far as needed.
             if names is None:
                 numbers = rng.sample(range(alphabet(recipe, cell.symbols)), len(symbols))

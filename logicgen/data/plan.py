@@ -7,12 +7,12 @@ makes the same plan again.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
-from logicgen.data.recipe import DataRecipe, Grid, Region
+from logicgen.data.recipe import DataRecipe
 from logicgen.tasks import Cell, Source
 
 # Inside the training region, where problems are scarce, each held-out split may only take those
@@ -107,17 +107,26 @@ def _inside(recipe: DataRecipe, cell: Cell) -> bool:
 def capacity(recipe: DataRecipe, source: Source, cell: Cell) -> float:
     """How many different problems a cell holds, by the recipe's notion of different."""
     counts = source.count(cell)
+    if math.inf in counts.values():
+        return math.inf
     distinct = recipe.distinct or recipe.load_task().distinct
     if distinct == "alpha":
         return sum(counts.values())
-    if recipe.names != "shuffled":
+    if not named_apart(recipe):
         return sum(counts.values())
     letters = alphabet(recipe, cell.symbols)
     return sum(count * math.perm(letters, k) for k, count in counts.items())
 
 
+def named_apart(recipe: DataRecipe) -> bool:
+    """Whether a problem of the recipe may be named in more than one way."""
+    return recipe.names in ("shuffled", "drawn")
+
+
 def alphabet(recipe: DataRecipe, symbols: int | None) -> int:
     """How many symbols the names of a problem are drawn from."""
+    if recipe.names == "drawn" and symbols is not None:
+        return symbols
     return max(recipe.region.symbols[1], symbols or 0)
 
 
@@ -128,7 +137,7 @@ def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan
         assert recipe.grid is not None
         grid = recipe.grid
         plans = []
-        for cell in _cells(grid, range(grid.symbols[0], grid.symbols[1] + 1)):
+        for cell in grid.cells(range(grid.symbols[0], grid.symbols[1] + 1)):
             holds = capacity(recipe, source, cell)
             held_out = recipe.sizes.train > 0 and _inside(recipe, cell)
             room = _held_out(holds) if held_out else holds
@@ -141,7 +150,7 @@ def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan
     held_out = split != "train" and recipe.sizes.train > 0
     size = getattr(recipe.sizes, split)
     plans = []
-    for cell in _cells(region, symbols):
+    for cell in region.cells(symbols):
         holds = capacity(recipe, source, cell)
         room = _held_out(holds) if held_out else holds
         plans.append(CellPlan(cell, 0, holds, int(min(size, room)), held_out))
@@ -150,14 +159,6 @@ def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan
     for plan, share, asked in zip(plans, shares, flat, strict=True):
         plan.asked, plan.quota = asked, share
     return plans
-
-
-def _cells(part: Region | Grid, symbols: Iterable[int | None]) -> Iterator[Cell]:
-    """Every cell of a region or grid, for these numbers of symbols."""
-    shortest, longest = part.length
-    for count in symbols:
-        for length in range(shortest, longest + 1, part.step):
-            yield Cell(count, length, min(part.step, longest + 1 - length))
 
 
 def _held_out(holds: float) -> float:

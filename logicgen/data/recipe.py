@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -10,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from logicgen import shipped
 from logicgen.declaration import changed, read_toml, validate
 from logicgen.errors import LogicgenError
-from logicgen.tasks import Settings, Task, fitting_solver, load_task
+from logicgen.tasks import Cell, Settings, Source, Task, fitting_solver, load_task
 
 SPLITS = ("train", "validation", "test", "grid")
 
@@ -40,18 +41,34 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Region(_Table):
-    """Where training problems come from; validation and test follow the same distribution.
+class _Ranges(_Table):
+    """Cells.
 
     Attributes:
         symbols, length: inclusive ranges.
-        balance: flat over `length`, or over `symbols-and-length`, as far as problems exist.
-        step: lengths per cell; more than one where problems come out as long as they do.
+        step: lengths per cell; more than one where problems come out as long as they do, or only
+            some lengths exist.
     """
 
     symbols: Symbols
     length: Lengths
     step: Step = 1
+
+    def cells(self, symbols: Iterable[int | None]) -> Iterator[Cell]:
+        """Every cell, for these numbers of symbols."""
+        shortest, longest = self.length
+        for count in symbols:
+            for length in range(shortest, longest + 1, self.step):
+                yield Cell(count, length, min(self.step, longest + 1 - length))
+
+
+class Region(_Ranges):
+    """Where training problems come from; validation and test follow the same distribution.
+
+    Attributes:
+        balance: flat over `length`, or over `symbols-and-length`, as far as problems exist.
+    """
+
     balance: Literal["length", "symbols-and-length"] = "length"
 
 
@@ -63,12 +80,9 @@ class Sizes(_Table):
     test: Count = 0
 
 
-class Grid(_Table):
+class Grid(_Ranges):
     """Cells to evaluate on, beyond the training region: the same number of examples in each."""
 
-    symbols: Symbols
-    length: Lengths
-    step: Step = 1
     per_cell: Annotated[Whole, Field(ge=1)]
 
     @model_validator(mode="after")
@@ -88,8 +102,9 @@ class DataRecipe(_Table):
         distinct: `alpha` forbids two problems that are equal up to renaming, `exact` equal ones;
             the task's default if not given.
         names: how a problem's symbols are called: by `first-occurrence` (a, b, c, ...), `shuffled`
-            over the alphabet of the training region (a larger one where the problem needs it), or
-            `perturbed`: in order of first occurrence in the answer, which destroys the symmetry.
+            over the alphabet of the training region (a larger one where the problem needs it),
+            `drawn`: as the source drew them, some more often than others, or `perturbed`: in order
+            of first occurrence in the answer, which destroys the symmetry.
         unsatisfiable: share of problems without a witness, whose answer says so.
         solver: plugin that answers; verifier: plugin that checks every answer. The task's default
             if not given.
@@ -99,7 +114,7 @@ class DataRecipe(_Table):
     task: str
     description: str = ""
     distinct: Literal["alpha", "exact"] | None = None
-    names: Literal["first-occurrence", "shuffled", "perturbed"] = "shuffled"
+    names: Literal["first-occurrence", "shuffled", "drawn", "perturbed"] = "shuffled"
     unsatisfiable: Annotated[float, Field(ge=0, le=1)] = 0.0
     solver: str | None = None
     verifier: str | None = None
@@ -111,6 +126,10 @@ class DataRecipe(_Table):
     def load_task(self) -> Task:
         """The task."""
         return load_task(self.task)
+
+    def source(self, where: str) -> Source:
+        """Where its problems come from."""
+        return self.load_task().source(self.settings(where), self.region.symbols)
 
     def settings(self, where: str) -> Settings:
         """The `[problem]` table, checked by the task."""
@@ -147,9 +166,12 @@ def read_recipe(name: str, changes: Mapping[str, Any] | None = None) -> DataReci
         recipe.load_task()
     except LogicgenError as error:
         raise LogicgenError(f"{path}: task: {error}") from None
-    settings = recipe.settings(str(path))
+    recipe.settings(str(path))
     for key, check in (
-        ("problem", lambda: recipe.load_task().source(settings, recipe.region.symbols)),
+        ("problem", lambda: recipe.source(str(path))),
+        ("names", lambda: _can_name(recipe)),
+        ("region", lambda: _can_exist(recipe, recipe.region)),
+        ("grid", lambda: _can_exist(recipe, recipe.grid)),
         ("solver", lambda: fitting_solver(recipe.task, recipe.solver)),
         ("verifier", lambda: fitting_solver(recipe.task, recipe.verifier)),
         ("unsatisfiable", lambda: _can_refute(recipe)),
@@ -166,3 +188,27 @@ def _can_refute(recipe: DataRecipe) -> None:
         raise LogicgenError(
             f"task {recipe.task} has no answer for an unsatisfiable problem: leave the key out"
         )
+
+
+def _can_name(recipe: DataRecipe) -> None:
+    if recipe.names == "drawn" and not recipe.source("recipe").named:
+        raise LogicgenError(
+            f'"drawn" is for tasks that draw some symbols more often than others, and '
+            f'{recipe.task} does not: give "shuffled"'
+        )
+
+
+def _can_exist(recipe: DataRecipe, part: Region | Grid | None) -> None:
+    """Every length has to exist for some number of symbols, and the other way round."""
+    if part is None:
+        return
+    source = recipe.source("recipe")
+    least, most = part.symbols
+    for cell in part.cells([None]):
+        found = [source.obstacle(replace(cell, symbols=symbols)) for symbols in (most, least)]
+        if found[0] and found[1]:
+            raise LogicgenError(found[0])
+    for symbols in (least, most):
+        found = [source.obstacle(cell) for cell in part.cells([symbols])]
+        if found[0] and all(found):
+            raise LogicgenError(found[0])

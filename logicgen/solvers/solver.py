@@ -33,7 +33,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Solution:
-    """A status, and the witness where the status is `sat` or the reason where it is `unknown`."""
+    """A status, and the witness where the status is `sat` or the reason where it is `unknown`.
+
+    `unsat` has a reason where there is more to say than that no witness exists.
+    """
 
     status: Status
     witness: Any = None
@@ -42,6 +45,10 @@ class Solution:
     @staticmethod
     def sat(witness: Any) -> Solution:
         return Solution(Status.SAT, witness)
+
+    @staticmethod
+    def unsat(reason: str) -> Solution:
+        return Solution(Status.UNSAT, reason=reason)
 
 
 UNSAT = Solution(Status.UNSAT)

@@ -19,6 +19,8 @@ _stirling: list[list[int]] = [[1]]
 
 def stirling(places: int, blocks: int) -> int:
     """Number of partitions of `places` places into exactly `blocks` blocks (second kind)."""
+    if places > 0 and blocks in (1, places):
+        return 1  # without the table, which long problems over one symbol would make large
     while len(_stirling) <= places:
         last = [*_stirling[-1], 0]
         _stirling.append([0, *(k * last[k] + last[k - 1] for k in range(1, len(last)))])
@@ -64,18 +66,17 @@ def random_partition(rng: Random, places: int, blocks: int) -> Partition:
 
 def all_partitions(places: int, blocks: int) -> Iterator[Partition]:
     """Every partition of `places` places into exactly `blocks` blocks, each once."""
-
-    def extend(partition: Partition, used: int) -> Iterator[Partition]:
-        remaining = places - len(partition)
-        if remaining < blocks - used:
-            return
-        if remaining == 0:
+    pending: list[tuple[Partition, int]] = [([], 0)] if blocks <= places else []
+    while pending:
+        partition, used = pending.pop()
+        if len(partition) == places:
             yield partition
-            return
-        for block in range(min(used + 1, blocks)):
-            yield from extend([*partition, block], max(used, block + 1))
-
-    return extend([], 0)
+            continue
+        remaining = places - len(partition) - 1
+        for block in reversed(range(min(used + 1, blocks))):
+            now_used = max(used, block + 1)
+            if remaining >= blocks - now_used:
+                pending.append(([*partition, block], now_used))
 
 
 def partition_of(labels: Iterable[int]) -> Partition:

@@ -22,7 +22,9 @@ __all__ = [
 
 TASKS = {
     "copying": "logicgen.tasks.copying:Copying",
+    "lookup": "logicgen.tasks.lookup:Lookup",
     "ltl": "logicgen.tasks.ltl:LTL",
+    "permutation": "logicgen.tasks.permutation:Permutation",
     "propositional": "logicgen.tasks.propositional:Propositional",
 }
 """Every task by name, as `module:class`; imported when it is first asked for."""

@@ -23,8 +23,8 @@ def solve_lines(
 ) -> Iterator[Row]:
     """Each line's problem (plain, or JSON with `problem`) with `status` and `witness`.
 
-    `invalid` and `unknown` ones carry a `reason`. Raises LogicgenError for an unknown task or
-    solver.
+    `invalid` and `unknown` ones carry a `reason`, `unsat` ones where there is more to say. Raises
+    LogicgenError for an unknown task or solver.
     """
     unknown = partial(_solved, Status.UNKNOWN)
     return _mapped(solving, task, solver, lines, workers, limits, unknown)

@@ -48,21 +48,27 @@ class Settings(BaseModel):
 @dataclass(frozen=True)
 class Draw:
     """A problem with its symbols named `a`, `b`, ... in order of first occurrence, and its cell's
-    symbols."""
+    symbols.
+
+    names: what the source called these symbols, in the same order, where it names them.
+    """
 
     problem: Any
     symbols: int
+    names: tuple[str, ...] = ()
 
 
 class Source(ABC):
     """Where the problems of one recipe come from.
 
     Attributes:
-        exact: whether it makes problems of a given length. If not, they come out as long as they
-            do, and cells may be wider than one length.
+        exact: whether it makes problems of any given length. If not, they come out as long as they
+            do, or only some lengths exist, and cells may be wider than one length.
+        named: whether it names symbols, some of which it draws more often than others.
     """
 
     exact: ClassVar[bool] = True
+    named: ClassVar[bool] = False
 
     @abstractmethod
     def sample(self, rng: Random, cell: Cell) -> Draw | None:
@@ -81,6 +87,13 @@ class Source(ABC):
     @abstractmethod
     def all(self, cell: Cell) -> Iterator[Draw]:
         """Every problem of the cell up to renaming, each once. Asked where they are countable."""
+
+    def obstacle(self, cell: Cell) -> str | None:
+        """Why the cell holds no problem, with the keys of a recipe to change; None if it may.
+
+        What is in the way of a number of symbols is in the way of all lower, or of all higher ones.
+        """
+        return None
 
 
 class Task(ABC):

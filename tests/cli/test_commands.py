@@ -95,6 +95,22 @@ def test_solve_for_a_person():
     assert result.stdout == "a=1, b=0\n"
 
 
+def test_solve_says_why_there_is_not_one_answer():
+    result = run("solve", "--task", "lookup", "A->2 C->4 C->", "a->b a->c a->", "a->b c->")
+    assert result.returncode == 0
+    answer, contradictory, unseen = result.stdout.splitlines()
+    assert answer == "4"
+    assert contradictory == "no answer: a is shown with b and c"
+    assert unseen.startswith("more than one answer: c is asked for and never shown")
+    result = run("solve", "--task", "permutation", "--timeout", "5", "a b > b a ; c d >", "a b >")
+    assert result.stdout.startswith("d c\nmore than one answer: no demonstration tells position 1")
+    result = run("solve", "--task", "permutation", "--in", "-", stdin="a b >\na a >\n")
+    ambiguous, vacuous = rows(result.stdout)
+    assert (ambiguous["status"], ambiguous["witness"]) == ("unsat", None)
+    assert ambiguous["reason"].startswith("more than one answer")
+    assert (vacuous["status"], vacuous["witness"]) == ("sat", "a a")
+
+
 @pytest.mark.parametrize(
     ("problem", "answer", "verdict", "status"),
     [
@@ -228,6 +244,12 @@ def test_generate_and_its_errors(tmp_path):
     bad = tmp_path / "bad.toml"
     bad.write_text('task = "copying"\n[region]\nsymbols = [5, 1]\nlength = [1, 4]\n')
     refused(run("generate", bad, "-o", tmp_path / "e"), "bad.toml", "region.symbols", "[5, 1]")
+    bad.write_text(
+        'task = "lookup"\n[problem]\nkeys = 9\n'
+        "[region]\nsymbols = [2, 8]\nlength = [5, 8]\nstep = 3\n"
+    )
+    said = refused(run("generate", bad, "-o", tmp_path / "e"), "9 different keys", "problem.keys")
+    assert len(said.splitlines()) == 1
     refused(run("generate", "copying-mini", "--size", 10, "-o", "/proc/nowhere"), "/proc/nowhere")
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -24,6 +25,7 @@ from logicgen.data.plan import fill
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.tasks.task import symbols_of
+from logicgen.vocabulary import symbol_index, symbol_name
 
 RECIPE = {
     "task": "propositional",
@@ -285,6 +287,94 @@ def test_names(tmp_path):
         in_answer = symbols_of(row["answer"])
         assert in_answer == list("abc")[: len(in_answer)]
     assert not all(first_occurrence(row["problem"]) for row in tables["perturbed"])
+
+
+DETERMINED = {
+    "solver": None,
+    "verifier": None,
+    "sizes": {"train": 900, "test": 60},
+}
+LOOKUP = {
+    **DETERMINED,
+    "task": "lookup",
+    "problem": {"queries": 2},
+    "region": {"symbols": [2, 6], "length": [6, 15], "step": 3, "balance": "symbols-and-length"},
+    "grid": {"symbols": [2, 9], "length": [6, 24], "step": 3, "per_cell": 8},
+}
+PERMUTATION = {
+    **DETERMINED,
+    "task": "permutation",
+    "problem": {"size": 2},
+    "region": {"symbols": [1, 5], "length": [9, 21], "step": 6, "balance": "symbols-and-length"},
+    "grid": {"symbols": [1, 9], "length": [9, 33], "step": 6, "per_cell": 8},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [(LOOKUP, "drawn"), (PERMUTATION, "shuffled"), (PERMUTATION, "drawn")],
+    ids=["lookup-drawn", "permutation-shuffled", "permutation-drawn"],
+)
+def test_only_problems_with_one_answer_are_kept(tmp_path, changes, names):
+    frequencies = "zipf" if names == "drawn" else "uniform"
+    problem = {**changes["problem"], "frequencies": frequencies}
+    make(tmp_path / "one", {**changes, "problem": problem, "names": names})
+    make(tmp_path / "two", {**changes, "problem": problem, "names": names}, workers=2)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    data = load_dataset(tmp_path / "one")
+    problems = []
+    for split in data.splits:
+        for row in data.table(split).to_pylist():
+            found = logicgen.solve(changes["task"], row["problem"])
+            assert " ".join(found.witness) == row["answer"]
+            assert len(row["problem"].split()) == row["length"]
+            assert len(symbols_of(row["problem"])) <= row["symbols"]
+            if names == "drawn":  # over the symbols of the cell, the first ones
+                assert max(map(symbol_index, symbols_of(row["problem"]))) < row["symbols"]
+            problems.append(row["problem"])
+    assert len(set(problems)) == len(problems) > 900
+    cells = csv.DictReader((tmp_path / "one" / "cells.csv").open())
+    full = [row for row in cells if row["split"] == "grid" and float(row["exist"]) > 5000]
+    assert full
+    assert {row["held"] for row in full} == {"8"}
+
+
+def test_drawn_names_follow_the_frequencies(tmp_path):
+    """In large cells; the shuffle of the other names leaves nothing of them."""
+    used = {}
+    for names in ("drawn", "shuffled"):
+        changes = {
+            **LOOKUP,
+            "problem": {"frequencies": "characters"},
+            "names": names,
+            "region": {"symbols": [100, 100], "length": [32, 32]},
+            "sizes": {"train": 500},
+            "grid": None,
+        }
+        make(tmp_path / names, changes)
+        text = " ".join(load_dataset(tmp_path / names).table("train")["problem"].to_pylist())
+        used[names] = Counter(text.split())
+    frequent, rare = "a", symbol_name(40)
+    assert used["drawn"][frequent] > 10 * used["drawn"][rare] > 0
+    assert used["shuffled"][frequent] < 1.5 * used["shuffled"][rare]
+
+
+def test_all_look_ups_that_exist_are_found_by_the_names_they_may_have(tmp_path):
+    """Drawn names are the first symbols of the cell, shuffled ones any of the region."""
+    for names, letters in (("drawn", 3), ("shuffled", 6)):
+        grid = {"symbols": [3, 3], "length": [5, 8], "step": 3, "per_cell": 10_000}
+        changes = {"names": names, "problem": {}, "sizes": {}, "grid": grid}
+        make(tmp_path / names, {**LOOKUP, **changes})
+        found = load_dataset(tmp_path / names).table("grid")["problem"].to_pylist()
+        shown = list(product("abcdef"[:letters], repeat=4))
+        expected = {f"{k} -> {v} {k} ->" for k, v, *_ in shown if k != v}
+        for k, v, other, w in shown:
+            # Both keys or both values, but no symbol is a key here and a value there.
+            fits = not {k, other} & {v, w} and (k != other or v == w)
+            if fits and len({k, v, other, w}) <= 3:
+                text = f"{k} -> {v} {other} -> {w}"
+                expected |= {f"{text} {k} ->", f"{text} {other} ->"}
+        assert sorted(found) == sorted(expected)
 
 
 def test_exact_distinctness_counts_names(tmp_path):

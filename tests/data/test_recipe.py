@@ -80,6 +80,48 @@ def test_bad_recipes_are_refused(tmp_path, old, new, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        (
+            "lookup-128",
+            "[region]",
+            "[problem]\nkeys = 200\n[region]",
+            "region: 200 different keys .* only 128: raise symbols or lower problem.keys",
+        ),
+        ("lookup-mini", "step = 3\nbalance", "balance", "region: no look-up .* 9 tokens, but 5, 8"),
+        ("lookup-mini", "[2, 16]", "[1, 16]", "grid: 1 different key .* 2 symbols, .* only 1"),
+        (
+            "lookup-128-characters",
+            "[grid]\nsymbols = [128, 128]",
+            "[grid]\nsymbols = [128, 200]",
+            "grid: problem.frequencies = 'characters' knows 128 symbols, and there are 200",
+        ),
+        ("permutation-mini", "size = 3", "size = 9", "region: no permutation .* has 12 to 19 tok"),
+        ("permutation-mini", "[2, 8]", "[0, 8]", "region: there are no symbols to permute"),
+        ("copying-mini", "task", 'names = "drawn"\ntask', "names: .* copying does not: give"),
+    ],
+)
+def test_what_cannot_exist_is_refused(tmp_path, name, old, new, message):
+    path = tmp_path / "mine.toml"
+    good = shipped.find("datasets", ".toml", name).read_text()
+    assert old in good
+    path.write_text(good.replace(old, new, 1))
+    with pytest.raises(LogicgenError, match=message) as error:
+        read_recipe(str(path))
+    assert str(error.value).startswith(str(path))
+    assert "\n" not in str(error.value)
+
+
+def test_a_corner_that_cannot_exist_is_left_empty(tmp_path):
+    """Few symbols in long problems, where every number and every length exists somewhere."""
+    assert recipe(
+        tmp_path,
+        'task = "lookup"\n[problem]\nrepeat = false\n[region]\nsymbols = [2, 9]\n'
+        "length = [5, 20]\nstep = 3\n[sizes]\ntrain = 9",
+    )
+
+
 def test_patterns_take_no_operators(tmp_path):
     path = tmp_path / "patterns.toml"
     good = shipped.find("datasets", ".toml", "ltl-patterns").read_text()

@@ -13,6 +13,7 @@ from logicgen.syntax.formula_language import propositional
 from logicgen.syntax.language import Language
 from logicgen.tasks import TASKS, load_task
 from logicgen.tasks.copying import letters_language
+from logicgen.tasks.determined import token_language
 
 
 def words(language, longest):
@@ -30,7 +31,14 @@ def words(language, longest):
 
 @pytest.mark.parametrize(
     ("language", "longest"),
-    [(assignment_language(), 6), (letters_language(), 4), (propositional().language, 4)],
+    [
+        (assignment_language(), 6),
+        (letters_language(), 4),
+        (token_language("symbols"), 4),
+        (token_language("lookup"), 7),
+        (token_language("permutation"), 6),
+        (propositional().language, 4),
+    ],
     ids=lambda value: getattr(value, "name", value),
 )
 def test_masks_allow_exactly_what_can_be_completed(language, longest):

@@ -147,6 +147,11 @@ def test_partitions_are_counted_and_listed(places, blocks):
     assert all(partition_of(p) == list(p) and len(set(p)) == blocks for p in listed)
 
 
+def test_partitions_of_many_places_into_one_block_or_as_many():
+    for blocks in (1, 3000):
+        assert len(list(all_partitions(3000, blocks))) == stirling(3000, blocks) == 1
+
+
 def test_random_partitions_are_uniform():
     rng, draws = Random(2), 20_000
     every = [tuple(p) for p in all_partitions(6, 3)]

@@ -1,0 +1,106 @@
+"""How often symbols are drawn: all alike, as the characters of English text are, or by Zipf's law.
+
+Symbol 0 is the most frequent one. With n symbols the n most frequent are drawn, in proportion to
+their weights.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Sequence
+from functools import cache
+from random import Random
+from typing import Literal
+
+Kind = Literal["uniform", "characters", "zipf"]
+
+# ASCII characters in `pydoc_data.topics` of Python 3.11.7, an English text that every Python
+# carries: those that occur, the most frequent first, and how often. Kept here, because the text
+# differs from Python to Python and data sets must not.
+_OCCURRING = (
+    " etasniorl-c\nhdu\"mpfb_.gy*,=w()xv:T|k'j>I+A1E][qNPS0C3F2;zRM<4WOB~U{}DL5/6\\#7G8H%V!9^XY@KZ"
+    "&?QJ"
+)
+# fmt: off
+_COUNTS = (
+    85843, 41274, 31207, 23560, 22601, 22516, 22505, 20212, 18425, 12874, 12147, 11965, 11374,
+    11109, 10381, 8735, 8077, 7648, 7433, 6841, 5449, 4957, 4858, 4716, 4321, 3974, 3387, 3127,
+    2752, 2582, 2582, 2446, 2441, 1453, 1329, 1297, 1169, 1078, 1013, 892, 765, 599, 568, 559, 558,
+    525, 523, 521, 496, 491, 474, 473, 466, 391, 375, 332, 275, 240, 204, 197, 193, 183, 180, 162,
+    154, 151, 144, 141, 141, 139, 127, 117, 109, 81, 78, 77, 76, 74, 67, 65, 48, 43, 39, 38, 30, 29,
+    29, 26, 26, 13, 12, 11, 6, 4,
+)
+# fmt: on
+
+CHARACTERS = _OCCURRING + "".join(c for c in map(chr, range(128)) if c not in _OCCURRING)
+"""The 128 ASCII characters; symbol number k of `characters` stands for character number k."""
+
+# Drawing again until a symbol is none of those that are left out is faster than adding up the
+# others, unless nearly all is left out.
+TRIES = 16
+
+
+class Frequencies:
+    """Draws symbols, by number.
+
+    Attributes:
+        most: how many symbols there are at most; None for any number.
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.most = len(CHARACTERS) if kind == "characters" else None
+        self._sums: list[float] = []  # of the weights of the symbols up to each
+
+    def weight(self, symbol: int) -> float:
+        """How often a symbol is drawn, next to others.
+
+        A character's count and one (Laplace), so that every character can be drawn; 1 / (rank) by
+        Zipf's law.
+        """
+        match self.kind:
+            case "uniform":
+                return 1
+            case "characters":
+                return 1 + (_COUNTS[symbol] if symbol < len(_COUNTS) else 0)
+            case "zipf":
+                return 1 / (symbol + 1)
+
+    def draw(self, rng: Random, symbols: int, without: Collection[int] = ()) -> int:
+        """One of the first `symbols` symbols, in proportion to their weights, none of `without`.
+
+        Raises IndexError where that leaves none.
+        """
+        sums = self._up_to(symbols)
+        for _ in range(TRIES):
+            drawn = bisect_right(sums, rng.random() * sums[symbols - 1], 0, symbols - 1)
+            if drawn not in without:
+                return drawn
+        left = [symbol for symbol in range(symbols) if symbol not in without]
+        return self.among(rng, left)
+
+    def among(self, rng: Random, symbols: Sequence[int]) -> int:
+        """One of these symbols, in proportion to their weights."""
+        return rng.choices(symbols, [self.weight(symbol) for symbol in symbols])[0]
+
+    def obstacle(self, symbols: int) -> str | None:
+        """Why so many symbols cannot be drawn from, if they cannot."""
+        if self.most is None or symbols <= self.most:
+            return None
+        return (
+            f"problem.frequencies = {self.kind!r} knows {self.most} symbols, and there are "
+            f"{symbols}: lower symbols, or draw by 'zipf'"
+        )
+
+    def _up_to(self, symbols: int) -> list[float]:
+        # One list serves every number of symbols: a symbol's weight does not depend on it.
+        sums = self._sums
+        for symbol in range(len(sums), symbols):
+            sums.append((sums[-1] if sums else 0) + self.weight(symbol))
+        return sums
+
+
+@cache
+def frequencies(kind: Kind) -> Frequencies:
+    """The frequencies of a kind, made once."""
+    return Frequencies(kind)

@@ -1,0 +1,301 @@
+"""Look-up: pairs of a key and its value, then keys that are asked for; their values.
+
+`a -> b c -> d e -> f c ->` is answered by `d`. A problem determines its answer if no key has two
+values and every key that is asked for is shown: exactly then there are mappings that fit all pairs,
+and all of them agree on what is asked. A cell's `symbols` is the number of symbols the problem is
+drawn from; its length is 3 for each pair, 1 for each key asked for, and 1.
+
+Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from random import Random
+from typing import Annotated, ClassVar
+
+from pydantic import Field, model_validator
+
+from logicgen.errors import LogicgenError
+from logicgen.solvers import Solution
+from logicgen.syntax.language import Language
+from logicgen.syntax.partitions import all_partitions, stirling
+from logicgen.tasks.determined import Determined, no_such_length, token_language
+from logicgen.tasks.frequencies import Kind, frequencies
+from logicgen.tasks.task import Cell, Draw, Settings, Source
+from logicgen.vocabulary import symbol_name
+
+Positive = Annotated[int, Field(strict=True, ge=1)]
+
+# More problems than these are not counted, nor those of more pairs than these: two keys alone are
+# shown in 2^63 ways by 64 pairs.
+MANY = 10**15
+MANY_PAIRS = 64
+
+
+@dataclass(frozen=True)
+class LookupProblem:
+    """What is shown, and which keys are asked for; at least one."""
+
+    pairs: tuple[tuple[str, str], ...]
+    queries: tuple[str, ...]
+
+    @property
+    def tokens(self) -> list[str]:
+        """As it is written."""
+        shown = [token for key, value in self.pairs for token in (key, "->", value)]
+        return [*shown, *self.queries, "->"]
+
+
+class LookupSettings(Settings):
+    """Keys of `[problem]`.
+
+    Attributes:
+        keys: how many different keys a problem has at most; as many as fit if not given.
+        values: how many different values a problem has at most; as many as fit if not given.
+        overlap: whether a symbol may be a key and a value in one problem.
+        repeat: whether a key may be shown more than once, with the same value each time.
+        queries: how many keys are asked for, the same one more than once perhaps.
+        frequencies: how often symbols are drawn (`tasks/frequencies.py`).
+    """
+
+    keys: Positive | None = None
+    values: Positive | None = None
+    overlap: bool = False
+    repeat: bool = True
+    queries: Positive = 1
+    frequencies: Kind = "uniform"
+
+    @model_validator(mode="after")
+    def _fitting(self) -> LookupSettings:
+        if self.keys is not None and not self.repeat:
+            raise ValueError("keys goes with repeat = true; without, every pair has its own key")
+        return self
+
+    def room(self, keys: int, values: int) -> int:
+        """How many symbols it takes to draw so many different keys and values."""
+        keys, values = self.keys or keys, self.values or values
+        return max(keys, values) if self.overlap else keys + values
+
+    def most_keys(self, symbols: int) -> int:
+        """How many different keys a problem over so many symbols has at most."""
+        return self.keys or (symbols if self.overlap else symbols - (self.values or 1))
+
+
+class LookupSource(Source):
+    """Pairs whose keys and values are drawn by frequency, queries drawn from the keys.
+
+    The first `keys` different keys that come up are the problem's keys, and so with values.
+    """
+
+    exact = False
+    named = True
+
+    def __init__(self, settings: LookupSettings, symbols: tuple[int, int]) -> None:
+        self._settings = settings
+        self._range = symbols
+        self._frequencies = frequencies(settings.frequencies)
+
+    def sample(self, rng: Random, cell: Cell) -> Draw:
+        """A problem; without symbols asked for, how many it is drawn from is drawn first."""
+        if obstacle := self.obstacle(cell):
+            raise LogicgenError(obstacle)
+        settings, drawn = self._settings, self._frequencies
+        low, high = self._symbols(cell)
+        pairs = rng.choice([n for n in self._pairs(cell) if self._room(n) <= high])
+        symbols = rng.randint(max(low, self._room(pairs)), high)
+        most_keys = settings.most_keys(symbols)
+        most_values = settings.values or symbols
+        shown: list[int] = []
+        mapping: dict[int, int] = {}
+        for _ in range(pairs):
+            if not settings.repeat:
+                key = drawn.draw(rng, symbols, without=mapping)
+            elif len(mapping) < most_keys:
+                key = drawn.draw(rng, symbols)
+            else:
+                key = drawn.among(rng, [*mapping])
+            mapping[key] = -1  # until all keys are known, which may not be values
+            shown.append(key)
+        used: dict[int, None] = {}
+        for key in mapping:
+            if len(used) < most_values:
+                value = drawn.draw(rng, symbols, without=() if settings.overlap else mapping)
+            else:
+                value = drawn.among(rng, [*used])
+            used[value] = None
+            mapping[key] = value
+        asked = rng.choices([*mapping], k=settings.queries)
+        return self._draw(shown, mapping, asked, symbols)
+
+    def count(self, cell: Cell) -> Mapping[int, float]:
+        """Problems by number of distinct symbols; infinity where they are many."""
+        most = self._symbols(cell)[1]
+        found: Counter[int] = Counter()
+        if self._frequencies.obstacle(most) is not None:
+            return found
+        for pairs in self._pairs(cell):
+            if self._room(pairs) > most:
+                continue
+            for keys in self._different_keys(pairs, most):
+                countable = pairs <= MANY_PAIRS or self._few(keys, most)
+                if countable:
+                    found.update(self._count(pairs, keys, most))
+                if not countable or found.total() > MANY:
+                    return {most: math.inf}
+        return found
+
+    def _few(self, keys: int, most: int) -> bool:
+        """Whether there are few ways to show so many keys and their values, however many pairs."""
+        settings = self._settings
+        if settings.repeat:
+            return keys == 1
+        return settings.values == 1 or (not settings.overlap and most == keys + 1)
+
+    def _count(self, pairs: int, keys: int, most: int) -> dict[int, int]:
+        """Problems with so many different keys, by number of distinct symbols.
+
+        The keys are told apart by their order. `values` different values are given to them in as
+        many ways as there are partitions of the keys. Of these values `old` are keys themselves,
+        which ones and for which block matters; the others are told apart by their order alone.
+        """
+        settings = self._settings
+        shown = stirling(pairs, keys) * keys**settings.queries
+        found: Counter[int] = Counter()
+        for values in range(1, min(keys, settings.values or keys) + 1):
+            for old in range(values + 1 if settings.overlap else 1):
+                if keys + values - old <= most:
+                    ways = math.comb(keys, old) * math.perm(values, old)
+                    found[keys + values - old] += shown * stirling(keys, values) * ways
+        return found
+
+    def all(self, cell: Cell) -> Iterator[Draw]:
+        """Every problem of the cell up to renaming."""
+        low, most = self._symbols(cell)
+        for pairs in self._pairs(cell):
+            if self._room(pairs) > most:
+                continue
+            for keys in self._different_keys(pairs, most):
+                for shown in all_partitions(pairs, keys):
+                    for values in self._values(keys, most):
+                        distinct = max(keys, *(value + 1 for value in values))
+                        symbols = max(low, distinct, self._settings.room(keys, 1))
+                        for asked in product(range(keys), repeat=self._settings.queries):
+                            yield self._draw(shown, dict(enumerate(values)), list(asked), symbols)
+
+    def _values(self, keys: int, most: int) -> Iterator[list[int]]:
+        """The values of each of so many keys: keys, or further symbols in order of occurrence."""
+        old = range(keys if self._settings.overlap else 0)
+        pending: list[tuple[list[int], int]] = [([], keys)]
+        while pending:
+            values, used = pending.pop()
+            if len({*values}) > (self._settings.values or keys) or used > most:
+                continue
+            if len(values) == keys:
+                yield values
+                continue
+            for value in (*old, *range(keys, used + 1)):
+                pending.append(([*values, value], max(used, value + 1)))
+
+    def _draw(
+        self, shown: list[int], mapping: Mapping[int, int], asked: list[int], symbols: int
+    ) -> Draw:
+        order = list(dict.fromkeys(number for key in shown for number in (key, mapping[key])))
+        name = {number: symbol_name(place) for place, number in enumerate(order)}
+        problem = LookupProblem(
+            tuple((name[key], name[mapping[key]]) for key in shown),
+            tuple(name[key] for key in asked),
+        )
+        return Draw(problem, symbols, tuple(map(symbol_name, order)))
+
+    def obstacle(self, cell: Cell) -> str | None:
+        """A length that is none, too few symbols, or more than have a frequency."""
+        settings, most = self._settings, self._symbols(cell)[1]
+        numbers = list(self._pairs(cell))
+        if not numbers:
+            called = f"look-up of problem.queries = {settings.queries}"
+            return no_such_length(cell, called, 4 + settings.queries, 3)
+        if (needed := self._room(numbers[0])) > most:
+            keys = settings.keys or (1 if settings.repeat else numbers[0])
+            values = settings.values or 1
+            remedies = ["raise symbols"]
+            if settings.keys:
+                remedies.append("lower problem.keys")
+            if settings.values:
+                remedies.append("lower problem.values")
+            if not settings.repeat:
+                remedies += ["lower length", "set problem.repeat = true"]
+            if max(keys, values) <= most:
+                remedies.append("set problem.overlap = true")
+            return (
+                f"{_some(keys, 'different key')} and {_some(values, 'different value')} take "
+                f"{_some(needed, 'symbol')}, and there are only {most}: {' or '.join(remedies)}"
+            )
+        return self._frequencies.obstacle(most)
+
+    def _pairs(self, cell: Cell) -> Iterator[int]:
+        """The numbers of pairs that give a length of the cell."""
+        for length in cell.lengths:
+            pairs, left = divmod(length - self._settings.queries - 1, 3)
+            if pairs > 0 and left == 0:
+                yield pairs
+
+    def _room(self, pairs: int) -> int:
+        """How many symbols it takes for so many pairs."""
+        return self._settings.room(1 if self._settings.repeat else pairs, 1)
+
+    def _different_keys(self, pairs: int, symbols: int) -> range:
+        """How many different keys so many pairs may have."""
+        if not self._settings.repeat:
+            return range(pairs, pairs + 1)
+        return range(1, min(pairs, self._settings.most_keys(symbols)) + 1)
+
+    def _symbols(self, cell: Cell) -> tuple[int, int]:
+        return self._range if cell.symbols is None else (cell.symbols, cell.symbols)
+
+
+def _some(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
+class Lookup(Determined):
+    """Pairs and keys in, the values of the keys out."""
+
+    name: ClassVar = "lookup"
+    about: ClassVar = "pairs of a key and a value, then keys -> the values of these keys"
+    Settings: ClassVar = LookupSettings
+
+    def source(self, settings: LookupSettings, symbols: tuple[int, int]) -> LookupSource:
+        """Random pairs."""
+        return LookupSource(settings, symbols)
+
+    def solve(self, problem: LookupProblem, solver: str | None = None) -> Solution:
+        """The values of the keys that are asked for."""
+        mapping: dict[str, str] = {}
+        for key, value in problem.pairs:
+            if mapping.setdefault(key, value) != value:
+                return Solution.unsat(f"no answer: {key} is shown with {mapping[key]} and {value}")
+        for key in problem.queries:
+            if key not in mapping:
+                return Solution.unsat(
+                    f"more than one answer: {key} is asked for and never shown, so that any value "
+                    "fits"
+                )
+        return Solution.sat(tuple(mapping[key] for key in problem.queries))
+
+    @property
+    def problem_language(self) -> Language:
+        """`lookup.lark`."""
+        return token_language("lookup")
+
+    def problem_of(self, tokens: list[str]) -> LookupProblem:
+        """From `a -> b c -> d c ->`."""
+        pairs, place = [], 0
+        while place + 2 < len(tokens) and tokens[place + 1] == "->":
+            pairs.append((tokens[place], tokens[place + 2]))
+            place += 3
+        return LookupProblem(tuple(pairs), tuple(tokens[place:-1]))
