@@ -111,7 +111,8 @@ def draw_covariance(
     axes.set_xlabel("symbols in the problem")
     axes.set_ylabel("alpha-covariance (mean, exact strings)")
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    columns = 77 // (max(map(len, points)) + 6)  # of text that fits the width
+    figure.legend(loc="outside lower center", ncols=min(max(columns, 1), 3), frameon=False)
     save(figure, folder, name)
 
 
