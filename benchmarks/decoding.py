@@ -22,13 +22,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from logicgen.data.recipe import read_recipe
+from logicgen.data.data_recipe import read_recipe
+from logicgen.model import model_recipe
+from logicgen.model.encoder_decoder import Model
+from logicgen.model.training_data import TrainingRegion
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.transformer import Attention, Transformer
 from logicgen.tasks.task import Cell
-from logicgen.train import recipe as model_recipe
-from logicgen.train.data import TrainingRegion
-from logicgen.train.model import Model
 from logicgen.vocabulary import Vocabulary
 
 BEAMS, ALPHA = 3, 1.0

@@ -24,9 +24,9 @@ from statistics import median
 
 import torch
 
+from logicgen.model.encoder_decoder import find_device
 from logicgen.nn.language_model import CausalTransformer, LanguageModel
 from logicgen.nn.token_rows import TokenRows
-from logicgen.train.model import find_device
 
 METHODS = ["learned", "lexinvariant", "partial-rows", "partial-names"]
 TURNS = 7

@@ -33,15 +33,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from logicgen.data.batches import Batch, BatchStream, make_batch
+from logicgen.data.data_recipe import read_recipe as read_data_recipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.encoded import EncodedSplit, Ragged
 from logicgen.data.generate import generate
-from logicgen.data.recipe import read_recipe as read_data_recipe
+from logicgen.model.encoder_decoder import Model, find_device
+from logicgen.model.model_recipe import ModelRecipe, read_recipe
+from logicgen.model.training_data import training_data
 from logicgen.syntax.formula_language import ltl
-from logicgen.train.data import training_data
 from logicgen.train.fit import Fitting
-from logicgen.train.model import Model, find_device
-from logicgen.train.recipe import ModelRecipe, read_recipe
 
 PROBLEM, ANSWER = 36, 20  # tokens that the straightforward one pads to, <end> included
 PEAK = {"H100": 989e12, "H200": 989e12, "A100": 312e12}  # FLOP/s of dense bf16 matrices

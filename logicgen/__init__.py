@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from logicgen.data.dataset import Dataset
+    from logicgen.model.checkpoint import Model
     from logicgen.solvers import Solution, Verdict
-    from logicgen.train.checkpoint import Model
 
 __all__ = ["load_dataset", "load_model", "solve", "verify"]
 __version__ = "0.1.0"
@@ -65,6 +65,6 @@ def load_model(run: str | Path, device: str = "auto") -> Model:
     """The trained model in a run's folder, on `auto`, `cpu` or `cuda`."""
     from pathlib import Path
 
-    from logicgen.train.checkpoint import load_model
+    from logicgen.model.checkpoint import load_model
 
     return load_model(Path(run), device)

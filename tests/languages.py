@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from logicgen.model.language_model import Language
+from logicgen.model.language_recipe import LanguageRecipe
+from logicgen.model.ngram import NGram
 from logicgen.tokens import Tokens
-from logicgen.train.language import Language
-from logicgen.train.language_recipe import LanguageRecipe
-from logicgen.train.ngram import NGram
 
 TRANSFORMER = {"kind": "transformer", "width": 16, "heads": 2, "layers": 1, "feed_forward": 16}
 TRAINING = {

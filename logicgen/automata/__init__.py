@@ -3,11 +3,11 @@
 from logicgen.automata.allsum import allsum, normalise, trim
 from logicgen.automata.ambiguity import ambiguous_pair
 from logicgen.automata.automaton import Automaton
+from logicgen.automata.automaton_file import read_automaton, write_automaton
 from logicgen.automata.divergence import divergences, l1_distances, mean_by_position
-from logicgen.automata.draw import random_automaton
 from logicgen.automata.entropy import entropy, estimated_entropy, expected_length, path_entropy
-from logicgen.automata.ngram import NGram, ngram, ngram_automaton, ngram_log_probabilities
-from logicgen.automata.read import read_automaton, write_automaton
+from logicgen.automata.ngram_automaton import NGram, ngram, ngram_automaton, ngram_log_probabilities
+from logicgen.automata.random_automaton import random_automaton
 from logicgen.automata.sampling import sample
 from logicgen.automata.strings import Strings, encode
 from logicgen.automata.tightness import Tightness, tightness

@@ -35,7 +35,7 @@ def command(folders: tuple[Path, ...], out: Path) -> None:
                 click.echo(f"  {line}")
         click.echo(f"figure: {out / 'perplexity.png'}", err=True)
         return
-    from logicgen.evaluate.compare import compare, markdown
+    from logicgen.report.comparison import compare, markdown
 
     rows = compare(list(folders), out)
     click.echo(markdown(rows))

@@ -80,8 +80,8 @@ def command(
 
     from logicgen.evaluate.completion import complete
     from logicgen.evaluate.votes import elect
+    from logicgen.model.checkpoint import load_language
     from logicgen.nn.decoding import Sampling
-    from logicgen.train.checkpoint import load_language
 
     model = load_language(run, device)
     if greedy and count > 1 and not model.random:

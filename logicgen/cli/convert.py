@@ -29,7 +29,7 @@ def command(task: str, split: str, source: str, target: str) -> None:
     logicgen convert --task ltl test.txt test.jsonl
     logicgen convert --task propositional data/propositional-cnf --split test test/
     """
-    from logicgen.data.dimacs import read_dimacs, write_dimacs
+    from logicgen.data.dimacs_export import read_dimacs, write_dimacs
     from logicgen.data.two_lines import (
         read_json_lines,
         read_two_lines,

@@ -38,9 +38,9 @@ def command(
     from logicgen.cli.progress import stage_bars
     from logicgen.data.dataset import load_dataset
     from logicgen.evaluate.covariance import predict_renamed, write_covariance
-    from logicgen.evaluate.score import About, check_fits, prepare_folder
+    from logicgen.evaluate.predictions import About, check_fits, prepare_folder
+    from logicgen.model.checkpoint import load_model, scores_folder
     from logicgen.nn.decoding import BeamSearch
-    from logicgen.train.checkpoint import load_model, scores_folder
 
     dataset = load_dataset(data)
     model = load_model(run, device)

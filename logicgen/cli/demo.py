@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from logicgen.data.recipe import DataRecipe
+    from logicgen.data.data_recipe import DataRecipe
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def command(out: Path | None, quick: bool) -> None:
     from logicgen.cli.evaluate import evaluate_with_bars
     from logicgen.cli.generate import generate_with_bars
     from logicgen.cli.train import train_with_bar
-    from logicgen.data.recipe import read_recipe
+    from logicgen.data.data_recipe import read_recipe
 
     out = out or Path("runs") / ("demo-quick" if quick else "demo")
     results: dict[str, Any] = {}
@@ -92,7 +92,7 @@ def _folders(out: Path, part: Part) -> tuple[Path, Path]:
 
 def _write_results(out: Path, results: dict[str, Any]) -> None:
     """`results.json` and `results.md`, a table with the pictures below it."""
-    from logicgen.evaluate.report import percent
+    from logicgen.report.evaluation_files import percent
 
     (out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     lines = [

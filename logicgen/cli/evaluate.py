@@ -118,8 +118,8 @@ def read_with_bars(
 
     from logicgen.cli.progress import stage_bars
     from logicgen.evaluate.perplexity import FIGURE, described, measure, write_curve
-    from logicgen.evaluate.score import prepare_folder
-    from logicgen.train.checkpoint import CARD, find_run, load_json, load_language, scores_folder
+    from logicgen.evaluate.predictions import prepare_folder
+    from logicgen.model.checkpoint import CARD, find_run, load_json, load_language, scores_folder
 
     model = load_language(run, device)
     split = split or "test"
@@ -185,19 +185,19 @@ def evaluate_with_bars(
 
     from logicgen.cli.progress import progress_bars
     from logicgen.data.dataset import load_dataset
-    from logicgen.evaluate.prompted import Prompted
-    from logicgen.evaluate.report import PARTS, percent, write_report
-    from logicgen.evaluate.score import (
+    from logicgen.evaluate.predictions import (
         About,
         check_fits,
         predict_and_verify,
         prepare_folder,
         write_predictions,
     )
+    from logicgen.evaluate.prompted import Prompted
     from logicgen.evaluate.verified import Verified
+    from logicgen.model.checkpoint import load_any, scores_folder
+    from logicgen.model.language_model import Language
     from logicgen.nn.decoding import BeamSearch, Decoding, Sampling
-    from logicgen.train.checkpoint import load_any, scores_folder
-    from logicgen.train.language import Language
+    from logicgen.report.evaluation_files import PARTS, percent, write_report
 
     sampling = Sampling(**random)
     decoding: Decoding = sampling if sample else BeamSearch(**search)

@@ -16,7 +16,7 @@ def command(run: Path, target: Path, name: str | None) -> None:
 
     The card tells what scores RUN/grid and RUN/test hold, if they do.
     """
-    from logicgen.evaluate.export import export
+    from logicgen.report.export import export
 
     size = export(run, target, name or target.resolve().name)
     click.echo(f"{target}: {size / 2**20:.2f} MiB", err=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from logicgen.data.recipe import DataRecipe
+    from logicgen.data.data_recipe import DataRecipe
 
 
 @click.command("generate")
@@ -48,7 +48,7 @@ def command(
     same as without the interruption, and with any number of workers.
     """
     from logicgen.data.corpus import is_corpus_recipe
-    from logicgen.data.recipe import read_recipe
+    from logicgen.data.data_recipe import read_recipe
     from logicgen.errors import LogicgenError
 
     if is_corpus_recipe(recipe):
@@ -83,7 +83,7 @@ def make_with_bars(recipe: str, folder: Path, seed: int = 0) -> None:
 
 def _write_dimacs(folder: Path, target: Path) -> None:
     from logicgen.data.dataset import load_dataset
-    from logicgen.data.dimacs import write_dimacs
+    from logicgen.data.dimacs_export import write_dimacs
 
     data = load_dataset(folder)
     for split in (split for split, examples in data.splits.items() if examples):

@@ -49,8 +49,8 @@ def show(run: Path, out: Path | None) -> None:
 
     Writes weights.png and weights.svg to --out, or to RUN if that is a folder.
     """
-    from logicgen.evaluate.grammar_figure import draw_grammars
-    from logicgen.evaluate.score import prepare_folder
+    from logicgen.evaluate.predictions import prepare_folder
+    from logicgen.report.grammar_figure import draw_grammars
 
     grammar, _ = load(run)
     folder = out or (run if run.is_dir() else Path("."))
@@ -75,9 +75,9 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     import numpy as np
 
     from logicgen.atomic import write_text
-    from logicgen.evaluate.grammar_figure import draw_grammars
-    from logicgen.evaluate.score import prepare_folder
+    from logicgen.evaluate.predictions import prepare_folder
     from logicgen.productions import cut, find_connection, grammar_text, pruned
+    from logicgen.report.grammar_figure import draw_grammars
     from logicgen.tasks.production import GRAMMAR
 
     whole, least = load(run)
@@ -167,7 +167,7 @@ WORKERS = click.option(
 @FOLDER
 def prompting_command(students: int, seed: int, out: Path | None) -> None:
     """Learn the published two and three sentences; go on from `big` and `small`."""
-    from logicgen.study.prompting import prompting
+    from logicgen.experiments.prompting import prompting
 
     _run(
         "prompting",
@@ -217,7 +217,7 @@ def identify_command(
 
     TEACHER is as RUN, or the name of a recipe of the task production.
     """
-    from logicgen.study.identifiability import identifiability
+    from logicgen.experiments.identifiability import identifiability
     from logicgen.train.students import Lesson
 
     lesson = Lesson(steps=steps, starts=starts, crispness=crispness, nudge=nudge)
@@ -246,7 +246,7 @@ def identify_command(
 @FOLDER
 def map_command(teachers: int, seed: int, workers: int | None, out: Path | None) -> None:
     """Where identification succeeds: over width, layers, words and number of sentences."""
-    from logicgen.study.identification_map import identification_map
+    from logicgen.experiments.identification_map import identification_map
 
     _run(
         "map",
@@ -269,7 +269,7 @@ def map_command(teachers: int, seed: int, workers: int | None, out: Path | None)
 @FOLDER
 def control_command(students: int, grammars: int, seed: int, out: Path | None) -> None:
     """Cut connections of students and of random grammars; check what is left, path by path."""
-    from logicgen.study.controllability import controllability
+    from logicgen.experiments.controllability import controllability
 
     _run(
         "control",
@@ -286,7 +286,7 @@ def control_command(students: int, grammars: int, seed: int, out: Path | None) -
 @FOLDER
 def needed_command(teachers: int, workers: int | None, out: Path | None) -> None:
     """How many sentences until a model is near its teacher: inductive against vanilla decoders."""
-    from logicgen.study.sentences_needed import sentences_needed
+    from logicgen.experiments.sentences_needed import sentences_needed
 
     _run(
         "needed",
@@ -306,9 +306,9 @@ def load(run: Path) -> tuple[Grammar, float]:
         return read_grammar(run), 0.0
     if (run / GRAMMAR).is_file():
         return read_grammar(run / GRAMMAR), 0.0
-    from logicgen.train.checkpoint import RUN as TRAINING
-    from logicgen.train.checkpoint import load_language
-    from logicgen.train.inductive import InductiveLanguage
+    from logicgen.model.checkpoint import RUN as TRAINING
+    from logicgen.model.checkpoint import load_language
+    from logicgen.model.inductive import InductiveLanguage
 
     if not (run / TRAINING).is_file() and str(run) not in shipped.trained():
         raise LogicgenError(
@@ -385,7 +385,7 @@ def _run(
     name: str, out: Path | None, experiment: Callable[[Path, Callable[[int, int], None]], str]
 ) -> None:
     """An experiment behind a progress bar; its tables are printed."""
-    from logicgen.evaluate.score import prepare_folder
+    from logicgen.evaluate.predictions import prepare_folder
     from logicgen.study.experiment import REPORT
 
     folder = out or Path("results") / name

@@ -82,8 +82,8 @@ def command(
     from logicgen.cli.progress import stage_bars
     from logicgen.data.corpus import Corpus
     from logicgen.evaluate.keys import PRECISION, ask_for_keys
-    from logicgen.evaluate.probe import ProbeSettings
-    from logicgen.train.checkpoint import scores_folder
+    from logicgen.model.checkpoint import scores_folder
+    from logicgen.train.probe import ProbeSettings
 
     corpus = Corpus(data)
     folder = out or scores_folder(

@@ -61,7 +61,7 @@ def command(
     logicgen solve problem.cnf
     logicgen solve --task ltl --model ltl-symbol-invariant "G(a -> F b)"
     """
-    from logicgen.cli.dimacs import check_options, is_dimacs, solve_files
+    from logicgen.cli.dimacs_files import check_options, is_dimacs, solve_files
     from logicgen.tasks.bulk import solve_lines
     from logicgen.workers import MEMORY, Limits
 
@@ -152,8 +152,8 @@ def _answering(
 ) -> Answering:
     from logicgen.errors import LogicgenError
     from logicgen.evaluate.answering import Answering
+    from logicgen.model.checkpoint import load_model
     from logicgen.tasks import load_task
-    from logicgen.train.checkpoint import load_model
 
     load_task(task)
     trained = load_model(model)

@@ -32,10 +32,10 @@ def command(name: str, out: Path | None, workers: int | None, device: str) -> No
     tries again what failed.
     """
     from logicgen.errors import LogicgenError
-    from logicgen.evaluate.score import prepare_folder
+    from logicgen.evaluate.predictions import prepare_folder
     from logicgen.study.plan import plan
-    from logicgen.study.recipe import read_study
     from logicgen.study.results import REPORT, write_results
+    from logicgen.study.study_recipe import read_study
     from logicgen.study.summary import read_results
 
     planned = plan(read_study(name))

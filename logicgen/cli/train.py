@@ -66,7 +66,7 @@ def train_with_bar(
 ) -> None:
     """Train behind a progress bar."""
     from logicgen.data.corpus import load_data
-    from logicgen.train.language_recipe import read_any_recipe
+    from logicgen.model.language_recipe import read_any_recipe
 
     recipe, opened = read_any_recipe(model), load_data(data)  # before anything slow
 

@@ -44,7 +44,7 @@ def command(
     logicgen verify --task propositional --in answers.jsonl --out verdicts.jsonl
     logicgen verify problem.cnf answer.sol
     """
-    from logicgen.cli.dimacs import check_options, is_dimacs, verify_file
+    from logicgen.cli.dimacs_files import check_options, is_dimacs, verify_file
     from logicgen.tasks.bulk import verify_lines
     from logicgen.workers import MEMORY, Limits
 

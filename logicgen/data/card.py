@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from logicgen.data.recipe import DataRecipe
+from logicgen.data.data_recipe import DataRecipe
 
 
 def card(recipe: DataRecipe, description: dict[str, Any]) -> str:

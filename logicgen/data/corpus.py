@@ -29,7 +29,7 @@ from logicgen.data.shard import sha256
 from logicgen.declaration import changed, read_toml, validate
 from logicgen.errors import LogicgenError, nearest
 from logicgen.tasks import CORPORA, load_corpus_task
-from logicgen.tasks.corpus import CORPUS_SPLITS, TOKENS, CorpusSettings, CorpusSource
+from logicgen.tasks.corpus_task import CORPUS_SPLITS, TOKENS, CorpusSettings, CorpusSource
 from logicgen.tokens import Tokens
 
 CARD = "README.md"

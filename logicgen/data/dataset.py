@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.encoded import EncodedSplit, Ragged
 from logicgen.data.generate import DESCRIPTION
-from logicgen.data.recipe import DataRecipe
 from logicgen.data.shard import read_shard, sha256
 from logicgen.declaration import validate
 from logicgen.errors import LogicgenError, nearest

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from logicgen.atomic import is_part, write_text
-from logicgen.data import plan as planning
+from logicgen.data import cell_plan as planning
 from logicgen.data.card import card
-from logicgen.data.draw import Drawer, Drawn, Example, reserved_remainder, unit_drawer
-from logicgen.data.plan import CellPlan, Unit
-from logicgen.data.recipe import SPLITS, DataRecipe
+from logicgen.data.cell_plan import CellPlan, Unit
+from logicgen.data.data_recipe import SPLITS, DataRecipe
+from logicgen.data.drawer import Drawer, Drawn, Example, reserved_remainder, unit_drawer
 from logicgen.data.shard import keys, read_shard, sha256, shard_path, write_shard
 from logicgen.errors import LogicgenError
 from logicgen.tasks import Cell

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from logicgen.atomic import write_atomically
-from logicgen.data.draw import Example, fingerprint
+from logicgen.data.drawer import Example, fingerprint
 from logicgen.errors import LogicgenError
 
 SCHEMA = pa.schema(

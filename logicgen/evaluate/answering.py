@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.score import Verifier, grammar_mask
+from logicgen.evaluate.predictions import Verifier, grammar_mask
 from logicgen.evaluate.verified import Outcome, draw_until_accepted
+from logicgen.model.encoder_decoder import Model
 from logicgen.nn.decoding import GREEDY, Decoding, Sampling
 from logicgen.solvers import Status, Verdict
 from logicgen.tasks import Task, fitting_solver, load_task
 from logicgen.tasks.bulk import fields_of, text_of
 from logicgen.tasks.task import rename
-from logicgen.train.model import Model
 from logicgen.vocabulary import symbol_name
 
 Row = dict[str, Any]

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import torch
 
 from logicgen.errors import LogicgenError
+from logicgen.model.language_model import Language
 from logicgen.nn.decoding import Sampling
 from logicgen.nn.generation import generate
 from logicgen.nn.language_model import LanguageModel
 from logicgen.tokens import NOTHING, OTHER, Tokens
-from logicgen.train.language import Language
 
 # Continuations that are written together.
 AT_A_TIME = 64

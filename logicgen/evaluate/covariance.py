@@ -29,16 +29,16 @@ from matplotlib.patches import Patch
 from logicgen.atomic import write_atomically, write_text
 from logicgen.data.dataset import Dataset
 from logicgen.errors import FormatError, LogicgenError
-from logicgen.evaluate.figure import LINES, save
-from logicgen.evaluate.report import write_table
-from logicgen.evaluate.score import About, Predictor, Progress, alphabets, check_fits, spread
+from logicgen.evaluate.predictions import About, Predictor, Progress, alphabets, check_fits, spread
+from logicgen.report.evaluation_files import write_table
+from logicgen.report.figure_style import LINES, save
 from logicgen.tasks import Task, load_task
 from logicgen.tasks.task import rename, symbols_of
 from logicgen.vocabulary import symbol_name
 
 if TYPE_CHECKING:
+    from logicgen.model.encoder_decoder import Model
     from logicgen.nn.decoding import Decoding
-    from logicgen.train.model import Model
 
 # All renamings of a problem over an alphabet of five symbols, as in the paper.
 MOST_RENAMINGS = 120

@@ -25,16 +25,16 @@ from logicgen.atomic import write_text
 from logicgen.data.ciphers import Ciphers
 from logicgen.data.corpus import Corpus
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.key_figures import Example, draw_key, draw_occurrences, draw_precision
-from logicgen.evaluate.probe import ProbeSettings, check_fits, hidden_states, probe_of
-from logicgen.evaluate.report import write_table
-from logicgen.evaluate.score import prepare_folder
+from logicgen.evaluate.predictions import prepare_folder
 from logicgen.evaluate.wilson import wilson_interval
+from logicgen.model.checkpoint import load_language, weights_digest
+from logicgen.model.language_model import Language
 from logicgen.nn.probe import Probe
+from logicgen.report.evaluation_files import write_table
+from logicgen.report.key_figures import Example, draw_key, draw_occurrences, draw_precision
 from logicgen.tasks.cipher import STAYING
 from logicgen.tokens import Tokens
-from logicgen.train.checkpoint import load_language, weights_digest
-from logicgen.train.language import Language
+from logicgen.train.probe import ProbeSettings, check_fits, hidden_states, probe_of
 
 WINDOWS, SUMMARY = "windows.csv", "summary.json"
 PRECISION, KEY, OCCURRENCES = "precision", "key", "occurrences"  # each as .png and .svg

@@ -27,14 +27,14 @@ from logicgen.automata.lexinvariant import MOST_SYMBOLS
 from logicgen.data.corpus import Corpus
 from logicgen.data.sequences import corpus_sequences
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.curves import draw_curves
 from logicgen.evaluate.exact import Exact
-from logicgen.evaluate.report import write_table
-from logicgen.evaluate.score import prepare_folder
+from logicgen.evaluate.predictions import prepare_folder
 from logicgen.evaluate.wilson import Z
-from logicgen.tasks.automaton import AUTOMATON
+from logicgen.model.language_model import Language
+from logicgen.report.evaluation_files import write_table
+from logicgen.report.perplexity_figure import draw_curves
+from logicgen.tasks.automaton_strings import AUTOMATON
 from logicgen.tokens import NOTHING
-from logicgen.train.language import Language
 
 POSITIONS, SUMMARY, FIGURE = "positions.csv", "summary.json", "perplexity"
 

@@ -18,11 +18,11 @@ from logicgen.data.dataset import Dataset
 from logicgen.data.sequences import example_ids
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.votes import elect
+from logicgen.model.language_model import Language
+from logicgen.model.training_data import TrainingRegion
 from logicgen.nn.decoding import GREEDY, BeamSearch, Decoding, GrammarMask, Sampling, pick
 from logicgen.tasks.determined import Determined
 from logicgen.tokens import NOTHING
-from logicgen.train.data import TrainingRegion
-from logicgen.train.language import Language
 from logicgen.vocabulary import Vocabulary
 
 # Numbers in (problems, tokens, V) that are made at a time.

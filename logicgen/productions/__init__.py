@@ -1,11 +1,11 @@
 """Grammars of productions: exact probabilities, files, random ones, cutting, alignment."""
 
 from logicgen.productions.align import Distance, aligned, distance
-from logicgen.productions.automaton import as_automaton
+from logicgen.productions.as_automaton import as_automaton
 from logicgen.productions.cut import NEGLIGIBLE, cut, find_connection, pruned
-from logicgen.productions.draw import random_grammar
 from logicgen.productions.grammar import Grammar, divergence
-from logicgen.productions.read import grammar_text, read_grammar
+from logicgen.productions.grammar_file import grammar_text, read_grammar
+from logicgen.productions.random_grammar import random_grammar
 
 __all__ = [
     "NEGLIGIBLE",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from logicgen.study.recipe import short
+from logicgen.study.study_recipe import short
 
 PERMUTATIONS = 9_999
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
     from logicgen.evaluate.perplexity import Curve
-    from logicgen.train.language import Language
+    from logicgen.model.language_model import Language
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -57,8 +57,8 @@ def take(measure: Measure, data: Path, run: Path, called: str, device: str) -> d
     Raises LogicgenError where the model cannot be measured so.
     """
     from logicgen.data.corpus import Corpus, load_data
-    from logicgen.evaluate.score import prepare_folder
-    from logicgen.train.checkpoint import load_language
+    from logicgen.evaluate.predictions import prepare_folder
+    from logicgen.model.checkpoint import load_language
 
     opened, model = load_data(data), load_language(run, device)
     folder = run / measure.name
@@ -73,9 +73,9 @@ def take(measure: Measure, data: Path, run: Path, called: str, device: str) -> d
 def _answers(
     measure: Measure, data: Any, model: Language, called: str, folder: Path
 ) -> dict[str, Any]:
-    from logicgen.evaluate.cells import Scores
+    from logicgen.evaluate.predictions import About, predict_and_verify, write_predictions
     from logicgen.evaluate.prompted import Prompted
-    from logicgen.evaluate.score import About, predict_and_verify, write_predictions
+    from logicgen.evaluate.scores import Scores
 
     prompted: Any = Prompted(model, data)
     about = About.of(prompted, called, data, measure.split)
@@ -120,7 +120,7 @@ def _keys(
     measure: Measure, corpus: Any, run: Path, called: str, folder: Path, device: str
 ) -> dict[str, Any]:
     from logicgen.evaluate.keys import ask_for_keys
-    from logicgen.evaluate.probe import ProbeSettings
+    from logicgen.train.probe import ProbeSettings
 
     windows = ask_for_keys(
         run,

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from logicgen.atomic import write_text
-from logicgen.evaluate.curves import draw_curves
 from logicgen.evaluate.perplexity import Curve
-from logicgen.evaluate.report import percent, write_table
-from logicgen.study.figures import draw_shares, draw_windows
+from logicgen.report.evaluation_files import percent, write_table
+from logicgen.report.perplexity_figure import draw_curves
+from logicgen.report.study_figures import draw_shares, draw_windows
 from logicgen.study.measure import ANSWERS, KEYS, PERPLEXITY, Measure, curve_of
 from logicgen.study.plan import Plan
-from logicgen.study.recipe import short
 from logicgen.study.results import REPORT, TABLE, made_with
+from logicgen.study.study_recipe import short
 from logicgen.study.summary import Result
 
 SHARES = "answers"

@@ -12,14 +12,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from logicgen.data import recipe as data_recipes
+from logicgen.data import data_recipe as data_recipes
 from logicgen.data.corpus import CorpusRecipe, is_corpus_recipe, read_corpus_recipe
-from logicgen.data.recipe import SPLITS, DataRecipe
+from logicgen.data.data_recipe import SPLITS, DataRecipe
 from logicgen.errors import LogicgenError, nearest
+from logicgen.model.language_recipe import LanguageRecipe, is_trained_in_steps, read_any_recipe
+from logicgen.model.model_recipe import ModelRecipe
 from logicgen.study.measure import Measure
-from logicgen.study.recipe import Alternative, Evaluation, Study
-from logicgen.train.language_recipe import LanguageRecipe, is_trained_in_steps, read_any_recipe
-from logicgen.train.recipe import ModelRecipe
+from logicgen.study.study_recipe import Alternative, Evaluation, Study
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import numpy as np
 
 from logicgen.atomic import write_text
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.cells import Scores
-from logicgen.evaluate.compare import (
+from logicgen.evaluate.scores import Scores
+from logicgen.report.comparison import (
     COLUMNS,
     DIFFERENCES,
     HEAT_MAPS,
@@ -19,11 +19,11 @@ from logicgen.evaluate.compare import (
     Evaluated,
     write_comparison,
 )
-from logicgen.evaluate.report import percent, write_table
+from logicgen.report.evaluation_files import percent, write_table
+from logicgen.report.study_figures import draw_choices, draw_correlations, draw_covariance
 from logicgen.study.correlation import Correlation, as_row, correlations
-from logicgen.study.figures import draw_choices, draw_correlations, draw_covariance
 from logicgen.study.plan import Plan
-from logicgen.study.recipe import short
+from logicgen.study.study_recipe import short
 from logicgen.study.summary import Result, goal
 
 TABLE, REPORT = "results.csv", "results.md"

@@ -70,7 +70,7 @@ def run_trials(
     Ctrl-C stops all processes, of which each saves what it has, and raises KeyboardInterrupt.
     Raises LogicgenError where a file cannot be written.
     """
-    from logicgen.train.checkpoint import CARD
+    from logicgen.model.checkpoint import CARD
 
     for later in (False, True):
         chosen = [trial for trial in trials if (trial.start is not None) == later]

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ValidationError
 
 from logicgen.atomic import write_text
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.cells import Scores
-from logicgen.evaluate.score import About
+from logicgen.evaluate.predictions import About
+from logicgen.evaluate.scores import Scores
 from logicgen.study.measure import headline
 from logicgen.study.plan import Plan, Trial
 

@@ -44,23 +44,23 @@ def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tu
         return _run_measured(trial, folder, device, start)
 
     from logicgen.data.dataset import load_dataset
-    from logicgen.evaluate.cells import Scores
     from logicgen.evaluate.covariance import predict_renamed, write_covariance
-    from logicgen.evaluate.report import summarise
-    from logicgen.evaluate.score import (
+    from logicgen.evaluate.predictions import (
         About,
         check_fits,
         predict_and_verify,
         prepare_folder,
         write_predictions,
     )
+    from logicgen.evaluate.scores import Scores
     from logicgen.evaluate.verified import Verified
+    from logicgen.model import checkpoint
+    from logicgen.model.encoder_decoder import Model
+    from logicgen.model.model_recipe import ModelRecipe
+    from logicgen.model.training_data import training_data
     from logicgen.nn.decoding import BeamSearch, Sampling
-    from logicgen.train import checkpoint
-    from logicgen.train.data import training_data
+    from logicgen.report.evaluation_files import summarise
     from logicgen.train.fit import fit
-    from logicgen.train.model import Model
-    from logicgen.train.recipe import ModelRecipe
 
     run = run_folder(trial, folder)
     trained = load_dataset(data_folder(trial.trained, folder))
@@ -129,8 +129,8 @@ def _run_measured(
 ) -> tuple[float, bool]:
     """`run_trial` of a language model."""
     from logicgen.data.corpus import load_data
+    from logicgen.model import checkpoint
     from logicgen.study.measure import headline, take
-    from logicgen.train import checkpoint
     from logicgen.train.fit import fit, prepared
 
     run = run_folder(trial, folder)
@@ -172,7 +172,7 @@ def machine(device: str) -> str:
     """What computed: the card, or the processor and how many threads of it."""
     import torch
 
-    from logicgen.train.model import find_device
+    from logicgen.model.encoder_decoder import find_device
 
     if find_device(device).type == "cuda":
         return torch.cuda.get_device_name()

@@ -8,7 +8,7 @@ from typing import Any
 
 from logicgen.errors import LogicgenError, nearest
 from logicgen.solvers import load_solver
-from logicgen.tasks.corpus import CorpusTask
+from logicgen.tasks.corpus_task import CorpusTask
 from logicgen.tasks.task import Cell, Draw, Settings, Source, Task
 
 __all__ = [
@@ -34,7 +34,7 @@ TASKS = {
 """Every task by name, as `module:class`; imported when it is first asked for."""
 
 CORPORA = {
-    "automaton": "logicgen.tasks.automaton:AutomatonTask",
+    "automaton": "logicgen.tasks.automaton_strings:AutomatonTask",
     "cipher": "logicgen.tasks.cipher:Cipher",
     "production": "logicgen.tasks.production:Production",
     "text": "logicgen.tasks.text:Text",

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import model_validator
 
 from logicgen.errors import LogicgenError
-from logicgen.tasks.corpus import CORPUS_SPLITS, TOKENS, CorpusSource, CorpusTask, RowSettings
+from logicgen.tasks.corpus_task import CORPUS_SPLITS, TOKENS, CorpusSource, CorpusTask, RowSettings
 from logicgen.tasks.text import TextSettings, TextSource
 from logicgen.tokens import Tokens
 

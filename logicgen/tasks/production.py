@@ -14,12 +14,12 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
-from logicgen.automata.read import automaton_text
+from logicgen.automata.automaton_file import automaton_text
 from logicgen.productions import Grammar, grammar_text, random_grammar, read_grammar
-from logicgen.productions.automaton import START, as_automaton
-from logicgen.productions.read import make_grammar
-from logicgen.tasks.automaton import AUTOMATON
-from logicgen.tasks.corpus import (
+from logicgen.productions.as_automaton import START, as_automaton
+from logicgen.productions.grammar_file import make_grammar
+from logicgen.tasks.automaton_strings import AUTOMATON
+from logicgen.tasks.corpus_task import (
     CORPUS_SPLITS,
     TOKENS,
     CorpusSource,

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.solvers import Solution, Verdict
-from logicgen.syntax.automaton import TokenAutomaton, token_automaton
+from logicgen.syntax.answer_automaton import TokenAutomaton, token_automaton
 from logicgen.syntax.language import Language
 from logicgen.vocabulary import Vocabulary, symbol_index
 

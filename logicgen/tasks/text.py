@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from logicgen.errors import LogicgenError
-from logicgen.tasks.corpus import TOKENS, CorpusSettings, CorpusSource, CorpusTask
+from logicgen.tasks.corpus_task import TOKENS, CorpusSettings, CorpusSource, CorpusTask
 from logicgen.tokens import Tokens
 
 Share = Annotated[float, Field(gt=0, lt=0.5)]

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from logicgen.errors import LogicgenError
-from logicgen.train import checkpoint
+from logicgen.model import checkpoint
 
 
 class Stop(pl.Callback):

@@ -8,11 +8,11 @@ import torch
 from rich.console import Console
 from rich.progress import track
 
-from logicgen.train import checkpoint
-from logicgen.train.language import Language, LanguageData
-from logicgen.train.language_recipe import LanguageRecipe
-from logicgen.train.ngram import NGram
-from logicgen.train.run import open_run
+from logicgen.model import checkpoint
+from logicgen.model.language_model import Language, LanguageData
+from logicgen.model.language_recipe import LanguageRecipe
+from logicgen.model.ngram import NGram
+from logicgen.train.run_folder import open_run
 
 # What is counted together; n-grams that cross from one such window into the next are not.
 WINDOWS, CONTEXT = 64, 4096

@@ -29,19 +29,19 @@ from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.data.sequences import RowSequences
 from logicgen.errors import LogicgenError
+from logicgen.model import checkpoint
+from logicgen.model.encoder_decoder import Model, find_device
+from logicgen.model.inductive import InductiveLanguage
+from logicgen.model.language_model import Language, LanguageData, language_data
+from logicgen.model.language_recipe import LanguageRecipe
+from logicgen.model.model_recipe import ModelRecipe
+from logicgen.model.training_data import TrainingData, training_data
 from logicgen.nn.decoding import decode
 from logicgen.nn.symbol_invariant import SymbolInvariantTransformer
-from logicgen.train import checkpoint
 from logicgen.train.callbacks import Bar, Signals, Stop
 from logicgen.train.count import count_ngrams
-from logicgen.train.data import TrainingData, training_data
-from logicgen.train.inductive import InductiveLanguage
-from logicgen.train.language import Language, LanguageData, language_data
 from logicgen.train.language_fit import LanguageFitting
-from logicgen.train.language_recipe import LanguageRecipe
-from logicgen.train.model import Model, find_device
-from logicgen.train.recipe import ModelRecipe
-from logicgen.train.run import open_run
+from logicgen.train.run_folder import open_run
 from logicgen.train.start import start_from, start_language_from
 from logicgen.train.steps import Steps, Stream, learning_rate, step_seeds
 

@@ -7,9 +7,9 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from logicgen.data.sequences import TokenBatch
-from logicgen.train.language import Language, LanguageData
-from logicgen.train.language_recipe import LanguageTraining
-from logicgen.train.ngram import NGram
+from logicgen.model.language_model import Language, LanguageData
+from logicgen.model.language_recipe import LanguageTraining
+from logicgen.model.ngram import NGram
 from logicgen.train.steps import Steps, Stream, step_seeds
 
 

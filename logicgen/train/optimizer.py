@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from logicgen.errors import LogicgenError
-from logicgen.train.recipe import TrainingTable
+from logicgen.model.model_recipe import TrainingTable
 
 _BETAS = 0.9, 0.98
 

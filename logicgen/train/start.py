@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from logicgen.errors import LogicgenError
+from logicgen.model.encoder_decoder import Model
+from logicgen.model.language_model import Language
 from logicgen.nn.symbol_invariant import StreamDecoderLayer, StreamEncoderLayer
-from logicgen.train.language import Language
-from logicgen.train.model import Model
 
 
 @torch.no_grad()

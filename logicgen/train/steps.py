@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from logicgen.model.model_recipe import TrainingTable
 from logicgen.train.optimizer import make_optimizer
-from logicgen.train.recipe import TrainingTable
 
 
 class Steps(pl.LightningModule):

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from logicgen.nn.inductive import Embedding, InductiveTransformer, LogWeights
+from logicgen.nn.inductive_transformer import Embedding, InductiveTransformer, LogWeights
 from logicgen.productions import NEGLIGIBLE, Grammar
 
 Progress = Callable[[int, int], None]

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from logicgen.cli.main import group
 from logicgen.errors import LogicgenError
+from logicgen.model.checkpoint import save_model
 from logicgen.tokens import Tokens
-from logicgen.train.checkpoint import save_model
 from tests.cli.test_commands import refused, run
 from tests.languages import characters, counted, untrained
 

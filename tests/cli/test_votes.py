@@ -8,13 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 from logicgen.cli.main import group
+from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
-from logicgen.data.recipe import DataRecipe
 from logicgen.data.sequences import example_tokens
 from logicgen.errors import LogicgenError
-from logicgen.train.checkpoint import save_model
-from logicgen.train.data import TrainingRegion
+from logicgen.model.checkpoint import save_model
+from logicgen.model.training_data import TrainingRegion
 from tests.data.corpora import automaton_recipe, opened
 from tests.languages import untrained
 

@@ -9,7 +9,7 @@ import pytest
 
 from logicgen.data.corpus import Corpus, load_data, make_corpus, read_corpus_recipe
 from logicgen.errors import LogicgenError
-from logicgen.tasks import corpus as rows
+from logicgen.tasks import corpus_task as rows
 from logicgen.tasks import text
 from tests.data.corpora import automaton_recipe, cipher_recipe, opened, text_files, text_recipe
 

@@ -18,11 +18,11 @@ import pytest
 
 import logicgen
 from logicgen.data import shard
+from logicgen.data.cell_plan import fill
+from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
-from logicgen.data.draw import fingerprint
+from logicgen.data.drawer import fingerprint
 from logicgen.data.generate import generate
-from logicgen.data.plan import fill
-from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.tasks.task import symbols_of
 from logicgen.vocabulary import symbol_index, symbol_name

@@ -181,7 +181,7 @@ def test_fixed_batches_hold_what_is_spread(kind):
 
 
 def test_a_corpus_of_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("logicgen.tasks.corpus.PART", 60)
+    monkeypatch.setattr("logicgen.tasks.corpus_task.PART", 60)
     corpus = opened(automaton_recipe(), tmp_path / "c")
     found = corpus_sequences(corpus, "train")
     assert isinstance(found, RowSequences)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
-from logicgen.data.recipe import DataRecipe
-from logicgen.evaluate.score import About
+from logicgen.evaluate.predictions import About
 
 
 class Parrot:

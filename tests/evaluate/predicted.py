@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import pyarrow as pa
 
-from logicgen.evaluate.score import SCHEMA, About
+from logicgen.evaluate.predictions import SCHEMA, About
 
 ABOUT = About("propositional", "some", "data", "grid", (1, 2), (2, 3))
 

@@ -8,9 +8,9 @@ import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.answering import Answering, answer_lines
+from logicgen.model.training_data import TrainingRegion
 from logicgen.nn.decoding import Sampling
 from logicgen.tasks import load_task
-from logicgen.train.data import TrainingRegion
 
 TOKENS = ("!", "&", "X", "U")
 

@@ -11,9 +11,9 @@ from random import Random
 
 import pytest
 
+from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
-from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.covariance import (
     MOST_RENAMINGS,
@@ -24,7 +24,7 @@ from logicgen.evaluate.covariance import (
     undo,
     write_covariance,
 )
-from logicgen.evaluate.score import About
+from logicgen.evaluate.predictions import About
 from logicgen.nn.canonical import alpha_class
 from logicgen.tasks import load_task
 from logicgen.tasks.task import rename, symbols_of

@@ -11,21 +11,21 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
+from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
-from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.cells import VERDICTS, Scores
-from logicgen.evaluate.heatmap import draw_heatmaps
-from logicgen.evaluate.report import percent, write_report
-from logicgen.evaluate.score import (
+from logicgen.evaluate.predictions import (
     About,
     predict_and_verify,
     read_predictions,
     spread,
     write_predictions,
 )
+from logicgen.evaluate.scores import VERDICTS, Scores
 from logicgen.evaluate.wilson import wilson_interval
+from logicgen.report.evaluation_files import percent, write_report
+from logicgen.report.heatmap import draw_heatmaps
 from logicgen.vocabulary import Vocabulary
 from tests.evaluate.conftest import Parrot
 

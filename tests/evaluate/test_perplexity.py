@@ -19,8 +19,8 @@ from logicgen.evaluate.perplexity import (
     read_curve,
     write_curve,
 )
+from logicgen.model.language_model import Language
 from logicgen.tokens import Tokens
-from logicgen.train.language import Language
 from tests.data.corpora import automaton_recipe, opened, text_files, text_recipe
 from tests.languages import recipe, untrained
 

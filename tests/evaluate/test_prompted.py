@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 import torch
 
+from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
-from logicgen.data.recipe import DataRecipe
 from logicgen.data.sequences import example_tokens
 from logicgen.errors import LogicgenError
 from logicgen.evaluate import prompted
+from logicgen.evaluate.predictions import About, grammar_mask, predict_and_verify
 from logicgen.evaluate.prompted import Prompted
-from logicgen.evaluate.score import About, grammar_mask, predict_and_verify
+from logicgen.model.language_model import Language
+from logicgen.model.training_data import TrainingRegion
 from logicgen.nn.decoding import BeamSearch, Sampling
 from logicgen.tokens import NOTHING, Tokens
-from logicgen.train.data import TrainingRegion
-from logicgen.train.language import Language
 from tests.languages import characters, counted, recipe, untrained
 
 

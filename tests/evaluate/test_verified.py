@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.report import write_report
-from logicgen.evaluate.score import (
+from logicgen.evaluate.predictions import (
     SCHEMA,
     Verifier,
     predict_and_verify,
@@ -20,6 +19,7 @@ from logicgen.evaluate.score import (
 )
 from logicgen.evaluate.verified import Outcome, Verified, draw_until_accepted
 from logicgen.nn.decoding import BeamSearch, Sampling
+from logicgen.report.evaluation_files import write_report
 from tests.evaluate.conftest import Parrot
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
+from logicgen.model.ngram import NGram
 from logicgen.nn.decoding import Sampling, pick
 from logicgen.nn.generation import generate, reader
 from logicgen.nn.language_model import CausalTransformer, Elman, LanguageModel
 from logicgen.nn.token_rows import Rows, TokenRows
 from logicgen.tokens import NOTHING
-from logicgen.train.ngram import NGram
 
 V, WIDTH, N = 7, 16, 12
 NETWORKS = ["relative", "rotary", "sinusoidal", "none", "elman"]

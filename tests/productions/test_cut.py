@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from logicgen.errors import LogicgenError
+from logicgen.experiments.controllability import check, path_by_path, random_cuts
 from logicgen.productions import cut, find_connection, pruned, random_grammar
-from logicgen.productions.read import make_grammar
-from logicgen.study.controllability import check, path_by_path, random_cuts
+from logicgen.productions.grammar_file import make_grammar
 
 THREE = {
     "start": {"big": 2 / 3, "small": 1 / 3},
@@ -64,7 +64,7 @@ def test_the_check_sees_a_cut_that_is_wrong(monkeypatch):
     """If a unit alone made up for what it loses, other proportions would change."""
     from dataclasses import replace
 
-    from logicgen.study import controllability
+    from logicgen.experiments import controllability
 
     def local(grammar, above, below):
         layer, unit, chosen = find_connection(grammar, above, below)

@@ -10,7 +10,7 @@ import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.study.plan import plan
-from logicgen.study.recipe import read_study
+from logicgen.study.study_recipe import read_study
 from tests.cli.test_commands import refused, run
 
 MODEL = """

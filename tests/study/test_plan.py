@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from logicgen import shipped
-from logicgen.data.recipe import read_recipe as read_data
+from logicgen.data.data_recipe import read_recipe as read_data
 from logicgen.errors import LogicgenError
+from logicgen.model.model_recipe import read_recipe as read_model
 from logicgen.study.plan import Trial, plan
-from logicgen.study.recipe import read_study
-from logicgen.train.recipe import read_recipe as read_model
+from logicgen.study.study_recipe import read_study
 from tests.study.conftest import TINY
 
 GRID = """

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.cells import Scores
+from logicgen.evaluate.scores import Scores
 from logicgen.study.plan import plan
-from logicgen.study.recipe import read_study
 from logicgen.study.results import rows, write_results
+from logicgen.study.study_recipe import read_study
 from logicgen.study.summary import path_of, read_results, write_summary
 from tests.evaluate.predicted import ABOUT, predicted
 

@@ -14,12 +14,12 @@ import time
 import pytest
 
 from logicgen.data.dataset import load_dataset
+from logicgen.model import checkpoint
 from logicgen.study.plan import plan
-from logicgen.study.recipe import read_study
 from logicgen.study.run import environments, make_data
+from logicgen.study.study_recipe import read_study
 from logicgen.study.trial import data_folder
 from logicgen.study.worker import Worker
-from logicgen.train import checkpoint
 from tests.cli.test_commands import interrupted, refused, run
 from tests.study.conftest import AXES, TINY
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from logicgen.errors import FormatError
 from logicgen.syntax import Trace, propositional
-from logicgen.syntax.automaton import token_automaton
+from logicgen.syntax.answer_automaton import token_automaton
 from logicgen.syntax.trace import NO_TRACE, literals_of, trace_language
 from tests.syntax.test_formula import formulas
 

@@ -6,7 +6,7 @@ import pytest
 from logicgen.data.corpus import Corpus, make_corpus, read_corpus_recipe
 from logicgen.errors import LogicgenError
 from logicgen.productions import read_grammar
-from logicgen.tasks.corpus import TOKENS
+from logicgen.tasks.corpus_task import TOKENS
 from logicgen.tasks.production import GRAMMAR, Production, ProductionSettings
 
 SIZES = {"words": 5, "width": 2, "layers": 3, "train": 4000, "test": 10}

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from logicgen.data.encoded import EncodedSplit, Ragged
-from logicgen.train.data import TrainingData, TrainingRegion
-from logicgen.train.recipe import ModelRecipe
+from logicgen.model.model_recipe import ModelRecipe
+from logicgen.model.training_data import TrainingData, TrainingRegion
 from logicgen.vocabulary import Vocabulary
 
 

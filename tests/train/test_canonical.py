@@ -11,11 +11,11 @@ import torch
 
 from logicgen.data.encoded import EncodedSplit, Ragged
 from logicgen.errors import LogicgenError
+from logicgen.model.checkpoint import load_model
+from logicgen.model.encoder_decoder import Model
+from logicgen.model.training_data import TrainingData
 from logicgen.nn.decoding import BeamSearch, Decoding, Sampling
-from logicgen.train.checkpoint import load_model
-from logicgen.train.data import TrainingData
 from logicgen.train.fit import fit
-from logicgen.train.model import Model
 from logicgen.vocabulary import Vocabulary
 from tests.train.conftest import REGION, copying, made, recipe_with
 

@@ -16,12 +16,12 @@ import torch
 from logicgen.data.batches import Batch, make_batch
 from logicgen.data.encoded import EncodedSplit
 from logicgen.errors import LogicgenError
+from logicgen.model.checkpoint import load_model, load_tree
+from logicgen.model.encoder_decoder import Model
+from logicgen.model.training_data import TrainingData, TrainingRegion
 from logicgen.nn.embedding import Embedding
 from logicgen.tasks import load_task
-from logicgen.train.checkpoint import load_model, load_tree
-from logicgen.train.data import TrainingData, TrainingRegion
 from logicgen.train.fit import Fitting, fit, learning_rate, step_seeds
-from logicgen.train.model import Model
 from tests.train.conftest import REGION, copying, made, recipe_with
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from logicgen.nn.inductive import InductiveTransformer, LogWeights
+from logicgen.experiments.prompting import SETS, WORDS, sentence_ids
+from logicgen.nn.inductive_transformer import InductiveTransformer, LogWeights
 from logicgen.productions import aligned, distance, divergence, random_grammar
-from logicgen.study.prompting import SETS, WORDS, sentence_ids
 from logicgen.train.students import Lesson, Sentences, ambiguity, as_grammar, named, teach
 
 TWO = Sentences.of(sentence_ids(SETS["two"]))

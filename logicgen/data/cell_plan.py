@@ -1,0 +1,240 @@
+"""What a data set will hold: how many examples of which cell, in which units of work.
+
+Everything here follows from the recipe, the seed and what earlier units gave, so an interrupted run
+makes the same plan again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from random import Random
+
+from logicgen.data.data_recipe import DataRecipe
+from logicgen.tasks import Cell, Source
+
+# Inside the training region, where problems are scarce, each held-out split may only take those
+# whose key leaves this remainder when divided by RESERVED. So every split, and training most of
+# all, keeps its part of every kind of problem, also where cells overlap (a string of one letter is
+# drawn from one symbol as well as from twenty).
+REMAINDERS = {"grid": 0, "test": 1, "validation": 2}
+RESERVED = 15
+
+# Problems are scarce in a cell of which more than one in so many is wanted.
+SCARCE = 100
+
+# A cell of which more than one problem in so many is wanted is listed and shuffled: drawing at
+# random would mostly find what it already has. Cells that hold more than LONGEST_LIST are drawn all
+# the same.
+LISTED = 10
+LONGEST_LIST = 50_000
+
+
+@dataclass
+class CellPlan:
+    """One cell of a split."""
+
+    cell: Cell
+    asked: int  # examples the recipe asks for
+    holds: float  # problems that exist, answered or not; infinity where nobody counts them
+    quota: int  # examples it can be asked for
+    held_out: bool = False  # competes with training for its problems
+    held: int = 0  # examples it has so far
+    exhausted: bool = False  # no further ones were found
+
+    @property
+    def listed(self) -> bool:
+        """Whether its problems are listed rather than drawn."""
+        return LISTED * self.quota > self.holds and self.holds <= LONGEST_LIST
+
+    @property
+    def rationed(self) -> bool:
+        """Whether it may only take problems that are reserved for held-out splits."""
+        return self.held_out and SCARCE * self.quota > self.holds
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The work that becomes one shard.
+
+    Attributes:
+        round: number of the first shard of the round of drawing that it belongs to.
+        cells: the cells of the slots, in order.
+        rationed: which of them may only take problems that are reserved for held-out splits.
+        first: number of the first slot; with split, round and seed it keys the random numbers.
+        listed: whether the slots are filled from lists of all problems of their cells, not drawn.
+    """
+
+    split: str
+    number: int
+    round: int
+    first: int
+    cells: tuple[Cell, ...] = field(repr=False)
+    rationed: frozenset[Cell] = field(repr=False)
+    listed: bool
+
+
+def stages(recipe: DataRecipe, source: Source) -> list[tuple[str, list[CellPlan]]]:
+    """What to make, in order: splits, or parts of them, with their cells.
+
+    Held-out splits come before training, with a small share of each cell. Grid cells beyond the
+    training region come last: where their problems can be training problems as well (a string over
+    160 letters may hold three different ones), training has had its part.
+    """
+    sizes = recipe.sizes
+    parts: list[tuple[str, list[CellPlan]]] = []
+    beyond: list[CellPlan] = []
+    if recipe.grid is not None:
+        grid = split_cells(recipe, source, "grid")
+        beyond = [plan for plan in grid if not _inside(recipe, plan.cell)]
+        parts.append(("grid", [plan for plan in grid if _inside(recipe, plan.cell)]))
+    for split in ("test", "validation", "train"):
+        if getattr(sizes, split):
+            parts.append((split, split_cells(recipe, source, split)))
+    parts.append(("grid", beyond))
+    return [(split, plans) for split, plans in parts if plans]
+
+
+def _inside(recipe: DataRecipe, cell: Cell) -> bool:
+    """Whether a grid cell lies in the training region."""
+    (least, most), (shortest, longest) = recipe.region.symbols, recipe.region.length
+    within = shortest <= cell.lengths[0] and cell.lengths[-1] <= longest
+    return least <= (cell.symbols or 0) <= most and within
+
+
+def capacity(recipe: DataRecipe, source: Source, cell: Cell) -> float:
+    """How many different problems a cell holds, by the recipe's notion of different."""
+    counts = source.count(cell)
+    if math.inf in counts.values():
+        return math.inf
+    distinct = recipe.distinct or recipe.load_task().distinct
+    if distinct == "alpha":
+        return sum(counts.values())
+    if not named_apart(recipe):
+        return sum(counts.values())
+    letters = alphabet(recipe, cell.symbols)
+    return sum(count * math.perm(letters, k) for k, count in counts.items())
+
+
+def named_apart(recipe: DataRecipe) -> bool:
+    """Whether a problem of the recipe may be named in more than one way."""
+    return recipe.names in ("shuffled", "drawn")
+
+
+def alphabet(recipe: DataRecipe, symbols: int | None) -> int:
+    """How many symbols the names of a problem are drawn from."""
+    if recipe.names == "drawn" and symbols is not None:
+        return symbols
+    return max(recipe.region.symbols[1], symbols or 0)
+
+
+def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan]:
+    """The cells of a split with what is asked of each and what each can give."""
+    region = recipe.region
+    if split == "grid":
+        assert recipe.grid is not None
+        grid = recipe.grid
+        plans = []
+        for cell in grid.cells(range(grid.symbols[0], grid.symbols[1] + 1)):
+            holds = capacity(recipe, source, cell)
+            held_out = recipe.sizes.train > 0 and _inside(recipe, cell)
+            room = _held_out(holds) if held_out else holds
+            quota = int(min(grid.per_cell, room))
+            plans.append(CellPlan(cell, grid.per_cell, holds, quota, held_out))
+        return plans
+    symbols: Sequence[int | None] = [None]
+    if region.balance == "symbols-and-length":
+        symbols = range(region.symbols[0], region.symbols[1] + 1)
+    held_out = split != "train" and recipe.sizes.train > 0
+    size = getattr(recipe.sizes, split)
+    plans = []
+    for cell in region.cells(symbols):
+        holds = capacity(recipe, source, cell)
+        room = _held_out(holds) if held_out else holds
+        plans.append(CellPlan(cell, 0, holds, int(min(size, room)), held_out))
+    shares = fill(size, [plan.quota for plan in plans])
+    flat = fill(size, [size if plan.holds else 0 for plan in plans])
+    for plan, share, asked in zip(plans, shares, flat, strict=True):
+        plan.asked, plan.quota = asked, share
+    return plans
+
+
+def _held_out(holds: float) -> float:
+    """How many problems of a cell held-out splits may take: about the share that is reserved."""
+    return holds if math.isinf(holds) else -(-int(holds) // RESERVED)
+
+
+def fill(amount: int, room: Sequence[float]) -> list[int]:
+    """`amount` spread as evenly as `room` allows; less where there is not that much room."""
+    given = [0] * len(room)
+    left = int(min(amount, sum(room)))
+    while left:
+        open_places = [i for i, most in enumerate(room) if given[i] < most]
+        share, extra = divmod(left, len(open_places))
+        for rank, i in enumerate(open_places):
+            more = int(min(share + (rank < extra), room[i] - given[i]))
+            given[i] += more
+            left -= more
+    return given
+
+
+def first_units(
+    plans: Sequence[CellPlan], split: str, seed: int, number: int, shard_size: int
+) -> list[Unit]:
+    """The units of a stage's first round: listed cells first, then slots to draw, shuffled.
+
+    `number` is that of the first shard.
+    """
+    listed = [plan for plan in plans if plan.quota and plan.listed]
+    drawn = [plan for plan in plans if plan.quota and not plan.listed]
+    rationed = frozenset(plan.cell for plan in plans if plan.rationed)
+    units: list[Unit] = []
+    batch: list[Cell] = []
+    for plan in listed:
+        if batch and len(batch) + plan.quota > shard_size:
+            units.append(
+                Unit(split, number + len(units), 0, 0, tuple(batch), rationed, listed=True)
+            )
+            batch = []
+        batch += [plan.cell] * plan.quota
+    if batch:
+        units.append(Unit(split, number + len(units), 0, 0, tuple(batch), rationed, listed=True))
+    slots = [plan.cell for plan in drawn for _ in range(plan.quota)]
+    drawing = draw_units(slots, split, seed, number, number + len(units), rationed, shard_size)
+    return units + drawing
+
+
+def draw_units(
+    slots: list[Cell],
+    split: str,
+    seed: int,
+    round_: int,
+    number: int,
+    rationed: frozenset[Cell],
+    shard_size: int,
+) -> list[Unit]:
+    """Units that draw the slots, in an order shuffled by the seed."""
+    Random(f"{seed}/{split}/{round_}").shuffle(slots)
+    source = iter(slots)
+    units: list[Unit] = []
+    first = 0
+    while batch := tuple(islice(source, shard_size)):
+        unit = Unit(split, number + len(units), round_, first, batch, rationed, listed=False)
+        units.append(unit)
+        first += len(batch)
+    return units
+
+
+def next_slots(plans: Sequence[CellPlan], missing: int) -> list[Cell]:
+    """Slots that make up for `missing` examples, in cells that may still hold more."""
+    open_plans = [plan for plan in plans if not plan.exhausted and plan.held < plan.holds]
+    open_plans.sort(key=lambda plan: plan.held)  # what does not divide evenly goes to the emptiest
+    shares = fill(missing, [plan.holds - plan.held for plan in open_plans])
+    return [plan.cell for plan, share in zip(open_plans, shares, strict=True) for _ in range(share)]
+
+
+def shard_size(size: int) -> int:
+    """Examples per shard: few, so that an interruption loses little and workers share the work."""
+    return min(10_000, max(500, math.ceil(size / 8)))

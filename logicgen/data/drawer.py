@@ -1,0 +1,205 @@
+"""Drawing examples: problem, answer, verdict, names.
+
+What an attempt gives depends on the recipe, the seed, the slot and the attempt's number alone;
+which attempt is taken, also on the examples before it (no two may be the same problem).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from random import Random
+from typing import NamedTuple
+
+from logicgen.data.cell_plan import REMAINDERS, RESERVED, Unit, alphabet, named_apart
+from logicgen.data.data_recipe import DataRecipe
+from logicgen.errors import LogicgenError
+from logicgen.solvers import Status
+from logicgen.tasks import Cell, Draw
+from logicgen.tasks.task import rename, symbols_of
+from logicgen.vocabulary import symbol_name
+
+# A slot that found nothing new in so many attempts stays empty: nothing loops for ever.
+MOST_ATTEMPTS = 1000
+
+# A slot that is to get an unsatisfiable problem and finds none in so many attempts, because its
+# cell has few or none, settles for a satisfiable one.
+PATIENCE = 200
+
+
+class Example(NamedTuple):
+    """One row of a data set."""
+
+    problem: str  # prefix notation
+    answer: str  # prefix notation
+    symbols: int
+    length: int
+    alpha_class: int  # equal for problems that are equal up to renaming
+    key: int  # equal for problems that the recipe forbids together
+
+
+@dataclass
+class Drawn:
+    """What a worker found for a unit: per slot an example and the attempt that gave it, or None."""
+
+    examples: list[Example | None]
+    attempts: list[int]
+
+
+def fingerprint(text: str) -> int:
+    """A 63-bit number that is equal for equal texts and stable across machines."""
+    digest = blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+class Drawer:
+    """Draws examples of one recipe."""
+
+    def __init__(self, recipe: DataRecipe, seed: int) -> None:
+        self.recipe = recipe
+        self.seed = seed
+        self.task = recipe.load_task()
+        self.alpha = (recipe.distinct or self.task.distinct) == "alpha"
+        self.refuted = self.task.refutation and self.task.encode(self.task.refutation)
+        self.source = recipe.source("recipe")
+
+    def unit(self, unit: Unit) -> Drawn:
+        """Examples for all slots of a unit, no two of them the same problem."""
+        seen: set[int] = set()
+        exhausted: set[Cell] = set()
+        drawn = Drawn([], [])
+        for place, cell in enumerate(unit.cells):
+            example, attempt = None, 0
+            if cell not in exhausted:
+                example, attempt = self.slot(unit, place, 0, seen)
+                if example is None:
+                    exhausted.add(cell)
+            drawn.examples.append(example)
+            drawn.attempts.append(attempt)
+        return drawn
+
+    def slot(
+        self, unit: Unit, place: int, attempt: int, seen: set[int]
+    ) -> tuple[Example | None, int]:
+        """The first example from `attempt` on whose key is not in `seen`, where it is then put."""
+        cell = unit.cells[place]
+        stem = f"{self.seed}/{unit.split}/{unit.round}/{unit.first + place}/"
+        refuted = Random(f"{stem}refuted").random() < self.recipe.unsatisfiable
+        while attempt < MOST_ATTEMPTS:
+            if attempt == PATIENCE and self.recipe.unsatisfiable < 1:
+                refuted = False
+            rng = Random(f"{stem}{attempt}")
+            draw = self.source.sample(rng, cell)
+            wanted = {Status.UNSAT} if refuted else {Status.SAT}
+            if draw is not None:
+                remainder = reserved_remainder(unit, cell)
+                example = self.example(draw, rng, cell, remainder, seen, wanted)
+                if example is not None:
+                    seen.add(example.key)
+                    return example, attempt
+            attempt += 1
+        return None, attempt
+
+    def listed(
+        self, cell: Cell, split: str, remainder: int | None, seen: set[int]
+    ) -> Iterator[Example]:
+        """All examples of a cell whose keys are not in `seen`, in an order shuffled by the seed.
+
+        With a `remainder`, only those reserved for a split (`plan.REMAINDERS`).
+        """
+        rng = Random(f"{self.seed}/{split}/{cell.symbols}/{cell.length}")
+        named = list(self._named(cell))
+        rng.shuffle(named)
+        share = self.recipe.unsatisfiable
+        found = refuted = 0
+        for draw, names in named:
+            # Nearly all problems of the cell may be wanted, so none is left for a better moment.
+            wanted = {Status.SAT} if share < 1 else set()
+            if refuted < share * (found + 1):
+                wanted.add(Status.UNSAT)
+            example = self.example(draw, rng, cell, remainder, seen, wanted, names)
+            if example is not None:
+                seen.add(example.key)
+                found += 1
+                refuted += example.answer == self.refuted
+                yield example
+
+    def _named(self, cell: Cell) -> Iterator[tuple[Draw, tuple[str, ...] | None]]:
+        """The problems of a cell; with all their names where these make different problems."""
+        from itertools import permutations
+
+        if self.alpha or not named_apart(self.recipe):
+            yield from ((draw, None) for draw in self.source.all(cell))
+            return
+        names = [symbol_name(i) for i in range(alphabet(self.recipe, cell.symbols))]
+        for draw in self.source.all(cell):
+            for chosen in permutations(names, len(symbols_of(self.task.encode(draw.problem)))):
+                yield draw, chosen
+
+    def example(
+        self,
+        draw: Draw,
+        rng: Random,
+        cell: Cell,
+        remainder: int | None,
+        seen: set[int],
+        wanted: Container[Status],
+        names: tuple[str, ...] | None = None,
+    ) -> Example | None:
+        """The drawn problem with its answer, or None where it or its status is not wanted."""
+
+        def unwanted(key: int) -> bool:
+            return key in seen or (remainder is not None and key % RESERVED != remainder)
+
+        recipe, task = self.recipe, self.task
+        low, high = recipe.region.symbols
+        if cell.symbols is None and not low <= draw.symbols <= high:
+            return None
+        canonical = task.encode(draw.problem)
+        alpha_class = fingerprint(canonical)
+        if self.alpha and unwanted(alpha_class):
+            return None
+        symbols = symbols_of(canonical)
+        mapping = None
+        if named_apart(recipe):
+            if names is None and recipe.names == "drawn":
+                names = draw.names or None
+            # In grid cells beyond the training region the alphabet grows just as far as needed.
+            if names is None:
+                numbers = rng.sample(range(alphabet(recipe, cell.symbols)), len(symbols))
+                names = tuple(map(symbol_name, numbers))
+            mapping = dict(zip(symbols, names, strict=True))
+            if not self.alpha and unwanted(fingerprint(rename(canonical, mapping))):
+                return None
+        solution = task.solve(draw.problem, recipe.solver)
+        if solution.status not in wanted:
+            return None
+        found = solution.witness if solution.status is Status.SAT else task.refutation
+        answer = task.encode(found)
+        if not task.check(draw.problem, found, recipe.verifier).is_right:
+            raise LogicgenError(
+                f"solver {recipe.solver} answers {canonical!r} with {answer!r}, which "
+                f"{recipe.verifier} finds wrong: please report this with the recipe and the seed"
+            )
+        if recipe.names == "perturbed":
+            in_answer = [name for name in symbols_of(answer) if name in symbols]
+            order = list(dict.fromkeys([*in_answer, *symbols]))
+            mapping = {name: symbol_name(i) for i, name in enumerate(order)}
+        problem = canonical
+        if mapping is not None:
+            problem, answer = rename(canonical, mapping), rename(answer, mapping)
+        key = alpha_class if self.alpha else fingerprint(problem)
+        if unwanted(key):
+            return None
+        return Example(problem, answer, draw.symbols, problem.count(" ") + 1, alpha_class, key)
+
+
+def reserved_remainder(unit: Unit, cell: Cell) -> int | None:
+    """Which problems of a cell a unit may take, by remainder of their keys; None is all."""
+    return REMAINDERS[unit.split] if cell in unit.rationed else None
+
+
+def unit_drawer(recipe: DataRecipe, seed: int) -> Callable[[Unit], Drawn]:
+    """For worker processes: the function that draws a unit."""
+    return Drawer(recipe, seed).unit

@@ -1,0 +1,379 @@
+"""Solver-verified scores: what a model answers to a split, and what the solver says of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from logicgen.atomic import write_atomically
+from logicgen.data.dataset import Dataset, encode
+from logicgen.errors import LogicgenError
+from logicgen.evaluate.verified import Verified, draw_until_accepted
+from logicgen.solvers import Verdict
+from logicgen.tasks import Task, load_task
+from logicgen.workers import Failure, Limits, Workers
+
+if TYPE_CHECKING:
+    from logicgen.model.encoder_decoder import Model
+    from logicgen.nn.decoding import Decoding, GrammarMask
+
+PREDICTIONS = "predictions.parquet"
+
+# A right answer may be longer than the stored one, but not without end.
+ROOM = 8
+
+SCHEMA = pa.schema(
+    [
+        pa.field("row", pa.int32(), nullable=False),
+        pa.field("embedding_seed", pa.int32(), nullable=False),
+        pa.field("symbols", pa.int32(), nullable=False),
+        pa.field("length", pa.int32(), nullable=False),
+        pa.field("problem", pa.string(), nullable=False),
+        pa.field("answer", pa.string(), nullable=False),
+        pa.field("prediction", pa.string(), nullable=False),
+        pa.field("verdict", pa.string(), nullable=False),
+        pa.field("edit_distance", pa.int32()),
+        pa.field("verified_prediction", pa.string()),  # the last three: of verified decoding
+        pa.field("verified_verdict", pa.string()),
+        pa.field("draws", pa.int32()),
+    ]
+)
+
+Progress = Callable[[str, int, int], None]
+Counted = Callable[[int, int], None]
+
+
+def _uncounted(done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What was scored; it travels inside `predictions.parquet`."""
+
+    task: str
+    model: str
+    data: str
+    split: str
+    symbols: tuple[int, int]  # the region the model was trained on
+    length: tuple[int, int]
+    decoding: dict[str, Any] = field(default_factory=dict)  # how; `predict_and_verify` says it
+    shortest: int = 1  # where the first cell of the split begins
+    step: int = 1  # lengths per cell
+
+    def cell_length(self, lengths: np.ndarray) -> np.ndarray:
+        """The first length of each problem's cell."""
+        return lengths - (lengths - self.shortest) % self.step
+
+    @staticmethod
+    def of(model: Model, called: str, data: Dataset, split: str) -> About:
+        """A split of a data set, answered by a model that is called so."""
+        cells = data.recipe.grid if split == "grid" and data.recipe.grid else data.recipe.region
+        return About(
+            task=data.task.name,
+            model=called,
+            data=data.name,
+            split=split,
+            symbols=model.region.symbols,
+            length=model.region.length,
+            shortest=cells.length[0],
+            step=cells.step,
+        )
+
+
+def predict_and_verify(
+    model: Model,
+    data: Dataset,
+    about: About,
+    *,
+    limit: int | None = None,
+    embedding_seeds: int = 1,
+    workers: int = 1,
+    seconds: float = 10.0,
+    grammar: bool = True,
+    decoding: Decoding | None = None,
+    ensemble: int = 1,
+    verified: Verified | None = None,
+    progress: Progress = lambda what, done, total: None,
+) -> pa.Table:
+    """A table with a row per example and embedding seed: prediction, verdict, edit distance.
+
+    Args:
+        limit: at most so many examples, spread evenly over the cells.
+        grammar: decode under the grammar mask, so that every answer parses.
+        seconds: limit per answer; beyond it the verdict is `unknown`.
+        decoding: of the predictions; greedy if not given. Samples of different embedding seeds
+            are different draws.
+        ensemble: average over so many draws of the embedding's random part.
+        verified: draw again where a prediction is not accepted.
+
+    Raises LogicgenError where the model was trained for another task or vocabulary, or has no
+    random part for an ensemble.
+    """
+    check_fits(model, data, about, ensemble)
+    table = data.table(about.split)
+    rows = spread(table, about, limit)
+    table = table.take(pa.array(rows))
+    from logicgen.nn.decoding import GREEDY
+
+    decoding = decoding or GREEDY
+    how: dict[str, Any] = {**asdict(decoding), "grammar": grammar, "ensemble": ensemble}
+    if (votes := getattr(model, "votes", 1)) > 1:  # of a language model
+        how["votes"] = votes
+    if verified is not None:
+        how["verified"] = asdict(verified)
+    repeated = pa.concat_tables([table] * embedding_seeds)
+    columns: dict[str, list[Any]] = {name: [None] * len(repeated) for name in SCHEMA.names}
+    for name in ("symbols", "length", "problem", "answer"):
+        columns[name] = repeated[name].to_pylist()
+    columns["row"] = rows.tolist() * embedding_seeds
+    columns["embedding_seed"] = np.repeat(np.arange(embedding_seeds), len(rows)).tolist()
+
+    predictor = Predictor(model, data, table, grammar, ensemble)
+    places = np.arange(len(repeated))
+    predictions = predictor.answers(places, decoding, progress=partial(progress, "predicting"))
+    columns["prediction"] = predictions
+    if data.task.edit_distance:
+        columns["edit_distance"] = list(map(_edit_distance, predictions, columns["answer"]))
+
+    def triples(places: np.ndarray, answers: list[str]) -> list[Triple]:
+        problems, stored = columns["problem"], columns["answer"]
+        return [(problems[p], answer, stored[p]) for p, answer in zip(places, answers, strict=True)]
+
+    with Verifier(data.task, data.recipe.verifier, workers, seconds) as verifier:
+        columns["verdict"] = verifier.verdicts(
+            triples(places, predictions), partial(progress, "verifying")
+        )
+        if verified is not None:
+            outcomes = draw_until_accepted(
+                predictions,
+                columns["verdict"],
+                verified.draws,
+                lambda left, draw: predictor.answers(left, verified.sampling, draw),
+                lambda left, answers: verifier.verdicts(triples(left, answers)),
+                partial(progress, "drawing again"),
+            )
+            columns["verified_prediction"] = [outcome.prediction for outcome in outcomes]
+            columns["verified_verdict"] = [outcome.verdict for outcome in outcomes]
+            columns["draws"] = [outcome.draws for outcome in outcomes]
+    about = replace(about, decoding=how)
+    metadata = {"logicgen": json.dumps(asdict(about))}
+    return pa.table(columns, schema=SCHEMA.with_metadata(metadata))
+
+
+def check_fits(model: Model, data: Dataset, about: About, ensemble: int = 1) -> None:
+    """Raise LogicgenError where a split cannot be answered, before anything slow.
+
+    Because the model was trained for another task or vocabulary, has no rows for so many symbols,
+    or no random part for an ensemble; or because there is no such split.
+    """
+    if model.task_name != data.task.name or model.vocabulary != data.vocabulary:
+        raise LogicgenError(
+            f"{about.model} was trained for {model.task_name} with {model.vocabulary}, but "
+            f"{data.folder} holds {data.task.name} with {data.vocabulary}: evaluate it on data "
+            "of its own task and vocabulary"
+        )
+    symbols = alphabets(model, data, data.table(about.split)["symbols"].to_numpy())
+    model.check(int(symbols.max(initial=0)), ensemble)
+
+
+def spread(table: pa.Table, about: About, limit: int | None) -> np.ndarray:
+    """Which rows to score: all, or `limit` of them as evenly over the cells as they allow."""
+    if limit is None or limit >= table.num_rows:
+        return np.arange(table.num_rows)
+    cells: dict[tuple[int, int], list[int]] = {}
+    lengths = about.cell_length(table["length"].to_numpy()).tolist()
+    keys = zip(table["symbols"].to_pylist(), lengths, strict=True)
+    for row, key in enumerate(keys):
+        cells.setdefault(key, []).append(row)
+    rng = Random(0)
+    for members in cells.values():
+        rng.shuffle(members)
+    queues = list(cells.values())
+    rng.shuffle(queues)  # where the limit is below the number of cells, any cell may go without
+    turns = sorted(
+        (turn, place) for place, queue in enumerate(queues) for turn in range(len(queue))
+    )
+    return np.sort([queues[place][turn] for turn, place in turns[:limit]])
+
+
+class Predictor:
+    """A model that answers the rows of a table, under any embedding seed.
+
+    Place `p` stands for row `p % len(table)` under embedding seed `p // len(table)`.
+    """
+
+    def __init__(
+        self, model: Model, data: Dataset, table: pa.Table, grammar: bool, ensemble: int
+    ) -> None:
+        self.model = model
+        self.vocabulary = data.vocabulary
+        self.ensemble = ensemble
+        self.encoded = encode(table, data.vocabulary)
+        self.longest = int(self.encoded.answers.lengths.max(initial=0)) + ROOM
+        self.mask = grammar_mask(data.task, self.longest) if grammar else None
+        self.alphabets = alphabets(model, data, self.encoded.symbols)
+
+    def answers(
+        self, places: np.ndarray, decoding: Decoding, draw: int = 0, progress: Counted = _uncounted
+    ) -> list[str]:
+        """An answer for each place, in prefix notation.
+
+        Samples are a pure function of the problem, its embedding seed and the number of the draw.
+        """
+        from logicgen.nn.decoding import Sampling
+
+        progress(0, len(places))
+        texts = [""] * len(places)
+        seeds, rows = np.divmod(places, len(self.encoded))
+        done = 0
+        for seed in np.unique(seeds).tolist():
+            seeded = decoding
+            if isinstance(decoding, Sampling):
+                seeded = replace(decoding, seed=decoding.seed + (seed << 32) + draw)
+            for alphabet in np.unique(self.alphabets)[::-1]:  # too large a one fails at once
+                members = np.flatnonzero((seeds == seed) & (self.alphabets[rows] == alphabet))
+                for batch in self._batches(members, rows):
+                    found = self.model.predict(
+                        [self.encoded.problems[row].tolist() for row in rows[batch]],
+                        int(alphabet),
+                        seed,
+                        self.longest,
+                        self.mask,
+                        decoding=seeded,
+                        ensemble=self.ensemble,
+                    )
+                    for place, ids in zip(batch, found, strict=True):
+                        texts[place] = self.vocabulary.decode(ids)
+                    done += len(batch)
+                    progress(done, len(places))
+        return texts
+
+    def _batches(self, places: np.ndarray, rows: np.ndarray) -> Iterator[np.ndarray]:
+        """Places to be answered together, about 1,024 at a time.
+
+        Renamings of one problem are, where the model is to answer them as one (`Model.canonical`).
+        """
+        from logicgen.nn.canonical import alpha_class
+
+        groups: dict[object, list[int]] = {}
+        for place in places.tolist():
+            key: object = place
+            if getattr(self.model, "canonical", False):
+                problem = self.encoded.problems[rows[place]].tolist()
+                key = alpha_class(problem, len(self.vocabulary))
+            groups.setdefault(key, []).append(place)
+        batch: list[int] = []
+        for group in groups.values():
+            batch += group
+            if len(batch) >= 1024:
+                yield np.array(batch)
+                batch = []
+        if batch:
+            yield np.array(batch)
+
+
+def grammar_mask(task: Task, longest: int) -> GrammarMask:
+    """What a model may write so that its answers, of up to so many tokens, parse."""
+    import torch
+
+    from logicgen.nn.decoding import GrammarMask
+
+    automaton = task.answer_automaton(longest)
+    return GrammarMask(torch.from_numpy(automaton.transition), torch.from_numpy(automaton.distance))
+
+
+Triple = tuple[str, str, str]
+"""A problem, an answer to it and the stored answer, in prefix notation."""
+
+
+class Verifier:
+    """Verdicts on answers, each different one asked for once. Use as a context manager."""
+
+    def __init__(self, task: Task, solver: str | None, workers: int, seconds: float) -> None:
+        self._known: dict[Triple, str] = {}
+        limits = Limits(seconds)
+        self._pool: Workers[Triple, str] = Workers(
+            verdict_of, (task.name, solver), count=workers, limits=limits
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.close()
+
+    def verdicts(self, triples: list[Triple], progress: Counted = _uncounted) -> list[str]:
+        """The verdicts, `unknown` where a limit was reached."""
+        new = [triple for triple in dict.fromkeys(triples) if triple not in self._known]
+        progress(0, len(new))
+        found = zip(new, self._pool.map(new, 256), strict=True)
+        for done, (triple, verdict) in enumerate(found, 1):
+            unknown = isinstance(verdict, Failure)
+            self._known[triple] = str(Verdict.UNKNOWN if unknown else verdict)
+            if done % 256 == 0 or done == len(new):
+                progress(done, len(new))
+        return [self._known[triple] for triple in triples]
+
+
+def alphabets(model: Model, data: Dataset, symbols: np.ndarray) -> np.ndarray:
+    """How many symbols the model sees with each problem, given the symbols of its cell.
+
+    As many as there were in training, more where the problem's names are drawn from more.
+    """
+    return np.maximum(symbols, max(data.recipe.region.symbols[1], model.alphabet))
+
+
+def _edit_distance(first: str, second: str) -> int:
+    """Levenshtein distance in tokens."""
+    from rapidfuzz.distance import Levenshtein
+
+    return Levenshtein.distance(first.split(), second.split())
+
+
+def verdict_of(task: str, solver: str | None) -> Callable[[Triple], str]:
+    """For worker processes: the verdict on (problem, prediction, answer)."""
+    chosen = load_task(task)
+    return lambda triple: str(chosen.verdict(*triple, solver))
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make the folder of an evaluation. Raises LogicgenError where that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LogicgenError(
+            f"{folder}: cannot be made ({error.strerror}); choose another folder with -o"
+        ) from error
+
+
+def write_predictions(table: pa.Table, folder: Path) -> None:
+    """Write `predictions.parquet`."""
+    write_atomically(
+        folder / PREDICTIONS, lambda part: pq.write_table(table, part, compression="zstd")
+    )
+
+
+def read_predictions(folder: Path) -> tuple[pa.Table, About]:
+    """What `write_predictions` wrote. Raises LogicgenError where there is none or it is damaged."""
+    path = folder / PREDICTIONS
+    try:
+        table = pq.read_table(path)
+        about = json.loads(table.schema.metadata[b"logicgen"])
+        about["symbols"], about["length"] = tuple(about["symbols"]), tuple(about["length"])
+        return table, About(**about)
+    except FileNotFoundError as error:
+        raise LogicgenError(f"{folder}: no {PREDICTIONS}; run logicgen evaluate first") from error
+    except (pa.ArrowInvalid, KeyError, TypeError, OSError) as error:
+        raise LogicgenError(
+            f"{path}: damaged, or of another version; run logicgen evaluate again"
+        ) from error

@@ -1,0 +1,232 @@
+"""Scores per cell and overall, from predictions alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from logicgen.evaluate.predictions import About
+from logicgen.evaluate.wilson import wilson_interval
+from logicgen.solvers import Verdict
+
+# What answers have besides verdicts, where it was measured: whole numbers, of which means are told.
+SUMMED = ("edit_distance", "accepted", "draws")
+
+VERDICTS = [str(verdict) for verdict in Verdict]
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score of a set of examples, with mean and standard deviation over embedding seeds.
+
+    Intervals are about the examples: other problems of the same kind, the same model. Several
+    embedding seeds answer the same problems, so the number of examples counts, not of answers; an
+    example that only some seeds get right varies less than the interval allows for.
+
+    Attributes:
+        examples: number of examples, each counted once.
+        counts: answers by verdict, over all embedding seeds.
+        accuracy: share of answers that are right (exact or correct).
+        exact: share of answers that equal the stored one.
+        edit_distance: mean in tokens; None where the task has none.
+        verified_accuracy: share of problems of which verified decoding found a right answer, and
+        draws: how many answers it drew for one; None where it was not asked for.
+    """
+
+    examples: int
+    counts: dict[str, int]
+    accuracy: tuple[float, float]
+    exact: tuple[float, float]
+    edit_distance: tuple[float, float] | None
+    verified_accuracy: tuple[float, float] | None
+    draws: tuple[float, float] | None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95% interval of the accuracy."""
+        return wilson_interval(self.accuracy[0], self.examples)
+
+    def flat(self) -> dict[str, Any]:
+        """As the columns of a table."""
+        row: dict[str, Any] = {"examples": self.examples, **self.counts}
+        intervals = {
+            "accuracy": self.accuracy,
+            "exact_match": self.exact,
+            "verified_accuracy": self.verified_accuracy,
+        }
+        for name, value in intervals.items():
+            if value is not None:
+                low, high = wilson_interval(value[0], self.examples)
+                row |= {name: value[0], f"{name}_std": value[1]}
+                row |= {f"{name}_low": low, f"{name}_high": high}
+        for name in ("edit_distance", "draws"):
+            if (value := getattr(self, name)) is not None:
+                row[name], row[f"{name}_std"] = value
+        return row
+
+
+class Scores:
+    """Answers with their verdicts, as columns: to be scored as a whole, by cell, or by region."""
+
+    def __init__(self, columns: dict[str, np.ndarray], seeds: int, about: About) -> None:
+        self._columns = columns
+        self.seeds = seeds
+        self.about = about
+
+    @staticmethod
+    def of(table: pa.Table, about: About) -> Scores:
+        """From a table of predictions."""
+        verdicts = table["verdict"].combine_chunks().dictionary_encode()
+        codes = [VERDICTS.index(name) for name in verdicts.dictionary.to_pylist()]
+        columns = {name: table[name].to_numpy() for name in ("symbols", "length", "embedding_seed")}
+        columns["verdict"] = np.array(codes, dtype=np.int64)[verdicts.indices.to_numpy()]
+        for name in ("edit_distance", "draws"):
+            if name in table.column_names and not table[name].null_count:
+                columns[name] = table[name].to_numpy()
+        if "draws" in columns:
+            verdicts = [Verdict(name) for name in table["verified_verdict"].to_pylist()]
+            columns["accepted"] = np.array([verdict.is_right for verdict in verdicts])
+        return Scores(columns, int(columns["embedding_seed"].max(initial=0)) + 1, about)
+
+    @staticmethod
+    def of_tally(tally: dict[str, list[int]], about: About) -> Scores:
+        """From what `tally` gave. All scores are the same as those of the answers it counted.
+
+        Only the answers of one cell can no longer be told apart: of what is summed, each has their
+        mean.
+        """
+        counts = np.array([tally.get(name, [0] * len(tally["symbols"])) for name in VERDICTS]).T
+        answers = counts.sum(axis=1)  # by row of the tally
+        columns = {
+            name: np.repeat(np.array(tally[name], dtype=np.int64), answers)
+            for name in ("symbols", "length", "embedding_seed")
+        }
+        verdicts = np.tile(np.arange(len(VERDICTS)), len(counts))
+        columns["verdict"] = np.repeat(verdicts, counts.ravel())
+        for name in SUMMED:
+            if name in tally:
+                columns[name] = np.repeat(tally[name] / answers, answers)
+        return Scores(columns, max(tally["embedding_seed"]) + 1, about)
+
+    @staticmethod
+    def joined(parts: list[Scores]) -> Scores:
+        """Answers to the same examples by several models, as if they came from one with more seeds.
+
+        The region is that of the first.
+        """
+        first = parts[0]
+        columns = {
+            name: np.concatenate([part._columns[name] for part in parts]) for name in first._columns
+        }
+        shifts = np.cumsum([0, *(part.seeds for part in parts)])
+        columns["embedding_seed"] = np.concatenate(
+            [
+                part._columns["embedding_seed"] + shift
+                for part, shift in zip(parts, shifts, strict=False)
+            ]
+        )
+        return Scores(columns, int(shifts[-1]), first.about)
+
+    def __len__(self) -> int:
+        return len(self._columns["verdict"])
+
+    def tally(self) -> dict[str, list[int]]:
+        """The answers counted: a row per embedding seed and cell, as columns.
+
+        Columns are the seed, the cell, how many answers have which verdict (without verdicts that
+        none has), and what is SUMMED over them: small enough to be kept beside a result.
+        """
+        names = ("embedding_seed", "symbols", "length")
+        places = np.stack([self._columns[name] for name in names], axis=1)
+        found, member = np.unique(places, axis=0, return_inverse=True)
+        member = member.ravel()
+        tally = dict(zip(names, found.T.tolist(), strict=True))
+        for code, verdict in enumerate(VERDICTS):
+            counts = np.bincount(member[self._columns["verdict"] == code], minlength=len(found))
+            if counts.any():
+                tally[verdict] = counts.tolist()
+        for name in SUMMED:
+            if name in self._columns:
+                sums = np.bincount(member, weights=self._columns[name])
+                tally[name] = [round(total) for total in sums.tolist()]
+        return tally
+
+    def select(self, rows: np.ndarray) -> Scores:
+        """Some of the answers, by a mask or by number."""
+        columns = {name: column[rows] for name, column in self._columns.items()}
+        return Scores(columns, self.seeds, self.about)
+
+    def as_trained(self, name: str, about: About | None = None) -> np.ndarray:
+        """Which problems' `symbols` or `length` are in the training region, or in another one."""
+        low, high = getattr(about or self.about, name)
+        return (low <= self._columns[name]) & (self._columns[name] <= high)
+
+    def parts(self, about: About | None = None) -> dict[str, np.ndarray]:
+        """Masks of the answers by where their problems are, seen from the training region.
+
+        `about` has the region, if another than the model's own is to be looked from.
+        """
+        known_symbols, known_length = (self.as_trained(n, about) for n in ("symbols", "length"))
+        return {
+            "inside_training_region": known_symbols & known_length,
+            "beyond_training_region": ~(known_symbols & known_length),
+            "beyond_in_symbols_only": ~known_symbols & known_length,
+            "beyond_in_length_only": known_symbols & ~known_length,
+        }
+
+    def score(self) -> Score:
+        """The score of all answers together."""
+        verdict = self._columns["verdict"]
+        counts = np.bincount(verdict, minlength=len(VERDICTS))
+        exact = verdict == VERDICTS.index("exact")
+        optional = {
+            name: self._over_seeds(self._columns[name]) if name in self._columns else None
+            for name in SUMMED
+        }
+        return Score(
+            examples=int(np.count_nonzero(self._columns["embedding_seed"] == 0)),
+            counts={name: int(count) for name, count in zip(VERDICTS, counts, strict=True)},
+            accuracy=self._over_seeds(exact | (verdict == VERDICTS.index("correct"))),
+            exact=self._over_seeds(exact),
+            edit_distance=optional["edit_distance"],
+            verified_accuracy=optional["accepted"],
+            draws=optional["draws"],
+        )
+
+    def _over_seeds(self, values: np.ndarray) -> tuple[float, float]:
+        """Mean and (population) standard deviation over embedding seeds of the mean value."""
+        seed = self._columns["embedding_seed"]
+        sizes = np.bincount(seed, minlength=self.seeds)
+        sums = np.bincount(seed, weights=values, minlength=self.seeds)
+        means = sums / sizes  # every seed answered the same examples
+        return float(means.mean()), float(means.std())
+
+    def by_cell(self) -> dict[tuple[int, int], Score]:
+        """The score of every cell, by (symbols, length); of several lengths, the first."""
+        return {(s, n): score for (s, n), score in self._by("symbols", "cell_length").items()}
+
+    def by_symbols(self) -> dict[int, Score]:
+        """The score of every number of symbols, in order."""
+        return {key[0]: score for key, score in self._by("symbols").items()}
+
+    def by_length(self) -> dict[int, Score]:
+        """The score of every length, or every range of lengths by its first, in order."""
+        return {key[0]: score for key, score in self._by("cell_length").items()}
+
+    def _by(self, *names: str) -> dict[tuple[int, ...], Score]:
+        columns = {
+            **self._columns,
+            "cell_length": self.about.cell_length(self._columns["length"]),
+        }
+        places = np.stack([columns[name] for name in names], axis=1)
+        found, member = np.unique(places, axis=0, return_inverse=True)
+        member = member.ravel()
+        order = np.argsort(member, kind="stable")
+        bounds = np.searchsorted(member[order], np.arange(len(found) + 1))
+        return {
+            tuple(place): self.select(order[bounds[i] : bounds[i + 1]]).score()
+            for i, place in enumerate(found.tolist())
+        }

@@ -1,0 +1,1 @@
+"""Published experiments: what is specific to each, one file each; `logicgen study` runs them."""

@@ -1,0 +1,1 @@
+"""Models: one recipe, one protocol of a trained model, checkpoints."""

@@ -1,0 +1,248 @@
+"""Files of a run: weights as safetensors, everything else as JSON. Nothing here can execute code.
+
+    RUN/run.json                       what is being trained: recipe, vocabulary, task, data
+    RUN/checkpoint/last.safetensors    to resume from: weights, optimizer, and JSON inside it
+    RUN/model.safetensors, model.json  the trained model, there once a training has ended
+    RUN/logs/                          TensorBoard
+
+Every file is written beside its place and renamed into it, so that it is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+import logicgen
+from logicgen import shipped
+from logicgen.atomic import write_atomically, write_text
+from logicgen.errors import LogicgenError
+from logicgen.model.encoder_decoder import Model, find_device
+from logicgen.model.language_model import Language
+from logicgen.vocabulary import Vocabulary
+
+RUN, WEIGHTS, CARD = "run.json", "model.safetensors", "model.json"
+LAST = Path("checkpoint", "last.safetensors")
+
+
+def save_tree(tree: Any, path: Path) -> None:
+    """A nested state (dicts, lists, tuples, tensors, numbers, text) as one safetensors file.
+
+    Tensors are named by their place in the tree; the tree itself is JSON in the file's metadata, so
+    that the two cannot get out of step.
+    """
+    tensors: dict[str, Tensor] = {}
+    skeleton = json.dumps(_pack(tree, "", tensors))
+    metadata = {"tree": skeleton, "sha256": _digest(tensors)}
+    write_atomically(path, lambda part: part.write_bytes(save(tensors, metadata=metadata)))
+
+
+def load_tree(path: Path) -> Any:
+    """What `save_tree` wrote, tensors on the CPU. LogicgenError where the file is damaged."""
+    try:
+        with safe_open(path, "pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if _digest(tensors) != file.metadata()["sha256"]:
+                raise ValueError("checksum")
+            return _unpack(json.loads(file.metadata()["tree"]), tensors.__getitem__)
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError):
+        raise LogicgenError(
+            f"{path}: not a whole checkpoint: remove the file, or the run, and train again"
+        ) from None
+
+
+def _pack(tree: Any, place: str, tensors: dict[str, Tensor]) -> Any:
+    """The tree as JSON; what JSON does not know becomes a dict with one key that begins with $."""
+    if isinstance(tree, Tensor):
+        tensors[place] = tree.detach().cpu().contiguous().clone()
+        return {"$tensor": place}
+    if isinstance(tree, dict):
+        items = [(key, _pack(value, f"{place}/{key}", tensors)) for key, value in tree.items()]
+        if all(isinstance(key, str) and not key.startswith("$") for key in tree):
+            return dict(items)
+        return {"$dict": items}  # the optimizer's state has numbers for keys
+    if isinstance(tree, (list, tuple)):
+        parts = [_pack(part, f"{place}/{number}", tensors) for number, part in enumerate(tree)]
+        return {"$tuple": parts} if isinstance(tree, tuple) else parts
+    if tree is None or type(tree) in (bool, int, float, str):
+        return tree
+    raise TypeError(f"{place}: a checkpoint cannot hold a {type(tree).__name__}")
+
+
+def _unpack(tree: Any, tensor: Any) -> Any:
+    if isinstance(tree, list):
+        return [_unpack(part, tensor) for part in tree]
+    if isinstance(tree, dict):
+        if "$tensor" in tree:
+            return tensor(tree["$tensor"])
+        if "$dict" in tree:
+            return {key: _unpack(value, tensor) for key, value in tree["$dict"]}
+        if "$tuple" in tree:
+            return tuple(_unpack(part, tensor) for part in tree["$tuple"])
+        return {key: _unpack(value, tensor) for key, value in tree.items()}
+    return tree
+
+
+def save_json(content: dict[str, Any], path: Path) -> None:
+    write_text(path, json.dumps(content, indent=2) + "\n")
+
+
+def load_json(path: Path) -> dict[str, Any]:
+    """A JSON object. LogicgenError where the file is damaged."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        content = None
+    if not isinstance(content, dict):
+        raise LogicgenError(f"{path}: damaged, not a JSON object: restore the file or train again")
+    return content
+
+
+def _digest(tensors: dict[str, Tensor]) -> str:
+    """Of all tensors' bytes, by name."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def save_model(
+    model: Model | Language, run: Path, *, steps: int, fingerprint: str, half: bool = False
+) -> None:
+    """Write a trained model into its run's folder; the card comes last and vouches for it.
+
+    half: weights in half precision. They are computed with in single precision all the same.
+    """
+    (run / CARD).unlink(missing_ok=True)
+    state = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+    if half:
+        state = {name: value.half() for name, value in state.items()}
+    weights = save(state)
+    write_atomically(run / WEIGHTS, lambda part: part.write_bytes(weights))
+    card = {
+        **model.card(),
+        "data": fingerprint,
+        "steps": steps,
+        "versions": {"logicgen": logicgen.__version__, "torch": torch.__version__},
+        "sha256": hashlib.sha256(weights).hexdigest(),
+    }
+    save_json({**card, "card_sha256": _card_digest(card)}, run / CARD)
+
+
+def _card_digest(card: dict[str, Any]) -> str:
+    """Of a card without its digest: with another recipe the same weights are another model."""
+    content = {key: value for key, value in card.items() if key != "card_sha256"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def load_model(
+    run: str | Path, device: str = "auto", vocabulary: Vocabulary | None = None
+) -> Model:
+    """The trained model of a run, or a shipped one by name, verified and ready to predict.
+
+    vocabulary: of the data it is meant for; where given, the model's own has to be the same.
+    Raises LogicgenError for a folder without a finished model, a damaged file, another vocabulary,
+    a language model.
+    """
+    model = load_any(run, device)
+    if isinstance(model, Language):
+        raise LogicgenError(
+            f"{run}: a language model, which has no problems to answer; logicgen evaluate measures"
+            " it, and logicgen complete goes on from a text"
+        )
+    if vocabulary is not None and vocabulary != model.vocabulary:
+        raise LogicgenError(
+            f"{run}: trained for {model.task_name} with another vocabulary ({model.vocabulary}, the"
+            f" data have {vocabulary}): evaluate it on data of its own task, or train on these"
+        )
+    return model
+
+
+def load_language(run: str | Path, device: str = "auto") -> Language:
+    """The language model of a run, as `load_model`. LogicgenError where it is another model."""
+    model = load_any(run, device)
+    if not isinstance(model, Language):
+        raise LogicgenError(
+            f"{run}: not a language model, but one that answers problems of {model.task_name}:"
+            " give it problems with logicgen solve --model, or give another run"
+        )
+    return model
+
+
+def load_any(run: str | Path, device: str = "auto") -> Model | Language:
+    """The model of a run, of either kind, as `load_model`."""
+    run = find_run(run)
+    if not (run / CARD).is_file():
+        raise LogicgenError(
+            f"{run}: this training was interrupted before it ended: finish it with"
+            f" `logicgen train ... -o {run} --resume`"
+        )
+    card = load_json(run / CARD)
+    remedy = "restore the file or train again"
+    if not (run / WEIGHTS).is_file() or _sha256(run / WEIGHTS) != card.get("sha256"):
+        raise LogicgenError(
+            f"{run / WEIGHTS}: missing or altered (its sha256 is not the one in {CARD}): {remedy}"
+        )
+    if card.get("card_sha256", _card_digest(card)) != _card_digest(card):
+        raise LogicgenError(f"{run / CARD}: altered (its digest is another): {remedy}")
+    try:
+        kind = Language if card.get("kind") == "language-model" else Model
+        model: Model | Language = kind.of_card(card)
+        with safe_open(run / WEIGHTS, "pt") as file:
+            model.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ValidationError,
+        RuntimeError,
+        SafetensorError,
+    ):
+        raise LogicgenError(
+            f"{run / CARD}: damaged, or from another version of logicgen: {remedy}"
+        ) from None
+    return model.to(find_device(device)).eval()
+
+
+def find_run(name: str | Path) -> Path:
+    """The folder that `name` means: one with a training in it, or else a shipped model's.
+
+    Raises LogicgenError where it means none.
+    """
+    path = Path(name)
+    with suppress(OSError):  # a name that is too long is no folder
+        if (path / CARD).is_file() or (path / RUN).is_file():
+            return path
+    if str(name) in shipped.trained():
+        return shipped.folder("models") / "weights" / str(name)
+    raise LogicgenError(
+        f"{name}: no trained model here (no {CARD}), nor is a shipped one called so:"
+        f" {', '.join(shipped.trained()) or 'none ships'}"
+    )
+
+
+def scores_folder(name: str | Path, split: str) -> Path:
+    """Where the scores of a model belong: in its run, or, of a shipped one, in a new folder."""
+    run = find_run(name)
+    return (run if run == Path(name) else Path("runs") / run.name) / split
+
+
+def weights_digest(run: Path) -> str:
+    """What identifies a trained model's weights."""
+    return str(load_json(find_run(run) / CARD).get("sha256"))
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

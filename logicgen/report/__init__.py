@@ -1,0 +1,1 @@
+"""Reports: numbers become tables, figures and files."""

@@ -1,0 +1,160 @@
+"""Several evaluations of the same examples side by side: one table, and figures with one scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from logicgen.errors import LogicgenError
+from logicgen.evaluate.predictions import PREDICTIONS, prepare_folder, read_predictions
+from logicgen.evaluate.scores import Scores
+from logicgen.report.evaluation_files import percent, write_table
+from logicgen.report.heatmap import draw_differences, draw_heatmaps
+from logicgen.report.symbols_figure import draw_symbols
+
+COMPARISON = "comparison.csv"
+HEAT_MAPS, SYMBOLS, DIFFERENCES = "heatmaps", "symbols", "differences"  # each as .png and .svg
+
+COLUMNS = {
+    "inside_training_region": "inside",
+    "beyond_in_symbols_only": "more symbols",
+    "beyond_in_length_only": "other lengths",
+    "overall": "all",
+}
+"""Parts of a summary that a comparison shows, and what it calls them."""
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """One evaluation: what it is called beside others, and its answers."""
+
+    label: str
+    scores: Scores
+
+
+def compare(folders: list[Path], out: Path) -> list[dict[str, Any]]:
+    """Write the table and the figures of a comparison; returns the table's rows.
+
+    `comparison.csv` has a row for each evaluation and part of the examples: the parts are those of
+    the first evaluation's training region, so that a part holds the same examples for all.
+
+    Raises LogicgenError where the folders do not hold evaluations of the same examples, or where
+    `out` is one of them, whose own pictures would be lost.
+    """
+    if out.resolve() in [folder.resolve() for folder in folders]:
+        raise LogicgenError(f"{out}: is one of the evaluations: choose another folder with -o")
+    return write_comparison(read_evaluations(folders), out)
+
+
+def write_comparison(runs: list[Evaluated], out: Path) -> list[dict[str, Any]]:
+    """`compare` for evaluations that are at hand; one alone has no differences."""
+    prepare_folder(out)
+    about = runs[0].scores.about
+    rows = [row for run in runs for row in _rows(run, runs[0])]
+    write_table(rows, out / COMPARISON)
+    title = f"{about.data} ({about.split})"
+    cells = [(run.label, run.scores.by_cell(), run.scores.about) for run in runs]
+    draw_heatmaps(cells, f"{title}: right answers", out, HEAT_MAPS)
+    (label, first, _), *others = cells
+    which = f" of {others[0][0]}" if len(others) == 1 else ""
+    against = f"{title}: right answers{which} minus those of {label}"
+    if others:
+        draw_differences(first, others, against, out, DIFFERENCES)
+    draw_symbols([(run.label, run.scores) for run in runs], title, out, SYMBOLS)
+    return rows
+
+
+def read_evaluations(folders: list[Path]) -> list[Evaluated]:
+    """The evaluations in the folders, once it is sure that they can be compared."""
+    if len(folders) < 2:
+        raise LogicgenError("a comparison needs two evaluations or more: name their folders")
+    seen: dict[Path, Path] = {}
+    for folder in folders:
+        if folder.resolve() in seen:
+            before = seen[folder.resolve()]
+            raise LogicgenError(f"{folder}: the same evaluation as {before}: name each once")
+        seen[folder.resolve()] = folder
+    tables = [_read(folder) for folder in folders]
+    first, about = tables[0]
+    for folder, (table, other) in zip(folders, tables, strict=True):
+        for what in ("task", "data", "split"):
+            here, there = getattr(other, what), getattr(about, what)
+            if here != there:
+                raise LogicgenError(
+                    f"{folder} has scored {what} {here}, but {folders[0]} {what} {there}: "
+                    f"compare evaluations of the same {what}"
+                )
+        if _examples(table) != _examples(first):
+            raise LogicgenError(
+                f"{folder} and {folders[0]} have scored different examples of {about.data} "
+                f"({_count(table):,} and {_count(first):,}): evaluate both on the same data set, "
+                "with the same --limit"
+            )
+    models = [other.model for _, other in tables]
+    labels = models if len(set(models)) == len(models) else [str(folder) for folder in folders]
+    return [
+        Evaluated(label, Scores.of(table, other))
+        for label, (table, other) in zip(labels, tables, strict=True)
+    ]
+
+
+def _read(folder: Path) -> Any:
+    if not (folder / PREDICTIONS).is_file():
+        below = [str(path.parent) for path in sorted(folder.glob(f"*/{PREDICTIONS}"))]
+        if below:
+            raise LogicgenError(f"{folder}: no {PREDICTIONS}; did you mean {' or '.join(below)}?")
+    return read_predictions(folder)
+
+
+def _examples(table: pa.Table) -> set[tuple[int, str, str]]:
+    """What was asked: row, problem and answer of each example."""
+    columns = [table[name].to_pylist() for name in ("row", "problem", "answer")]
+    return set(zip(*columns, strict=True))
+
+
+def _count(table: pa.Table) -> int:
+    return len(_examples(table))
+
+
+def _rows(run: Evaluated, first: Evaluated) -> list[dict[str, Any]]:
+    parts = run.scores.parts(first.scores.about)
+    chosen = {name: parts[name] for name in COLUMNS if name in parts and parts[name].any()}
+    scores = {name: run.scores.select(mask).score() for name, mask in chosen.items()}
+    scores["overall"] = run.scores.score()
+    (fewest, most), (shortest, longest) = run.scores.about.symbols, run.scores.about.length
+    head = {
+        "model": run.label,
+        "trained_symbols": f"{fewest}-{most}",
+        "trained_length": f"{shortest}-{longest}",
+        "embedding_seeds": run.scores.seeds,
+    }
+    return [{**head, "part": name, **score.flat()} for name, score in scores.items()]
+
+
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """The table for people: a row per evaluation, a column per part of the examples.
+
+    An evaluation of a model that was trained on another region says so.
+    """
+    runs: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        runs.setdefault(row["model"], {})[row["part"]] = row
+    reference = next(iter(runs.values()))
+    shown = {name: called for name, called in COLUMNS.items() if name in reference}
+    examples = [format(reference[name]["examples"], ",") for name in shown]
+    lines = [
+        f"| right answers | {' | '.join(shown.values())} |",
+        "| --- |" + " --- |" * len(shown),
+        f"| *examples* | {' | '.join(examples)} |",
+    ]
+    for label, parts in runs.items():
+        region, usual = (
+            "{trained_symbols} symbols, {trained_length} tokens".format(**each["overall"])
+            for each in (parts, reference)
+        )
+        note = f" (trained on {region})" if region != usual else ""
+        lines.append(f"| {label}{note} | {' | '.join(percent(parts[n]) for n in shown)} |")
+    return "\n".join(lines)

@@ -1,0 +1,88 @@
+"""A model to be passed on: weights in half precision, its JSON, and a card for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from logicgen import shipped
+from logicgen.atomic import write_text
+from logicgen.errors import LogicgenError
+from logicgen.model import checkpoint
+from logicgen.model.model_recipe import read_recipe
+from logicgen.report.comparison import COLUMNS
+
+README = "README.md"
+
+
+def export(run: Path, target: Path, name: str) -> int:
+    """Write the finished model of `run` into the folder `target`; returns the bytes of its weights.
+
+    Raises LogicgenError where there is none, or `target` holds something else.
+    """
+    run = checkpoint.find_run(run)
+    model = checkpoint.load_model(run, "cpu")
+    before = checkpoint.load_json(run / checkpoint.CARD)
+    parameters = sum(weights.numel() for weights in model.parameters())
+    card = _card(name, before, parameters, _scores(run))
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        if any(target.iterdir()):
+            raise LogicgenError(f"{target}: not empty: choose another folder, or remove it")
+    except OSError as error:
+        raise LogicgenError(
+            f"{target}: cannot be made ({error.strerror}): choose another folder"
+        ) from None
+    checkpoint.save_model(
+        model, target, steps=before["steps"], fingerprint=before["data"], half=True
+    )
+    write_text(target / README, card)
+    return (target / checkpoint.WEIGHTS).stat().st_size
+
+
+def _scores(run: Path) -> dict[str, Any]:
+    """Summaries of evaluations in the run's folder, by split."""
+    found = {}
+    for split in ("test", "grid"):
+        path = run / split / "summary.json"
+        if not path.is_file():
+            continue
+        found[split] = checkpoint.load_json(path)
+        scores = [found[split][part] for part in COLUMNS if part in found[split]]
+        if not scores or any("accuracy_low" not in score for score in scores):
+            raise LogicgenError(
+                f"{path}: damaged, or of an earlier version: run logicgen evaluate again"
+            )
+    return found
+
+
+def _card(name: str, made: dict[str, Any], parameters: int, scores: dict[str, Any]) -> str:
+    region = made["region"]
+    ranges = [f"{low} to {high}" for low, high in (region["symbols"], region["length"])]
+    about = made["recipe"]["description"]
+    if not about and name in shipped.names("models", ".toml"):  # trained in a study
+        about = read_recipe(name).description
+    lines = [f"# {name}", "", *([about, ""] if about else [])]
+    lines += [
+        f"A model of {parameters:,} parameters for the task `{made['task']}`, trained by logicgen "
+        f"{made['versions']['logicgen']} for",
+        f"{made['steps']:,} steps on problems of {ranges[0]} symbols and {ranges[1]} tokens"
+        + (f" (`{' '.join(region['tokens'])}`)." if region.get("tokens") else "."),
+        "The recipe is in `model.json`, with the sha256 of the weights, which loading checks; the "
+        "weights are",
+        "in half precision.",
+        "",
+        "```",
+        f'logicgen solve --task {made["task"]} --model {name} "..."',
+        "```",
+    ]
+    for split, summary in scores.items():
+        lines += ["", f"Right answers on `{summary['data']}`, {split}, judged by the solver:", ""]
+        lines += ["| where | right, 95% interval | examples |", "| --- | --- | --- |"]
+        for part, called in COLUMNS.items():
+            if part in summary:
+                score = summary[part]
+                low, high = 100 * score["accuracy_low"], 100 * score["accuracy_high"]
+                share = f"{100 * score['accuracy']:.1f}% [{low:.1f}, {high:.1f}]"
+                lines.append(f"| {called} | {share} | {score['examples']:,} |")
+    return "\n".join(lines) + "\n"

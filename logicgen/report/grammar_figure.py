@@ -1,0 +1,127 @@
+"""A grammar of productions as a picture: units in layers, edges as wide as they are probable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from logicgen.productions import Grammar
+from logicgen.report.figure_style import LINES, save
+
+# What is less probable is not drawn, and of a unit's words the most probable few are named.
+LEAST, NAMED = 0.01, 4
+
+EDGE, GONE, UNIT = LINES[0][0], LINES[1][0], "#eef3f8"
+
+Connection = tuple[int, int, int]
+"""Layer from 0, unit in it, unit of the layer below."""
+
+
+def draw_grammars(
+    grammars: list[tuple[str, Grammar]],
+    title: str,
+    folder: Path,
+    name: str,
+    gone: Connection | None = None,
+) -> None:
+    """Draw (label, grammar) side by side into `name.png` and `name.svg`.
+
+    The first layer stands at the top. What a unit says stands under its name, the probability of a
+    choice beside its edge. A unit that is never on is pale.
+
+    gone: a connection to be drawn dashed where it has no weight.
+    """
+    widest = max(len(units) for _, grammar in grammars for units in grammar.units)
+    tallest = max(grammar.positions for _, grammar in grammars)
+    panel = max(3.2, 1.5 * widest), 1.1 + 1.55 * tallest
+    figure = Figure(figsize=(panel[0] * len(grammars), panel[1]), layout="constrained")
+    for number, (label, grammar) in enumerate(grammars):
+        axes = figure.add_subplot(1, len(grammars), number + 1)
+        axes.set_title(label, fontsize=10, parse_math=False)
+        _draw(axes, grammar, widest, gone)
+    figure.suptitle(title, fontsize=11, parse_math=False)
+    save(figure, folder, name)
+
+
+def _draw(axes: Axes, grammar: Grammar, widest: int, gone: Connection | None) -> None:
+    places = [_across(len(units), widest) for units in grammar.units]
+    root = (widest - 1) / 2
+    axes.plot(root, 0, marker="v", color="black", markersize=9)
+    axes.annotate(
+        "start", (root, 0), textcoords="offset points", xytext=(0, 8), ha="center", fontsize=8
+    )
+    for unit, share in enumerate(grammar.start):
+        _edge(axes, (root, 0), (places[0][unit], -1), float(share), 0.5)
+    for layer, below in enumerate(grammar.below):
+        for unit, x in enumerate(places[layer]):
+            for chosen, to in enumerate(places[layer + 1]):
+                ends = (x, -layer - 1), (to, -layer - 2)
+                share = float(below[chosen, unit])
+                if (layer, unit, chosen) == gone and share < LEAST:
+                    axes.plot(*zip(*ends, strict=True), color=GONE, linestyle=":", linewidth=2)
+                    middle = np.mean(ends, axis=0)
+                    axes.annotate("cut", middle, color=GONE, fontsize=9, ha="center")
+                elif grammar.reach[layer][unit] >= LEAST:
+                    # Near the unit that chooses, at two heights, where few edges cross.
+                    _edge(axes, *ends, share, 0.32 + 0.1 * (unit % 2))
+    for layer, units in enumerate(grammar.units):
+        for unit, unit_name in enumerate(units):
+            on = grammar.reach[layer][unit] >= LEAST
+            axes.annotate(
+                f"{unit_name}\n{_words(grammar, layer, unit)}" if on else unit_name,
+                (places[layer][unit], -layer - 1),
+                ha="center",
+                va="center",
+                fontsize=8,
+                color="black" if on else "#999999",
+                bbox={
+                    "boxstyle": "round",
+                    "facecolor": UNIT if on else "white",
+                    "edgecolor": "#555555" if on else "#cccccc",
+                },
+                zorder=3,
+                parse_math=False,
+            )
+    axes.set_xlim(-0.6, widest - 0.4)
+    axes.set_ylim(-grammar.positions - 0.5, 0.4)
+    axes.axis("off")
+
+
+def _across(units: int, widest: int) -> list[float]:
+    """Where the units of a layer stand, in the middle of the widest."""
+    return [unit + (widest - units) / 2 for unit in range(units)]
+
+
+def _edge(
+    axes: Axes, begin: tuple[float, float], end: tuple[float, float], share: float, along: float
+) -> None:
+    """One choice; its probability stands so far along it."""
+    if share < LEAST:
+        return
+    x, y = zip(begin, end, strict=True)
+    axes.plot(x, y, color=EDGE, linewidth=0.5 + 5 * share, alpha=0.35 + 0.5 * share, zorder=1)
+    place = begin[0] + along * (end[0] - begin[0]), begin[1] + along * (end[1] - begin[1])
+    axes.annotate(
+        f"{share:.2f}".removeprefix("0") if share < 0.995 else "1",
+        place,
+        fontsize=7,
+        ha="center",
+        va="center",
+        bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"},
+        zorder=2,
+    )
+
+
+def _words(grammar: Grammar, layer: int, unit: int) -> str:
+    """The most probable words of a unit."""
+    said = grammar.tokens[layer][:, unit]
+    order = np.argsort(-said, kind="stable")
+    shown = [number for number in order if said[number] >= LEAST]
+    lines = [
+        f"“{grammar.words[number]}”" + (f" {said[number]:.2f}" if said[number] < 0.995 else "")
+        for number in shown[:NAMED]
+    ]
+    return "\n".join([*lines, *(["…"] if len(shown) > NAMED else [])])

@@ -1,0 +1,57 @@
+"""What became of the answers, length by length, as stacked bars."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from logicgen.evaluate.scores import VERDICTS, Scores
+from logicgen.report.figure_style import region_box, save, shares, whole_numbers
+
+# The two right ones in the colours of the right end of a heat map, the wrong ones in its reds;
+# by lightness they are in order as well.
+COLOURS = {
+    "exact": "#0f8a66",
+    "correct": "#8fcf9b",
+    "incorrect": "#e8754f",
+    "invalid": "#8f0d22",
+    "unknown": "#b8b8b8",
+}
+
+
+def draw_lengths(scores: Scores, title: str, folder: Path, name: str) -> None:
+    """Draw the share of each verdict by length; more symbols than in training stand apart."""
+    known = scores.as_trained("symbols")
+    panels = [
+        (called, scores.select(chosen).by_length())
+        for called, chosen in (
+            ("symbols as in training", known),
+            ("other numbers of symbols", ~known),
+        )
+        if chosen.any()
+    ]
+    figure = Figure(figsize=(8, 1.1 + 2.2 * len(panels)), layout="constrained")
+    grid = figure.subplots(len(panels), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
+    lengths = [length for _, bars in panels for length in bars]
+    for axes, (called, bars) in zip(grid, panels, strict=True):
+        axes.set(xlim=(min(lengths) - 0.5, max(lengths) + 0.5), ylim=(0, 1))
+        axes.set_title(called, loc="left", fontsize=10)
+        axes.set_ylabel("answers")
+        lower = np.zeros(len(bars))
+        for verdict in VERDICTS:
+            counts = np.array([bar.counts[verdict] for bar in bars.values()])
+            heights = counts / [sum(bar.counts.values()) for bar in bars.values()]
+            axes.bar(list(bars), heights, 0.9, lower, color=COLOURS[verdict], label=verdict)
+            lower += heights
+        shares(axes.yaxis)
+        whole_numbers(axes.xaxis)
+    first, last = scores.about.length
+    if known.any():
+        region_box(grid[0], (first - 0.5, last + 0.5), (0, 1))
+    grid[-1].set_xlabel("length (tokens)")
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    handles, labels = grid[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
+    save(figure, folder, name)

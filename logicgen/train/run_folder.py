@@ -1,0 +1,69 @@
+"""A run's folder: made for a new training, checked before an old one goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from logicgen.atomic import is_part
+from logicgen.errors import LogicgenError
+from logicgen.model import checkpoint
+from logicgen.model.language_recipe import LanguageRecipe
+from logicgen.model.model_recipe import ModelRecipe
+
+
+def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -> int:
+    """Make or check the run folder; the number of steps its checkpoint has done (0: none).
+
+    identity: what is trained on what, as JSON has it; a run that is resumed has to have the same.
+    steps: that are asked for.
+    """
+    path = out / checkpoint.RUN
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        empty = all(is_part(file) for file in out.iterdir())
+    except OSError as error:
+        raise LogicgenError(f"{out}: cannot be used as a run folder: {error.strerror}") from None
+    if not empty and not path.is_file():
+        raise LogicgenError(f"{out}: not empty and not a run: choose another folder with -o")
+    if not empty and not resume:
+        raise LogicgenError(
+            f"{out}: holds a run already: continue it with --resume, or choose another folder"
+            " with -o"
+        )
+    if not empty:
+        before = checkpoint.load_json(path)
+        before["recipe"] = _filled(before.get("recipe"))
+        for key in identity:
+            if _without_steps(before.get(key)) != _without_steps(identity[key]):
+                raise LogicgenError(
+                    f"{out}: this run has another {key}: resume it with its own {key}, or choose"
+                    " another folder with -o"
+                )
+    done = 0
+    if (out / checkpoint.LAST).is_file():
+        done = int(checkpoint.load_tree(out / checkpoint.LAST)["global_step"])
+    if done >= steps and (out / checkpoint.CARD).is_file():
+        return done
+    # A model that an earlier training left stays until this one ends.
+    checkpoint.save_json(identity, path)
+    return done
+
+
+def _filled(recipe: Any) -> Any:
+    """A stored recipe with the defaults of keys that a later version added."""
+    try:
+        kind = LanguageRecipe if "network" in recipe else ModelRecipe
+        return kind.model_validate(recipe).model_dump(exclude_none=True)
+    except (TypeError, ValidationError):
+        return recipe
+
+
+def _without_steps(value: Any) -> Any:
+    """A recipe without its number of steps, which may be raised when a run is resumed."""
+    if not isinstance(value, dict) or not isinstance(value.get("training"), dict):
+        return value
+    training = {key: part for key, part in value["training"].items() if key != "steps"}
+    return {**value, "training": training}

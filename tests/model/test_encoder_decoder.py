@@ -1,0 +1,88 @@
+"""What a model predicts: best answers, at the loss's scale, averaged over draws."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from logicgen.errors import LogicgenError
+from logicgen.model.encoder_decoder import Model
+from logicgen.nn.decoding import BeamSearch, Sampling
+from logicgen.vocabulary import Vocabulary
+from tests.train.conftest import REGION, recipe_with
+
+PROBLEMS = [[5, 6, 7], [], [9, 3], [4]]
+LEARNED = {
+    "method": "learned",
+    "max_symbols": 7,
+    "random_part": None,
+    "random_width": None,
+    "normalize_parts": None,
+}
+
+
+def new_model(**changes: dict[str, object]) -> Model:
+    torch.manual_seed(0)
+    return Model(recipe_with(**changes), Vocabulary(["&"]), 5, "propositional", REGION)
+
+
+def test_several_answers_come_best_first_and_the_best_is_the_prediction() -> None:
+    model = new_model()
+    several = model.predict_several(PROBLEMS, 8, 0, 4, decoding=BeamSearch(4, answers=3))
+    assert [len(answers) for answers in several] == [3, 3, 3, 3]
+    for answers in several:
+        assert len({tuple(answer.ids) for answer in answers}) == 3
+        assert [a.score for a in answers] == sorted([a.score for a in answers], reverse=True)
+    best = model.predict(PROBLEMS, 8, 0, 4, decoding=BeamSearch(4))
+    assert best == [answers[0].ids for answers in several]
+    # The problems' order in batches, by length, does not show.
+    assert model.predict(PROBLEMS, 8, 0, 4, batch_size=1, decoding=BeamSearch(4)) == best
+
+
+def test_probabilities_are_those_of_the_loss() -> None:
+    """With AdaCos logits are cosines, and mean nothing without its scale."""
+    model = new_model().eval()
+    matrix, problem = model.inference_matrix(8, 0), torch.tensor([[5, 6, 2]])
+    with torch.no_grad():
+        for scale in (1.0, 9.0):
+            model.loss.scale.fill_(scale)
+            [[answer]] = model.predict_several([[5, 6]], 8, 0, 3, decoding=Sampling(seed=1))
+            ids = [*answer.ids, 2] if len(answer.ids) <= 3 else answer.ids
+            inputs, targets = torch.tensor([[1, *ids[:-1]]]), torch.tensor([ids])
+            loss = model.loss(model.transformer(matrix, problem, inputs), targets)
+            expected = -loss.item() * len(ids) if ids[-1] == 2 else -math.inf
+            assert answer.score == pytest.approx(expected, abs=1e-4)
+    plain = new_model(loss={"method": "cross-entropy"}, model={"normalize_features": False})
+    assert plain.loss.scale == 1.0
+
+
+def test_an_ensemble_is_over_draws_of_the_embedding() -> None:
+    model, beams = new_model(), BeamSearch(2, answers=2)
+    model.loss.scale.fill_(20.0)
+    for seed in (0, 3):
+        one = model.predict_several(PROBLEMS, 8, seed, 6, decoding=beams)
+        assert model.predict_several(PROBLEMS, 8, seed, 6, decoding=beams, ensemble=1) == one
+    three = [
+        model.predict_several(PROBLEMS, 8, seed, 6, decoding=beams, ensemble=3)
+        for seed in (0, 0, 1)
+    ]
+    assert three[0] == three[1] != three[2]
+    asked: list[int] = []
+    original = model.inference_matrix
+    model.inference_matrix = lambda n, seed: asked.append(seed) or original(n, seed)  # type: ignore
+    for seed in range(3):
+        model.predict(PROBLEMS, 8, seed, 1, ensemble=4)
+    assert asked == list(range(12))  # no draw serves two embedding seeds
+
+
+def test_an_ensemble_needs_something_to_draw() -> None:
+    learned = new_model(embedding=LEARNED)
+    assert learned.predict(PROBLEMS, 7, 0, 3, ensemble=1)
+    with pytest.raises(
+        LogicgenError, match=r"ensemble over a model without a random part.*learned"
+    ):
+        learned.predict(PROBLEMS, 7, 0, 3, ensemble=2)
+    shuffled = new_model(embedding={**LEARNED, "method": "alpha-renaming"})
+    assert shuffled.predict(PROBLEMS, 7, 0, 3, ensemble=2)

@@ -1,0 +1,102 @@
+"""The inductive Transformer in the place of a language model."""
+
+import numpy as np
+import pytest
+import torch
+
+from logicgen import shipped
+from logicgen.errors import LogicgenError
+from logicgen.model.inductive import InductiveLanguage
+from logicgen.model.language_model import Language
+from logicgen.model.language_recipe import InductiveTable, LanguageRecipe, read_any_recipe
+from logicgen.tokens import Tokens
+
+TOKENS = Tokens("names", ["<end>", "<start>", "a", "b", "c"])
+
+
+def language(**options):
+    torch.manual_seed(0)
+    table = {"kind": "inductive", "layers": 2, "width": 2, "starts": 3, **options}
+    return InductiveLanguage(InductiveTable(**table), TOKENS)
+
+
+@pytest.mark.parametrize("options", [{}, {"perceptron": 4}])
+def test_it_says_what_its_grammar_says(options):
+    model = language(**options)
+    model.losses[:] = torch.tensor([3.0, 1.0, 2.0])
+    tokens = torch.tensor([[1, 2, 4], [1, 3, 3]])
+    logs = model.log_probabilities(tokens)
+    assert logs.shape == (2, 3, 5)
+    assert torch.allclose(logs.exp().sum(-1), torch.ones(2, 3))
+    assert (logs[:, 2].argmax(-1) == 0).all()  # a sentence ends behind its last word
+    if options:
+        with pytest.raises(LogicgenError, match="perceptrons"):
+            model.grammar()
+        return
+    grammar = model.grammar()
+    assert logs[0, 1, 2:].exp().numpy() == pytest.approx(
+        grammar.next_word(np.array([[0]]))[0], abs=1e-6
+    )
+    chosen = logs[:, :-1].gather(2, tokens[:, 1:, None])[..., 0].sum(1)
+    assert chosen.numpy() == pytest.approx(
+        grammar.log_probabilities(tokens[:, 1:].numpy() - 2), abs=1e-5
+    )
+    shorter = model.log_probabilities(tokens[:, :2])
+    assert torch.allclose(shorter, logs[:, :2])
+
+
+def test_the_loss_is_that_of_all_starts_in_training_and_of_the_best_after_it():
+    model = language()
+    tokens = torch.tensor([[1, 2, 4], [1, 3, 3]])
+    each = -model.network.log_probabilities(tokens[:, 1:] - 2).mean(1) / 2
+    assert torch.allclose(model.loss(tokens), each.mean())
+    assert torch.allclose(model.losses, each.detach())
+    assert model.best == int(each.argmin())
+    model.eval()
+    assert torch.allclose(model.loss(tokens), each.min())
+    crisp = language(crispness=0.5)
+    assert crisp.loss(tokens) > each.mean()
+
+
+def test_what_is_no_sentence_is_refused():
+    model = language()
+    with pytest.raises(LogicgenError, match="a sentence of 3 words: the model has 2 layers"):
+        model.log_probabilities(torch.tensor([[1, 2, 2, 2]]))
+    with pytest.raises(LogicgenError, match="sentences have 1 words, and the model has 2"):
+        model.loss(torch.tensor([[1, 2]]))
+    for tokens in ([[2, 2]], [[1, 0]], [[1, 1]], [[1, -1]]):
+        with pytest.raises(LogicgenError, match="a sentence is <start> and its words"):
+            model.log_probabilities(torch.tensor(tokens))
+    with pytest.raises(LogicgenError, match="make some from a recipe of the task production"):
+        Language(read_any_recipe("inductive"), Tokens("names", ["<end>", "a"]), "automaton")
+
+
+def test_recipes_that_contradict_themselves():
+    network = {"kind": "inductive", "layers": 2, "width": 2}
+    training = {
+        "context": 3,
+        "steps": 1,
+        "batch_size": 1,
+        "learning_rate": 0.1,
+        "warmup_steps": 0,
+        "schedule": "constant",
+    }
+    recipe = {"network": network, "training": training}
+    LanguageRecipe.model_validate(recipe)
+    for change, says in (
+        ({"embedding": {"method": "learned"}}, "no use to an inductive Transformer"),
+        ({"network": {**network, "dimension": 3}}, "dimension goes with embedding = 'dense'"),
+        ({"network": {**network, "embedding": "dense"}}, "dimension goes with"),
+        ({"training": {**training, "context": 2}}, "are 3 tokens"),
+        ({"training": {**training, "optimizer": "muon"}}, "'muon' is for the linear layers"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            LanguageRecipe.model_validate({**recipe, **change})
+
+
+def test_an_unknown_key_is_named_with_those_of_its_kind(tmp_path):
+    text = (shipped.folder("models") / "inductive.toml").read_text()
+    path = tmp_path / "m.toml"
+    path.write_text(text.replace("layers = 2", "layers = 2\nlayer = 3"))
+    with pytest.raises(LogicgenError, match=r"'network\.layer'; did you mean layers\?.*crispness"):
+        read_any_recipe(str(path))

@@ -1,0 +1,83 @@
+"""Models to be passed on: half the size, the same answers, a card that vouches for the weights."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from logicgen import shipped
+from logicgen.errors import LogicgenError
+from logicgen.model.checkpoint import load_model, save_model, scores_folder, weights_digest
+from logicgen.report.export import export
+from tests.model.test_encoder_decoder import PROBLEMS, new_model
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    save_model(new_model(), folder, steps=7, fingerprint="some")
+    return folder
+
+
+def test_weights_take_half_the_bytes_and_answer_alike(run: Path, tmp_path: Path) -> None:
+    size = export(run, tmp_path / "out", "mine")
+    assert size < 0.6 * (run / "model.safetensors").stat().st_size
+    before, after = load_model(run, "cpu"), load_model(tmp_path / "out", "cpu")
+    assert after.predict(PROBLEMS, 8, 0, 4) == before.predict(PROBLEMS, 8, 0, 4)
+    for one, other in zip(before.parameters(), after.parameters(), strict=True):
+        assert one.dtype == other.dtype
+        assert (one - other).abs().max() < 2e-3
+    assert (after.region, after.alphabet) == (before.region, before.alphabet)
+
+
+def test_the_card_tells_scores(run: Path, tmp_path: Path) -> None:
+    (run / "grid").mkdir()
+    score = {"accuracy": 0.5, "accuracy_low": 0.4, "accuracy_high": 0.6, "examples": 90}
+    summary = {"data": "some-data", "overall": score, "beyond_in_symbols_only": score}
+    (run / "grid" / "summary.json").write_text(json.dumps(summary))
+    export(run, tmp_path / "out", "mine")
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert card.startswith("# mine\n")
+    assert "--model mine" in card
+    assert "| more symbols | 50.0% [40.0, 60.0] | 90 |" in card
+
+
+def test_what_is_there_is_kept(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(LogicgenError, match="not empty"):
+        export(run, run, "mine")
+    with pytest.raises(LogicgenError, match="no trained model"):
+        export(tmp_path, tmp_path / "out", "mine")
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "file").touch()
+    with pytest.raises(LogicgenError, match="cannot be made"):
+        export(run, tmp_path / "file" / "out", "mine")
+    (run / "grid").mkdir()
+    (run / "grid" / "summary.json").write_text("{}")
+    with pytest.raises(LogicgenError, match="evaluate again"):
+        export(run, tmp_path / "out", "mine")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_its_name_does_not_hide_a_shipped_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = shipped.trained()[0]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).mkdir()
+    assert load_model(name, "cpu").parameters()
+    assert scores_folder(name, "grid") == Path("runs", name, "grid")
+    assert weights_digest(Path(name))
+    export(Path(name), tmp_path / "out", "mine")
+    with pytest.raises(LogicgenError, match="no trained model"):
+        load_model("x" * 300)
+
+
+@pytest.mark.parametrize("name", shipped.trained())
+def test_shipped_weights_load_and_are_small(name: str) -> None:
+    folder = shipped.folder("models") / "weights" / name
+    assert sum(file.stat().st_size for file in folder.iterdir()) <= 8 * 2**20
+    assert load_model(name, "cpu").task_name in name
+    assert (folder / "README.md").read_text().startswith(f"# {name}\n")

@@ -1,0 +1,373 @@
+"""Keys of ciphers, asked of a stand-in that knows them, and of a model that does not."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+from torch import nn
+
+from logicgen.cli.main import group
+from logicgen.data.ciphers import Ciphers
+from logicgen.data.corpus import Corpus, CorpusRecipe, make_corpus
+from logicgen.errors import LogicgenError
+from logicgen.evaluate import keys
+from logicgen.model.checkpoint import save_model, weights_digest
+from logicgen.model.language_model import Language
+from logicgen.model.language_recipe import LanguageRecipe
+from logicgen.report.key_figures import readable
+from logicgen.tokens import Tokens
+from logicgen.train.probe import ProbeSettings, check_fits, hidden_states, probe_of, train_probe
+
+TEXT = {"source": "python-topics", "vocabulary": 60}
+LENGTH, TRAIN, TEST = 60, 80, 30
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cipher") / "cipher"
+    content = {"length": LENGTH, "train": TRAIN, "test": TEST, "text": TEXT}
+    make_corpus(CorpusRecipe(task="cipher", corpus=content), folder, name="cipher")
+    return Corpus(folder)
+
+
+def small(network=None, method="lexinvariant"):
+    """A recipe of a small language model."""
+    table = {"kind": "transformer", "width": 16, "heads": 2, "layers": 2, "feed_forward": 16}
+    training = {"steps": 1, "batch_size": 1, "context": 60, "learning_rate": 1e-3}
+    training |= {"warmup_steps": 0, "schedule": "constant"}
+    tables = {"embedding": {"method": method}, "training": training}
+    if network and network["kind"] == "n-gram":
+        tables = {}
+    return LanguageRecipe.model_validate({"network": network or table, **tables})
+
+
+def saved(run, corpus, seed=0):
+    """A run with a model that was never trained."""
+    torch.manual_seed(seed)
+    model = Language(small(), corpus.tokens, "text").eval()
+    save_model(model, run, steps=0, fingerprint="0" * 16)
+    return model
+
+
+@pytest.fixture
+def run(tmp_path, corpus):
+    (tmp_path / "run").mkdir()
+    saved(tmp_path / "run", corpus)
+    return tmp_path / "run"
+
+
+class Knowing(nn.Module):
+    """Stands in for a network: knows what stands behind the first rows, but not by its embedding.
+
+    Features are a direction for each plain symbol, and noise by the seeds of the embedding.
+    """
+
+    def __init__(self, corpus, noise, width=32):
+        super().__init__()
+        self.plain, self.noise = {}, noise
+        for split, rows in (("train", TRAIN), ("test", TEST)):
+            tokens, meant = Ciphers(corpus, split).rows(np.arange(rows), LENGTH)
+            plain = np.take_along_axis(meant, tokens, axis=1)
+            self.plain |= dict(zip(map(tuple, tokens.tolist()), plain, strict=True))
+        generator = torch.Generator().manual_seed(0)
+        self.directions = torch.randn(len(corpus.tokens), width, generator=generator)
+        self.scale = torch.ones(width)
+        self.rows = SimpleNamespace(seeded=lambda seeds: seeds)
+
+    def features(self, seeds, tokens, layers):
+        plain = np.stack([self.plain[tuple(row)] for row in tokens.tolist()])
+        shape = (LENGTH, self.directions.shape[1])
+        noise = [torch.randn(shape, generator=torch.Generator().manual_seed(s)) for s in seeds]
+        return self.directions[torch.from_numpy(plain)] + self.noise * torch.stack(noise)
+
+
+def knowing(corpus, noise):
+    model = Language(small(), corpus.tokens, "text").eval()
+    model.network = Knowing(corpus, noise)
+    model.register_buffer("place", torch.zeros(1))
+    return model
+
+
+def test_rows_are_what_the_text_says(corpus):
+    ciphers = Ciphers(corpus, "test")
+    assert (len(ciphers), ciphers.length) == (TEST, LENGTH)
+    tokens, meant = ciphers.rows(np.array([3, 0]), 20)
+    key, row = corpus.arrays("test", "keys")[0][3], corpus.arrays("test")[0][3]
+    assert tokens.shape == (2, 20)
+    assert (tokens[0] == row[:20]).all()
+    assert [key[meant[0, token]] for token in tokens[0]] == tokens[0].tolist()
+
+
+def test_majority_and_precision_are_those_of_counting():
+    rng = np.random.default_rng(0)
+    count, width = 7, 6
+    tokens, predicted = rng.integers(count, size=(2, 40, 20))
+    meant = np.stack([rng.permutation(count) for _ in range(40)])
+    meant = np.where(rng.random((40, 1)) < 0.5, np.arange(count), meant)
+    predicted = np.where(
+        rng.random(predicted.shape) < 0.6, np.take_along_axis(meant, tokens, 1), predicted
+    )
+    found = keys.windows_of(tokens, predicted, meant, width)
+    assert [(each.window, each.first, each.last) for each in found] == [
+        (1, 0, 5),
+        (2, 6, 11),
+        (3, 12, 17),  # 18 and 19 are no whole window
+    ]
+    for number, window in enumerate(found):
+        for begin, share in ((number * width, window.precision), (0, window.so_far)):
+            end, right, symbols = (number + 1) * width, 0, 0
+            for cipher, said, key in zip(tokens.tolist(), predicted.tolist(), meant, strict=True):
+                for symbol in set(cipher[number * width : end]) - {0, 1}:
+                    places = [place for place in range(begin, end) if cipher[place] == symbol]
+                    votes = Counter(said[place] for place in places)
+                    winner = max(range(count), key=lambda plain: (votes[plain], -plain))
+                    right, symbols = right + (winner == key[symbol]), symbols + 1
+            assert (share, window.symbols) == (pytest.approx(right / symbols), symbols)
+        assert window.low < window.precision < window.high
+        assert window.so_far_low < window.so_far < window.so_far_high
+        here = [
+            said == key[cipher]
+            for ciphers, saids, key in zip(tokens.tolist(), predicted.tolist(), meant, strict=True)
+            for cipher, said in zip(ciphers[:end][-width:], saids[:end][-width:], strict=True)
+            if cipher > 1
+        ]
+        assert window.occurrence == pytest.approx(sum(here) / len(here))
+        assert window.occurrences == len(here)
+
+
+def test_of_equally_many_votes_the_smaller_id_wins():
+    tokens = np.array([[5, 5, 5, 5, 3, 3]])
+    for said in ([4, 2, 2, 4, 6, 3], [2, 4, 4, 2, 3, 6]):
+        _, symbols, plain = keys.majority(tokens, np.array([said]), 7)
+        assert dict(zip(symbols.tolist(), plain.tolist(), strict=True)) == {5: 2, 3: 3}
+
+
+def test_windows_without_symbols_are_left_out_and_intervals_count_rows():
+    meant = np.tile(np.arange(4), (20, 1))
+    tokens = np.array([[0, 1, 2, 3, 2, 3]] * 20)
+    (second, third) = keys.windows_of(tokens, tokens, meant, 2)
+    assert (second.window, third.window) == (2, 3)
+    # All of 40 symbols are right, but they are those of 20 rows.
+    assert (second.precision, second.high) == (1, 1)
+    assert second.low == pytest.approx(0.8389, abs=1e-4)
+    # Symbols that are always right or wrong together say as much as rows do.
+    spoilt = tokens.copy()
+    spoilt[:8] = 0
+    (window, _) = keys.windows_of(tokens, spoilt, meant, 2)
+    assert window.precision == pytest.approx(0.6)
+    assert window.low == pytest.approx(0.387, abs=0.01)
+
+
+def test_a_probe_learns_what_features_say(corpus):
+    model, settings = (
+        knowing(corpus, noise=1.0),
+        ProbeSettings(60, 64, batch_size=8, learning_rate=0.01),
+    )
+    done = []
+    probe, loss = train_probe(
+        model, Ciphers(corpus, "train"), settings, LENGTH, lambda *at: done.append(at)
+    )
+    assert done[-1] == (60, 60)
+    assert loss < 1.5  # of log(60) = 4.1
+    windows, rows, example = keys.measure_keys(
+        model, probe, None, Ciphers(corpus, "test"), context=LENGTH, window=20
+    )
+    assert (rows, len(windows)) == (TEST, 3)
+    assert all(each.precision > 0.7 and each.occurrence > 0.7 for each in windows)
+    assert windows[-1].so_far > windows[-1].precision
+    assert example.probabilities.shape == (LENGTH, len(corpus.tokens))
+    assert example.probabilities.sum(axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_features_that_say_nothing_give_no_keys(corpus):
+    """A probe does not learn rows by heart: their embeddings are drawn anew at every step."""
+    model = Language(small(), corpus.tokens, "text").eval()
+    probe, _ = train_probe(model, Ciphers(corpus, "train"), ProbeSettings(steps=40), LENGTH)
+    ciphers = Ciphers(corpus, "test")
+    windows, *_ = keys.measure_keys(model, probe, None, ciphers, context=LENGTH, window=20)
+    assert max(each.precision for each in windows) < 0.2
+
+
+class Plain(Ciphers):
+    """The same rows without a cipher."""
+
+    def rows(self, numbers, length):
+        tokens, meant = super().rows(numbers, length)
+        return np.take_along_axis(meant, tokens, axis=1), np.sort(meant, axis=1)
+
+
+def test_stable_embeddings_say_which_token_was_read_and_nothing_of_a_cipher(corpus):
+    model = Language(small(method="learned"), corpus.tokens, "text").eval()
+    found = []
+    for kind in (Plain, Ciphers):
+        settings = ProbeSettings(60, 64, batch_size=8, learning_rate=0.01)
+        probe, _ = train_probe(model, kind(corpus, "train"), settings, LENGTH)
+        rows = kind(corpus, "test")
+        windows, *_ = keys.measure_keys(model, probe, None, rows, context=LENGTH, window=60)
+        found.append(windows[0].precision)
+    assert found[0] > 0.9
+    assert found[1] < 0.2
+
+
+def test_the_same_seed_gives_the_same_numbers(corpus):
+    model, ciphers = knowing(corpus, noise=1.0), Ciphers(corpus, "train")
+    found = []
+    for seed, noise in ((0, 1), (0, 2), (1, 3)):
+        torch.manual_seed(noise)  # nothing comes from the global generator
+        state = torch.random.get_rng_state()
+        probe, loss = train_probe(model, ciphers, ProbeSettings(3, 8, seed=seed), LENGTH)
+        assert torch.equal(torch.random.get_rng_state(), state)
+        found.append((loss, probe(torch.ones(1, 32)).tolist()))
+    assert found[0] == found[1] != found[2]
+
+
+def test_what_is_drawn_for_a_row_does_not_depend_on_others(corpus, monkeypatch):
+    model, ciphers = Language(small(), corpus.tokens, "text").eval(), Ciphers(corpus, "test")
+    probe, _ = train_probe(model, Ciphers(corpus, "train"), ProbeSettings(1, 8), LENGTH)
+    whole = keys.measure_keys(model, probe, None, ciphers, context=LENGTH, window=30)
+    monkeypatch.setattr(keys, "AT_A_TIME", 7 * LENGTH)
+    pieces = keys.measure_keys(model, probe, None, ciphers, context=LENGTH, window=30)
+    assert whole[:2] == pieces[:2]
+
+
+def test_hidden_states_of_a_layer(corpus):
+    model = Language(small(), corpus.tokens, "text").eval()
+    tokens = np.arange(10)[None]
+    last, second, first = (hidden_states(model, tokens, [0], layer) for layer in (None, 2, 1))
+    assert torch.equal(last, second)
+    assert not torch.allclose(last, first)
+    assert not last.requires_grad
+    with pytest.raises(LogicgenError, match="has layers 1 to 2"):
+        check_fits(model, corpus, "it", 3)
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Without figures, which take the longest."""
+    for name in ("draw_precision", "draw_key", "draw_occurrences"):
+        monkeypatch.setattr(keys, name, lambda *arguments: None)
+
+
+def probed(run, corpus, out, *options):
+    arguments = ["probe", run, "--data", corpus.folder, "-o", out, "--device", "cpu"]
+    arguments += ["--window", 20, "--steps", 3, "--hidden", 8, "--limit", 5, *options]
+    result = CliRunner().invoke(group, [str(each) for each in arguments])
+    if isinstance(result.exception, LogicgenError):
+        raise result.exception
+    assert result.exception is None, result.exception
+    return result.output
+
+
+def test_the_command_and_its_files(run, corpus, tmp_path):
+    out = tmp_path / "out"
+    said = probed(run, corpus, out)
+    lines = list(csv.DictReader((out / "windows.csv").open()))
+    assert [(line["window"], line["first"], line["last"]) for line in lines] == [
+        ("1", "0", "19"),
+        ("2", "20", "39"),
+        ("3", "40", "59"),
+    ]
+    for line in lines:
+        assert 0 <= float(line["low"]) <= float(line["precision"]) <= float(line["high"]) <= 1
+        assert f"{float(line['precision']):.1%}" in said
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["rows"], summary["window"], summary["split"]) == (5, 20, "test")
+    assert summary["last"]["symbols"] == int(lines[-1]["symbols"])
+    assert summary["probe"] == json.loads((out / "probe.json").read_text())
+    assert summary["probe"]["model"] == weights_digest(run)
+    names = ("precision", "key", "occurrences")
+    figures = {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
+    others = {"probe.safetensors", "probe.json", "windows.csv", "summary.json"}
+    assert {path.name for path in out.iterdir()} == figures | others
+
+
+def test_a_probe_is_used_again(run, corpus, tmp_path, undrawn):
+    out = tmp_path / "out"
+    first = probed(run, corpus, out)
+    weights = out / "probe.safetensors"
+    before = weights.stat().st_mtime_ns, (out / "windows.csv").read_bytes()
+    assert "steps of the probe" in first
+    again = probed(run, corpus, out)
+    assert "steps of the probe" not in again
+    assert (weights.stat().st_mtime_ns, (out / "windows.csv").read_bytes()) == before
+    probed(run, corpus, out, "--window", 30)  # another measure, the same probe
+    assert weights.stat().st_mtime_ns == before[0]
+    with pytest.raises(LogicgenError, match=r"with hidden 8, not 16: choose another folder"):
+        probed(run, corpus, out, "--hidden", 16)
+    weights.write_bytes(weights.read_bytes()[:-9])
+    with pytest.raises(LogicgenError, match=r"damaged: delete .*probe\.json to train it again"):
+        probed(run, corpus, out)
+    (out / "probe.json").write_text("[]")
+    with pytest.raises(LogicgenError, match=r"probe\.json: damaged"):
+        probed(run, corpus, out)
+
+
+def test_a_probe_of_another_model_is_refused(run, corpus, tmp_path, undrawn):
+    probed(run, corpus, tmp_path / "out")
+    other = tmp_path / "other"
+    other.mkdir()
+    saved(other, corpus, seed=1)
+    ours, theirs = weights_digest(other)[:12], weights_digest(run)[:12]
+    with pytest.raises(LogicgenError) as refused:
+        probed(other, corpus, tmp_path / "out")
+    message = str(refused.value)
+    assert f"a probe of run ({theirs}), not of other ({ours}): choose another folder" in message
+    assert "\n" not in message
+
+
+def test_what_cannot_be_probed(run, corpus, tmp_path):
+    folder = tmp_path / "text"
+    make_corpus(CorpusRecipe(task="text", corpus=TEXT), folder, name="text")
+    with pytest.raises(LogicgenError, match="a corpus of text has no keys: give one of the task"):
+        probed(run, Corpus(folder), tmp_path / "out")
+    with pytest.raises(LogicgenError, match="window 61: only 60 tokens of a row are read"):
+        probed(run, corpus, tmp_path / "out", "--window", 61)
+    with pytest.raises(LogicgenError, match="context 61: the rows have 60 tokens"):
+        probed(run, corpus, tmp_path / "out", "--context", 61)
+    with pytest.raises(LogicgenError, match="split 'validation' is empty"):
+        probed(run, corpus, tmp_path / "out", "--split", "validation")
+    with pytest.raises(LogicgenError, match="did you mean test"):
+        probed(run, corpus, tmp_path / "out", "--split", "tset")
+    assert not (tmp_path / "out").exists()
+    fewer = Language(small(), Tokens("names", ["<end>", "a"]), "automaton")
+    with pytest.raises(LogicgenError, match=r"2 tokens of automaton, and .* has 60 others"):
+        check_fits(fewer, corpus, "it")
+    counts = Language(small({"kind": "n-gram", "order": 2}), corpus.tokens, "text")
+    with pytest.raises(LogicgenError, match="it is an n-gram, which has no hidden states"):
+        check_fits(counts, corpus, "it")
+    elman = Language(small({"kind": "elman", "width": 16, "layers": 1}), corpus.tokens, "text")
+    check_fits(elman, corpus, "it")
+    assert hidden_states(elman.eval(), np.arange(4)[None], [0], None).shape == (1, 4, 16)
+    with pytest.raises(LogicgenError, match="it is recurrent: leave it out"):
+        check_fits(elman, corpus, "it", 1)
+
+
+def test_labels_can_be_read():
+    assert [readable(text) for text in (" ", "\n", "a", "$", "‘", "字")] == [
+        "␣",
+        r"\n",
+        "a",
+        r"\$",
+        "‘",
+        r"\u5b57",
+    ]
+
+
+def test_a_row_of_one_window_and_one_row(run, corpus, tmp_path, undrawn):
+    """The least that can be measured says how little it is."""
+    out = tmp_path / "out"
+    probed(run, corpus, out, "--window", LENGTH, "--limit", 1)
+    (line,) = csv.DictReader((out / "windows.csv").open())
+    assert float(line["high"]) - float(line["low"]) > 0.5
+    assert not math.isnan(float(line["so_far"]))
+    model = saved(run, corpus)
+    with pytest.raises(LogicgenError, match="a probe of this model with context 60, not 40"):
+        probe_of(model, weights_digest(run), "run", corpus, out, ProbeSettings(3, 8), 40)
