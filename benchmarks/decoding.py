@@ -24,7 +24,7 @@ from torch import Tensor
 
 from logicgen.data.data_recipe import read_recipe
 from logicgen.model import model_recipe
-from logicgen.model.encoder_decoder import Model
+from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.training_data import TrainingRegion
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.transformer import Attention, Transformer
@@ -121,7 +121,7 @@ def problems(vocabulary: Vocabulary, count: int) -> list[list[int]]:
     return [vocabulary.encode(task.encode(source.sample(rng, cell).problem)) for cell in cells]
 
 
-def untrained() -> Model:
+def untrained() -> EncoderDecoder:
     """The model of `ltl-learned-full`, without what only logicgen has."""
     recipe = model_recipe.read_recipe("ltl-learned-full")
     plain = {
@@ -135,7 +135,7 @@ def untrained() -> Model:
     data = read_recipe("ltl-35")
     torch.manual_seed(3)
     region = TrainingRegion(data.region.symbols, data.region.length)
-    return Model(recipe, data.load_task().vocabulary, SYMBOLS, "ltl", region).eval()
+    return EncoderDecoder(recipe, data.load_task().vocabulary, SYMBOLS, "ltl", region).eval()
 
 
 def main() -> None:

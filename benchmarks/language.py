@@ -24,8 +24,8 @@ from statistics import median
 
 import torch
 
-from logicgen.model.encoder_decoder import find_device
-from logicgen.nn.language_model import CausalTransformer, LanguageModel
+from logicgen.model.model import find_device
+from logicgen.nn.language_model import CausalLM, CausalTransformer
 from logicgen.nn.token_rows import TokenRows
 
 METHODS = ["learned", "lexinvariant", "partial-rows", "partial-names"]
@@ -36,11 +36,11 @@ SMALL = {"width": 128, "heads": 4, "layers": 3, "feed_forward": 512}
 FULL = {"width": 1024, "heads": 8, "layers": 12, "feed_forward": 4096}  # Huang et al. (2023)
 
 
-def made(method: str, tokens: int, sizes: dict[str, int], device: torch.device) -> LanguageModel:
+def made(method: str, tokens: int, sizes: dict[str, int], device: torch.device) -> CausalLM:
     """A model, with a fifth of the tokens random where the method is partial."""
     share = 0.2 if method.startswith("partial") else 0.0
     rows = TokenRows(method, tokens, sizes["width"], share)
-    return LanguageModel(rows, CausalTransformer(**sizes), sizes["width"]).to(device)
+    return CausalLM(rows, CausalTransformer(**sizes), sizes["width"]).to(device)
 
 
 class Training:

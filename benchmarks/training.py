@@ -37,9 +37,10 @@ from logicgen.data.data_recipe import read_recipe as read_data_recipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.encoded import EncodedSplit, Ragged
 from logicgen.data.generate import generate
-from logicgen.model.encoder_decoder import Model, find_device
+from logicgen.model.encoder_decoder import EncoderDecoder
+from logicgen.model.model import find_device
 from logicgen.model.model_recipe import ModelRecipe, read_recipe
-from logicgen.model.training_data import training_data
+from logicgen.model.training_data import problem_data
 from logicgen.syntax.formula_language import ltl
 from logicgen.train.fit import Fitting
 
@@ -294,7 +295,7 @@ def main() -> None:
             options.data = Path(folder, "ltl-35")
             small = read_data_recipe("ltl-35").resized(100_000 if on_gpu else 5_000)
             generate(small, options.data, name="ltl-35", workers=os.cpu_count() or 1)
-        data = training_data(load_dataset(options.data))
+        data = problem_data(load_dataset(options.data))
     split = without_long_answers(data.train)
     problem, answer = (float(part.lengths.mean()) + 1 for part in (split.problems, split.answers))
     card = torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine()
@@ -302,7 +303,7 @@ def main() -> None:
     print(f"{len(split):,} examples, {problem:.1f} and {answer:.1f} tokens on average, with <end>")
 
     torch.manual_seed(0)
-    model = Model(recipe, split.vocabulary, split.alphabet, data.task_name, data.region)
+    model = EncoderDecoder(recipe, split.vocabulary, split.alphabet, data.task_name, data.region)
     fitting = Fitting(model.to(device).train(), data, 0)
     stream = BatchStream(split, size, 0).starting_at(0)
     ways = {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from logicgen.data.dataset import Dataset
-    from logicgen.model.checkpoint import Model
+    from logicgen.model.encoder_decoder import EncoderDecoder
     from logicgen.solvers import Solution, Verdict
 
 __all__ = ["load_dataset", "load_model", "solve", "verify"]
@@ -61,7 +61,7 @@ def load_dataset(folder: str | Path) -> Dataset:
     return load_dataset(folder)
 
 
-def load_model(run: str | Path, device: str = "auto") -> Model:
+def load_model(run: str | Path, device: str = "auto") -> EncoderDecoder:
     """The trained model in a run's folder, on `auto`, `cpu` or `cuda`."""
     from pathlib import Path
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from logicgen.model.language_model import Language
-from logicgen.model.language_recipe import LanguageRecipe
+from logicgen.model.kinds import MODELS
+from logicgen.model.language_model import LanguageModel
+from logicgen.model.model_recipe import ModelRecipe
 from logicgen.model.ngram import NGram
 from logicgen.tokens import Tokens
 
@@ -28,8 +29,8 @@ TRAINING = {
 
 def recipe(
     method: str = "lexinvariant", network: dict[str, Any] | None = None, **embedding: Any
-) -> LanguageRecipe:
-    return LanguageRecipe.model_validate(
+) -> ModelRecipe:
+    return ModelRecipe.model_validate(
         {
             "network": network or TRANSFORMER,
             "embedding": {"method": method, **embedding},
@@ -38,18 +39,24 @@ def recipe(
     )
 
 
-def ngram_recipe(order: int) -> LanguageRecipe:
-    return LanguageRecipe.model_validate({"network": {"kind": "n-gram", "order": order}})
+def ngram_recipe(order: int) -> ModelRecipe:
+    return ModelRecipe.model_validate({"network": {"kind": "n-gram", "order": order}})
 
 
-def untrained(tokens: Tokens, task: str = "text", method: str = "lexinvariant") -> Language:
+def language_model(recipe: ModelRecipe, *arguments: Any) -> LanguageModel:
+    """A new language model of the class of its kind."""
+    model = MODELS[recipe.kind](recipe, *arguments)
+    return model.as_language_model("it")
+
+
+def untrained(tokens: Tokens, task: str = "text", method: str = "lexinvariant") -> LanguageModel:
     torch.manual_seed(0)
-    return Language(recipe(method), tokens, task).eval()
+    return language_model(recipe(method), tokens, task).eval()
 
 
-def counted(tokens: Tokens, texts: list[str], order: int, task: str = "text") -> Language:
+def counted(tokens: Tokens, texts: list[str], order: int, task: str = "text") -> LanguageModel:
     """An n-gram model that has seen some texts, each with its end."""
-    made = Language(ngram_recipe(order), tokens, task)
+    made = language_model(ngram_recipe(order), tokens, task)
     assert isinstance(made.network, NGram)
     for text in texts:
         ids = np.concatenate([tokens.encode(text), [tokens.end]])

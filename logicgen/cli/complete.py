@@ -79,11 +79,11 @@ def command(
         raise LogicgenError("--vote: one text has nothing to be compared with; give --count N")
 
     from logicgen.evaluate.completion import complete
-    from logicgen.evaluate.votes import elect
-    from logicgen.model.checkpoint import load_language
+    from logicgen.model.checkpoint import load_language_model
+    from logicgen.model.votes import elect
     from logicgen.nn.decoding import Sampling
 
-    model = load_language(run, device)
+    model = load_language_model(run, device)
     if greedy and count > 1 and not model.random:
         raise LogicgenError(
             f"--greedy and --count {count}: this model draws no rows, so that all texts would be"

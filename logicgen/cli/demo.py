@@ -49,6 +49,7 @@ def command(out: Path | None, quick: bool) -> None:
     from logicgen.cli.generate import generate_with_bars
     from logicgen.cli.train import train_with_bar
     from logicgen.data.data_recipe import read_recipe
+    from logicgen.data.dataset import load_dataset
 
     out = out or Path("runs") / ("demo-quick" if quick else "demo")
     results: dict[str, Any] = {}
@@ -69,7 +70,7 @@ def command(out: Path | None, quick: bool) -> None:
                 resume=(run / "run.json").exists(),
             )
         limit = 60 if quick else part.limit
-        results[part.data] = evaluate_with_bars(run, data, split="grid", limit=limit)
+        results[part.data] = evaluate_with_bars(run, load_dataset(data), split="grid", limit=limit)
     _write_results(out, results)
     click.echo(_last_lines(out))
 

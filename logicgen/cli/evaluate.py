@@ -13,6 +13,7 @@ from logicgen.errors import LogicgenError
 
 if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
+    from logicgen.data.dataset import Dataset
 
 
 @click.command("evaluate")
@@ -83,18 +84,18 @@ def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     """
     _check_decoding(**{name: options[name] for name in _DECODING})
 
-    from logicgen.data.corpus import Corpus, load_data
+    from logicgen.data.corpus import load_data
 
-    corpus = {name: options.pop(name) for name in ("context", "beyond")}
     opened = load_data(data)
-    if isinstance(opened, Corpus):
-        read_with_bars(run, opened, out, **options, **corpus)
-        return
-    for name, default in (("context", None), ("beyond", 100)):
-        if corpus[name] != default:
-            raise LogicgenError(f"--{name}: {data} is not a corpus; leave it out")
-    options["split"] = options["split"] or "grid"
-    evaluate_with_bars(run, data, out, **options)
+    corpus = {name: options.pop(name) for name in ("context", "beyond")}
+    if opened.holds == "problems":
+        for name, default in (("context", None), ("beyond", 100)):
+            if corpus[name] != default:
+                raise LogicgenError(f"--{name}: {data} is not a corpus; leave it out")
+        options["split"] = options["split"] or "grid"
+        evaluate_with_bars(run, opened.with_problems(), out, **options)
+    else:
+        read_with_bars(run, opened.with_sequences(), out, **options, **corpus)
 
 
 def read_with_bars(
@@ -110,7 +111,7 @@ def read_with_bars(
     device: str,
     **others: Any,
 ) -> dict[str, Any]:
-    """Measure perplexity behind a progress bar, say what came out; returns the summary."""
+    """Measure perplexity behind a progress bar, print what came out, and return the summary."""
     given = {name: value for name, value in others.items() if value != _DEFAULTS.get(name)}
     if given:
         name = next(iter(given)).replace("_", "-")
@@ -119,9 +120,15 @@ def read_with_bars(
     from logicgen.cli.progress import stage_bars
     from logicgen.evaluate.perplexity import FIGURE, described, measure, write_curve
     from logicgen.evaluate.predictions import prepare_folder
-    from logicgen.model.checkpoint import CARD, find_run, load_json, load_language, scores_folder
+    from logicgen.model.checkpoint import (
+        CARD,
+        find_run,
+        load_json,
+        load_language_model,
+        scores_folder,
+    )
 
-    model = load_language(run, device)
+    model = load_language_model(run, device)
     split = split or "test"
     folder = out or scores_folder(run, f"{corpus.name}-{split}")
     prepare_folder(folder)
@@ -162,7 +169,7 @@ _DEFAULTS: dict[str, Any] = {
 
 def evaluate_with_bars(
     run: Path,
-    data: Path,
+    dataset: Dataset,
     out: Path | None = None,
     *,
     split: str = "grid",
@@ -178,13 +185,12 @@ def evaluate_with_bars(
     votes: int | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Evaluate behind progress bars, say what came out and where it is; returns the summary."""
+    """Evaluate behind progress bars, print what came out and where, and return the summary."""
     search, random = _check_decoding(
         beams, length_normalization, sample, temperature, top_k, top_p, verified, votes
     )
 
     from logicgen.cli.progress import progress_bars
-    from logicgen.data.dataset import load_dataset
     from logicgen.evaluate.predictions import (
         About,
         check_fits,
@@ -192,29 +198,21 @@ def evaluate_with_bars(
         prepare_folder,
         write_predictions,
     )
-    from logicgen.evaluate.prompted import Prompted
     from logicgen.evaluate.verified import Verified
-    from logicgen.model.checkpoint import load_any, scores_folder
-    from logicgen.model.language_model import Language
+    from logicgen.model.checkpoint import open_model, scores_folder
     from logicgen.nn.decoding import BeamSearch, Decoding, Sampling
     from logicgen.report.evaluation_files import PARTS, percent, write_report
 
     sampling = Sampling(**random)
     decoding: Decoding = sampling if sample else BeamSearch(**search)
 
-    dataset = load_dataset(data)
-    model: Any = load_any(run, device)
-    if isinstance(model, Language):
-        model = Prompted(model, dataset, votes or 1)
-    elif votes is not None:
-        raise LogicgenError(
-            f"--votes: {run} is not a language model; leave it out, or let the solver choose with"
-            " --verified N"
-        )
+    model = open_model(run, device).answerer(dataset, str(run), votes)
     about = About.of(model, run.resolve().name, dataset, split)
     check_fits(model, dataset, about, options.get("ensemble", 1))
-    other = isinstance(model, Prompted) and not model.own  # data it was not trained on
-    folder = out or scores_folder(run, f"{dataset.name}-{split}" if other else split)
+    # Scores on data of a task that it was not trained on stand beside those of its own.
+    folder = out or scores_folder(
+        run, split if model.trained_on_task else f"{dataset.name}-{split}"
+    )
     prepare_folder(folder)  # before anything slow
     with progress_bars("answers") as bars:
         tasks: dict[str, Any] = {}
@@ -273,7 +271,7 @@ def _check_decoding(
     verified: int | None,
     votes: int | None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The options of a search and of random draws that were given, once they fit together."""
+    """Return the given options of a search and of random draws, once they fit together."""
     random = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     random = {name: value for name, value in random.items() if value is not None}
     search = {"beams": beams, "length_normalization": length_normalization}
@@ -289,7 +287,7 @@ def _fit_together(
     verified: int | None,
     votes: int | None,
 ) -> None:
-    """Raises LogicgenError where options of decoding contradict each other or say nothing."""
+    """Raise LogicgenError where options of decoding contradict each other or say nothing."""
 
     def named(options: dict[str, Any]) -> str:
         return "--" + next(iter(options)).replace("_", "-")

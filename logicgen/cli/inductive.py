@@ -307,17 +307,13 @@ def load(run: Path) -> tuple[Grammar, float]:
     if (run / GRAMMAR).is_file():
         return read_grammar(run / GRAMMAR), 0.0
     from logicgen.model.checkpoint import RUN as TRAINING
-    from logicgen.model.checkpoint import load_language
-    from logicgen.model.inductive import InductiveLanguage
+    from logicgen.model.checkpoint import open_model
 
     if not (run / TRAINING).is_file() and str(run) not in shipped.trained():
         raise LogicgenError(
             f"{run}: no trained model, no grammar file (.toml), and no folder with a {GRAMMAR}"
         )
-    network = load_language(run, "cpu").network
-    if not isinstance(network, InductiveLanguage):
-        raise LogicgenError(f"{run}: not an inductive Transformer: its weights are no grammar")
-    return network.grammar(), NEGLIGIBLE
+    return open_model(run, "cpu").grammar(str(run)), NEGLIGIBLE
 
 
 def described(grammar: Grammar) -> str:

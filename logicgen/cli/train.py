@@ -66,15 +66,15 @@ def train_with_bar(
 ) -> None:
     """Train behind a progress bar."""
     from logicgen.data.corpus import load_data
-    from logicgen.model.language_recipe import read_any_recipe
+    from logicgen.model.model_recipe import read_model_recipe
 
-    recipe, opened = read_any_recipe(model), load_data(data)  # before anything slow
+    recipe, opened = read_model_recipe(model), load_data(data)  # before anything slow
 
-    from logicgen.train.fit import fit, prepared
+    from logicgen.train.fit import fit, training_data
 
     fit(
         recipe,
-        prepared(recipe, opened),
+        training_data(recipe, opened),
         out,
         steps=steps,
         max_minutes=max_minutes,

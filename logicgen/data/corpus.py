@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -31,6 +31,9 @@ from logicgen.errors import LogicgenError, nearest
 from logicgen.tasks import CORPORA, load_corpus_task
 from logicgen.tasks.corpus_task import CORPUS_SPLITS, TOKENS, CorpusSettings, CorpusSource
 from logicgen.tokens import Tokens
+
+if TYPE_CHECKING:
+    from logicgen.data.sequences import Sequences
 
 CARD = "README.md"
 
@@ -255,6 +258,40 @@ class Corpus:
             for file in part.values()
         ]
         return hashlib.sha256("".join(sums).encode()).hexdigest()[:16]
+
+    region = None  # no problems are drawn for it
+
+    @property
+    def task_name(self) -> str:
+        """Return the name of the task."""
+        return self.recipe.task
+
+    @property
+    def holds(self) -> str:
+        """Return what it holds: `ciphers`, or `sequences`."""
+        return "ciphers" if self.recipe.task == "cipher" else "sequences"
+
+    def with_sequences(self) -> Corpus:
+        """Return the corpus: it holds sequences."""
+        return self
+
+    def with_problems(self) -> Dataset:
+        """Raise LogicgenError: a corpus holds no problems and answers."""
+        raise LogicgenError(
+            f"{self.folder}: a corpus, which has no problems and answers: give the recipe of a"
+            " language model, such as one with network.kind = 'language-model'"
+        )
+
+    def sequences(self, split: str, everything: bool = False) -> Sequences:
+        """Return the sequences of a split."""
+        from logicgen.data.sequences import corpus_sequences
+
+        return corpus_sequences(self, split)
+
+    @property
+    def sequence_tokens(self) -> Tokens:
+        """Return the tokens of these sequences."""
+        return self.tokens
 
     def arrays(self, split: str, what: str = TOKENS) -> list[np.ndarray]:
         """The arrays of a split, memory-mapped, part by part.

@@ -6,20 +6,26 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.data_recipe import DataRecipe, Region
 from logicgen.data.encoded import EncodedSplit, Ragged
 from logicgen.data.generate import DESCRIPTION
 from logicgen.data.shard import read_shard, sha256
 from logicgen.declaration import validate
 from logicgen.errors import LogicgenError, nearest
 from logicgen.tasks import Task
+from logicgen.tasks.determined import Determined
+from logicgen.tokens import Tokens
 from logicgen.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from logicgen.data.corpus import Corpus
+    from logicgen.data.sequences import Sequences
 
 CORPUS = "corpus.json"  # what a folder of another kind holds instead (`data/corpus.py`)
 
@@ -71,6 +77,52 @@ class Dataset:
     def task(self) -> Task:
         """The task whose problems it holds."""
         return self.recipe.load_task()
+
+    @property
+    def task_name(self) -> str:
+        """Return the name of the task."""
+        return self.task.name
+
+    @property
+    def region(self) -> Region:
+        """Return where its training problems come from."""
+        return self.recipe.region
+
+    holds = "problems"
+
+    def with_problems(self) -> Dataset:
+        """Return the data set: it holds problems and answers."""
+        return self
+
+    def with_sequences(self) -> Corpus:
+        """Raise LogicgenError: a data set is no corpus."""
+        raise LogicgenError(f"{self.folder}: not a corpus (no {CORPUS})")
+
+    def sequences(self, split: str, everything: bool = False) -> Sequences:
+        """Return a split's problems, each followed by its answer, as sequences of tokens.
+
+        everything: whether all tokens are learnt, not the answers' alone.
+        Raises LogicgenError for a task whose examples are not read as sequences.
+        """
+        from logicgen.data.sequences import ExampleSequences
+
+        self._check_determined()
+        return ExampleSequences(self.encoded(split), everything)
+
+    @property
+    def sequence_tokens(self) -> Tokens:
+        """Return the tokens of these sequences: those of the training part and its region."""
+        from logicgen.data.sequences import example_tokens
+
+        alphabet = self.encoded("train").alphabet
+        return example_tokens(self.vocabulary, max(alphabet, self.region.symbols[1]))
+
+    def _check_determined(self) -> None:
+        if not isinstance(self.task, Determined):
+            raise LogicgenError(
+                f"{self.folder}: holds problems of {self.task.name}; language models are trained on"
+                " a corpus, or on problems of lookup or permutation"
+            )
 
     @property
     def vocabulary(self) -> Vocabulary:

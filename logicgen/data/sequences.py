@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from logicgen.data.corpus import Corpus
 from logicgen.data.encoded import EncodedSplit
 from logicgen.errors import LogicgenError
 from logicgen.tokens import NOTHING, Tokens
 from logicgen.vocabulary import Vocabulary, symbol_name
+
+if TYPE_CHECKING:
+    from logicgen.data.corpus import Corpus
 
 
 class TokenBatch(NamedTuple):
@@ -39,7 +41,15 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 class Sequences(ABC):
-    """The sequences of one split."""
+    """The sequences of one split.
+
+    Attributes:
+        length: tokens of each, where all have as many.
+        longest: tokens of the longest, where sequences are a task's examples; else 0.
+    """
+
+    length: int | None = None
+    longest = 0
 
     @abstractmethod
     def __len__(self) -> int:
@@ -154,11 +164,6 @@ class RowSequences(Sequences):
             yield self._rows(np.arange(first, min(first + count, len(self))), context)[0]
 
 
-def longest_example(split: EncodedSplit) -> int:
-    """Tokens of the longest problem with its answer."""
-    return int((split.problems.lengths + split.answers.lengths).max(initial=0))
-
-
 class ExampleSequences(Sequences):
     """Problems, each followed by its answer, which alone is learnt, or everything.
 
@@ -169,6 +174,7 @@ class ExampleSequences(Sequences):
     def __init__(self, split: EncodedSplit, everything: bool = False) -> None:
         self._split, self._everything = split, everything
         self._lengths = split.problems.lengths + split.answers.lengths
+        self.longest = int(self._lengths.max(initial=0))
 
     def __len__(self) -> int:
         return len(self._split)

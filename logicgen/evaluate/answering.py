@@ -13,7 +13,7 @@ import numpy as np
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.predictions import Verifier, grammar_mask
 from logicgen.evaluate.verified import Outcome, draw_until_accepted
-from logicgen.model.encoder_decoder import Model
+from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.nn.decoding import GREEDY, Decoding, Sampling
 from logicgen.solvers import Status, Verdict
 from logicgen.tasks import Task, fitting_solver, load_task
@@ -48,14 +48,14 @@ class Answering:
     draws: at most so many answers to a problem; the first is the likeliest.
     """
 
-    model: Model
+    model: EncoderDecoder
     draws: int
     sampling: Sampling
     verifier: Verifier
 
     @staticmethod
     def of(
-        model: Model,
+        model: EncoderDecoder,
         solver: str | None = None,
         draws: int = 16,
         *,
@@ -63,7 +63,7 @@ class Answering:
         workers: int = 1,
         seconds: float = 10.0,
     ) -> Answering:
-        """`seconds` is the solver's limit for each answer."""
+        """Return a model with its judge; `seconds` is the solver's limit for each answer."""
         if draws < 1:
             raise LogicgenError(f"draws: {draws}, but there has to be at least 1")
         solver = fitting_solver(model.task_name, solver)
@@ -78,7 +78,7 @@ class Answering:
         self.verifier.__exit__()
 
     def question(self, text: str) -> Question:
-        """From people's or prefix notation.
+        """Return the problem of a text in infix or prefix notation.
 
         Raises LogicgenError where it does not parse, is far longer than what the model was trained
         on, or has operators that it was not trained on and that cannot be said with those it was.
@@ -104,7 +104,7 @@ class Answering:
         return Question(task.encode(problem), rename(within, theirs), names)
 
     def answers(self, questions: list[Question]) -> list[Outcome]:
-        """For each the first answer that the solver accepts, in the problem's own names.
+        """Return, for each, the first answer that the solver accepts, in the problem's own names.
 
         Where none is, the outcome's verdict says what is wrong with the likeliest one. An answer
         does not depend on the other questions: those with equal numbers of symbols and equal length
@@ -148,7 +148,9 @@ class Answering:
 
 
 def answer_lines(answering: Answering, lines: Iterable[str]) -> Iterator[Row]:
-    """Each line's problem (plain, or JSON with `problem`) with `status`, `witness` and `draws`.
+    """Yield each line's problem (plain, or JSON with `problem`) with its answer.
+
+    A row has `status`, `witness` and `draws`.
 
     The status is `sat` with a verified witness; `unsat` where the model said so and it is;
     `unknown`, with a `reason`, where no draw was right; or `invalid`, with a `reason`, where the
@@ -175,7 +177,7 @@ def answer_lines(answering: Answering, lines: Iterable[str]) -> Iterator[Row]:
 
 
 def solved(task: Task, outcome: Outcome) -> Row:
-    """An outcome as fields of a row."""
+    """Return an outcome as fields of a row."""
     answer, draws = outcome.prediction, outcome.draws
     if Verdict(outcome.verdict).is_right:
         witness = task.decode_answer(answer)

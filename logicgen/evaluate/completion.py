@@ -1,4 +1,4 @@
-"""Texts that a language model goes on from: text in, text out."""
+"""Completion of texts by a language model: text in, text out."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import NamedTuple
 import torch
 
 from logicgen.errors import LogicgenError
-from logicgen.model.language_model import Language
+from logicgen.model.language_model import LanguageModel
 from logicgen.nn.decoding import Sampling
 from logicgen.nn.generation import generate
-from logicgen.nn.language_model import LanguageModel
 from logicgen.tokens import NOTHING, OTHER, Tokens
 
 # Continuations that are written together.
@@ -26,7 +25,7 @@ class Completion(NamedTuple):
 
 
 def complete(
-    model: Language,
+    model: LanguageModel,
     prompt: str,
     tokens: int,
     *,
@@ -35,11 +34,11 @@ def complete(
     until: str | None = None,
     seed: int = 0,
 ) -> list[Completion]:
-    """So many continuations of up to so many tokens, which do not contain `until`.
+    """Return `count` continuations of up to `tokens` tokens, which do not contain `until`.
 
     Number n, with the rows that are drawn for it, follows from the seeds and n alone.
 
-    sampling: how tokens are drawn; the likeliest come if not given.
+    sampling: how tokens are drawn; the most probable ones are taken if not given.
     seed: of the rows of a model that draws them.
 
     Raises LogicgenError for an empty prompt, one the model cannot read, and an `until` that it
@@ -57,17 +56,14 @@ def complete(
     found: list[Completion] = []
     for first in range(0, count, AT_A_TIME):
         numbers = range(first, min(first + AT_A_TIME, count))
-        rows = None
-        if isinstance(model.network, LanguageModel):
-            rows = model.network.rows.seeded([(seed << 32) + number for number in numbers])
+        read = model.reader([(seed << 32) + number for number in numbers])
         prompts = torch.from_numpy(ids).to(model.device).expand(len(numbers), -1)
         written = generate(
-            model.network,
+            read,
             prompts,
             tokens,
             sampling,
             end=model.tokens.end,
-            rows=rows,
             first=first,
             finished=finished,
         )
@@ -81,7 +77,7 @@ def complete(
 def _ending(
     tokens: Tokens, until: str | None
 ) -> tuple[Callable[[list[int]], bool], Callable[[list[int]], str]]:
-    """Whether ids end in `until`, and the text before it."""
+    """Return a test whether ids end in `until`, and a function to the text before it."""
     if until is None:
         return lambda ids: False, tokens.decode
     try:

@@ -37,7 +37,7 @@ from logicgen.tasks.task import rename, symbols_of
 from logicgen.vocabulary import symbol_name
 
 if TYPE_CHECKING:
-    from logicgen.model.encoder_decoder import Model
+    from logicgen.model.encoder_decoder import EncoderDecoder
     from logicgen.nn.decoding import Decoding
 
 # All renamings of a problem over an alphabet of five symbols, as in the paper.
@@ -101,7 +101,7 @@ def undo(text: str, symbols: Sequence[str], names: Sequence[str], alphabet: int)
 
 
 def predict_renamed(
-    model: Model,
+    model: EncoderDecoder,
     data: Dataset,
     about: About,
     *,

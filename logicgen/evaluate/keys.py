@@ -27,8 +27,8 @@ from logicgen.data.corpus import Corpus
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.predictions import prepare_folder
 from logicgen.evaluate.wilson import wilson_interval
-from logicgen.model.checkpoint import load_language, weights_digest
-from logicgen.model.language_model import Language
+from logicgen.model.checkpoint import load_language_model, weights_digest
+from logicgen.model.language_model import LanguageModel
 from logicgen.nn.probe import Probe
 from logicgen.report.evaluation_files import write_table
 from logicgen.report.key_figures import Example, draw_key, draw_occurrences, draw_precision
@@ -168,7 +168,7 @@ def ask_for_keys(
     Writes what `probe_of` and `write_keys` write. Raises LogicgenError where the model, the probe
     and the corpus do not fit together.
     """
-    model, ciphers = load_language(run, device), Ciphers(corpus, split)
+    model, ciphers = load_language_model(run, device), Ciphers(corpus, split)
     check_fits(model, corpus, called, settings.layer)
     context = check_window(window, context, ciphers.length)
     prepare_folder(folder)  # before anything slow
@@ -200,7 +200,7 @@ def ask_for_keys(
 
 
 def measure_keys(
-    model: Language,
+    model: LanguageModel,
     probe: Probe,
     layer: int | None,
     ciphers: Ciphers,

@@ -30,7 +30,7 @@ from logicgen.errors import LogicgenError
 from logicgen.evaluate.exact import Exact
 from logicgen.evaluate.predictions import prepare_folder
 from logicgen.evaluate.wilson import Z
-from logicgen.model.language_model import Language
+from logicgen.model.language_model import LanguageModel
 from logicgen.report.evaluation_files import write_table
 from logicgen.report.perplexity_figure import draw_curves
 from logicgen.tasks.automaton_strings import AUTOMATON
@@ -111,7 +111,7 @@ def _part(values: dict[str, np.ndarray], there: np.ndarray, first: int) -> dict[
 
 
 def measure(
-    model: Language,
+    model: LanguageModel,
     corpus: Corpus,
     called: str,
     *,

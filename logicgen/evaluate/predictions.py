@@ -23,7 +23,7 @@ from logicgen.tasks import Task, load_task
 from logicgen.workers import Failure, Limits, Workers
 
 if TYPE_CHECKING:
-    from logicgen.model.encoder_decoder import Model
+    from logicgen.model.encoder_decoder import EncoderDecoder
     from logicgen.nn.decoding import Decoding, GrammarMask
 
 PREDICTIONS = "predictions.parquet"
@@ -75,7 +75,7 @@ class About:
         return lengths - (lengths - self.shortest) % self.step
 
     @staticmethod
-    def of(model: Model, called: str, data: Dataset, split: str) -> About:
+    def of(model: EncoderDecoder, called: str, data: Dataset, split: str) -> About:
         """A split of a data set, answered by a model that is called so."""
         cells = data.recipe.grid if split == "grid" and data.recipe.grid else data.recipe.region
         return About(
@@ -91,7 +91,7 @@ class About:
 
 
 def predict_and_verify(
-    model: Model,
+    model: EncoderDecoder,
     data: Dataset,
     about: About,
     *,
@@ -170,7 +170,7 @@ def predict_and_verify(
     return pa.table(columns, schema=SCHEMA.with_metadata(metadata))
 
 
-def check_fits(model: Model, data: Dataset, about: About, ensemble: int = 1) -> None:
+def check_fits(model: EncoderDecoder, data: Dataset, about: About, ensemble: int = 1) -> None:
     """Raise LogicgenError where a split cannot be answered, before anything slow.
 
     Because the model was trained for another task or vocabulary, has no rows for so many symbols,
@@ -213,7 +213,7 @@ class Predictor:
     """
 
     def __init__(
-        self, model: Model, data: Dataset, table: pa.Table, grammar: bool, ensemble: int
+        self, model: EncoderDecoder, data: Dataset, table: pa.Table, grammar: bool, ensemble: int
     ) -> None:
         self.model = model
         self.vocabulary = data.vocabulary
@@ -325,7 +325,7 @@ class Verifier:
         return [self._known[triple] for triple in triples]
 
 
-def alphabets(model: Model, data: Dataset, symbols: np.ndarray) -> np.ndarray:
+def alphabets(model: EncoderDecoder, data: Dataset, symbols: np.ndarray) -> np.ndarray:
     """How many symbols the model sees with each problem, given the symbols of its cell.
 
     As many as there were in training, more where the problem's names are drawn from more.

@@ -16,6 +16,7 @@ import numpy as np
 
 from logicgen.errors import LogicgenError
 from logicgen.experiments.prompting import LESSON, SETS, WORDS, sentence_ids
+from logicgen.model.inductive import as_grammar
 from logicgen.productions import (
     NEGLIGIBLE,
     Grammar,
@@ -27,7 +28,7 @@ from logicgen.productions import (
 from logicgen.report.grammar_figure import draw_grammars
 from logicgen.study.experiment import Table, write_experiment
 from logicgen.study.points import compute
-from logicgen.train.students import Lesson, Sentences, as_grammar, teach
+from logicgen.train.students import Lesson, Sentences, teach
 
 Connection = tuple[int, int, int]
 """Layer from 0, unit in it, unit of the layer below."""

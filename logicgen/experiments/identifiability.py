@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from logicgen.errors import LogicgenError
+from logicgen.model.inductive import as_grammar
 from logicgen.productions import Grammar, aligned, distance, divergence
 from logicgen.report.evaluation_files import write_table
 from logicgen.report.grammar_figure import draw_grammars
 from logicgen.study.experiment import write_experiment
 from logicgen.study.points import compute
-from logicgen.train.students import Lesson, Sentences, as_grammar, teach
+from logicgen.train.students import Lesson, Sentences, teach
 
 # A student has found the teacher if its choices differ by less than this, in total variation and
 # on average over those that the teacher makes.

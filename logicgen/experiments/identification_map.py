@@ -17,13 +17,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from logicgen.experiments.identifiability import FOUND
+from logicgen.model.inductive import as_grammar
 from logicgen.productions import aligned, distance, divergence, random_grammar
 from logicgen.report.evaluation_files import write_table
 from logicgen.report.figure_style import save
 from logicgen.report.heatmap import ACCURACY
 from logicgen.study.experiment import Table, write_experiment
 from logicgen.study.points import compute
-from logicgen.train.students import Lesson, Sentences, as_grammar, teach
+from logicgen.train.students import Lesson, Sentences, teach
 
 # Units, layers, words. Around the first one at a time is changed.
 SIZES = [

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from logicgen.model.inductive import as_grammar
 from logicgen.productions import Grammar
 from logicgen.report.grammar_figure import draw_grammars
 from logicgen.study.experiment import Table, write_experiment
 from logicgen.study.points import compute
-from logicgen.train.students import Lesson, Sentences, as_grammar, teach
+from logicgen.train.students import Lesson, Sentences, teach
 
 WORDS = ("big", "small", "cat", "dog")
 SETS = {

@@ -18,14 +18,15 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from logicgen.nn.language_model import CausalTransformer, LanguageModel
+from logicgen.model.inductive import as_grammar
+from logicgen.nn.language_model import CausalLM, CausalTransformer
 from logicgen.nn.token_rows import TokenRows
 from logicgen.productions import Grammar, divergence, random_grammar
 from logicgen.report.evaluation_files import write_table
 from logicgen.report.figure_style import line_styles, save
 from logicgen.study.experiment import Table, write_experiment
 from logicgen.study.points import compute
-from logicgen.train.students import Lesson, Sentences, as_grammar, teach
+from logicgen.train.students import Lesson, Sentences, teach
 
 SIZE = {"width": 3, "layers": 3, "words": 8}
 SENTENCES = [10, 30, 100, 300, 1_000, 3_000, 10_000]
@@ -104,7 +105,7 @@ def _decoder(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         rows = TokenRows("learned", len(teacher.words) + 1, size["width"], 0.0)
-        model = LanguageModel(rows, CausalTransformer(**size), size["width"])
+        model = CausalLM(rows, CausalTransformer(**size), size["width"])
         generator = torch.Generator().manual_seed(seed)
         optimizer = torch.optim.AdamW(model.parameters(), lr=training.rate, weight_decay=0.01)
         least, last = math.inf, 0

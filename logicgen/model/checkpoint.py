@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-import logicgen
 from logicgen import shipped
 from logicgen.atomic import write_atomically, write_text
 from logicgen.errors import LogicgenError
-from logicgen.model.encoder_decoder import Model, find_device
-from logicgen.model.language_model import Language
+from logicgen.model.encoder_decoder import EncoderDecoder
+from logicgen.model.kinds import model_of_card
+from logicgen.model.language_model import LanguageModel
+from logicgen.model.model import Model, find_device
 from logicgen.vocabulary import Vocabulary
 
 RUN, WEIGHTS, CARD = "run.json", "model.safetensors", "model.json"
@@ -35,7 +37,7 @@ LAST = Path("checkpoint", "last.safetensors")
 
 
 def save_tree(tree: Any, path: Path) -> None:
-    """A nested state (dicts, lists, tuples, tensors, numbers, text) as one safetensors file.
+    """Write a nested state (dicts, lists, tuples, tensors, numbers, text) as one safetensors file.
 
     Tensors are named by their place in the tree; the tree itself is JSON in the file's metadata, so
     that the two cannot get out of step.
@@ -47,7 +49,7 @@ def save_tree(tree: Any, path: Path) -> None:
 
 
 def load_tree(path: Path) -> Any:
-    """What `save_tree` wrote, tensors on the CPU. LogicgenError where the file is damaged."""
+    """Return what `save_tree` wrote, tensors on the CPU. Raises LogicgenError if damaged."""
     try:
         with safe_open(path, "pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -61,7 +63,7 @@ def load_tree(path: Path) -> Any:
 
 
 def _pack(tree: Any, place: str, tensors: dict[str, Tensor]) -> Any:
-    """The tree as JSON; what JSON does not know becomes a dict with one key that begins with $."""
+    """Return the tree as JSON; what JSON does not know becomes a dict with one key with $."""
     if isinstance(tree, Tensor):
         tensors[place] = tree.detach().cpu().contiguous().clone()
         return {"$tensor": place}
@@ -93,11 +95,12 @@ def _unpack(tree: Any, tensor: Any) -> Any:
 
 
 def save_json(content: dict[str, Any], path: Path) -> None:
+    """Write a JSON object."""
     write_text(path, json.dumps(content, indent=2) + "\n")
 
 
 def load_json(path: Path) -> dict[str, Any]:
-    """A JSON object. LogicgenError where the file is damaged."""
+    """Return a JSON object. Raises LogicgenError for a damaged file."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -108,7 +111,7 @@ def load_json(path: Path) -> dict[str, Any]:
 
 
 def _digest(tensors: dict[str, Tensor]) -> str:
-    """Of all tensors' bytes, by name."""
+    """Return the SHA-256 of the bytes of all tensors, by name."""
     digest = hashlib.sha256()
     for name in sorted(tensors):
         digest.update(name.encode())
@@ -117,7 +120,7 @@ def _digest(tensors: dict[str, Tensor]) -> str:
 
 
 def save_model(
-    model: Model | Language, run: Path, *, steps: int, fingerprint: str, half: bool = False
+    model: Model, run: Path, *, steps: int, fingerprint: str, half: bool = False
 ) -> None:
     """Write a trained model into its run's folder; the card comes last and vouches for it.
 
@@ -133,33 +136,29 @@ def save_model(
         **model.card(),
         "data": fingerprint,
         "steps": steps,
-        "versions": {"logicgen": logicgen.__version__, "torch": torch.__version__},
+        "versions": {"logicgen": version("logicgen"), "torch": torch.__version__},
         "sha256": hashlib.sha256(weights).hexdigest(),
     }
     save_json({**card, "card_sha256": _card_digest(card)}, run / CARD)
 
 
 def _card_digest(card: dict[str, Any]) -> str:
-    """Of a card without its digest: with another recipe the same weights are another model."""
+    """Return the digest of a card: with another recipe the same weights are another model."""
     content = {key: value for key, value in card.items() if key != "card_sha256"}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def load_model(
     run: str | Path, device: str = "auto", vocabulary: Vocabulary | None = None
-) -> Model:
-    """The trained model of a run, or a shipped one by name, verified and ready to predict.
+) -> EncoderDecoder:
+    """Return the model of a run that answers problems, verified and ready to predict.
 
+    run: folder of a run, or the name of a shipped model.
     vocabulary: of the data it is meant for; where given, the model's own has to be the same.
     Raises LogicgenError for a folder without a finished model, a damaged file, another vocabulary,
     a language model.
     """
-    model = load_any(run, device)
-    if isinstance(model, Language):
-        raise LogicgenError(
-            f"{run}: a language model, which has no problems to answer; logicgen evaluate measures"
-            " it, and logicgen complete goes on from a text"
-        )
+    model = open_model(run, device).as_answering(str(run))
     if vocabulary is not None and vocabulary != model.vocabulary:
         raise LogicgenError(
             f"{run}: trained for {model.task_name} with another vocabulary ({model.vocabulary}, the"
@@ -168,19 +167,16 @@ def load_model(
     return model
 
 
-def load_language(run: str | Path, device: str = "auto") -> Language:
-    """The language model of a run, as `load_model`. LogicgenError where it is another model."""
-    model = load_any(run, device)
-    if not isinstance(model, Language):
-        raise LogicgenError(
-            f"{run}: not a language model, but one that answers problems of {model.task_name}:"
-            " give it problems with logicgen solve --model, or give another run"
-        )
-    return model
+def load_language_model(run: str | Path, device: str = "auto") -> LanguageModel:
+    """Return the language model of a run. Raises LogicgenError where it is another model."""
+    return open_model(run, device).as_language_model(str(run))
 
 
-def load_any(run: str | Path, device: str = "auto") -> Model | Language:
-    """The model of a run, of either kind, as `load_model`."""
+def open_model(run: str | Path, device: str = "auto") -> Model:
+    """Return the model of a run, of any kind, verified and ready to use.
+
+    Raises LogicgenError for a folder without a finished model, and a damaged file.
+    """
     run = find_run(run)
     if not (run / CARD).is_file():
         raise LogicgenError(
@@ -196,8 +192,7 @@ def load_any(run: str | Path, device: str = "auto") -> Model | Language:
     if card.get("card_sha256", _card_digest(card)) != _card_digest(card):
         raise LogicgenError(f"{run / CARD}: altered (its digest is another): {remedy}")
     try:
-        kind = Language if card.get("kind") == "language-model" else Model
-        model: Model | Language = kind.of_card(card)
+        model = model_of_card(card)
         with safe_open(run / WEIGHTS, "pt") as file:
             model.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
     except (
@@ -216,7 +211,7 @@ def load_any(run: str | Path, device: str = "auto") -> Model | Language:
 
 
 def find_run(name: str | Path) -> Path:
-    """The folder that `name` means: one with a training in it, or else a shipped model's.
+    """Return the folder that `name` means: one with a training in it, or a shipped model's.
 
     Raises LogicgenError where it means none.
     """
@@ -233,13 +228,13 @@ def find_run(name: str | Path) -> Path:
 
 
 def scores_folder(name: str | Path, split: str) -> Path:
-    """Where the scores of a model belong: in its run, or, of a shipped one, in a new folder."""
+    """Return the folder for a model's scores: in its run, or, for a shipped one, a new folder."""
     run = find_run(name)
     return (run if run == Path(name) else Path("runs") / run.name) / split
 
 
 def weights_digest(run: Path) -> str:
-    """What identifies a trained model's weights."""
+    """Return the SHA-256 of a trained model's weights."""
     return str(load_json(find_run(run) / CARD).get("sha256"))
 
 

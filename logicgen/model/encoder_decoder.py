@@ -1,19 +1,22 @@
-"""A model: an embedding, a Transformer and a loss, made from a recipe; and what it predicts."""
+"""Encoder-decoders, which answer problems: embedding, Transformer, loss, and what they predict."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from logicgen.data.batches import Batch
+from logicgen.data.batches import Batch, BatchStream, make_batch
+from logicgen.data.corpus import Corpus
+from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError
-from logicgen.model.model_recipe import ModelRecipe, StreamsTable
-from logicgen.model.training_data import FOLLOWING, TrainingRegion
+from logicgen.model.model import Loss, Model
+from logicgen.model.model_recipe import EncoderDecoderTable, ModelRecipe
+from logicgen.model.start import check_same_keys, load_start
+from logicgen.model.training_data import ProblemData, TrainingRegion, problem_data
 from logicgen.nn.canonical import first_occurrence, rename
 from logicgen.nn.decoding import GREEDY, Decoding, GrammarMask, decode
 from logicgen.nn.embedding import (
@@ -24,10 +27,16 @@ from logicgen.nn.embedding import (
     SymbolInvariant,
 )
 from logicgen.nn.loss import AdaCos, CrossEntropy
-from logicgen.nn.symbol_invariant import StreamOptions, SymbolInvariantTransformer
 from logicgen.nn.transformer import Transformer
 from logicgen.tasks import load_task
 from logicgen.vocabulary import Vocabulary
+
+EMBEDDINGS: dict[str, Callable[..., Embedding]] = {
+    "learned": Learned,
+    "alpha-renaming": AlphaRenaming,
+    "interchangeable": Interchangeable,
+    "symbol-invariant": SymbolInvariant,
+}
 
 
 class Answer(NamedTuple):
@@ -37,13 +46,20 @@ class Answer(NamedTuple):
     score: float
 
 
-class Model(nn.Module):
-    """A recipe's network for one vocabulary.
+class EncoderDecoder(Model):
+    """A recipe's encoder-decoder for one vocabulary.
 
-    `alphabet` is the number of symbols in its training data, `region` what problems were drawn for
-    them. It accepts more symbols, as far as its embedding method does. New weights come from the
-    global generator of torch.
+    It accepts more symbols than it was trained on, as far as its embedding method does.
+
+    Attributes:
+        alphabet: number of symbols in its training data.
+        region: problems that were drawn for them.
     """
+
+    noun = "an encoder-decoder"
+    votes = 1
+    trained_on_task = True
+    region: TrainingRegion
 
     def __init__(
         self,
@@ -54,34 +70,35 @@ class Model(nn.Module):
         region: TrainingRegion,
     ) -> None:
         super().__init__()
-        self.recipe = recipe
+        assert recipe.embedding is not None
+        assert recipe.loss is not None
+        self.recipe, self.rows = recipe, recipe.embedding
+        self.network: EncoderDecoderTable = recipe.network  # type: ignore[assignment]
         self.vocabulary = vocabulary
         self.alphabet = alphabet
         self.task_name = task_name
         self.region = region
-        self.embedding = _embedding(recipe, len(vocabulary))
+        options = self.rows.model_dump(exclude={"method", "resample", "share"}, exclude_none=True)
+        self.embedding = EMBEDDINGS[self.rows.method](
+            len(vocabulary), self.network.width, **options
+        )
         if self.embedding.max_symbols is not None and self.embedding.max_symbols < alphabet:
             raise LogicgenError(
                 f"the training data have {alphabet} symbols, the recipe's embedding has"
                 f" {self.embedding.max_symbols} rows: raise max_symbols in [embedding]"
             )
-        tree = recipe.model.encoder_positions == "tree"
-        arguments = recipe.model.model_dump()
-        arguments |= {"pad": vocabulary.pad}
-        arguments |= {"arities": _arities(task_name, vocabulary) if tree else None}
-        if recipe.embedding.method == "symbol-invariant":
-            options = StreamOptions(**(recipe.streams or StreamsTable()).model_dump())
-            self.transformer: Transformer = SymbolInvariantTransformer(
-                fixed=len(vocabulary), options=options, **arguments
-            )
-        else:
-            self.transformer = Transformer(**arguments)
+        tree = self.network.encoder_positions == "tree"
+        self.transformer = self._transformer(
+            **self.network.model_dump(include=set(EncoderDecoderTable.model_fields) - {"kind"}),
+            pad=vocabulary.pad,
+            arities=_arities(task_name, vocabulary) if tree else None,
+        )
         if tree and region.length[1] > self.transformer.tree.levels + 1:
             levels = self.transformer.tree.levels
             raise LogicgenError(
                 f"the training data have problems of up to {region.length[1]} tokens, but tree"
-                f" positions of width {recipe.model.width} tell only {levels} levels apart: raise"
-                " model.width, or choose other model.encoder_positions"
+                f" positions of width {self.network.width} tell only {levels} levels apart: raise"
+                " network.width, or choose other network.encoder_positions"
             )
         rows = len(vocabulary) + self.training_symbols
         self.loss: CrossEntropy | AdaCos
@@ -90,49 +107,130 @@ class Model(nn.Module):
         else:
             self.loss = CrossEntropy(vocabulary.pad)
 
+    def _transformer(self, **arguments: Any) -> Transformer:
+        """Return the network."""
+        return Transformer(**arguments)
+
+    # -- made ---------------------------------------------------------------------------------
+
+    @classmethod
+    def training_data(cls, recipe: ModelRecipe, data: Dataset | Corpus) -> ProblemData:
+        """Return the training part of a data set. Raises LogicgenError where it has none."""
+        return problem_data(data.with_problems())
+
+    @classmethod
+    def new(cls, recipe: ModelRecipe, data: ProblemData) -> Self:
+        """Return a model with new weights. Raises LogicgenError where the data do not fit."""
+        assert data.region is not None
+        model = cls(recipe, data.vocabulary, data.train.alphabet, data.task_name, data.region)
+        # Too few rows, or points.
+        model.embedding.matrix(model.training_symbols, torch.Generator())
+        return model
+
+    @classmethod
+    def of_card(cls, recipe: ModelRecipe, card: dict[str, Any]) -> Self:
+        """Return a model with new weights, as a checkpoint's card says."""
+        region = TrainingRegion(**{name: tuple(value) for name, value in card["region"].items()})
+        tokens = Vocabulary(card["vocabulary"])
+        return cls(recipe, tokens, int(card["alphabet"]), card["task"], region)
+
     def card(self) -> dict[str, Any]:
-        """What its checkpoint says of it, as JSON has it."""
+        """Return what a checkpoint says of the model, as JSON has it."""
+        card = super().card()
         return {
-            "recipe": self.recipe.model_dump(exclude_none=True),
+            "recipe": card.pop("recipe"),
             "vocabulary": list(self.vocabulary.fixed[3:]),
-            "task": self.task_name,
             "alphabet": self.alphabet,
-            "region": asdict(self.region),
+            **card,
         }
 
-    def identity(self) -> dict[str, Any]:
-        """What of its card has to be the same when a training is resumed; the rest follows."""
-        return {key: value for key, value in self.card().items() if key not in FOLLOWING}
-
-    @staticmethod
-    def of_card(card: dict[str, Any]) -> Model:
-        """A model as `card` says, with new weights."""
-        region = TrainingRegion(**{name: tuple(value) for name, value in card["region"].items()})
-        recipe = ModelRecipe.model_validate(card["recipe"])
-        tokens = Vocabulary(card["vocabulary"])
-        return Model(recipe, tokens, int(card["alphabet"]), card["task"], region)
+    # -- trained ------------------------------------------------------------------------------
 
     @property
     def training_symbols(self) -> int:
-        """Symbol rows of the matrix in training: all that can be trained, else the alphabet's."""
+        """Return the symbol rows in training: all that can be trained, else the alphabet's."""
         return self.embedding.max_symbols or self.alphabet
+
+    def batches(self, data: ProblemData, step: int) -> Iterator[Batch]:
+        """Yield the training batches from a step on, without end."""
+        assert self.recipe.training is not None
+        table = self.recipe.training
+        return BatchStream(data.train, table.batch_size, table.seed).starting_at(step)
+
+    def validation_batches(self, data: ProblemData) -> list[Batch]:
+        """Return the first validation examples, in batches of similar length."""
+        assert self.recipe.training is not None
+        split, table = data.validation, self.recipe.training
+        assert split is not None
+        rows = np.arange(min(len(split), table.validation_examples))
+        rows = rows[np.argsort(split.problems.lengths[rows], kind="stable")]
+        starts = range(0, len(rows), table.batch_size)
+        return [make_batch(split, rows[start : start + table.batch_size]) for start in starts]
+
+    def training_loss(self, batch: Batch, generator: torch.Generator, measured: bool) -> Loss:
+        """Return the loss of a training batch; measured, with the accuracy of single tokens."""
+        batch = self.named(batch, self.training_symbols)
+        sequences = len(batch.problems) if self.rows.resample == "sequence" else None
+        matrix = self.embedding.matrix(self.training_symbols, generator, sequences)
+        logits = self.transformer(matrix, batch.problems, batch.inputs, batch.places)
+        loss: Tensor = self.loss(logits, batch.targets)
+        if not measured:
+            return Loss(loss, {})
+        real = batch.targets != self.vocabulary.pad
+        accuracy = ((logits.argmax(-1) == batch.targets) & real).sum() / real.sum()
+        return Loss(loss, {"loss": loss, "token_accuracy": accuracy})
+
+    def validate(self, batch: Batch, data: ProblemData) -> dict[str, Tensor]:
+        """Return the loss of a held-out batch, and the share of exact greedy answers."""
+        assert data.validation is not None
+        symbols = max(self.training_symbols, data.validation.alphabet)
+        batch = self.named(batch, symbols)
+        matrix = self.inference_matrix(symbols, embedding_seed=0)
+        logits = self.transformer(matrix, batch.problems, batch.inputs)
+        longest = batch.targets.shape[1] - 1
+        answers = decode(self.transformer, [matrix], batch.problems, self.vocabulary, longest)
+        exact = (answers.ids[:, 0] == batch.targets).all(dim=1)
+        return {
+            "validation_loss": self.loss(logits, batch.targets),
+            "validation_exact": exact.float().mean(),
+        }
+
+    def start_from(self, trained: Model, name: str) -> None:
+        """Take over the weights of a trained model of the same kind."""
+        other = trained.as_answering(name)
+        if other.vocabulary != self.vocabulary:
+            raise LogicgenError(
+                f"{name}: was trained for {other.task_name} with another vocabulary: start from a"
+                f" model of task {self.task_name}"
+            )
+        keys = ("heads", "encoder_positions", "decoder_positions", "rotary_cross_attention")
+        check_same_keys(other.network, self.network, keys, name)
+        # The scale of AdaCos starts anew: it depends on the number of rows.
+        load_start(self, self._start_weights(other, name), name, without=("loss.scale",))
+
+    def _start_weights(self, trained: EncoderDecoder, name: str) -> dict[str, Tensor]:
+        """Return a trained model's weights under the names of this one's."""
+        return dict(trained.state_dict())
+
+    # -- used ---------------------------------------------------------------------------------
+
+    def as_answering(self, called: str) -> EncoderDecoder:
+        """Return the model: it answers problems."""
+        return self
+
+    def answerer(self, data: Dataset, called: str, votes: int | None = None) -> EncoderDecoder:
+        """Return the model: it answers problems. Raises LogicgenError where votes are asked for."""
+        if votes is not None:
+            raise LogicgenError(
+                f"--votes: {called} is not a language model; leave it out, or let the solver choose"
+                " with --verified N"
+            )
+        return self
 
     @property
     def canonical(self) -> bool:
-        """Whether problems are renamed in order of first occurrence before they are predicted.
-
-        A network of streams does not mind names; canonical ones make that exact to the last bit.
-        """
-        return self.recipe.canonical or self.recipe.embedding.method == "symbol-invariant"
-
-    @property
-    def resamples_each_sequence(self) -> bool:
-        """Whether training draws a matrix for each sequence of a batch, not one for all of it."""
-        return self.recipe.embedding.resample == "sequence"
-
-    @property
-    def device(self) -> torch.device:
-        return next(self.parameters()).device
+        """Return whether problems are renamed in order of first occurrence before decoding."""
+        return self.recipe.canonical
 
     def predict(
         self,
@@ -211,7 +309,7 @@ class Model(nn.Module):
 
     def _check_ensemble(self, ensemble: int) -> None:
         if ensemble > 1 and not self.embedding.random:
-            method = self.recipe.embedding.method
+            method = self.rows.method
             raise LogicgenError(
                 f"an ensemble over a model without a random part: {method!r} draws nothing to"
                 " average over; leave the ensemble out, or train a model whose embedding does, such"
@@ -300,30 +398,7 @@ def _arities(task_name: str, vocabulary: Vocabulary) -> Tensor:
     arities = load_task(task_name).problem_arities
     if arities is None:
         raise LogicgenError(
-            f"model.encoder_positions: 'tree' needs problems that are formulas; those of task"
+            f"network.encoder_positions: 'tree' needs problems that are formulas; those of task"
             f" {task_name} have no tree: choose 'sinusoidal', 'rotary', 'relative' or 'none'"
         )
     return torch.tensor([*(arities.get(token, 0) for token in vocabulary.fixed), 0])
-
-
-def _embedding(recipe: ModelRecipe, fixed: int) -> Embedding:
-    methods: dict[str, Callable[..., Embedding]] = {
-        "learned": Learned,
-        "alpha-renaming": AlphaRenaming,
-        "interchangeable": Interchangeable,
-        "symbol-invariant": SymbolInvariant,
-    }
-    options = recipe.embedding.model_dump(exclude={"method", "resample"}, exclude_none=True)
-    return methods[recipe.embedding.method](fixed, recipe.model.width, **options)
-
-
-def find_device(name: str) -> torch.device:
-    """The device that `auto`, `cpu` or `cuda` means here; LogicgenError where there is none."""
-    if name not in ("auto", "cpu", "cuda"):
-        raise LogicgenError(f"no device is called {name!r}: use auto, cpu or cuda")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise LogicgenError(
-            "there is no CUDA device that this PyTorch can use: use --device cpu, or install a CUDA"
-            " build of PyTorch (https://pytorch.org/get-started) on a machine with an NVIDIA GPU"
-        )
-    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")

@@ -1,4 +1,4 @@
-"""The inductive Transformer as a language model beside the others.
+"""The inductive Transformer as a language model, and the grammar that its weights are.
 
 Tokens are those of a corpus of sentences (`tasks/production.py`): `<end>`, `<start>`, then the
 words. What comes before the first word is certain, and so is what comes after the last.
@@ -6,27 +6,30 @@ words. What comes before the first word is certain, and so is what comes after t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import itertools
+from collections.abc import Sequence
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 
+from logicgen.data.sequences import TokenBatch
 from logicgen.errors import LogicgenError
+from logicgen.model.language_model import LanguageModel
+from logicgen.model.model_recipe import InductiveTable, ModelRecipe
+from logicgen.model.training_data import SequenceData
+from logicgen.nn.generation import Reader
 from logicgen.nn.inductive_transformer import InductiveTransformer, LogWeights
-from logicgen.productions import Grammar
+from logicgen.productions import NEGLIGIBLE, Grammar
 from logicgen.productions.as_automaton import START
 from logicgen.tokens import Tokens
-from logicgen.train.students import ambiguity, as_grammar
 
-if TYPE_CHECKING:
-    from logicgen.model.language_recipe import InductiveTable
-
-# How fast a start's average loss follows what it is now.
+# How fast a start's running average of the loss follows its loss.
 FOLLOWING = 0.1
 
 
-class InductiveLanguage(nn.Module):
-    """Starts that are trained side by side, of which the best predicts.
+class InductiveStarts(nn.Module):
+    """Random starts of one network that are trained side by side, of which the best predicts.
 
     Raises LogicgenError for tokens that are no corpus of sentences.
     """
@@ -55,15 +58,15 @@ class InductiveLanguage(nn.Module):
 
     @property
     def best(self) -> int:
-        """The start that has explained its sentences best."""
+        """Return the number of the start with the least loss."""
         return int(self.losses.argmin())
 
     def weights(self) -> LogWeights:
-        """Those of the best start, (1, ...)."""
+        """Return the weights of the best start, (1, ...)."""
         return LogWeights(*(each[self.best][None] for each in self.network.weights()))
 
     def grammar(self) -> Grammar:
-        """What it has learnt. LogicgenError of a model with perceptrons, which is no grammar."""
+        """Return what the best start has learnt. Raises LogicgenError if it has perceptrons."""
         if not self.network.exact:
             raise LogicgenError(
                 "this model has perceptrons between its layers, so that its weights are no"
@@ -81,7 +84,7 @@ class InductiveLanguage(nn.Module):
             )
 
     def _words(self, tokens: Tensor) -> Tensor:
-        """(B, L) word ids of (B, L + 1) tokens. LogicgenError where they are no sentences."""
+        """Return (B, L) word ids of (B, L + 1) tokens. Raises LogicgenError for no sentences."""
         words = tokens[:, 1:] - 2
         if (tokens[:, 0] != 1).any() or (words < 0).any():
             raise LogicgenError(
@@ -100,9 +103,9 @@ class InductiveLanguage(nn.Module):
         generator: torch.Generator | None = None,
         targets: Tensor | None = None,
     ) -> Tensor:
-        """Mean cross-entropy in nats of (B, P + 1) tokens but the first, and over starts.
+        """Return the mean cross-entropy in nats of (B, P + 1) tokens but the first, over starts.
 
-        In evaluation it is that of the best alone.
+        In evaluation it is that of the best start alone.
         """
         words = self._words(tokens)
         self.check(words.shape[1])
@@ -118,7 +121,7 @@ class InductiveLanguage(nn.Module):
 
     @torch.no_grad()
     def log_probabilities(self, tokens: Tensor) -> Tensor:
-        """Of the token after each of (B, T), in nats: (B, T, V)."""
+        """Return those of the token after each of (B, T), in nats: (B, T, V)."""
         words = self._words(tokens)
         length, positions = words.shape[1], self.network.positions
         logs = tokens.new_full(
@@ -129,3 +132,114 @@ class InductiveLanguage(nn.Module):
         if length == positions:
             logs[:, -1, 0] = 0.0
         return logs
+
+
+class InductiveModel(LanguageModel):
+    """An inductive Transformer, for sentences of a grammar."""
+
+    noun = "an inductive Transformer"
+    network: InductiveStarts
+
+    def _network(self) -> InductiveStarts:
+        table: InductiveTable = self.recipe.network  # type: ignore[assignment]
+        return InductiveStarts(table, self.tokens)
+
+    @classmethod
+    def new(cls, recipe: ModelRecipe, data: SequenceData) -> Self:
+        """Return a model with new weights. Raises LogicgenError where sentences do not fit."""
+        model = super().new(recipe, data)
+        assert data.train.length is not None  # sentences stand in rows
+        model.network.check(data.train.length - 1)
+        return model
+
+    def sequence_loss(self, batch: TokenBatch, generator: torch.Generator) -> Tensor:
+        """Return the mean cross-entropy, in nats, of a batch of sentences."""
+        return self.network.loss(batch.tokens)
+
+    def log_probabilities(
+        self, tokens: Tensor, seeds: Sequence[int] | None = None, count: int | None = None
+    ) -> Tensor:
+        """Return those of the token after each of (B, T), in nats: (B, T, V)."""
+        self.check(count or len(self.tokens))
+        return self.network.log_probabilities(tokens.to(self.device))
+
+    def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
+        """Return a function that reads a text for each seed bit by bit.
+
+        It reads all words again: a sentence has one for each layer, and each changes what all
+        units are believed to be.
+        """
+        self.check(count or len(self.tokens))
+        read: list[Tensor] = []
+
+        def read_on(tokens: Tensor) -> Tensor:
+            read.append(tokens)
+            return self.network.log_probabilities(torch.cat(read, dim=1))[:, -1]
+
+        return read_on
+
+    def grammar(self, called: str) -> Grammar:
+        """Return what it has learnt. Raises LogicgenError for a model with perceptrons."""
+        return self.network.grammar()
+
+
+def ambiguity(weights: LogWeights) -> Tensor:
+    """Return (S,) the entropy of a word's unit given the word, in nats, mean over layers.
+
+    0 where no two units of a layer that are ever on share a word.
+    """
+    reach, found = weights.start.exp(), []
+    for layer in range(weights.tokens.shape[1]):
+        joint = weights.tokens[:, layer].exp() * reach[:, None]  # (S, T, Z)
+        word = joint.sum(-1)
+        found.append(_surprise(joint).sum((-1, -2)) - _surprise(word).sum(-1))
+        if layer < weights.below.shape[1]:
+            reach = (weights.below[:, layer].exp() @ reach[..., None])[..., 0]
+    return torch.stack(found).mean(0)
+
+
+def _surprise(probabilities: Tensor) -> Tensor:
+    """Return -p log p; at 0 it is 0 with gradient 0."""
+    none = probabilities == 0
+    return -probabilities * torch.where(none, torch.ones_like(probabilities), probabilities).log()
+
+
+def as_grammar(weights: LogWeights, student: int, words: tuple[str, ...]) -> Grammar:
+    """Return the grammar that the weights of a student are."""
+    start, tokens, below = (each[student].detach().double().exp().cpu().numpy() for each in weights)
+    return named(
+        Grammar(
+            words,
+            tuple(
+                tuple(f"{layer}.{unit}" for unit in range(1, len(start) + 1))
+                for layer in range(1, len(tokens) + 1)
+            ),
+            start,
+            tuple(tokens),
+            tuple(below),
+        )
+    )
+
+
+def named(grammar: Grammar) -> Grammar:
+    """Return the grammar with each unit named after a word it says at least half of the time.
+
+    Other units, and those that never are on, keep their names; of units that say the same word,
+    the later ones get a number.
+    """
+    units = []
+    for layer, names in enumerate(grammar.units):
+        taken = set(names)
+        found: list[str] = []
+        for number, name in enumerate(names):
+            said = grammar.tokens[layer][:, number]
+            word = grammar.words[int(said.argmax())]
+            if said.max() >= 0.5 and grammar.reach[layer][number] > NEGLIGIBLE and ":" not in word:
+                tries = itertools.chain([word], (f"{word}~{turn}" for turn in itertools.count(2)))
+                name = next(each for each in tries if each not in taken)
+                taken.add(name)
+            found.append(name)
+        units.append(tuple(found))
+    return Grammar(
+        grammar.words, tuple(units), grammar.start, grammar.tokens, grammar.below, grammar.where
+    )

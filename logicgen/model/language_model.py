@@ -1,181 +1,250 @@
-"""A language model made from a recipe: its tokens, its network, and what they are for."""
+"""Models that predict the next token of a sequence: language models, of any kind of network."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
-from logicgen.data.sequences import (
-    ExampleSequences,
-    Sequences,
-    corpus_sequences,
-    example_tokens,
-    longest_example,
-)
+from logicgen.data.sequences import TokenBatch
 from logicgen.errors import LogicgenError
-from logicgen.model.inductive import InductiveLanguage
-from logicgen.model.language_recipe import (
-    ElmanTable,
-    InductiveTable,
-    LanguageRecipe,
-    NGramTable,
-    TransformerTable,
-)
-from logicgen.model.ngram import NGram
-from logicgen.model.training_data import FOLLOWING, TrainingRegion
-from logicgen.nn.language_model import CausalTransformer, Elman, LanguageModel
+from logicgen.model.model import Loss, Model
+from logicgen.model.model_recipe import LanguageModelTable, ModelRecipe
+from logicgen.model.start import check_same_keys, load_start
+from logicgen.model.training_data import SequenceData, TrainingRegion, sequence_data
+from logicgen.nn.generation import Reader
+from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman
 from logicgen.nn.token_rows import TokenRows
-from logicgen.tasks.determined import Determined
 from logicgen.tokens import Tokens
 
-
-@dataclass(frozen=True)
-class LanguageData:
-    """Training and validation sequences; `fingerprint` is of all bytes of the data."""
-
-    train: Sequences
-    validation: Sequences | None
-    tokens: Tokens
-    task_name: str
-    fingerprint: str
-    region: TrainingRegion | None = None  # where the sequences are a task's examples
+if TYPE_CHECKING:
+    from logicgen.model.prompted import Prompted
 
 
-def language_data(
-    data: Corpus | Dataset, everything: bool = False, context: int | None = None
-) -> LanguageData:
-    """What a language model is trained on. LogicgenError where there is nothing to train on.
+class LanguageModel(Model):
+    """A recipe's network for one list of tokens."""
 
-    everything: of a task's examples, not the answers alone.
-    context: tokens that a sequence may have; examples have to fit.
-    """
-    if not data.splits.get("train"):
-        raise LogicgenError(f"{data.folder}: has no training part: nothing to train on")
-    held_out = bool(data.splits.get("validation"))
-    if isinstance(data, Corpus):
-        return LanguageData(
-            corpus_sequences(data, "train"),
-            corpus_sequences(data, "validation") if held_out else None,
-            data.tokens,
-            data.recipe.task,
-            data.fingerprint,
-        )
-    if not isinstance(data.task, Determined):
-        raise LogicgenError(
-            f"{data.folder}: holds problems of {data.task.name}; language models are trained on a"
-            " corpus, or on problems of lookup or permutation"
-        )
-    train, region = data.encoded("train"), data.recipe.region
-    if context is not None and (longest := longest_example(train)) > context:
-        raise LogicgenError(
-            f"training.context: {context} tokens, but problems with their answers have up to"
-            f" {longest}: raise it"
-        )
-    return LanguageData(
-        ExampleSequences(train, everything),
-        ExampleSequences(data.encoded("validation"), everything) if held_out else None,
-        example_tokens(data.vocabulary, max(train.alphabet, region.symbols[1])),
-        data.task.name,
-        data.fingerprint,
-        TrainingRegion(region.symbols, region.length),
-    )
-
-
-class Language(nn.Module):
-    """A recipe's network for one list of tokens. New weights come from torch's global generator.
-
-    Attributes:
-        task_name: of the data it is trained on.
-        region: of the problems it is trained on, where they are a task's examples.
-    """
+    noun = "a language model"
+    network: nn.Module
 
     def __init__(
         self,
-        recipe: LanguageRecipe,
+        recipe: ModelRecipe,
         tokens: Tokens,
         task_name: str,
         region: TrainingRegion | None = None,
     ) -> None:
         super().__init__()
-        self.region = region
-        self.recipe, self.tokens, self.task_name = recipe, tokens, task_name
-        self.network: LanguageModel | InductiveLanguage | NGram
-        table = recipe.network
-        if isinstance(table, NGramTable):
-            self.network = NGram(table.order, len(tokens))
-            return
-        if isinstance(table, InductiveTable):
-            self.network = InductiveLanguage(table, tokens)
-            return
-        assert recipe.embedding is not None
-        rows = TokenRows(
-            recipe.embedding.method, len(tokens), table.width, recipe.embedding.share or 0.0
-        )
-        options = table.model_dump(exclude={"kind", "cache"})
-        made = Elman(**options) if isinstance(table, ElmanTable) else CausalTransformer(**options)
-        cache = isinstance(table, TransformerTable) and table.cache
-        self.network = LanguageModel(rows, made, table.width, cache)
+        self.recipe, self.tokens = recipe, tokens
+        self.task_name, self.region = task_name, region
+        self.network = self._network()
+
+    @abstractmethod
+    def _network(self) -> nn.Module:
+        """Return the network, with new weights."""
 
     @property
     def random(self) -> bool:
-        """Whether what it predicts depends on rows that are drawn."""
-        return isinstance(self.network, LanguageModel) and self.network.rows.random
+        """Return whether what it predicts depends on rows that are drawn."""
+        return False
+
+    # -- made ---------------------------------------------------------------------------------
+
+    @classmethod
+    def training_data(cls, recipe: ModelRecipe, data: Dataset | Corpus) -> SequenceData:
+        """Return the training sequences of data.
+
+        Raises LogicgenError where there are none, or a task's examples are longer than the context.
+        """
+        if recipe.training is None:
+            return sequence_data(data)
+        return sequence_data(data, recipe.training.learn == "everything", recipe.training.context)
+
+    @classmethod
+    def new(cls, recipe: ModelRecipe, data: SequenceData) -> Self:
+        """Return a model with new weights. Raises LogicgenError where the data do not fit."""
+        return cls(recipe, data.vocabulary, data.task_name, data.region)
+
+    @classmethod
+    def of_card(cls, recipe: ModelRecipe, card: dict[str, Any]) -> Self:
+        """Return a model with new weights, as a checkpoint's card says."""
+        region = None
+        if card["region"] is not None:
+            region = TrainingRegion(**{name: tuple(each) for name, each in card["region"].items()})
+        return cls(recipe, Tokens(**card["tokens"]), card["task"], region)
+
+    def card(self) -> dict[str, Any]:
+        """Return what a checkpoint says of the model, as JSON has it."""
+        card = super().card()
+        return {"recipe": card.pop("recipe"), "tokens": self.tokens.as_dict(), **card}
+
+    # -- trained ------------------------------------------------------------------------------
 
     @property
-    def device(self) -> torch.device:
-        return next(iter([*self.parameters(), *self.buffers()])).device
+    def context(self) -> int:
+        """Return the tokens of a training sequence; 256 where the recipe does not say."""
+        table = self.recipe.training
+        return 256 if table is None or table.context is None else table.context
+
+    def batches(self, data: SequenceData, step: int) -> Iterator[TokenBatch]:
+        """Yield the training batches from a step on, without end."""
+        assert self.recipe.training is not None
+        table = self.recipe.training
+        return data.train.batches(table.batch_size, self.context, table.seed, step)
+
+    def validation_batches(self, data: SequenceData) -> list[TokenBatch]:
+        """Return the same held-out sequences every time."""
+        assert data.validation is not None
+        assert self.recipe.training is not None
+        table = self.recipe.training
+        return data.validation.fixed(table.validation_examples, self.context, table.batch_size)
+
+    @abstractmethod
+    def sequence_loss(self, batch: TokenBatch, generator: torch.Generator) -> Tensor:
+        """Return the mean cross-entropy, in nats, of a batch's targets."""
+
+    def training_loss(self, batch: TokenBatch, generator: torch.Generator, measured: bool) -> Loss:
+        """Return the loss of a training batch."""
+        loss = self.sequence_loss(batch, generator)
+        return Loss(loss, {"loss": loss} if measured else {})
+
+    def validate(self, batch: TokenBatch, data: SequenceData) -> dict[str, Tensor]:
+        """Return the loss of a held-out batch."""
+        generator = torch.Generator().manual_seed(0)
+        return {"validation_loss": self.sequence_loss(batch, generator)}
+
+    def start_from(self, trained: Model, name: str) -> None:
+        """Take over the weights of a trained language model. Random rows fit any tokens."""
+        other = trained.as_language_model(name)
+        if not self.random and other.tokens != self.tokens:
+            raise LogicgenError(
+                f"{name}: was trained with other tokens, for which it has rows: start from a model"
+                " of the same tokens, or a lexinvariant one"
+            )
+        check_same_keys(other.recipe.network, self.recipe.network, ("heads", "positions"), name)
+        load_start(self, dict(other.state_dict()), name)
+
+    # -- used ---------------------------------------------------------------------------------
+
+    def as_language_model(self, called: str) -> LanguageModel:
+        """Return the model: it predicts next tokens."""
+        return self
+
+    def answerer(self, data: Dataset, called: str, votes: int | None = None) -> Prompted:
+        """Return the model with the problems of a data set as its prompts."""
+        from logicgen.model.prompted import Prompted
+
+        return Prompted(self, data, votes or 1)
 
     def check(self, count: int) -> None:
         """Raise LogicgenError where it cannot be used with so many tokens."""
         if count != len(self.tokens) and not self.random:
-            embedding, kind = self.recipe.embedding, self.recipe.network.kind
-            method = embedding.method if embedding else kind
+            embedding = self.recipe.embedding
+            method = embedding.method if embedding else self.recipe.kind
             raise LogicgenError(
                 f"{count} tokens are asked for, but the model knows {len(self.tokens)} and is"
                 f" {method}: only a lexinvariant one takes any number"
             )
 
-    @torch.no_grad()
+    @abstractmethod
     def log_probabilities(
         self, tokens: Tensor, seeds: Sequence[int] | None = None, count: int | None = None
     ) -> Tensor:
-        """Of the token after each of (B, T), in nats: (B, T, V).
+        """Return those of the token after each of (B, T), in nats: (B, T, V).
 
         seeds: of the rows of each sequence, where they are drawn; 0 to B - 1 if not given.
         count: V, where it is not that of training. Raises LogicgenError where rows are trained.
         """
+
+    @abstractmethod
+    def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
+        """Return a function that reads a text for each seed bit by bit.
+
+        seeds, count: see `log_probabilities`.
+        """
+
+    def check_hidden(self, layer: int | None, called: str) -> None:
+        """Raise LogicgenError where there are no hidden states after such a layer."""
+        raise LogicgenError(
+            f"{called} is {self.noun}, which has no hidden states to probe: give a Transformer or a"
+            " recurrent network"
+        )
+
+    def hidden_width(self) -> int:
+        """Return the width of hidden states."""
+        raise NotImplementedError  # `check_hidden` refuses such models before
+
+    def hidden_states(self, tokens: np.ndarray, seeds: Sequence[int], layer: int | None) -> Tensor:
+        """Return those behind each of (B, T) tokens: (B, T, width).
+
+        seeds: of the rows of each sequence. layer: after which; the last if not given.
+        """
+        raise NotImplementedError
+
+
+class NeuralLanguageModel(LanguageModel):
+    """A Transformer or a simple recurrent network over rows of tokens."""
+
+    network: CausalLM
+
+    def _network(self) -> CausalLM:
+        table, embedding = self.recipe.network, self.recipe.embedding
+        assert embedding is not None
+        self.table: LanguageModelTable = table  # type: ignore[assignment]
+        options = self.table.model_dump(
+            exclude={"kind", "architecture", "cache"}, exclude_none=True
+        )
+        made = {"transformer": CausalTransformer, "elman": Elman}[self.table.architecture]
+        width = self.table.width
+        rows = TokenRows(embedding.method, len(self.tokens), width, embedding.share or 0.0)
+        return CausalLM(rows, made(**options), width, self.table.cache)
+
+    @property
+    def random(self) -> bool:
+        """Return whether what it predicts depends on rows that are drawn."""
+        return self.network.rows.random
+
+    def sequence_loss(self, batch: TokenBatch, generator: torch.Generator) -> Tensor:
+        """Return the mean cross-entropy, in nats, of a batch's targets."""
+        return self.network.loss(batch.tokens, generator, batch.targets)
+
+    @torch.no_grad()
+    def log_probabilities(
+        self, tokens: Tensor, seeds: Sequence[int] | None = None, count: int | None = None
+    ) -> Tensor:
+        """Return those of the token after each of (B, T), in nats: (B, T, V)."""
         self.check(count or len(self.tokens))
-        tokens = tokens.to(self.device)
-        if not isinstance(self.network, LanguageModel):
-            return self.network.log_probabilities(tokens)
         rows = self.network.rows.seeded(seeds or range(len(tokens)), count)
-        return self.network.log_probabilities(tokens, rows)
+        return self.network.log_probabilities(tokens.to(self.device), rows)
 
-    def card(self) -> dict[str, Any]:
-        """What its checkpoint says of it, as JSON has it."""
-        return {
-            "kind": "language-model",
-            "recipe": self.recipe.model_dump(exclude_none=True),
-            "tokens": self.tokens.as_dict(),
-            "task": self.task_name,
-            "region": None if self.region is None else asdict(self.region),
-        }
+    def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
+        """Return a function that reads a text for each seed bit by bit."""
+        self.check(count or len(self.tokens))
+        return self.network.reader(self.network.rows.seeded(seeds, count), len(seeds))
 
-    def identity(self) -> dict[str, Any]:
-        """What of its card has to be the same when a training is resumed; the rest follows."""
-        return {key: value for key, value in self.card().items() if key not in FOLLOWING}
+    def check_hidden(self, layer: int | None, called: str) -> None:
+        """Raise LogicgenError where there are no hidden states after such a layer."""
+        if layer is None:
+            return
+        if self.table.architecture == "elman":
+            raise LogicgenError(
+                f"layer {layer}: {called} is recurrent: leave it out, the last is used"
+            )
+        if layer not in range(1, self.table.layers + 1):
+            raise LogicgenError(f"layer {layer}: {called} has layers 1 to {self.table.layers}")
 
-    @staticmethod
-    def of_card(card: dict[str, Any]) -> Language:
-        """A model as `card` says, with new weights."""
-        recipe = LanguageRecipe.model_validate(card["recipe"])
-        region = None
-        if card["region"] is not None:
-            region = TrainingRegion(**{name: tuple(each) for name, each in card["region"].items()})
-        return Language(recipe, Tokens(**card["tokens"]), card["task"], region)
+    def hidden_width(self) -> int:
+        """Return the width of hidden states."""
+        return len(self.network.scale)
+
+    @torch.no_grad()
+    def hidden_states(self, tokens: np.ndarray, seeds: Sequence[int], layer: int | None) -> Tensor:
+        """Return those behind each of (B, T) tokens: (B, T, width)."""
+        ids = torch.from_numpy(tokens).to(self.device)
+        return self.network.features(self.network.rows.seeded(seeds), ids, layers=layer)

@@ -1,169 +1,483 @@
-"""Model recipes: a TOML file that, with a data set, fully determines a model."""
+"""Model recipes: a TOML file that, with a data set, fully determines a model.
+
+One table, `[network]`, says by its `kind` which of five networks a model has. Each kind is a class
+below that knows its keys, which other tables the recipe needs, and how rows of the embedding may be
+made (`METHODS`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from logicgen import shipped
 from logicgen.declaration import changed, read_toml, validate
+from logicgen.errors import nearest
 
 Count = Annotated[int, Field(ge=1)]
 EncoderPositions = Literal["sinusoidal", "tree", "rotary", "relative", "none"]
 DecoderPositions = Literal["sinusoidal", "rotary", "relative", "none"]
 
+Keys = tuple[frozenset[str], frozenset[str]]
+"""Keys that a choice requires, and keys that it allows besides."""
 
-class _Table(BaseModel):
+
+class Table(BaseModel):
     """A table of the file: no unknown keys, no conversions ("12" is not a number)."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class EmbeddingTable(_Table):
-    """How symbol rows are made (`logicgen/nn/embedding.py`); each method has keys of its own."""
+def _keys(required: str = "", optional: str = "") -> Keys:
+    return frozenset(required.split()), frozenset(optional.split())
 
-    method: Literal["learned", "alpha-renaming", "interchangeable", "symbol-invariant"]
-    normalize_rows: bool
-    max_symbols: Count | None = None  # trained rows
+
+def _check_keys(given: set[str], keys: Keys, choice: str, always: str) -> None:
+    """Raise ValueError where required keys are missing or others than allowed are given."""
+    required, optional = keys
+    if required <= given <= required | optional:
+        return
+    unknown = given - required - optional
+    wrong = f"{min(unknown)!r} is unknown" if unknown else f"{min(required - given)!r} is missing"
+    known = ", ".join([always, *sorted(required | optional)])
+    raise ValueError(f"key {wrong} for {choice}; its keys: {known}")
+
+
+class EmbeddingTable(Table):
+    """How rows of the embedding are made (`nn/embedding.py`, `nn/token_rows.py`).
+
+    Attributes:
+        max_symbols: trained rows.
+        random_width: columns of the network's width that are random; the others are trained.
+        resample: whether rows are drawn anew for each training `batch` (the default) or for each
+            `sequence` of it.
+        share: average share of the tokens that a partial method randomises.
+    """
+
+    method: str
+    normalize_rows: bool | None = None
+    max_symbols: Count | None = None
     random_part: Literal["normal", "neighbouring-points", "hypercube"] | None = None
-    random_width: Count | None = None  # of the model's width; the rest is trained
+    random_width: Count | None = None
     normalize_parts: bool | None = None
-    # Rows are drawn anew for each training batch, or for each sequence of it.
     resample: Literal["batch", "sequence"] | None = None
+    share: Annotated[float, Field(ge=0, le=1)] | None = None
 
-    @model_validator(mode="after")
-    def _has_its_keys(self) -> Self:
-        own = {
-            "learned": {"max_symbols"},
-            "alpha-renaming": {"max_symbols"},
-            "interchangeable": {"random_part", "random_width", "normalize_parts"},
-            "symbol-invariant": set(),
-        }[self.method]
-        draws = self.method in ("alpha-renaming", "interchangeable")  # whose rows are random
-        optional = {"resample"} if draws else set()  # "batch" if not given
-        given = set(self.model_dump(exclude_none=True)) - {"method", "normalize_rows"}
-        if not own <= given <= own | optional:
-            unknown = given - own - optional
-            wrong = (
-                f"{min(unknown)!r} is unknown" if unknown else f"{min(own - given)!r} is missing"
+
+class LossTable(Table):
+    """The loss of a network that answers problems."""
+
+    method: Literal["cross-entropy", "adacos"]
+
+
+class TrainingTable(Table):
+    """How a model is trained.
+
+    Attributes:
+        warmup_steps: steps of a linear rise of the learning rate; then it follows `schedule`.
+        final_rate: learning rate that a cosine schedule falls to.
+        gradient_clip: largest norm of a gradient.
+        precision: `bf16` on a GPU; a CPU always computes in fp32.
+        log_every, checkpoint_every, validate_every: in steps; a crash loses at most
+            `checkpoint_every` of them.
+        validation_examples: examples that each validation uses.
+        context: most tokens of a training sequence of a model that reads sequences.
+        learn: whether such a model learns the `answers` of a task's examples alone, or
+            `everything`, which says more where problems repeat themselves.
+    """
+
+    steps: Count
+    batch_size: Count
+    learning_rate: Annotated[float, Field(gt=0)]
+    warmup_steps: Annotated[int, Field(ge=0)]
+    schedule: Literal["constant", "cosine", "inverse-sqrt"]
+    final_rate: Annotated[float, Field(ge=0)] = 0.0
+    optimizer: Literal["adamw", "adafactor", "muon"] = "adamw"
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    gradient_clip: Annotated[float, Field(gt=0)] = 1.0
+    precision: Literal["fp32", "bf16"] = "fp32"
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    log_every: Count = 10
+    checkpoint_every: Count = 500
+    validate_every: Count = 500
+    validation_examples: Count = 256
+    context: Annotated[int, Field(ge=2)] | None = None
+    learn: Literal["answers", "everything"] | None = None
+
+
+class NetworkTable(Table):
+    """What the `[network]` tables of all kinds have in common.
+
+    Attributes:
+        tables: the other tables that a recipe of this kind has.
+        methods: the methods of its embedding, each with its keys.
+        reads_sequences: whether it is trained on sequences of tokens, not on problems and answers.
+    """
+
+    tables: ClassVar[frozenset[str]] = frozenset({"embedding", "training"})
+    methods: ClassVar[Mapping[str, Keys]] = {}
+    reads_sequences: ClassVar[bool] = True
+
+    def check(self, recipe: ModelRecipe) -> None:
+        """Raise ValueError, naming a key, where the recipe's other tables do not fit this one."""
+        for name in ("embedding", "loss", "training"):
+            if (name in self.tables) == (getattr(recipe, name) is None):
+                there = "is missing" if name in self.tables else "is of no use: leave it out"
+                raise ValueError(f"[{name}] {there}, for network.kind {recipe.kind!r}")
+        if recipe.canonical and self.reads_sequences:
+            raise ValueError(
+                f"canonical: for models that answer problems, not network.kind {recipe.kind!r}"
             )
-            keys = ", ".join(["method", "normalize_rows", *sorted(own | optional)])
-            raise ValueError(f"key {wrong} for method {self.method!r}; its keys: {keys}")
-        return self
+        if recipe.training is not None:
+            given = {key for key in ("context", "learn") if getattr(recipe.training, key)}
+            keys = _keys("context learn") if self.reads_sequences else _keys()
+            if given - (keys[0] | keys[1]):
+                raise ValueError(
+                    f"training.{min(given)}: for models that read sequences, not network.kind"
+                    f" {recipe.kind!r}"
+                )
+            if keys[0] - given:
+                raise ValueError("key 'training.context' is missing")
+        if recipe.embedding is not None:
+            method = recipe.embedding.method
+            if method not in self.methods:
+                *others, last = map(repr, self.methods)
+                known = f"{', '.join(others)} or {last}" if others else last
+                raise ValueError(
+                    f"embedding.method: {method!r} is unknown for network.kind {recipe.kind!r}:"
+                    f" use {known}"
+                )
+            given = set(recipe.embedding.model_dump(exclude_none=True)) - {"method"}
+            try:
+                _check_keys(given, self.methods[method], f"method {method!r}", "method")
+            except ValueError as error:
+                raise ValueError(f"embedding: {error}") from None
 
 
-class ModelTable(_Table):
+class EncoderDecoderTable(NetworkTable):
+    """An encoder that reads a problem and a decoder that writes its answer (`nn/transformer.py`).
+
+    Attributes:
+        feed_forward: width of the hidden layer.
+        normalize_features: whether the decoder's last features have norm 1, so that logits are
+            cosines.
+        rotary_cross_attention: whether queries and keys between decoder and encoder are rotated.
+        input_scale: what rows are multiplied by where they are inputs.
+    """
+
+    tables = frozenset({"embedding", "loss", "training"})
+    methods = {
+        "learned": _keys("normalize_rows max_symbols"),
+        "alpha-renaming": _keys("normalize_rows max_symbols", "resample"),
+        "interchangeable": _keys(
+            "normalize_rows random_part random_width normalize_parts", "resample"
+        ),
+    }
+    reads_sequences = False
+
+    kind: Literal["encoder-decoder"]
     width: Annotated[int, Field(ge=2, multiple_of=2)]
     heads: Count
     encoder_layers: Count
     decoder_layers: Count
-    feed_forward: Count  # width of the hidden layer
+    feed_forward: Count
     dropout: Annotated[float, Field(ge=0, lt=1)]
     encoder_positions: EncoderPositions
     decoder_positions: DecoderPositions
     normalize_features: bool
-    rotary_cross_attention: bool = False  # rotates queries and keys between the two, as well
-    input_scale: Literal["sqrt-width", "learned"] = "sqrt-width"  # of rows, where they are inputs
+    rotary_cross_attention: bool = False
+    input_scale: Literal["sqrt-width", "learned"] = "sqrt-width"
+
+    def check(self, recipe: ModelRecipe) -> None:
+        """Raise ValueError, naming a key, where the recipe's other tables do not fit this one."""
+        super().check(recipe)
+        rotary = "rotary" in (self.encoder_positions, self.decoder_positions)
+        _check_heads(self.width, self.heads, rotary or self.rotary_cross_attention)
+        assert recipe.embedding is not None
+        assert recipe.loss is not None
+        random_width = recipe.embedding.random_width
+        if random_width is not None and random_width >= self.width:
+            raise ValueError(
+                f"embedding.random_width: {random_width} leaves nothing to learn of network.width"
+                f" {self.width}; allowed: 1 to {self.width - 1}"
+            )
+        cosines = self.normalize_features and recipe.embedding.normalize_rows
+        if recipe.loss.method == "adacos" and not cosines:
+            raise ValueError(
+                "loss.method: 'adacos' needs cosines; set network.normalize_features and"
+                " embedding.normalize_rows to true, or use 'cross-entropy'"
+            )
+        if recipe.loss.method == "cross-entropy" and self.normalize_features:
+            raise ValueError(
+                "loss.method: 'cross-entropy' learns little from logits between -1 and 1; set"
+                " network.normalize_features to false, or use 'adacos'"
+            )
 
 
-class StreamsTable(_Table):
-    """The streams of a symbol-invariant model (`logicgen/nn/streams.py`)."""
+class SymbolInvariantTable(EncoderDecoderTable):
+    """An encoder-decoder with a stream of features for each symbol (`nn/symbol_invariant.py`).
 
-    decoder_own_attention: bool = True  # the decoder's streams attend to themselves
-    aggregated_attention: bool = True  # streams attend to the view that fuses them
-    cross_attention: Literal["streams", "aggregated"] = "streams"  # what of the problem is read
-    reserved: Annotated[int, Field(ge=0)] = 0  # streams for symbols that the problem lacks
-    chunk: Count | None = None  # streams computed at a time; all if not given
+    Attributes:
+        decoder_own_attention: whether the decoder's streams attend to themselves.
+        aggregated_attention: whether streams attend to the view that fuses them.
+        cross_attention: what the decoder reads of the problem, its stream or the fused view.
+        reserved: streams for symbols that the problem lacks.
+        chunk: streams computed at a time; all if not given.
+    """
 
-    @model_validator(mode="after")
-    def _reads_its_answer(self) -> Self:
+    methods = {"symbol-invariant": _keys("normalize_rows")}
+
+    kind: Literal["symbol-invariant"]  # type: ignore[assignment]
+    decoder_own_attention: bool = True
+    aggregated_attention: bool = True
+    cross_attention: Literal["streams", "aggregated"] = "streams"
+    reserved: Annotated[int, Field(ge=0)] = 0
+    chunk: Count | None = None
+
+    def check(self, recipe: ModelRecipe) -> None:
+        """Raise ValueError, naming a key, where the recipe's other tables do not fit this one."""
+        super().check(recipe)
         if not (self.decoder_own_attention or self.aggregated_attention):
             raise ValueError(
-                "the decoder would not see its answer: set decoder_own_attention or"
+                "network: the decoder would not see its answer: set decoder_own_attention or"
                 " aggregated_attention to true"
             )
-        return self
 
 
-class LossTable(_Table):
-    method: Literal["cross-entropy", "adacos"]
+class LanguageModelTable(NetworkTable):
+    """A decoder-only language model (`nn/language_model.py`).
+
+    Attributes:
+        architecture: `transformer`, or `elman`, a simple recurrent network, which has fewer keys.
+        feed_forward: width of the hidden layer.
+        cache: whether what followed places with similar features is predicted, too (`nn/cache.py`).
+    """
+
+    methods = {
+        "learned": _keys(),
+        "lexinvariant": _keys(),
+        "partial-rows": _keys("share"),
+        "partial-names": _keys("share"),
+    }
+
+    kind: Literal["language-model"]
+    architecture: Literal["transformer", "elman"] = "transformer"
+    width: Count
+    layers: Count = 1
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    heads: Count | None = None
+    feed_forward: Count | None = None
+    positions: Literal["relative", "rotary", "sinusoidal", "none"] | None = None
+    cache: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults(cls, values: Any) -> Any:
+        if isinstance(values, Mapping) and values.get("architecture", "transformer") != "elman":
+            return {"positions": "relative"} | dict(values)
+        return values
+
+    def check(self, recipe: ModelRecipe) -> None:
+        """Raise ValueError, naming a key, where the recipe's other tables do not fit this one."""
+        super().check(recipe)
+        assert recipe.embedding is not None
+        method, share = recipe.embedding.method, recipe.embedding.share
+        assert method.startswith("partial") == (share is not None)
+        given = {key for key in ("heads", "feed_forward", "positions") if getattr(self, key)}
+        keys = _keys("heads feed_forward layers", "positions cache")
+        given |= {"layers"} & self.model_fields_set | ({"cache"} if self.cache else set())
+        if self.architecture == "elman":
+            keys = _keys("", "layers")
+            if recipe.training is not None and recipe.training.optimizer == "muon":
+                raise ValueError(
+                    "training.optimizer: 'muon' is for the linear layers of a Transformer; use"
+                    " 'adamw'"
+                )
+        try:
+            _check_keys(given, keys, f"architecture {self.architecture!r}", "width, dropout")
+        except ValueError as error:
+            raise ValueError(f"network: {error}") from None
+        if self.heads is not None:
+            if self.width % 2:
+                raise ValueError(f"network.width: has to be even, not {self.width}")
+            _check_heads(self.width, self.heads, self.positions == "rotary")
 
 
-class TrainingTable(_Table):
-    steps: Count
-    batch_size: Count
-    learning_rate: Annotated[float, Field(gt=0)]
-    warmup_steps: Annotated[int, Field(ge=0)]  # the rate rises linearly until then
-    schedule: Literal["constant", "cosine", "inverse-sqrt"]  # of the rate after that
-    final_rate: Annotated[float, Field(ge=0)] = 0.0  # that a cosine falls to
-    optimizer: Literal["adamw", "adafactor", "muon"] = "adamw"
-    weight_decay: Annotated[float, Field(ge=0)] = 0.0
-    gradient_clip: Annotated[float, Field(gt=0)] = 1.0  # largest norm of a gradient
-    precision: Literal["fp32", "bf16"] = "fp32"  # bf16 on a GPU; a CPU always computes in fp32
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    log_every: Count = 10  # steps
-    checkpoint_every: Count = 500  # steps: what a crash loses at most
-    validate_every: Count = 500  # steps
-    validation_examples: Count = 256  # decoded at each validation
+class InductiveTable(NetworkTable):
+    """An inductive Transformer, for sentences of a grammar (`nn/inductive_transformer.py`).
+
+    Attributes:
+        layers: one for each word of a sentence.
+        width: units of a layer.
+        starts: random starts that are trained side by side; the one with the least loss, crispness
+            included, predicts.
+        crispness: weight in the loss of the entropy, in nats, of a word's unit given the word.
+        embedding, dimension, perceptron: see `InductiveTransformer`.
+    """
+
+    tables = frozenset({"training"})
+
+    kind: Literal["inductive"]
+    layers: Count
+    width: Count
+    starts: Count = 1
+    crispness: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    embedding: Literal["indicator", "dense"] = "indicator"
+    dimension: Count | None = None
+    perceptron: Annotated[int, Field(ge=0)] = 0
+
+    def check(self, recipe: ModelRecipe) -> None:
+        """Raise ValueError, naming a key, where the recipe's other tables do not fit this one."""
+        super().check(recipe)
+        if (self.embedding == "dense") != (self.dimension is not None):
+            raise ValueError("network: dimension goes with embedding = 'dense', and only with it")
+        assert recipe.training is not None
+        assert recipe.training.context is not None
+        if recipe.training.context < self.layers + 1:
+            raise ValueError(
+                f"training.context: {recipe.training.context}, but <start> and the words of"
+                f" network.layers = {self.layers} are {self.layers + 1} tokens"
+            )
+        if recipe.training.optimizer == "muon":
+            raise ValueError(
+                "training.optimizer: 'muon' is for the linear layers of a Transformer; use 'adamw'"
+            )
 
 
-class ModelRecipe(_Table):
+class NGramTable(NetworkTable):
+    """Smoothed counts of `order` tokens (`model/ngram.py`). The recipe has no other tables."""
+
+    tables = frozenset()
+
+    kind: Literal["n-gram"]
+    order: Annotated[int, Field(ge=1, le=20)]
+
+
+Network = Annotated[
+    EncoderDecoderTable | SymbolInvariantTable | LanguageModelTable | InductiveTable | NGramTable,
+    Field(discriminator="kind"),
+]
+KINDS = ("encoder-decoder", "symbol-invariant", "language-model", "inductive", "n-gram")
+
+
+class ModelRecipe(Table):
+    """Everything that determines a model, but its data.
+
+    Attributes:
+        canonical: whether problems are renamed in order of first occurrence, and answers back.
+    """
+
     description: str = ""
-    canonical: bool = False  # problems are renamed in order of first occurrence, answers back
-    embedding: EmbeddingTable
-    model: ModelTable
-    streams: StreamsTable | None = None
-    loss: LossTable
-    training: TrainingTable
+    canonical: bool = False
+    network: Network
+    embedding: EmbeddingTable | None = None
+    loss: LossTable | None = None
+    training: TrainingTable | None = None
+
+    @property
+    def kind(self) -> str:
+        """Return which of the five kinds of networks the model has."""
+        return self.network.kind
+
+    @model_validator(mode="before")
+    @classmethod
+    def _upgraded(cls, tables: Any) -> Any:
+        return upgraded(tables) if isinstance(tables, Mapping) else tables
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if self.streams is not None and self.embedding.method != "symbol-invariant":
-            raise ValueError(
-                f"streams: for embedding.method 'symbol-invariant', not {self.embedding.method!r}"
-            )
-        width, heads = self.model.width, self.model.heads
-        if width % heads:
-            raise ValueError(f"model.heads: {heads} does not divide model.width, {width}")
-        positions = self.model.encoder_positions, self.model.decoder_positions
-        rotary = "rotary" in positions or self.model.rotary_cross_attention
-        if rotary and width // heads % 2:
-            raise ValueError(
-                f"model.heads: rotary positions need an even width per head, not {width}/{heads}"
-            )
-        random_width = self.embedding.random_width
-        if random_width is not None and random_width >= width:
-            raise ValueError(
-                f"embedding.random_width: {random_width} leaves nothing to learn of model.width"
-                f" {width}; allowed: 1 to {width - 1}"
-            )
-        cosines = self.model.normalize_features and self.embedding.normalize_rows
-        if self.loss.method == "adacos" and not cosines:
-            raise ValueError(
-                "loss.method: 'adacos' needs cosines; set model.normalize_features and"
-                " embedding.normalize_rows to true, or use 'cross-entropy'"
-            )
-        if self.loss.method == "cross-entropy" and self.model.normalize_features:
-            raise ValueError(
-                "loss.method: 'cross-entropy' learns little from logits between -1 and 1; set"
-                " model.normalize_features to false, or use 'adacos'"
-            )
+        self.network.check(self)
         return self
 
     def with_steps(self, steps: int) -> ModelRecipe:
-        """The same recipe with another number of training steps."""
+        """Return the recipe with another number of training steps, where it has one."""
+        if self.training is None:
+            return self
         training = self.training.model_copy(update={"steps": steps})
         return self.model_copy(update={"training": training})
 
 
-def read_recipe(name: str, changes: Mapping[str, Any] | None = None) -> ModelRecipe:
-    """The model recipe called `name`, a shipped one or the path of a TOML file.
+def upgraded(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recipe's tables as this version writes them, from those of any version.
 
-    changes: values to use instead of the file's, by dotted key.
+    Earlier versions had `[model]` and `[streams]` for models that answer problems, and the kinds
+    `transformer` and `elman` of `[network]`. Raises ValueError for a recipe with both, or a kind
+    that is unknown.
+    """
+    new = dict(tables)
+    embedding = new.get("embedding")
+    network = new.get("network")
+    if "model" in new or "streams" in new:
+        if network is not None:
+            old = "model" if "model" in new else "streams"
+            raise ValueError(
+                f"both [{old}], which earlier versions had, and [network]: move the keys of [{old}]"
+                " to [network]"
+            )
+        model, streams = new.pop("model", None), new.pop("streams", None)
+        method = embedding.get("method") if isinstance(embedding, Mapping) else None
+        kind = "symbol-invariant" if method == "symbol-invariant" else "encoder-decoder"
+        if isinstance(model, Mapping) and isinstance(streams, Mapping | None):
+            network = {"kind": kind, **model, **(streams or {})}
+        new["network"] = network if network is not None else model
+    if not isinstance(network, Mapping):
+        return new
+    kind = network.get("kind", "")
+    if kind in ("transformer", "elman"):
+        network = {**network, "kind": "language-model", "architecture": kind}
+    elif isinstance(kind, str) and kind not in KINDS:
+        raise ValueError(
+            f"network.kind: {kind!r} is unknown; {nearest(kind, list(KINDS))} (all:"
+            f" {', '.join(KINDS)})"
+        )
+    new["network"] = network
+    if kind == "symbol-invariant" and isinstance(embedding, Mapping):
+        new["embedding"] = {"method": "symbol-invariant", **embedding}
+    training = new.get("training")
+    if network["kind"] in ("language-model", "inductive") and isinstance(training, Mapping):
+        new["training"] = {"learn": "answers", **training}
+    return new
+
+
+def read_model_recipe(name: str, changes: Mapping[str, Any] | None = None) -> ModelRecipe:
+    """Return the model recipe called `name`, a shipped one or the path of a TOML file.
+
+    changes: values to use instead of the file's, by dotted key. `model.` and `streams.`, tables of
+        earlier versions, mean `network.`.
     Raises LogicgenError, in one line that names file, key and what is allowed.
     """
     path = shipped.find("models", ".toml", name)
-    tables = changed(read_toml(path), changes or {}, str(path))
-    return validate(ModelRecipe, tables, str(path))
+    tables = _tables(path)
+    renamed = {
+        f"network.{key.partition('.')[2]}" if key.startswith(("model.", "streams.")) else key: value
+        for key, value in (changes or {}).items()
+    }
+    return validate(ModelRecipe, changed(tables, renamed, str(path)), str(path))
+
+
+def is_trained_in_steps(name: str) -> bool:
+    """Return whether the recipe called `name` has a seed to train with: n-grams are counted."""
+    return dict(_tables(shipped.find("models", ".toml", name)).get("network", {})).get("kind") != (
+        "n-gram"
+    )
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    """Return a file's tables as this version writes them, so that dotted keys have one meaning."""
+    tables = read_toml(path)
+    try:
+        return upgraded(tables)
+    except (ValueError, TypeError):
+        return tables  # what is wrong is said when it is validated
+
+
+def _check_heads(width: int, heads: int, rotary: bool) -> None:
+    if width % heads:
+        raise ValueError(f"network.heads: {heads} does not divide network.width, {width}")
+    if rotary and width // heads % 2:
+        raise ValueError(
+            f"network.heads: rotary positions need an even width per head, not {width}/{heads}"
+        )

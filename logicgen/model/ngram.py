@@ -13,10 +13,17 @@ Goodman, An Empirical Study of Smoothing Techniques for Language Modeling (1998)
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from logicgen.data.sequences import TokenBatch
 from logicgen.errors import LogicgenError
+from logicgen.model.language_model import LanguageModel
+from logicgen.model.model_recipe import NGramTable
+from logicgen.nn.generation import Reader
 from logicgen.tokens import NOTHING
 
 # Numbers in the largest table of counts: half a gigabyte. A number is below 2^31.
@@ -25,6 +32,8 @@ MOST = 2**27
 
 class NGram(nn.Module):
     """Counts of up to `order` tokens, V different ones."""
+
+    counts_1: Tensor
 
     def __init__(self, order: int, tokens: int) -> None:
         super().__init__()
@@ -40,7 +49,7 @@ class NGram(nn.Module):
             self.register_buffer(f"counts_{n}", counts)
 
     def count(self, tokens: Tensor) -> None:
-        """Add what stands in (B, T) tokens, ended by `NOTHING`."""
+        """Count the n-grams of (B, T) tokens, ended by `NOTHING`."""
         for n in range(1, self.order + 1):
             if tokens.shape[1] < n:
                 break
@@ -53,7 +62,7 @@ class NGram(nn.Module):
             )
 
     def _number(self, grams: Tensor) -> Tensor:
-        """(N, n) tokens as the digits of a number."""
+        """Return (N, n) tokens as the digits of a number."""
         number = grams.new_zeros(len(grams))
         for column in grams.T:
             number = number * self.tokens + column
@@ -61,7 +70,7 @@ class NGram(nn.Module):
 
     @torch.no_grad()
     def log_probabilities(self, tokens: Tensor) -> Tensor:
-        """Of the token after each of (B, T), in nats: (B, T, V)."""
+        """Return those of the token after each of (B, T), in nats: (B, T, V)."""
         batch, length = tokens.shape
         known = tokens.clamp(min=0)
         shape = batch, length, self.tokens
@@ -82,3 +91,46 @@ class NGram(nn.Module):
             mixed = (counts + different * lower) / total.clamp(min=1)
             found[:, max(0, n - 2) :] = torch.where(total > 0, mixed, lower)
         return found.log()
+
+    def reader(self, sequences: int) -> Reader:
+        """Return a function that reads so many texts bit by bit; it keeps n - 1 tokens of each."""
+        known = torch.zeros(sequences, 0, dtype=torch.int64, device=self.counts_1.device)
+
+        def read_on(tokens: Tensor) -> Tensor:
+            nonlocal known
+            known = torch.cat([known, tokens], dim=1)[:, -max(1, self.order - 1) :]
+            return self.log_probabilities(known)[:, -1]
+
+        return read_on
+
+
+class NGramModel(LanguageModel):
+    """Smoothed counts of the training sequences, which are learnt at once."""
+
+    noun = "an n-gram"
+    network: NGram
+
+    def _network(self) -> NGram:
+        table: NGramTable = self.recipe.network  # type: ignore[assignment]
+        return NGram(table.order, len(self.tokens))
+
+    def learn_once(self, pieces: Iterable[np.ndarray]) -> None:
+        """Count the n-grams of all pieces."""
+        for tokens in pieces:
+            self.network.count(torch.from_numpy(tokens))
+
+    def sequence_loss(self, batch: TokenBatch, generator: torch.Generator) -> Tensor:
+        """Raise TypeError: n-grams have no gradient."""
+        raise TypeError("n-grams are counted, not trained in steps")
+
+    def log_probabilities(
+        self, tokens: Tensor, seeds: Sequence[int] | None = None, count: int | None = None
+    ) -> Tensor:
+        """Return those of the token after each of (B, T), in nats: (B, T, V)."""
+        self.check(count or len(self.tokens))
+        return self.network.log_probabilities(tokens.to(self.device))
+
+    def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
+        """Return a function that reads a text for each seed bit by bit."""
+        self.check(count or len(self.tokens))
+        return self.network.reader(len(seeds))

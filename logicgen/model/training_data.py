@@ -1,23 +1,30 @@
-"""What a model is fitted to: the encoded splits of a data set, and what identifies them."""
+"""Training and validation data as a model wants them, and what identifies them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
+from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.data.encoded import EncodedSplit
+from logicgen.data.sequences import Sequences
 from logicgen.errors import LogicgenError
+from logicgen.tokens import Tokens
 from logicgen.vocabulary import Vocabulary
 
 # What a model's card says of its data beside their fingerprint.
 FOLLOWING = ("alphabet", "region")
 
+Split = TypeVar("Split", EncodedSplit, Sequences)
+Known = TypeVar("Known", Vocabulary, Tokens)
+
 
 @dataclass(frozen=True)
 class TrainingRegion:
-    """What training problems are like.
+    """The problems that a model was trained on.
 
     symbols, length: inclusive ranges.
     tokens: the fixed tokens that occur; not known if empty.
@@ -29,19 +36,32 @@ class TrainingRegion:
 
 
 @dataclass(frozen=True)
-class TrainingData:
-    """Training and validation examples; `fingerprint` is of all bytes of the data set."""
+class TrainingData(Generic[Split, Known]):
+    """Training and validation parts of data.
 
-    train: EncodedSplit
-    validation: EncodedSplit | None
-    vocabulary: Vocabulary
+    Attributes:
+        vocabulary: the tokens that are known: of problems and answers, or of sequences.
+        fingerprint: digest of all bytes of the data.
+        region: where problems are from; None where sequences are no problems.
+    """
+
+    train: Split
+    validation: Split | None
+    vocabulary: Known
     task_name: str
     fingerprint: str
-    region: TrainingRegion
+    region: TrainingRegion | None = None
 
 
-def training_data(dataset: Dataset) -> TrainingData:
-    """The training part of a data set. Raises LogicgenError where it has none."""
+ProblemData = TrainingData[EncodedSplit, Vocabulary]
+SequenceData = TrainingData[Sequences, Tokens]
+
+
+def problem_data(dataset: Dataset) -> ProblemData:
+    """Return the training part of a data set of problems and answers.
+
+    Raises LogicgenError where it has none.
+    """
     if not dataset.splits.get("train"):
         raise LogicgenError(f"{dataset.folder}: has no training examples: nothing to train on")
     region = dataset.recipe.region
@@ -56,4 +76,32 @@ def training_data(dataset: Dataset) -> TrainingData:
         task_name=dataset.task.name,
         fingerprint=dataset.fingerprint,
         region=TrainingRegion(region.symbols, region.length, tokens),
+    )
+
+
+def sequence_data(
+    data: Dataset | Corpus, everything: bool = False, context: int | None = None
+) -> SequenceData:
+    """Return the training sequences of data. Raises LogicgenError where there are none.
+
+    everything: whether all of a task's examples is learnt, not their answers alone.
+    context: most tokens of a sequence; a task's examples have to fit.
+    """
+    if not data.splits.get("train"):
+        raise LogicgenError(f"{data.folder}: has no training part: nothing to train on")
+    train = data.sequences("train", everything)
+    region = data.region
+    if context is not None and region is not None and (longest := train.longest) > context:
+        raise LogicgenError(
+            f"training.context: {context} tokens, but problems with their answers have up to"
+            f" {longest}: raise it"
+        )
+    held_out = bool(data.splits.get("validation"))
+    return TrainingData(
+        train,
+        data.sequences("validation", everything) if held_out else None,
+        data.sequence_tokens,
+        data.task_name,
+        data.fingerprint,
+        None if region is None else TrainingRegion(region.symbols, region.length),
     )

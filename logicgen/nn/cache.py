@@ -17,6 +17,7 @@ Shapes: B sequences, T tokens, V tokens in all.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -69,3 +70,26 @@ class Cache(nn.Module):
         follows = follows.masked_fill((next_ == NOTHING)[..., None], 0.0)
         copied = weights @ follows  # (B, T, V)
         return torch.logaddexp(rest[..., None] + logs, share[..., None] + copied.log())
+
+    def reader(self) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+        """Return a function that mixes the predictions of texts that are read bit by bit.
+
+        It takes the log-probabilities by the rows alone behind the last token, (B, V), and the
+        features (B, T, width) and ids (B, T) of the tokens that are new, and returns the mixture.
+        """
+        keys: list[Tensor] = []
+        tokens: list[Tensor] = []
+
+        def mix(logs: Tensor, features: Tensor, new: Tensor) -> Tensor:
+            keys.append(self.key(features))
+            tokens.append(new)
+            before, read = torch.cat(keys, dim=1)[:, :-1], torch.cat(tokens, dim=1)
+            if not before.shape[1]:  # the first place has nothing before it
+                return logs
+            last = features[:, -1]
+            scores = (before @ self.query(last)[..., None])[..., 0] * last.shape[1] ** -0.5
+            copied = torch.zeros_like(logs).scatter_add(1, read[:, 1:], scores.softmax(-1))
+            share = self.share(last).float()
+            return torch.logaddexp(F.logsigmoid(-share) + logs, F.logsigmoid(share) + copied.log())
+
+        return mix

@@ -14,6 +14,7 @@ Shapes: B sequences, T tokens, V tokens in all.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from typing import cast
@@ -130,7 +131,7 @@ class Elman(nn.Module):
         return self.norm(features)
 
 
-class LanguageModel(nn.Module):
+class CausalLM(nn.Module):
     """Token rows, a network over them, and what the two predict of the next token.
 
     cache: whether a continuous cache (`cache.py`) predicts with them.
@@ -200,3 +201,18 @@ class LanguageModel(nn.Module):
             return logs
         next_ = F.pad(tokens[:, 1:], (0, 1), value=NOTHING)  # behind the last nobody looks
         return self.cache.log_probabilities(logs, features, next_)
+
+    def reader(self, rows: Rows, sequences: int) -> Callable[[Tensor], Tensor]:
+        """Return a function that reads so many texts bit by bit, as `generation.Reader`.
+
+        rows: to read and write in.
+        """
+        memory = self.network.begin(sequences)
+        mix = None if self.cache is None else self.cache.reader()
+
+        def read_on(tokens: Tensor) -> Tensor:
+            features = self.features(rows, tokens, memory=memory)
+            logs = rows.log_probabilities(features[:, -1:])[:, 0]
+            return logs if mix is None else mix(logs, features, tokens)
+
+        return read_on

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
     from logicgen.evaluate.perplexity import Curve
-    from logicgen.model.language_model import Language
+    from logicgen.model.language_model import LanguageModel
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -58,9 +58,9 @@ def take(measure: Measure, data: Path, run: Path, called: str, device: str) -> d
     """
     from logicgen.data.corpus import Corpus, load_data
     from logicgen.evaluate.predictions import prepare_folder
-    from logicgen.model.checkpoint import load_language
+    from logicgen.model.checkpoint import load_language_model
 
-    opened, model = load_data(data), load_language(run, device)
+    opened, model = load_data(data), load_language_model(run, device)
     folder = run / measure.name
     prepare_folder(folder)
     if not isinstance(opened, Corpus):
@@ -71,11 +71,11 @@ def take(measure: Measure, data: Path, run: Path, called: str, device: str) -> d
 
 
 def _answers(
-    measure: Measure, data: Any, model: Language, called: str, folder: Path
+    measure: Measure, data: Any, model: LanguageModel, called: str, folder: Path
 ) -> dict[str, Any]:
     from logicgen.evaluate.predictions import About, predict_and_verify, write_predictions
-    from logicgen.evaluate.prompted import Prompted
     from logicgen.evaluate.scores import Scores
+    from logicgen.model.prompted import Prompted
 
     prompted: Any = Prompted(model, data)
     about = About.of(prompted, called, data, measure.split)
@@ -92,7 +92,7 @@ def _answers(
 
 
 def _perplexity(
-    measure: Measure, corpus: Any, model: Language, called: str, folder: Path
+    measure: Measure, corpus: Any, model: LanguageModel, called: str, folder: Path
 ) -> dict[str, Any]:
     from logicgen.evaluate.perplexity import measure as read
     from logicgen.evaluate.perplexity import write_curve

@@ -16,8 +16,7 @@ from logicgen.data import data_recipe as data_recipes
 from logicgen.data.corpus import CorpusRecipe, is_corpus_recipe, read_corpus_recipe
 from logicgen.data.data_recipe import SPLITS, DataRecipe
 from logicgen.errors import LogicgenError, nearest
-from logicgen.model.language_recipe import LanguageRecipe, is_trained_in_steps, read_any_recipe
-from logicgen.model.model_recipe import ModelRecipe
+from logicgen.model.model_recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
 from logicgen.study.measure import Measure
 from logicgen.study.study_recipe import Alternative, Evaluation, Study
 
@@ -80,7 +79,7 @@ class Trial(BaseModel):
     study: str
     choices: dict[str, str]
     seed: int
-    model: ModelRecipe | LanguageRecipe
+    model: ModelRecipe | ModelRecipe
     trained: DataSet
     evaluated: DataSet
     evaluate: Evaluation
@@ -237,7 +236,7 @@ def _trial(study: Study, point: Point, seed: int) -> Trial:
             start = f"{','.join(source.values())}-{seed}"
     if not is_trained_in_steps(given["model"]):
         del changes["training.seed"]
-    model = read_any_recipe(given["model"], {**changes, "description": ""})
+    model = read_model_recipe(given["model"], {**changes, "description": ""})
     _check_kind(study, given["model"], model)
     trained = _data_set(given["data"], given["size"], data_changes)
     evaluated = trained
@@ -269,10 +268,10 @@ def _trial(study: Study, point: Point, seed: int) -> Trial:
     )
 
 
-def _check_kind(study: Study, name: str, model: ModelRecipe | LanguageRecipe) -> None:
+def _check_kind(study: Study, name: str, model: ModelRecipe | ModelRecipe) -> None:
     """Raise LogicgenError for a language model that is to be evaluated, or another measured."""
-    if isinstance(model, LanguageRecipe) != bool(study.measures):
-        wanted = "[[measure]]" if isinstance(model, LanguageRecipe) else "[evaluate]"
+    if isinstance(model, ModelRecipe) != bool(study.measures):
+        wanted = "[[measure]]" if isinstance(model, ModelRecipe) else "[evaluate]"
         raise LogicgenError(
             f"{study.path}: model {name} is scored by {wanted}, which the study has not: a study"
             " is of language models, or of models that answer problems"

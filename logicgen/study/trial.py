@@ -55,7 +55,7 @@ def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tu
     from logicgen.evaluate.scores import Scores
     from logicgen.evaluate.verified import Verified
     from logicgen.model import checkpoint
-    from logicgen.model.encoder_decoder import Model
+    from logicgen.model.encoder_decoder import EncoderDecoder
     from logicgen.model.model_recipe import ModelRecipe
     from logicgen.model.training_data import training_data
     from logicgen.nn.decoding import BeamSearch, Sampling
@@ -68,7 +68,9 @@ def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tu
     data, how = training_data(trained), trial.evaluate
     assert isinstance(trial.model, ModelRecipe)
     # What could not be scored is not trained.
-    new = Model(trial.model, data.vocabulary, data.train.alphabet, data.task_name, data.region)
+    new = EncoderDecoder(
+        trial.model, data.vocabulary, data.train.alphabet, data.task_name, data.region
+    )
     check_fits(new, evaluated, About.of(new, trial.point, evaluated, how.split), how.ensemble)
     with _stopwatch(run.with_name(f"{run.name}.time.json")) as clock:
         fit(
@@ -143,7 +145,7 @@ def _run_measured(
         )
         for each in trial.measured or ()
     }
-    model = checkpoint.load_language(run, device)
+    model = checkpoint.load_language_model(run, device)
     training = {
         "steps": checkpoint.load_json(run / checkpoint.CARD)["steps"],
         "minutes": round(clock["seconds"] / 60, 2),
@@ -172,7 +174,7 @@ def machine(device: str) -> str:
     """What computed: the card, or the processor and how many threads of it."""
     import torch
 
-    from logicgen.model.encoder_decoder import find_device
+    from logicgen.model.model import find_device
 
     if find_device(device).type == "cuda":
         return torch.cuda.get_device_name()

@@ -1,4 +1,7 @@
-"""What happens around the steps of a training: checkpoints, stopping, the progress bar."""
+"""Callbacks of Lightning's Trainer: stopping in time or on a signal, checkpoints, a progress bar.
+
+Those that stop a training come before `Checkpoints`, which saves the last step.
+"""
 
 from __future__ import annotations
 
@@ -16,54 +19,76 @@ from logicgen.errors import LogicgenError
 from logicgen.model import checkpoint
 
 
-class Stop(pl.Callback):
-    """Saves checkpoints, and stops between two steps: out of time, or asked to by Ctrl-C."""
+class Deadline(pl.Callback):
+    """Stops after the first step that ends at a time of the monotonic clock, or later."""
 
-    def __init__(self, step: int, save_every: int, deadline: float) -> None:
-        self.step = step  # steps done
-        self.save_every = save_every  # steps
-        self.deadline = deadline  # on the monotonic clock
-        self.interrupted = False
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
 
-    def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any
-    ) -> None:
-        self.step = trainer.global_step
-        trainer.should_stop = self.interrupted or time.monotonic() >= self.deadline
-        last = trainer.should_stop or self.step >= trainer.max_steps
-        if last or self.step % self.save_every == 0:
-            path = Path(trainer.default_root_dir) / checkpoint.LAST
-            try:
-                trainer.save_checkpoint(path)
-            except OSError as error:
-                raise LogicgenError(
-                    f"{path}: cannot be written: {error.strerror}: make room, then --resume"
-                ) from None
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        """Stop if it is time."""
+        if time.monotonic() >= self.deadline:
+            trainer.should_stop = True
 
 
-class Signals:
-    """While it lasts, SIGINT and SIGTERM ask for a stop; a second one stops at once."""
+class StopOnSignal(pl.Callback):
+    """Stops after the current step at SIGINT or SIGTERM; a second signal acts at once.
 
-    def __init__(self, stop: Stop) -> None:
-        self.stop = stop
+    Attributes:
+        received: whether there was a signal.
+    """
+
+    def __init__(self) -> None:
+        self.received = False
         self.before: dict[int, Any] = {}
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> StopOnSignal:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                self.before[number] = signal.signal(number, self.received)
-
-    def received(self, number: int, frame: Any) -> None:
-        self.stop.interrupted = True
-        signal.signal(number, self.before[number])
+                self.before[number] = signal.signal(number, self._receive)
+        return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self.before.items():
             signal.signal(number, handler)
 
+    def _receive(self, number: int, frame: Any) -> None:
+        self.received = True
+        signal.signal(number, self.before[number])
 
-class Bar(pl.Callback):
-    """Progress on standard error."""
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        """Stop if there was a signal."""
+        if self.received:
+            trainer.should_stop = True
+
+
+class Checkpoints(pl.Callback):
+    """Saves a checkpoint every so many steps, and after the last one.
+
+    Attributes:
+        step: steps done.
+    """
+
+    def __init__(self, every: int, step: int = 0) -> None:
+        self.every, self.step = every, step
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        """Save if it is time. Raises LogicgenError where the file cannot be written."""
+        self.step = trainer.global_step
+        last = trainer.should_stop or self.step >= trainer.max_steps
+        if not last and self.step % self.every:
+            return
+        path = Path(trainer.default_root_dir) / checkpoint.LAST
+        try:
+            trainer.save_checkpoint(path)
+        except OSError as error:
+            raise LogicgenError(
+                f"{path}: cannot be written: {error.strerror}: make room, then --resume"
+            ) from None
+
+
+class ProgressBar(pl.Callback):
+    """Steps, loss and time left, on standard error."""
 
     def __init__(self) -> None:
         self.progress = Progress(
@@ -75,7 +100,8 @@ class Bar(pl.Callback):
             console=Console(stderr=True),
         )
 
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_start(self, trainer: pl.Trainer, *_: Any) -> None:
+        """Show the bar."""
         self.task = self.progress.add_task("", total=trainer.max_steps, loss="")
         self.progress.start()
         self.progress.update(self.task, completed=trainer.global_step)
@@ -83,12 +109,15 @@ class Bar(pl.Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, *_: Any
     ) -> None:
+        """Move the bar every ten steps."""
         if trainer.global_step % 10 == 0 or trainer.global_step >= trainer.max_steps:
             loss = f"{float(outputs['loss']):.4f}"
             self.progress.update(self.task, completed=trainer.global_step, loss=loss)
 
-    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_end(self, *_: Any) -> None:
+        """Leave the bar as it is."""
         self.progress.stop()
 
     def on_exception(self, *_: Any) -> None:
+        """Leave the bar as it is."""
         self.progress.stop()

@@ -1,54 +1,77 @@
-"""Fitting a model to a data set. Lightning's Trainer runs the loop; this file says what a step is.
+"""Training a model of any kind into a run's folder.
 
-Everything random in step `t` is a pure function of (seed, t): the batch, the rows of the embedding,
-dropout, the learning rate. A resumed training therefore needs only weights, optimizer and `t` to
-go on exactly as if it had never stopped.
-
-With `callbacks.py` the only file of the project that imports Lightning, which takes seconds.
+With `loop.py` and `callbacks.py` the only files of the project that import Lightning, which takes
+seconds.
 """
 
 from __future__ import annotations
 
-import logging
 import math
 import time
-import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import lightning.pytorch as pl
-import numpy as np
 import torch
-from lightning.fabric.plugins import CheckpointIO
-from lightning.pytorch.loggers import TensorBoardLogger
+from rich.console import Console
+from rich.progress import track
 from torch import Tensor
-from torch.utils.data import DataLoader
 
-from logicgen.data.batches import Batch, BatchStream, make_batch
-from logicgen.data.corpus import Corpus
-from logicgen.data.dataset import Dataset
-from logicgen.data.sequences import RowSequences
 from logicgen.errors import LogicgenError
 from logicgen.model import checkpoint
-from logicgen.model.encoder_decoder import Model, find_device
-from logicgen.model.inductive import InductiveLanguage
-from logicgen.model.language_model import Language, LanguageData, language_data
-from logicgen.model.language_recipe import LanguageRecipe
-from logicgen.model.model_recipe import ModelRecipe
-from logicgen.model.training_data import TrainingData, training_data
-from logicgen.nn.decoding import decode
-from logicgen.nn.symbol_invariant import SymbolInvariantTransformer
-from logicgen.train.callbacks import Bar, Signals, Stop
-from logicgen.train.count import count_ngrams
-from logicgen.train.language_fit import LanguageFitting
+from logicgen.model.kinds import new_model, training_data
+from logicgen.model.model import AnyData, Model, find_device
+from logicgen.model.model_recipe import ModelRecipe, TrainingTable
+from logicgen.train.callbacks import Checkpoints, Deadline, ProgressBar, StopOnSignal
+from logicgen.train.loop import run_steps
+from logicgen.train.optimizer import make_optimizer
 from logicgen.train.run_folder import open_run
-from logicgen.train.start import start_from, start_language_from
-from logicgen.train.steps import Steps, Stream, learning_rate, step_seeds
+from logicgen.train.schedule import Schedule
+
+__all__ = ["fit", "training_data"]
+
+# Sequences, and tokens of each, that a model learns from together when it learns once.
+WINDOWS, CONTEXT = 64, 4096
+
+
+class ModelLearner:
+    """A model with its training data, as the loop wants them."""
+
+    def __init__(self, model: Model, data: AnyData) -> None:
+        assert model.recipe.training is not None
+        self.module, self.data = model, data
+        self.table: TrainingTable = model.recipe.training
+        self.schedule = Schedule.of(self.table)
+        self.seed = self.table.seed
+        self.gradient_clip: float | None = self.table.gradient_clip
+        self.log_every = self.table.log_every
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Return a new optimizer of the weights."""
+        return make_optimizer(self.module, self.table)
+
+    def batches(self, step: int) -> Iterator[Any]:
+        """Yield the batches from a step on, without end."""
+        return self.module.batches(self.data, step)
+
+    def loss(
+        self, batch: Any, generator: torch.Generator, measured: bool
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss of a batch and, where it is measured, what is logged."""
+        return self.module.training_loss(batch, generator, measured)
+
+    def validation_batches(self) -> list[Any]:
+        """Return the held-out batches; none where nothing is held out."""
+        return [] if self.data.validation is None else self.module.validation_batches(self.data)
+
+    def validate(self, batch: Any) -> dict[str, Tensor]:
+        """Return what is logged of a held-out batch."""
+        return self.module.validate(batch, self.data)
 
 
 def fit(
-    recipe: ModelRecipe | LanguageRecipe,
-    data: TrainingData | LanguageData,
+    recipe: ModelRecipe,
+    data: AnyData,
     out: Path,
     *,
     steps: int | None = None,
@@ -60,10 +83,11 @@ def fit(
 ) -> Path:
     """Train a model into the run folder `out`, and return that folder.
 
+    data: what `training_data` returns for the recipe.
     steps: instead of the recipe's number.
     max_minutes: stop at the first step after that long, with a model that can be used or resumed.
     resume: go on from the folder's last checkpoint; without one, start from the beginning.
-    start: folder of a finished run whose weights to start from (`start.py`).
+    start: folder of a finished run whose weights to start from.
     quiet: no progress bar.
 
     Ctrl-C (or SIGTERM) finishes the step, saves a checkpoint but no model, and raises
@@ -78,214 +102,49 @@ def fit(
         recipe = recipe.with_steps(steps)
     if len(data.train) == 0:
         raise LogicgenError("the data set has no training examples: nothing to train on")
-    if isinstance(recipe, LanguageRecipe) and recipe.training is None:
-        assert isinstance(data, LanguageData)
-        for option, given in (
-            ("--from", start),
-            ("--steps", steps),
-            ("--max-minutes", max_minutes),
-        ):
-            if given is not None:
+    table = recipe.training
+    if table is None:
+        given = {"--from": start, "--steps": steps, "--max-minutes": max_minutes}
+        for option, value in given.items():
+            if value is not None:
                 raise LogicgenError(
                     f"{option}: n-grams are counted, once and in no steps; leave it out"
                 )
-        return count_ngrams(recipe, data, out, resume=resume, quiet=quiet)
-    training = recipe.training
-    assert training is not None
-    steps = training.steps
     with torch.random.fork_rng(devices=[0] if where.type == "cuda" else []):
-        torch.manual_seed(training.seed)
-        model = _new_model(recipe, data, start)
+        torch.manual_seed(0 if table is None else table.seed)
+        # What cannot be trained fails here, before there is a folder.
+        model = new_model(recipe, data)
+        if start is not None:
+            model.start_from(checkpoint.open_model(start, "cpu"), str(start))
         begun = None if start is None else checkpoint.weights_digest(start)
         identity = {**model.identity(), "data": data.fingerprint, "start": begun}
-        done = open_run(out, identity, steps, resume=resume)
-        if done >= steps and (out / checkpoint.CARD).is_file():
+        wanted = 1 if table is None else table.steps
+        done = open_run(out, identity, wanted, resume=resume)
+        if done >= wanted and (out / checkpoint.CARD).is_file():
             return out
-        deadline = math.inf if max_minutes is None else started + 60 * max_minutes
-        stop = Stop(done, training.checkpoint_every, deadline)
-        fitting: Steps
-        if isinstance(model, Language):
-            assert isinstance(data, LanguageData)
-            fitting = LanguageFitting(model, data, done)
+        if table is None:
+            pieces = data.train.once(WINDOWS, CONTEXT)
+            shown = track(pieces, "counting", console=Console(stderr=True), disable=quiet)
+            model.learn_once(shown)
+            done = 1
         else:
-            assert isinstance(data, TrainingData)
-            fitting = Fitting(model, data, done)
-        with Signals(stop):
-            _run_trainer(fitting, stop, out, where, quiet, data.validation is not None)
-    done = stop.step
-    if stop.interrupted and done < steps:
-        raise KeyboardInterrupt(
-            f"stopped after step {done} of {steps}, which is saved: the same command with --resume"
-            " goes on from there"
-        )
+            deadline = math.inf if max_minutes is None else started + 60 * max_minutes
+            with StopOnSignal() as stop:
+                checkpoints = Checkpoints(table.checkpoint_every, done)
+                run_steps(
+                    ModelLearner(model, data),
+                    [Deadline(deadline), stop, checkpoints, *([] if quiet else [ProgressBar()])],
+                    device=where,
+                    bf16=table.precision == "bf16",
+                    validate_every=table.validate_every if data.validation is not None else None,
+                    folder=out,
+                    first_step=done,
+                )
+            done = checkpoints.step
+            if stop.received and done < wanted:
+                raise KeyboardInterrupt(
+                    f"stopped after step {done} of {wanted}, which is saved: the same command with"
+                    " --resume goes on from there"
+                )
     checkpoint.save_model(model, out, steps=done, fingerprint=data.fingerprint)
     return out
-
-
-def prepared(
-    recipe: ModelRecipe | LanguageRecipe, data: Dataset | Corpus
-) -> TrainingData | LanguageData:
-    """The training part of data as a model of the recipe wants it.
-
-    Raises LogicgenError where there is none, and for a model with nothing to answer in its data.
-    """
-    if isinstance(recipe, LanguageRecipe):
-        if (table := recipe.training) is None:
-            return language_data(data)
-        return language_data(data, table.learn == "everything", table.context)
-    if isinstance(data, Corpus):
-        raise LogicgenError(
-            f"{data.folder}: a corpus, which has no problems and answers: give the recipe of a"
-            " language model, one with a [network]"
-        )
-    return training_data(data)
-
-
-def _new_model(
-    recipe: ModelRecipe | LanguageRecipe, data: TrainingData | LanguageData, start: Path | None
-) -> Model | Language:
-    """With weights of torch's global generator, or of the run `start`.
-
-    What cannot be trained fails here, before there is a folder.
-    """
-    if isinstance(recipe, LanguageRecipe):
-        assert isinstance(data, LanguageData)
-        language = Language(recipe, data.tokens, data.task_name, data.region)
-        if isinstance(language.network, InductiveLanguage):
-            assert isinstance(data.train, RowSequences)
-            language.network.check(data.train.length - 1)
-        if start is not None:
-            start_language_from(language, checkpoint.load_language(start, "cpu"), str(start))
-        return language
-    assert isinstance(data, TrainingData)
-    model = Model(recipe, data.vocabulary, data.train.alphabet, data.task_name, data.region)
-    if isinstance(model.transformer, SymbolInvariantTransformer):
-        _check_streams(data, model.transformer.options.reserved)
-    if start is not None:
-        start_from(model, checkpoint.load_model(start, "cpu"), str(start))
-    # Too few rows, or points.
-    model.embedding.matrix(model.training_symbols, torch.Generator())
-    return model
-
-
-def _check_streams(data: TrainingData, reserved: int) -> None:
-    """Raise LogicgenError for an answer with more new symbols than there are reserved streams."""
-    fixed = len(data.vocabulary)
-    for split in (data.train, data.validation):
-        for row in range(len(split) if split is not None else 0):
-            assert split is not None
-            answer, problem = split.answers[row], split.problems[row]
-            new = set(answer[answer >= fixed].tolist()) - set(problem.tolist())
-            if len(new) > reserved:
-                raise LogicgenError(
-                    f"the answer to {data.vocabulary.decode(problem.tolist())!r} has {len(new)}"
-                    f" symbols that the problem lacks, but streams.reserved is {reserved}: raise it"
-                )
-
-
-def _run_trainer(
-    fitting: Steps, stop: Stop, out: Path, where: torch.device, quiet: bool, validated: bool
-) -> None:
-    training = fitting.training_table
-    bf16 = training.precision == "bf16" and where.type == "cuda"
-    callbacks: list[pl.Callback] = [stop] if quiet else [stop, Bar()]
-    # Its notices are about devices not used and data-loader workers not wanted.
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module="lightning.*")
-        trainer = pl.Trainer(
-            accelerator="gpu" if where.type == "cuda" else "cpu",
-            devices=1,
-            precision="bf16-mixed" if bf16 else "32-true",
-            max_steps=training.steps,
-            max_epochs=-1,
-            logger=TensorBoardLogger(out, name="logs", version=""),
-            log_every_n_steps=training.log_every,
-            check_val_every_n_epoch=None,
-            val_check_interval=training.validate_every,
-            num_sanity_val_steps=0,
-            limit_val_batches=None if validated else 0,
-            plugins=[SafetensorsIO()],
-            callbacks=callbacks,
-            default_root_dir=out,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-        )
-        trainer.fit(fitting, ckpt_path=str(out / checkpoint.LAST) if stop.step else None)
-    assert trainer.global_step == stop.step
-
-
-class Fitting(Steps):
-    """What Lightning needs to know of an encoder-decoder: the loss of a batch, and the batches."""
-
-    def __init__(self, model: Model, data: TrainingData, first_step: int) -> None:
-        super().__init__(model, model.recipe.training)
-        self.model: Model
-        self.data = data
-        self.first_step = first_step
-
-    def train_dataloader(self) -> Stream:
-        table = self.training_table
-        stream = BatchStream(self.data.train, table.batch_size, table.seed)
-        return Stream(stream.starting_at, self.first_step)
-
-    def val_dataloader(self) -> DataLoader[Batch]:
-        """The first so many validation examples, in batches of similar length."""
-        split = self.data.validation
-        assert split is not None
-        rows = np.arange(min(len(split), self.training_table.validation_examples))
-        rows = rows[np.argsort(split.problems.lengths[rows], kind="stable")]
-        size = self.training_table.batch_size
-        starts = range(0, len(rows), size)
-        batches = [make_batch(split, rows[start : start + size]) for start in starts]
-        return DataLoader(batches, batch_size=None)  # type: ignore[arg-type]
-
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        batch = self.model.named(batch, self.model.training_symbols)
-        rows_seed, dropout_seed = step_seeds(self.training_table.seed, batch.step)
-        torch.manual_seed(dropout_seed)
-        generator = torch.Generator().manual_seed(rows_seed)
-        sequences = len(batch.problems) if self.model.resamples_each_sequence else None
-        matrix = self.model.embedding.matrix(self.model.training_symbols, generator, sequences)
-        logits = self.model.transformer(matrix, batch.problems, batch.inputs, batch.places)
-        loss: Tensor = self.model.loss(logits, batch.targets)
-        if (batch.step + 1) % self.training_table.log_every == 0:
-            real = batch.targets != self.model.vocabulary.pad
-            accuracy = ((logits.argmax(-1) == batch.targets) & real).sum() / real.sum()
-            rate = learning_rate(self.training_table, batch.step)
-            self.log_dict({"loss": loss, "token_accuracy": accuracy, "learning_rate": rate})
-        return loss
-
-    def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        split = self.data.validation
-        assert split is not None
-        symbols = max(self.model.training_symbols, split.alphabet)
-        batch = self.model.named(batch, symbols)
-        matrix = self.model.inference_matrix(symbols, embedding_seed=0)
-        logits = self.model.transformer(matrix, batch.problems, batch.inputs)
-        longest = batch.targets.shape[1] - 1
-        answers = decode(
-            self.model.transformer, [matrix], batch.problems, self.model.vocabulary, longest
-        )
-        exact = (answers.ids[:, 0] == batch.targets).all(dim=1)
-        self.log_dict(
-            {
-                "validation_loss": self.model.loss(logits, batch.targets),
-                "validation_exact": exact.float().mean(),
-            },
-            batch_size=len(batch.problems),
-        )
-
-
-class SafetensorsIO(CheckpointIO):
-    """Lightning's checkpoints as safetensors + JSON, never as pickle."""
-
-    def save_checkpoint(self, checkpoint_tree: Any, path: Any, storage_options: Any = None) -> None:
-        checkpoint.save_tree(checkpoint_tree, Path(path))
-
-    def load_checkpoint(self, path: Any, *_: Any, **__: Any) -> Any:
-        return checkpoint.load_tree(Path(path))
-
-    def remove_checkpoint(self, path: Any) -> None:
-        Path(path).unlink(missing_ok=True)

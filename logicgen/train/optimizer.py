@@ -24,7 +24,7 @@ _BETAS = 0.9, 0.98
 
 
 def make_optimizer(model: nn.Module, table: TrainingTable) -> torch.optim.Optimizer:
-    """The optimizer of a recipe for all weights of a model."""
+    """Return the optimizer of a recipe for all weights of a model."""
     rate, decay = table.learning_rate, table.weight_decay
     if table.optimizer == "adafactor":
         weights = [each for each in model.parameters() if each.numel()]  # it divides by it
@@ -62,18 +62,18 @@ class Muon(torch.optim.Optimizer):
         self.param_groups = [group for part in self.parts for group in part.param_groups]
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step of both."""
+        """Make one step of both optimizers."""
         loss = None if closure is None else torch.enable_grad()(closure)()
         for part in self.parts:
             part.step()
         return loss
 
     def state_dict(self) -> dict[str, Any]:
-        """Of both."""
+        """Return the state of both optimizers."""
         return {"parts": [part.state_dict() for part in self.parts]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """What `state_dict` gave."""
+        """Load what `state_dict` returned."""
         for part, state in zip(self.parts, state_dict["parts"], strict=True):
             part.load_state_dict(state)
         self.param_groups = [group for part in self.parts for group in part.param_groups]

@@ -15,8 +15,7 @@ Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023), section on ci
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -30,12 +29,11 @@ from logicgen.data.ciphers import Ciphers
 from logicgen.data.corpus import Corpus
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_json, load_tree, save_json, save_tree
-from logicgen.model.language_model import Language
-from logicgen.model.language_recipe import TransformerTable
-from logicgen.model.ngram import NGram
+from logicgen.model.language_model import LanguageModel
 from logicgen.nn.probe import Probe
 from logicgen.tasks.cipher import STAYING
 from logicgen.tokens import NOTHING
+from logicgen.train.schedule import Schedule
 
 WEIGHTS, CARD = "probe.safetensors", "probe.json"
 
@@ -61,83 +59,114 @@ class ProbeSettings:
     learning_rate: float = 2e-3
 
 
-def check_fits(model: Language, corpus: Corpus, called: str, layer: int | None = None) -> None:
+def check_fits(model: LanguageModel, corpus: Corpus, called: str, layer: int | None = None) -> None:
     """Raise LogicgenError where the model has no hidden states, no such layer or other tokens."""
-    if isinstance(model.network, NGram):
-        raise LogicgenError(
-            f"{called} is an n-gram, which has no hidden states to probe: give a Transformer or a"
-            " recurrent network"
-        )
+    model.check_hidden(None, called)
     if model.tokens != corpus.tokens:
         raise LogicgenError(
             f"{called} was trained with {len(model.tokens)} tokens of {model.task_name}, and"
             f" {corpus.folder} has {len(corpus.tokens)} others: make the cipher of the text it was"
             " trained on ([corpus.text] with the same source and vocabulary)"
         )
-    if layer is None:
-        return
-    table = model.recipe.network
-    if not isinstance(table, TransformerTable):
-        raise LogicgenError(f"layer {layer}: {called} is recurrent: leave it out, the last is used")
-    if layer not in range(1, table.layers + 1):
-        raise LogicgenError(f"layer {layer}: {called} has layers 1 to {table.layers}")
+    model.check_hidden(layer, called)
 
 
-@torch.no_grad()
-def hidden_states(
-    model: Language, tokens: np.ndarray, seeds: Sequence[int], layer: int | None
-) -> Tensor:
-    """Behind each of (B, T) tokens: (B, T, width), of rows of the embedding by these seeds."""
-    network: Any = model.network
-    ids = torch.from_numpy(tokens).to(model.device)
-    states: Tensor = network.features(network.rows.seeded(seeds), ids, layers=layer)
-    return states
+class ProbeLearner:
+    """A probe with the ciphers that it learns from, as the training loop wants them.
+
+    Every step follows from the settings and its number. `<end>` and `<other>` are not asked for.
+
+    Attributes:
+        losses: of all steps, mean cross-entropy in nats.
+    """
+
+    gradient_clip = None
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        ciphers: Ciphers,
+        settings: ProbeSettings,
+        context: int,
+        progress: Callable[[int, int], None],
+    ) -> None:
+        self.model, self.ciphers, self.settings, self.context = model, ciphers, settings, context
+        self.progress = progress
+        self.module = new_probe(model, settings).train()
+        self.schedule = Schedule(settings.steps, settings.learning_rate)
+        self.seed, self.log_every = settings.seed, settings.steps
+        self.losses: list[Tensor] = []
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Return a new optimizer of the weights."""
+        return torch.optim.AdamW(
+            self.module.parameters(), lr=self.settings.learning_rate, weight_decay=0.01
+        )
+
+    def batches(self, step: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield hidden states (B, T, width) and plain characters (B, T), from a step on."""
+        while True:
+            rng = np.random.default_rng((self.settings.seed, step))
+            numbers = rng.integers(len(self.ciphers), size=self.settings.batch_size)
+            tokens, meant = self.ciphers.rows(numbers, self.context)
+            seeds = rng.integers(2**62, size=len(numbers)).tolist()
+            plain = np.take_along_axis(meant, tokens, axis=1)
+            targets = torch.from_numpy(np.where(plain < STAYING, NOTHING, plain))
+            states = self.model.hidden_states(tokens, seeds, self.settings.layer)
+            yield states, targets.to(self.model.device)
+            step += 1
+
+    def loss(
+        self, batch: tuple[Tensor, Tensor], generator: torch.Generator, measured: bool
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the mean cross-entropy in nats."""
+        states, targets = batch
+        loss = F.cross_entropy(
+            self.module(states).flatten(0, 1),
+            targets.flatten(),
+            ignore_index=NOTHING,
+            reduction="sum",
+        )
+        loss = loss / (targets != NOTHING).sum().clamp(min=1)
+        self.losses.append(loss.detach())
+        self.progress(len(self.losses), self.settings.steps)
+        return loss, {}
+
+    def validation_batches(self) -> list[Any]:
+        """Return nothing: no data are held out."""
+        return []
+
+    def validate(self, batch: Any) -> dict[str, Tensor]:
+        """Return nothing."""
+        return {}
+
+
+def new_probe(model: LanguageModel, settings: ProbeSettings) -> Probe:
+    """Return a probe of a model, with the first weights of its seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        return Probe(model.hidden_width(), settings.hidden, len(model.tokens)).to(model.device)
 
 
 def train_probe(
-    model: Language,
+    model: LanguageModel,
     ciphers: Ciphers,
     settings: ProbeSettings,
     context: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[Probe, float]:
-    """A new probe, and its mean cross-entropy in nats over the last tenth of the steps.
+    """Return a trained probe, and its mean loss in nats over the last tenth of the steps."""
+    from logicgen.train.loop import run_steps
 
-    Every step follows from the settings and its number. `<end>` and `<other>` are not asked for.
-    """
-    network: Any = model.network
+    learner = ProbeLearner(model, ciphers, settings, context, progress)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
-        probe = Probe(len(network.scale), settings.hidden, len(model.tokens))
-    probe = probe.to(model.device).train()
-    optimizer = torch.optim.AdamW(probe.parameters(), weight_decay=0.01)
-    losses = []
-    for step in range(settings.steps):
-        rng = np.random.default_rng((settings.seed, step))
-        numbers = rng.integers(len(ciphers), size=settings.batch_size)
-        tokens, meant = ciphers.rows(numbers, context)
-        seeds = rng.integers(2**62, size=len(numbers)).tolist()
-        plain = np.take_along_axis(meant, tokens, axis=1)
-        targets = torch.from_numpy(np.where(plain < STAYING, NOTHING, plain)).to(model.device)
-        states = hidden_states(model, tokens, seeds, settings.layer)
-        loss = F.cross_entropy(
-            probe(states).flatten(0, 1), targets.flatten(), ignore_index=NOTHING, reduction="sum"
-        )
-        loss = loss / (targets != NOTHING).sum().clamp(min=1)
-        for group in optimizer.param_groups:
-            share = (1 + math.cos(math.pi * step / settings.steps)) / 2
-            group["lr"] = settings.learning_rate * share
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.detach())
-        progress(step + 1, settings.steps)
-    last = torch.stack(losses[-max(1, len(losses) // 10) :]).mean()
-    return probe.eval(), float(last)
+        run_steps(learner, device=model.device)
+    last = torch.stack(learner.losses[-max(1, len(learner.losses) // 10) :]).mean()
+    return learner.module.to(model.device).eval(), float(last)
 
 
 def probe_of(
-    model: Language,
+    model: LanguageModel,
     digest: str,
     called: str,
     corpus: Corpus,
@@ -146,7 +175,7 @@ def probe_of(
     context: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[Probe, dict[str, Any]]:
-    """The probe in `folder`, trained on the corpus if there is none; with its card.
+    """Return the probe in `folder`, trained on the corpus if there is none, and its card.
 
     digest: what identifies the model. called: the same for people.
     context: tokens of a row that are read.
@@ -186,13 +215,12 @@ def _check_same(card: dict[str, Any], asked: dict[str, Any], folder: Path) -> No
             )
 
 
-def _load(model: Language, folder: Path, settings: ProbeSettings) -> Probe:
-    network: Any = model.network
-    probe = Probe(len(network.scale), settings.hidden, len(model.tokens))
+def _load(model: LanguageModel, folder: Path, settings: ProbeSettings) -> Probe:
+    probe = new_probe(model, settings)
     try:
         probe.load_state_dict(load_tree(folder / WEIGHTS))
     except (LogicgenError, RuntimeError, TypeError, AttributeError):
         raise LogicgenError(
             f"{folder / WEIGHTS}: missing or damaged: delete {folder / CARD} to train it again"
         ) from None
-    return probe.to(model.device).eval()
+    return probe.eval()

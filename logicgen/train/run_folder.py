@@ -10,15 +10,14 @@ from pydantic import ValidationError
 from logicgen.atomic import is_part
 from logicgen.errors import LogicgenError
 from logicgen.model import checkpoint
-from logicgen.model.language_recipe import LanguageRecipe
 from logicgen.model.model_recipe import ModelRecipe
 
 
 def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -> int:
-    """Make or check the run folder; the number of steps its checkpoint has done (0: none).
+    """Make or check the run folder, and return the steps that its checkpoint has done (0: none).
 
-    identity: what is trained on what, as JSON has it; a run that is resumed has to have the same.
-    steps: that are asked for.
+    identity: model and data, as JSON has them; a run that is resumed has to have the same.
+    steps: number of steps asked for.
     """
     path = out / checkpoint.RUN
     try:
@@ -53,16 +52,15 @@ def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -
 
 
 def _filled(recipe: Any) -> Any:
-    """A stored recipe with the defaults of keys that a later version added."""
+    """Return a stored recipe as this version writes it, with the defaults of newer keys."""
     try:
-        kind = LanguageRecipe if "network" in recipe else ModelRecipe
-        return kind.model_validate(recipe).model_dump(exclude_none=True)
+        return ModelRecipe.model_validate(recipe).model_dump(exclude_none=True)
     except (TypeError, ValidationError):
         return recipe
 
 
 def _without_steps(value: Any) -> Any:
-    """A recipe without its number of steps, which may be raised when a run is resumed."""
+    """Return a recipe without its number of steps, which may be raised when a run is resumed."""
     if not isinstance(value, dict) or not isinstance(value.get("training"), dict):
         return value
     training = {key: part for key, part in value["training"].items() if key != "steps"}

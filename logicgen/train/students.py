@@ -2,12 +2,13 @@
 
 Students of one size are one tensor program: their parameters have a first dimension, the loss is a
 sum over it, and Adam treats every number by itself, so that none of them notices the others.
+
+The schedule is that of all trainings, the loop is not `loop.py`: weights of starts are dropped from
+the tensors between two heats, and there are no batches, logs or checkpoints to manage.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,8 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from logicgen.model.inductive import ambiguity
 from logicgen.nn.inductive_transformer import Embedding, InductiveTransformer, LogWeights
-from logicgen.productions import NEGLIGIBLE, Grammar
+from logicgen.productions import Grammar
+from logicgen.train.schedule import Schedule, ScheduledRate
 
 Progress = Callable[[int, int], None]
 """Called with steps done and steps in all."""
@@ -34,13 +37,13 @@ class Sentences(NamedTuple):
 
     @staticmethod
     def of(ids: np.ndarray) -> Sentences:
-        """Those of a sample, (N, P)."""
+        """Return the different sentences of a sample, (N, P)."""
         different, counts = np.unique(ids, axis=0, return_counts=True)
         return Sentences(different, counts / counts.sum())
 
     @staticmethod
     def all_of(grammar: Grammar) -> Sentences:
-        """As a sample without end has them."""
+        """Return all sentences of a grammar with their probabilities."""
         return Sentences(*grammar.sentences())
 
 
@@ -84,9 +87,9 @@ def teach(
     seed: int = 0,
     progress: Progress = lambda done, total: None,
 ) -> tuple[LogWeights, np.ndarray]:
-    """Train a student on each of some sentences.
+    """Train a student on each of some sets of sentences.
 
-    Returns their weights, and the losses in nats a sentence, (S,).
+    Returns their weights, and the losses in nats per sentence, (S,).
 
     words: T, how many there are.
     width: Z.
@@ -130,7 +133,7 @@ class _Course:
         self.same = bool((self.ids == self.ids[0]).all())
 
     def loss(self, network: InductiveTransformer) -> Tensor:
-        """(S starts,) in nats a sentence."""
+        """Return the losses (S starts,) in nats per sentence."""
         starts = network.students // len(self.ids)
         read = self.ids[0] if self.same else self.ids.repeat_interleave(starts, 0)
         weight = self.shares.repeat_interleave(starts, 0)
@@ -139,24 +142,25 @@ class _Course:
     def train(
         self, network: InductiveTransformer, begin: int, end: int, progress: Progress
     ) -> None:
-        """Steps from begin to end of the lesson."""
+        """Train from step `begin` to step `end` of the lesson."""
         lesson = self.lesson
         optimizer = torch.optim.Adam(network.parameters(), lr=lesson.learning_rate)
+        scheduler = ScheduledRate(optimizer, Schedule(lesson.steps, lesson.learning_rate))
+        scheduler.load_state_dict({"last_epoch": begin})
         for step in range(begin, end):
             done = step / lesson.steps
-            for group in optimizer.param_groups:
-                group["lr"] = lesson.learning_rate * (1 + math.cos(math.pi * done)) / 2
             optimizer.zero_grad()
             loss = self.loss(network)
             if lesson.crispness and CRISP[0] <= done < CRISP[1]:
                 loss = loss + lesson.crispness * ambiguity(network.weights())
             loss.sum().backward()
             optimizer.step()
+            scheduler.step()
             progress(step + 1, lesson.steps)
 
     @torch.no_grad()
     def ranked(self, network: InductiveTransformer) -> Tensor:
-        """(students, starts) numbers of starts, the best of each student first."""
+        """Return (students, starts) numbers of starts, the best of each student first."""
         # Among starts that explain the sentences alike, the crispest.
         loss = self.loss(network) + self.lesson.crispness / 50 * ambiguity(network.weights())
         table = loss.view(len(self.ids), -1)
@@ -164,69 +168,7 @@ class _Course:
 
 
 def _keep(network: InductiveTransformer, starts: Tensor) -> None:
-    """Let the others go."""
+    """Keep only the parameters of some starts."""
     for parameter in network.parameters():
         parameter.data, parameter.grad = parameter.data[starts], None
     network.students = len(starts)
-
-
-def ambiguity(weights: LogWeights) -> Tensor:
-    """(S,) how open it is which unit said a word: conditional entropy in nats, mean over layers.
-
-    0 where no two units of a layer that are ever on share a word.
-    """
-    reach, found = weights.start.exp(), []
-    for layer in range(weights.tokens.shape[1]):
-        joint = weights.tokens[:, layer].exp() * reach[:, None]  # (S, T, Z)
-        word = joint.sum(-1)
-        found.append(_surprise(joint).sum((-1, -2)) - _surprise(word).sum(-1))
-        if layer < weights.below.shape[1]:
-            reach = (weights.below[:, layer].exp() @ reach[..., None])[..., 0]
-    return torch.stack(found).mean(0)
-
-
-def _surprise(probabilities: Tensor) -> Tensor:
-    """-p log p, and 0 with gradient 0 at 0."""
-    none = probabilities == 0
-    return -probabilities * torch.where(none, torch.ones_like(probabilities), probabilities).log()
-
-
-def as_grammar(weights: LogWeights, student: int, words: tuple[str, ...]) -> Grammar:
-    """What a student has learnt, as the grammar that its weights are."""
-    start, tokens, below = (each[student].detach().double().exp().cpu().numpy() for each in weights)
-    return named(
-        Grammar(
-            words,
-            tuple(
-                tuple(f"{layer}.{unit}" for unit in range(1, len(start) + 1))
-                for layer in range(1, len(tokens) + 1)
-            ),
-            start,
-            tuple(tokens),
-            tuple(below),
-        )
-    )
-
-
-def named(grammar: Grammar) -> Grammar:
-    """The grammar with each unit called by the word that it says at least half of the time.
-
-    Other units, and those that never are on, keep their names; of units that say the same word,
-    the later ones get a number.
-    """
-    units = []
-    for layer, names in enumerate(grammar.units):
-        taken = set(names)
-        found: list[str] = []
-        for number, name in enumerate(names):
-            said = grammar.tokens[layer][:, number]
-            word = grammar.words[int(said.argmax())]
-            if said.max() >= 0.5 and grammar.reach[layer][number] > NEGLIGIBLE and ":" not in word:
-                tries = itertools.chain([word], (f"{word}~{turn}" for turn in itertools.count(2)))
-                name = next(each for each in tries if each not in taken)
-                taken.add(name)
-            found.append(name)
-        units.append(tuple(found))
-    return Grammar(
-        grammar.words, tuple(units), grammar.start, grammar.tokens, grammar.below, grammar.where
-    )

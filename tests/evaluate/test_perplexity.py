@@ -19,7 +19,6 @@ from logicgen.evaluate.perplexity import (
     read_curve,
     write_curve,
 )
-from logicgen.model.language_model import Language
 from logicgen.tokens import Tokens
 from tests.data.corpora import automaton_recipe, opened, text_files, text_recipe
 from tests.languages import recipe, untrained

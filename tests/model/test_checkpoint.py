@@ -9,7 +9,7 @@ import torch
 
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_model, load_tree, save_model, save_tree
-from logicgen.model.encoder_decoder import Model
+from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.tasks import load_task
 from logicgen.vocabulary import Vocabulary
 from tests.train.conftest import REGION, recipe_with
@@ -17,9 +17,9 @@ from tests.train.conftest import REGION, recipe_with
 VOCABULARY = Vocabulary(["0", "1"])
 
 
-def new_model() -> Model:
+def new_model() -> EncoderDecoder:
     torch.manual_seed(0)
-    return Model(recipe_with(), VOCABULARY, 5, "propositional", REGION).eval()
+    return EncoderDecoder(recipe_with(), VOCABULARY, 5, "propositional", REGION).eval()
 
 
 @pytest.fixture
@@ -58,9 +58,9 @@ def test_a_model_comes_back_and_predicts_the_same(run: Path) -> None:
 
 def test_a_model_with_tree_positions_comes_back(tmp_path: Path) -> None:
     task = load_task("ltl")
-    tree = recipe_with(model={"encoder_positions": "tree", "input_scale": "learned"})
+    tree = recipe_with(network={"encoder_positions": "tree", "input_scale": "learned"})
     torch.manual_seed(0)
-    model = Model(tree, task.vocabulary, 5, "ltl", REGION).eval()
+    model = EncoderDecoder(tree, task.vocabulary, 5, "ltl", REGION).eval()
     save_model(model, tmp_path / "run", steps=3, fingerprint="x")
     again = load_model(tmp_path / "run", "cpu", task.vocabulary)
     texts = ["U a & X b ! c", "X X a", "a"]
@@ -74,8 +74,8 @@ def test_a_model_with_tree_positions_comes_back(tmp_path: Path) -> None:
     assert arities[-1] == 0
     # Where an operand hangs is all that differs: & X a b and & a X b mean other places for a.
     for name, same in (("tree", False), ("none", True)):
-        net = Model(
-            recipe_with(model={"encoder_positions": name}), task.vocabulary, 5, "ltl", REGION
+        net = EncoderDecoder(
+            recipe_with(network={"encoder_positions": name}), task.vocabulary, 5, "ltl", REGION
         ).eval()
         net.load_state_dict(
             {key: value for key, value in model.state_dict().items() if key in net.state_dict()},
@@ -88,13 +88,13 @@ def test_a_model_with_tree_positions_comes_back(tmp_path: Path) -> None:
 
 
 def test_tree_positions_need_problems_that_are_trees() -> None:
-    tree = recipe_with(model={"encoder_positions": "tree"})
+    tree = recipe_with(network={"encoder_positions": "tree"})
     with pytest.raises(LogicgenError, match=r"'tree' needs .* formulas; those of task copying"):
-        Model(tree, Vocabulary([]), 5, "copying", REGION)
+        EncoderDecoder(tree, Vocabulary([]), 5, "copying", REGION)
     region = replace(REGION, length=(1, 18))
     with pytest.raises(LogicgenError, match=r"18 tokens, .* width 32 .* only 16 levels.*raise"):
-        Model(tree, load_task("ltl").vocabulary, 5, "ltl", region)
-    Model(tree, load_task("ltl").vocabulary, 5, "ltl", replace(REGION, length=(1, 17)))
+        EncoderDecoder(tree, load_task("ltl").vocabulary, 5, "ltl", region)
+    EncoderDecoder(tree, load_task("ltl").vocabulary, 5, "ltl", replace(REGION, length=(1, 17)))
 
 
 def test_damaged_weights(run: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_card_that_does_not_fit_its_weights(run: Path, change: dict) -> None:
 def test_the_same_weights_with_another_recipe_are_another_model(run: Path) -> None:
     path = run / "model.json"
     card = json.loads(path.read_text())
-    card["recipe"]["model"]["heads"] *= 2
+    card["recipe"]["network"]["heads"] *= 2
     path.write_text(json.dumps(card), encoding="utf-8")
     with pytest.raises(LogicgenError, match=r"model.json: altered"):
         load_model(run)
@@ -181,7 +181,7 @@ def test_more_training_symbols_than_rows() -> None:
     tables["embedding"] = {"method": "learned", "max_symbols": 3, "normalize_rows": True}
     recipe = recipe_with().model_validate(tables)
     with pytest.raises(LogicgenError, match=r"data have 5 symbols, .* 3 rows: raise max_symbols"):
-        Model(recipe, VOCABULARY, 5, "propositional", REGION)
+        EncoderDecoder(recipe, VOCABULARY, 5, "propositional", REGION)
 
 
 def test_loading_a_model_does_not_import_lightning() -> None:

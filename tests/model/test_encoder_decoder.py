@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from logicgen.errors import LogicgenError
-from logicgen.model.encoder_decoder import Model
+from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.nn.decoding import BeamSearch, Sampling
 from logicgen.vocabulary import Vocabulary
 from tests.train.conftest import REGION, recipe_with
@@ -23,9 +23,9 @@ LEARNED = {
 }
 
 
-def new_model(**changes: dict[str, object]) -> Model:
+def new_model(**changes: dict[str, object]) -> EncoderDecoder:
     torch.manual_seed(0)
-    return Model(recipe_with(**changes), Vocabulary(["&"]), 5, "propositional", REGION)
+    return EncoderDecoder(recipe_with(**changes), Vocabulary(["&"]), 5, "propositional", REGION)
 
 
 def test_several_answers_come_best_first_and_the_best_is_the_prediction() -> None:
@@ -54,7 +54,7 @@ def test_probabilities_are_those_of_the_loss() -> None:
             loss = model.loss(model.transformer(matrix, problem, inputs), targets)
             expected = -loss.item() * len(ids) if ids[-1] == 2 else -math.inf
             assert answer.score == pytest.approx(expected, abs=1e-4)
-    plain = new_model(loss={"method": "cross-entropy"}, model={"normalize_features": False})
+    plain = new_model(loss={"method": "cross-entropy"}, network={"normalize_features": False})
     assert plain.loss.scale == 1.0
 
 

@@ -6,10 +6,10 @@ import torch
 
 from logicgen import shipped
 from logicgen.errors import LogicgenError
-from logicgen.model.inductive import InductiveLanguage
-from logicgen.model.language_model import Language
-from logicgen.model.language_recipe import InductiveTable, LanguageRecipe, read_any_recipe
+from logicgen.model.inductive import InductiveStarts
+from logicgen.model.model_recipe import InductiveTable, ModelRecipe, read_model_recipe
 from logicgen.tokens import Tokens
+from tests.languages import language_model
 
 TOKENS = Tokens("names", ["<end>", "<start>", "a", "b", "c"])
 
@@ -17,7 +17,7 @@ TOKENS = Tokens("names", ["<end>", "<start>", "a", "b", "c"])
 def language(**options):
     torch.manual_seed(0)
     table = {"kind": "inductive", "layers": 2, "width": 2, "starts": 3, **options}
-    return InductiveLanguage(InductiveTable(**table), TOKENS)
+    return InductiveStarts(InductiveTable(**table), TOKENS)
 
 
 @pytest.mark.parametrize("options", [{}, {"perceptron": 4}])
@@ -68,7 +68,7 @@ def test_what_is_no_sentence_is_refused():
         with pytest.raises(LogicgenError, match="a sentence is <start> and its words"):
             model.log_probabilities(torch.tensor(tokens))
     with pytest.raises(LogicgenError, match="make some from a recipe of the task production"):
-        Language(read_any_recipe("inductive"), Tokens("names", ["<end>", "a"]), "automaton")
+        language_model(read_model_recipe("inductive"), Tokens("names", ["<end>", "a"]), "automaton")
 
 
 def test_recipes_that_contradict_themselves():
@@ -82,16 +82,19 @@ def test_recipes_that_contradict_themselves():
         "schedule": "constant",
     }
     recipe = {"network": network, "training": training}
-    LanguageRecipe.model_validate(recipe)
+    ModelRecipe.model_validate(recipe)
     for change, says in (
-        ({"embedding": {"method": "learned"}}, "no use to an inductive Transformer"),
+        (
+            {"embedding": {"method": "learned"}},
+            "of no use: leave it out, for network.kind 'inductive'",
+        ),
         ({"network": {**network, "dimension": 3}}, "dimension goes with embedding = 'dense'"),
         ({"network": {**network, "embedding": "dense"}}, "dimension goes with"),
         ({"training": {**training, "context": 2}}, "are 3 tokens"),
         ({"training": {**training, "optimizer": "muon"}}, "'muon' is for the linear layers"),
     ):
         with pytest.raises(ValueError, match=says):
-            LanguageRecipe.model_validate({**recipe, **change})
+            ModelRecipe.model_validate({**recipe, **change})
 
 
 def test_an_unknown_key_is_named_with_those_of_its_kind(tmp_path):
@@ -99,4 +102,4 @@ def test_an_unknown_key_is_named_with_those_of_its_kind(tmp_path):
     path = tmp_path / "m.toml"
     path.write_text(text.replace("layers = 2", "layers = 2\nlayer = 3"))
     with pytest.raises(LogicgenError, match=r"'network\.layer'; did you mean layers\?.*crispness"):
-        read_any_recipe(str(path))
+        read_model_recipe(str(path))

@@ -14,14 +14,15 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import Dataset, load_dataset
 from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
-from logicgen.model.checkpoint import load_any, load_language, load_model
-from logicgen.model.language_model import Language, language_data
-from logicgen.model.language_recipe import LanguageRecipe, read_any_recipe
+from logicgen.model.checkpoint import load_language_model, load_model, open_model
+from logicgen.model.kinds import model_of_card
+from logicgen.model.model_recipe import ModelRecipe, read_model_recipe
 from logicgen.model.ngram import NGram
+from logicgen.model.training_data import sequence_data
 from logicgen.tokens import Tokens
-from logicgen.train.fit import fit, prepared
+from logicgen.train.fit import fit, training_data
 from tests.data.corpora import automaton_recipe, opened, text_files, text_recipe
-from tests.languages import TRAINING, TRANSFORMER, ngram_recipe, recipe
+from tests.languages import TRAINING, TRANSFORMER, language_model, ngram_recipe, recipe
 from tests.train.conftest import recipe_with
 
 ELMAN = {"kind": "elman", "width": 16}
@@ -51,7 +52,7 @@ def lookup(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 
 
 def weights(run: Path) -> dict[str, torch.Tensor]:
-    return load_language(run, "cpu").state_dict()
+    return load_language_model(run, "cpu").state_dict()
 
 
 RECIPES = {
@@ -68,7 +69,7 @@ RECIPES = {
 def test_resumed_is_uninterrupted(
     kind: str, data: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    made = language_data(request.getfixturevalue(data))
+    made = sequence_data(request.getfixturevalue(data))
     chosen = RECIPES[kind]
     whole = fit(chosen, made, tmp_path / "whole", quiet=True, device="cpu")
     fit(chosen, made, tmp_path / "parts", steps=2, quiet=True, device="cpu")
@@ -82,15 +83,15 @@ def test_resumed_is_uninterrupted(
 
 @pytest.mark.parametrize("kind", ["partial-rows", "elman-lexinvariant", "n-gram"])
 def test_a_checkpoint_comes_back(kind: str, text: Corpus, tmp_path: Path) -> None:
-    made = language_data(text)
+    made = sequence_data(text)
     chosen = ngram_recipe(3) if kind == "n-gram" else RECIPES[kind]
     run = fit(chosen, made, tmp_path / "run", quiet=True, device="cpu")
-    model = load_language(run, "cpu")
+    model = load_language_model(run, "cpu")
     assert (model.recipe, model.tokens, model.task_name) == (chosen, text.tokens, "text")
     assert model.region is None
     assert not model.training
     assert model.random == (kind == "elman-lexinvariant")
-    again = Language.of_card(json.loads(json.dumps(model.card())))
+    again = model_of_card(json.loads(json.dumps(model.card())))
     again.load_state_dict(model.state_dict())
     ids = torch.from_numpy(text.arrays("test")[0][:20].astype("int64"))[None]
     found = again.eval().log_probabilities(ids, [5])
@@ -101,79 +102,91 @@ def test_a_checkpoint_comes_back(kind: str, text: Corpus, tmp_path: Path) -> Non
 
 
 def test_ngrams_count_the_training_part(text: Corpus, tmp_path: Path) -> None:
-    made = language_data(text)
+    made = sequence_data(text)
     run = fit(ngram_recipe(2), made, tmp_path / "run", quiet=True)
-    network = load_language(run, "cpu").network
+    network = load_language_model(run, "cpu").network
     assert isinstance(network, NGram)
     assert network.get_buffer("counts_1").sum() == len(made.train)
 
 
 def test_another_model_or_data_do_not_go_on(text: Corpus, rows: Corpus, tmp_path: Path) -> None:
-    run = fit(ngram_recipe(2), language_data(text), tmp_path / "run", quiet=True)
+    run = fit(ngram_recipe(2), sequence_data(text), tmp_path / "run", quiet=True)
     with pytest.raises(LogicgenError, match="another recipe"):
-        fit(ngram_recipe(3), language_data(text), run, resume=True, quiet=True)
+        fit(ngram_recipe(3), sequence_data(text), run, resume=True, quiet=True)
     with pytest.raises(LogicgenError, match="another tokens"):
-        fit(ngram_recipe(2), language_data(rows), run, resume=True, quiet=True)
+        fit(ngram_recipe(2), sequence_data(rows), run, resume=True, quiet=True)
     with pytest.raises(LogicgenError, match="holds a run already"):
-        fit(ngram_recipe(2), language_data(text), run, quiet=True)
+        fit(ngram_recipe(2), sequence_data(text), run, quiet=True)
 
 
 def test_examples_of_a_task_have_its_tokens_and_region(lookup: Dataset) -> None:
-    made = language_data(lookup)
-    assert made.tokens.texts[:2] == ("<end>", "->")
+    made = sequence_data(lookup)
+    assert made.vocabulary.texts[:2] == ("<end>", "->")
     assert made.region is not None
     assert (made.region.symbols, made.region.length) == ((2, 5), (8, 11))
-    model = Language(recipe(), made.tokens, made.task_name, made.region)
-    assert Language.of_card(json.loads(json.dumps(model.card()))).region == made.region
+    model = language_model(recipe(), made.vocabulary, made.task_name, made.region)
+    assert model_of_card(json.loads(json.dumps(model.card()))).region == made.region
 
 
 def test_the_number_of_tokens() -> None:
     tokens, ids = Tokens("names", ["<end>", "a", "b"]), torch.ones(1, 2, dtype=torch.int64)
-    assert Language(recipe(), tokens, "text").log_probabilities(ids, count=9).shape == (1, 2, 9)
+    assert language_model(recipe(), tokens, "text").log_probabilities(ids, count=9).shape == (
+        1,
+        2,
+        9,
+    )
     for made, method in ((recipe("learned"), "learned"), (ngram_recipe(2), "n-gram")):
         with pytest.raises(LogicgenError, match=f"knows 3 and is {method}: only a lexinvariant"):
-            Language(made, tokens, "text").log_probabilities(ids, count=9)
+            language_model(made, tokens, "text").log_probabilities(ids, count=9)
 
 
 def test_each_kind_of_model_is_loaded_as_such(text: Corpus, tmp_path: Path) -> None:
-    run = fit(ngram_recipe(2), language_data(text), tmp_path / "run", quiet=True)
+    run = fit(ngram_recipe(2), sequence_data(text), tmp_path / "run", quiet=True)
     with pytest.raises(LogicgenError, match="a language model, which has no problems to answer"):
         load_model(run, "cpu")
-    assert isinstance(load_any(run, "cpu"), Language)
+    assert open_model(run, "cpu").as_language_model("it")
     other = shipped.trained()[0]
     with pytest.raises(LogicgenError, match="not a language model, but one that answers"):
-        load_language(other, "cpu")
+        load_language_model(other, "cpu")
 
 
 def test_a_corpus_is_for_language_models(text: Corpus, lookup: Dataset) -> None:
-    with pytest.raises(LogicgenError, match=r"a corpus, .*one with a \[network\]"):
-        prepared(recipe_with(), text)
-    assert prepared(recipe(), text).tokens == text.tokens
-    assert prepared(recipe(), lookup).task_name == "lookup"
+    with pytest.raises(
+        LogicgenError, match="a corpus, .*such as one with network.kind = 'language-model'"
+    ):
+        training_data(recipe_with(), text)
+    assert training_data(recipe(), text).vocabulary == text.tokens
+    assert training_data(recipe(), lookup).task_name == "lookup"
 
 
 def test_nothing_to_train_on(tmp_path: Path) -> None:
     corpus = opened(automaton_recipe(train=0), tmp_path / "c")
     with pytest.raises(LogicgenError, match="has no training part"):
-        language_data(corpus)
+        sequence_data(corpus)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"embedding": {"method": "partial-rows"}}, "'partial-rows' needs a share"),
-        ({"embedding": {"method": "partial-names"}}, "'partial-names' needs a share"),
-        ({"embedding": {"method": "learned", "share": 0.1}}, "has no share: leave the key out"),
+        ({"embedding": {"method": "partial-rows"}}, "'share' is missing for method 'partial-rows'"),
+        (
+            {"embedding": {"method": "partial-names"}},
+            "'share' is missing for method 'partial-names'",
+        ),
+        (
+            {"embedding": {"method": "learned", "share": 0.1}},
+            "'share' is unknown for method 'learned'",
+        ),
         ({"embedding": {"method": "partial-rows", "share": 1.5}}, "share"),
         ({"embedding": None}, r"\[embedding\] is missing"),
         ({"training": None}, r"\[training\] is missing"),
-        ({"network": {"kind": "n-gram", "order": 2}}, r"\[embedding\] is of no use to n-grams"),
+        ({"network": {"kind": "n-gram", "order": 2}}, r"\[embedding\] is of no use: .*'n-gram'"),
         ({"network": TRANSFORMER | {"heads": 3}}, "3 does not divide network.width, 16"),
         (
             {"network": TRANSFORMER | {"heads": 16, "positions": "rotary"}},
             "rotary positions need an even width per head",
         ),
-        ({"network": {"kind": "lstm"}}, "network"),
+        ({"network": {"kind": "lstm"}}, "network.kind: 'lstm' is unknown; .*language-model"),
         ({"training": TRAINING | {"context": 1}}, "context"),
     ],
 )
@@ -189,11 +202,11 @@ def test_recipes_that_do_not_fit_together(
     path = tmp_path / "some.toml"
     path.write_text("\n".join(lines))
     with pytest.raises(LogicgenError, match=f"some.toml: .*{message}"):
-        read_any_recipe(str(path))
+        read_model_recipe(str(path))
 
 
-def test_a_recipe_with_a_network_is_for_a_language_model() -> None:
-    assert isinstance(read_any_recipe("language-lexinvariant"), LanguageRecipe)
-    assert not isinstance(read_any_recipe("copying-learned"), LanguageRecipe)
+def test_the_kind_of_network_says_what_a_recipe_is_for() -> None:
+    assert read_model_recipe("language-lexinvariant").kind == "language-model"
+    assert read_model_recipe("copying-learned").kind == "encoder-decoder"
     assert recipe().with_steps(9).training.steps == 9
     assert ngram_recipe(2).with_steps(9) == ngram_recipe(2)

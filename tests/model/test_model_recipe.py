@@ -4,14 +4,13 @@ import pytest
 
 from logicgen import shipped
 from logicgen.errors import LogicgenError
-from logicgen.model.language_recipe import read_any_recipe
-from logicgen.model.model_recipe import read_recipe
+from logicgen.model.model_recipe import ModelRecipe, read_model_recipe
 from tests.train.conftest import TABLES
 
 
 @pytest.mark.parametrize("name", shipped.names("models", ".toml"))
 def test_shipped_recipes_are_valid(name: str) -> None:
-    recipe = read_any_recipe(name)
+    recipe = read_model_recipe(name)
     if recipe.training is None:  # n-grams
         assert recipe.embedding is None
         return
@@ -37,7 +36,7 @@ def written(path: Path, **changes: dict[str, object]) -> str:
 
 
 def test_a_recipe_from_a_path(tmp_path: Path) -> None:
-    assert read_recipe(written(tmp_path / "m.toml")).model.width == 32
+    assert read_model_recipe(written(tmp_path / "m.toml")).network.width == 32
 
 
 @pytest.mark.parametrize(
@@ -46,14 +45,17 @@ def test_a_recipe_from_a_path(tmp_path: Path) -> None:
         ({"training": {"stepz": 3}}, "training.stepz.*did you mean steps"),
         ({"training": {"steps": 0}}, "training.steps.*greater than or equal to 1"),
         ({"training": {"steps": None}}, "training.steps.*missing"),
-        ({"model": {"heads": "4"}}, "model.heads.*valid integer, not '4'"),
-        ({"model": {"heads": 3}}, "model.heads: 3 does not divide model.width, 32"),
-        ({"model": {"dropout": 1.0}}, "model.dropout.*less than 1"),
-        ({"model": {"encoder_positions": "trees"}}, "'sinusoidal', 'tree', 'rotary', 'relative'"),
-        ({"model": {"decoder_positions": "tree"}}, "'sinusoidal', 'rotary', 'relative' or 'none'"),
-        ({"model": {"input_scale": 11.3}}, "'sqrt-width' or 'learned'"),
+        ({"network": {"heads": "4"}}, "network.heads.*valid integer, not '4'"),
+        ({"network": {"heads": 3}}, "network.heads: 3 does not divide network.width, 32"),
+        ({"network": {"dropout": 1.0}}, "network.dropout.*less than 1"),
+        ({"network": {"encoder_positions": "trees"}}, "'sinusoidal', 'tree', 'rotary', 'relative'"),
         (
-            {"model": {"heads": 32, "decoder_positions": "none", "rotary_cross_attention": True}},
+            {"network": {"decoder_positions": "tree"}},
+            "'sinusoidal', 'rotary', 'relative' or 'none'",
+        ),
+        ({"network": {"input_scale": 11.3}}, "'sqrt-width' or 'learned'"),
+        (
+            {"network": {"heads": 32, "decoder_positions": "none", "rotary_cross_attention": True}},
             "even width per head, not 32/32",
         ),
         ({"embedding": {"resample": "token"}}, "'batch' or 'sequence'"),
@@ -70,10 +72,10 @@ def test_a_recipe_from_a_path(tmp_path: Path) -> None:
             },
             "'resample' is unknown for method 'learned'",
         ),
-        ({"model": {"heads": 32}}, "even width per head, not 32/32"),
-        ({"model": {"normalize_features": False}}, "adacos.*normalize_features"),
+        ({"network": {"heads": 32}}, "even width per head, not 32/32"),
+        ({"network": {"normalize_features": False}}, "adacos.*normalize_features"),
         ({"loss": {"method": "cross-entropy"}}, "cross-entropy.*adacos"),
-        ({"embedding": {"method": "random"}}, "'interchangeable' or 'symbol-invariant'"),
+        ({"embedding": {"method": "random"}}, "'alpha-renaming' or 'interchangeable'"),
         ({"embedding": {"method": "learned"}}, "unknown for method 'learned'; its keys: .*max_"),
         ({"embedding": {"random_width": None}}, "'random_width' is missing for method"),
         ({"embedding": {"random_width": 32}}, "random_width: 32 leaves nothing.*1 to 31"),
@@ -83,7 +85,7 @@ def test_a_recipe_from_a_path(tmp_path: Path) -> None:
 def test_a_wrong_key_is_named_in_one_line(tmp_path: Path, changes: dict, message: str) -> None:
     path = written(tmp_path / "m.toml", **changes)
     with pytest.raises(LogicgenError, match=message) as caught:
-        read_recipe(path)
+        read_model_recipe(path)
     assert path in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -91,6 +93,86 @@ def test_a_wrong_key_is_named_in_one_line(tmp_path: Path, changes: dict, message
 def test_not_toml_and_not_there(tmp_path: Path) -> None:
     (tmp_path / "m.toml").write_text("[training\n", encoding="utf-8")
     with pytest.raises(LogicgenError, match=r"not TOML.*line 1"):
-        read_recipe(str(tmp_path / "m.toml"))
+        read_model_recipe(str(tmp_path / "m.toml"))
     with pytest.raises(LogicgenError, match="did you mean copying-learned"):
-        read_recipe("copying-lerned")
+        read_model_recipe("copying-lerned")
+
+
+STREAMS = {"decoder_own_attention": False, "reserved": 1}
+OLD = {
+    "encoder-decoder": ({"model": TABLES["network"]}, {}),
+    "symbol-invariant": (
+        {"model": TABLES["network"], "streams": STREAMS},
+        {"method": "symbol-invariant", "normalize_rows": True},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", OLD)
+def test_recipes_of_earlier_versions_are_read(kind: str, tmp_path: Path) -> None:
+    tables, embedding = OLD[kind]
+    model = {key: value for key, value in tables["model"].items() if key != "kind"}
+    rest = {"embedding": embedding or TABLES["embedding"], "loss": TABLES["loss"]}
+    old = {**rest, **tables, "model": model, "training": TABLES["training"]}
+    new = ModelRecipe.model_validate(old)
+    assert new.kind == kind
+    streams = tables.get("streams", {})
+    own = {"kind": kind, **model, **streams}
+    assert {key: value for key, value in new.network if key in own} == own
+    assert ModelRecipe.model_validate(new.model_dump(exclude_none=True)) == new
+
+
+def test_language_models_of_earlier_versions_are_read() -> None:
+    training = {**TABLES["training"], "context": 12}
+    for old, architecture in (("transformer", "transformer"), ("elman", "elman")):
+        network = {"kind": old, "width": 16, "layers": 1}
+        network |= {"heads": 2, "feed_forward": 16} if old == "transformer" else {}
+        recipe = ModelRecipe.model_validate(
+            {"network": network, "embedding": {"method": "learned"}, "training": training}
+        )
+        assert (recipe.kind, recipe.network.architecture) == ("language-model", architecture)
+        assert recipe.training.learn == "answers"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[model]\nwidth = 8\n[network]\nkind = 'inductive'", r"both \[model\].*move the keys"),
+        (
+            "[network]\nkind = 'encoder-decodr'",
+            "'encoder-decodr' is unknown; did you mean encoder-",
+        ),
+        ("[network]\nkind = 7", "network"),
+        ("[network]\nwidth = 7", "network.*kind"),
+        ("network = 3", "network"),
+        ("model = 3", "network"),
+        ("description = 'nothing'", "key 'network' is missing"),
+        ("[network]\nkind = 'n-gram'\norder = 2\n[loss]\nmethod = 'adacos'", r"\[loss\] is of no"),
+        ("canonical = true\n[network]\nkind = 'n-gram'\norder = 2", "canonical: for models that"),
+    ],
+)
+def test_what_is_wrong_with_a_network_is_said_in_one_line(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.toml"
+    path.write_text(text)
+    with pytest.raises(LogicgenError, match=message) as caught:
+        read_model_recipe(str(path))
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_changes_by_the_names_of_earlier_tables() -> None:
+    new = read_model_recipe("ltl-learned", {"model.width": 32, "training.steps": 5})
+    assert (new.network.width, new.training.steps) == (32, 5)
+    streams = read_model_recipe("ltl-symbol-invariant", {"streams.reserved": 2})
+    assert streams.network.reserved == 2
+
+
+def test_what_a_kind_has_no_use_for_is_refused() -> None:
+    with pytest.raises(LogicgenError, match="training.context: for models that read sequences"):
+        read_model_recipe("ltl-learned", {"training.context": 5})
+    with pytest.raises(LogicgenError, match="'training.context' is missing"):
+        read_model_recipe("language-learned", {"training.context": None})
+    with pytest.raises(LogicgenError, match="'heads' is unknown for architecture 'elman'"):
+        read_model_recipe("language-elman", {"network.heads": 2})

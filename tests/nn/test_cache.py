@@ -9,17 +9,17 @@ import torch
 
 from logicgen.nn.cache import Cache
 from logicgen.nn.generation import generate
-from logicgen.nn.language_model import CausalTransformer, LanguageModel
+from logicgen.nn.language_model import CausalLM, CausalTransformer
 from logicgen.nn.token_rows import Rows, TokenRows
 from logicgen.tokens import NOTHING
 
 WIDTH, TOKENS = 16, 7
 
 
-def made(method: str = "lexinvariant") -> LanguageModel:
+def made(method: str = "lexinvariant") -> CausalLM:
     torch.manual_seed(0)
     network = CausalTransformer(width=WIDTH, heads=2, layers=2, feed_forward=32)
-    model = LanguageModel(TokenRows(method, TOKENS, WIDTH), network, WIDTH, cache=True)
+    model = CausalLM(TokenRows(method, TOKENS, WIDTH), network, WIDTH, cache=True)
     assert model.cache is not None
     torch.nn.init.normal_(model.cache.query.weight)  # far from even weights
     return model.eval()

@@ -7,23 +7,26 @@ import torch
 
 from logicgen.model.ngram import NGram
 from logicgen.nn.decoding import Sampling, pick
-from logicgen.nn.generation import generate, reader
-from logicgen.nn.language_model import CausalTransformer, Elman, LanguageModel
+from logicgen.nn.generation import Reader, generate, summed
+from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman
 from logicgen.nn.token_rows import Rows, TokenRows
 from logicgen.tokens import NOTHING
 
 V, WIDTH, N = 7, 16, 12
-NETWORKS = ["relative", "rotary", "sinusoidal", "none", "elman"]
+NETWORKS = ["relative", "rotary", "sinusoidal", "none", "cache", "elman"]
 
 
-def model(network: str = "relative", method: str = "lexinvariant") -> LanguageModel:
+def model(network: str = "relative", method: str = "lexinvariant") -> CausalLM:
     torch.manual_seed(0)
     made: CausalTransformer | Elman
     if network == "elman":
         made = Elman(width=WIDTH, layers=2)
     else:
-        made = CausalTransformer(width=WIDTH, heads=2, layers=2, feed_forward=32, positions=network)
-    return LanguageModel(TokenRows(method, V, WIDTH), made, WIDTH).eval()
+        positions = "relative" if network == "cache" else network
+        made = CausalTransformer(
+            width=WIDTH, heads=2, layers=2, feed_forward=32, positions=positions
+        )
+    return CausalLM(TokenRows(method, V, WIDTH), made, WIDTH, network == "cache").eval()
 
 
 def ngram() -> NGram:
@@ -36,11 +39,15 @@ def prompts(texts: int = 3, length: int = 5) -> torch.Tensor:
     return torch.randint(1, V, (texts, length), generator=torch.Generator().manual_seed(1))
 
 
-def read_anew(made: LanguageModel | NGram, tokens: torch.Tensor, rows: Rows) -> torch.Tensor:
-    """Of what follows (B, T) tokens, (B, V)."""
+def read_anew(made: CausalLM | NGram, tokens: torch.Tensor, rows: Rows) -> torch.Tensor:
+    """Log-probabilities of what follows (B, T) tokens, (B, V)."""
     if isinstance(made, NGram):
         return made.log_probabilities(tokens)[:, -1]
     return made.log_probabilities(tokens, rows)[:, -1]
+
+
+def reader(made: CausalLM | NGram, rows: Rows, texts: int = 3) -> Reader:
+    return made.reader(texts) if isinstance(made, NGram) else made.reader(rows, texts)
 
 
 @pytest.mark.parametrize("length", [1, 5])
@@ -49,7 +56,7 @@ def test_reading_on_is_reading_anew(network: str, length: int) -> None:
     made = ngram() if network == "n-gram" else model(network)
     ids = prompts(3, length + 6)
     rows = model().rows.seeded([4, 5, 6])
-    read = reader(made, 3, rows)
+    read = reader(made, rows)
     found = [read(ids[:, :length])]
     found += [read(ids[:, place : place + 1]) for place in range(length, length + 6)]
     for place, logs in enumerate(found):
@@ -64,7 +71,7 @@ def test_each_token_is_the_one_that_all_before_it_ask_for(
 ) -> None:
     made = ngram() if network == "n-gram" else model(network)
     rows = model().rows.seeded([4, 5, 6])
-    found = generate(made, prompts(), N, sampling, end=-9, rows=rows)
+    found = generate(reader(made, rows), prompts(), N, sampling, end=-9)
     assert found.tokens.shape == (3, N)
     assert found.tokens.min() >= 0  # nothing ended
     texts = torch.cat([prompts(), found.tokens], dim=1)
@@ -80,7 +87,9 @@ def test_each_token_is_the_one_that_all_before_it_ask_for(
 def test_draws_come_with_their_probabilities() -> None:
     made, count = ngram(), 4_000
     prompt = prompts(1).expand(count, -1)
-    found = generate(made, prompt, 1, Sampling(0.5, top_k=3, seed=2), end=0).tokens[:, 0]
+    found = generate(made.reader(count), prompt, 1, Sampling(0.5, top_k=3, seed=2), end=0).tokens[
+        :, 0
+    ]
     logs = made.log_probabilities(prompt[:1])[0, -1].double() / 0.5
     kept, best = logs.topk(3)
     expected = torch.zeros(V, dtype=torch.float64).scatter(0, best, kept.softmax(0))
@@ -91,9 +100,9 @@ def test_draws_come_with_their_probabilities() -> None:
 
 def test_a_draw_is_that_of_its_random_number() -> None:
     made, rows = model(), model().rows.seeded([4, 5, 6])
-    again = [generate(made, prompts(), N, Sampling(seed=8), end=0, rows=rows) for _ in range(2)]
+    again = [generate(reader(made, rows), prompts(), N, Sampling(seed=8), end=0) for _ in range(2)]
     assert torch.equal(again[0].tokens, again[1].tokens)
-    other = generate(made, prompts(), N, Sampling(seed=9), end=0, rows=rows)
+    other = generate(reader(made, rows), prompts(), N, Sampling(seed=9), end=0)
     assert not torch.equal(again[0].tokens, other.tokens)
     logs = read_anew(made, prompts(), rows)
     assert pick(logs, Sampling(), torch.zeros(3, dtype=torch.float64)).tolist() == (
@@ -106,11 +115,11 @@ def test_a_text_does_not_depend_on_those_beside_it(network: str) -> None:
     made, ids, sampling = model(network), prompts(1), Sampling(seed=5)
     seeds = [11, 12, 13, 14]
     rows = made.rows.seeded(seeds)
-    whole = generate(made, ids.expand(4, -1), N, sampling, end=0, rows=rows)
+    whole = generate(made.reader(rows, 4), ids.expand(4, -1), N, sampling, end=0)
     assert len(whole.tokens.unique(dim=0)) > 1
     for number, seed in enumerate(seeds):
         rows = made.rows.seeded([seed])
-        alone = generate(made, ids, N, sampling, end=0, rows=rows, first=number)
+        alone = generate(made.reader(rows, 1), ids, N, sampling, end=0, first=number)
         length = alone.tokens.shape[1]
         assert torch.equal(alone.tokens[0], whole.tokens[number, :length])
         assert (whole.tokens[number, length:] == NOTHING).all()
@@ -121,14 +130,15 @@ def test_a_text_does_not_depend_on_those_beside_it(network: str) -> None:
 
 def test_more_tokens_begin_with_the_same() -> None:
     short, long = (
-        generate(ngram(), prompts(), most, Sampling(seed=1), end=-9).tokens for most in (4, N)
+        generate(ngram().reader(3), prompts(), most, Sampling(seed=1), end=-9).tokens
+        for most in (4, N)
     )
     assert torch.equal(long[:, :4], short)
 
 
 def test_the_end_is_the_last_token() -> None:
     made = ngram()
-    found = generate(made, prompts(40), 60, Sampling(seed=1), end=0)
+    found = generate(made.reader(40), prompts(40), 60, Sampling(seed=1), end=0)
     lengths = (found.tokens != NOTHING).sum(1)
     assert lengths.min() < lengths.max() == found.tokens.shape[1]
     for text, prompt, length, total in zip(
@@ -144,11 +154,27 @@ def test_the_end_is_the_last_token() -> None:
 
 
 def test_a_text_that_is_finished_goes_no_further() -> None:
-    whole = generate(ngram(), prompts(), N, Sampling(seed=1), end=-9)
+    whole = generate(ngram().reader(3), prompts(), N, Sampling(seed=1), end=-9)
     cut = generate(
-        ngram(), prompts(), N, Sampling(seed=1), end=-9, finished=lambda ids: 3 in ids
+        ngram().reader(3), prompts(), N, Sampling(seed=1), end=-9, finished=lambda ids: 3 in ids
     ).tokens
     assert (cut == NOTHING).any()
     for before, after in zip(whole.tokens.tolist(), cut.tolist(), strict=True):
         kept = before.index(3) + 1 if 3 in before else N
         assert after == before[:kept] + [NOTHING] * (len(after) - kept)
+
+
+def test_budgets_and_allowed_tokens() -> None:
+    allowed = torch.arange(V) > 2
+    found = generate(
+        ngram().reader(3), prompts(), torch.tensor([1, 4, 2]), Sampling(seed=1), allowed=allowed
+    ).tokens
+    assert (found != NOTHING).sum(1).tolist() == [1, 4, 2]
+    assert (found[found != NOTHING] > 2).all()
+
+
+def test_probabilities_of_several_readers_are_added() -> None:
+    rows = [model().rows.seeded([seed, seed + 1, seed + 2]) for seed in (1, 5)]
+    both = summed([model().reader(each, 3) for each in rows])(prompts())
+    each = torch.stack([read_anew(model(), prompts(), one).exp() for one in rows])
+    torch.testing.assert_close(both.exp(), each.sum(0), rtol=1e-4, atol=1e-5)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from logicgen.errors import LogicgenError
-from logicgen.nn.language_model import CausalTransformer, Elman, LanguageModel
+from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman
 from logicgen.nn.token_rows import NOTHING, Rows, TokenRows
 
 V, WIDTH = 6, 16
@@ -14,12 +14,12 @@ POSITIONS = ["relative", "rotary", "sinusoidal", "none"]
 NETWORKS = [*POSITIONS, "elman"]
 
 
-def model(network: str = "relative", method: str = "lexinvariant") -> LanguageModel:
+def model(network: str = "relative", method: str = "lexinvariant") -> CausalLM:
     torch.manual_seed(0)
     if network == "elman":
-        return LanguageModel(TokenRows(method, V, WIDTH), Elman(width=WIDTH, layers=2), WIDTH)
+        return CausalLM(TokenRows(method, V, WIDTH), Elman(width=WIDTH, layers=2), WIDTH)
     made = CausalTransformer(width=WIDTH, heads=2, layers=2, feed_forward=32, positions=network)
-    return LanguageModel(TokenRows(method, V, WIDTH, 0.5), made, WIDTH)
+    return CausalLM(TokenRows(method, V, WIDTH, 0.5), made, WIDTH)
 
 
 def texts(sequences: int = 3, length: int = 10) -> torch.Tensor:
@@ -101,7 +101,7 @@ def test_gradients_reach_every_parameter(method: str) -> None:
 def test_a_lexinvariant_model_knows_no_token() -> None:
     """No parameter has a dimension for tokens, and an untrained one expects all alike."""
     sizes = [size for p in model().parameters() for size in p.shape]
-    large = LanguageModel(TokenRows("lexinvariant", 500, WIDTH), model().network, WIDTH)
+    large = CausalLM(TokenRows("lexinvariant", 500, WIDTH), model().network, WIDTH)
     assert sorted(sizes) == sorted(size for p in large.parameters() for size in p.shape)
     loss = large.loss(torch.randint(500, (4, 30)))
     assert abs(loss.item() - math.log(500)) < 1.0

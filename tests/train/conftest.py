@@ -44,7 +44,8 @@ TABLES = {
         "normalize_parts": True,
         "normalize_rows": True,
     },
-    "model": {
+    "network": {
+        "kind": "encoder-decoder",
         "width": 32,
         "heads": 2,
         "encoder_layers": 1,
@@ -72,4 +73,6 @@ TABLES = {
 def recipe_with(**changes: Any) -> ModelRecipe:
     """The recipe above with some keys of some tables changed, and other keys of its own."""
     tables = {name: {**table, **changes.pop(name, {})} for name, table in TABLES.items()}
+    if tables["embedding"]["method"] == "symbol-invariant":
+        tables["network"]["kind"] = "symbol-invariant"
     return ModelRecipe.model_validate({**tables, **changes})

@@ -12,7 +12,8 @@ import torch
 from logicgen.data.encoded import EncodedSplit, Ragged
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_model
-from logicgen.model.encoder_decoder import Model
+from logicgen.model.encoder_decoder import EncoderDecoder
+from logicgen.model.kinds import MODELS
 from logicgen.model.training_data import TrainingData
 from logicgen.nn.decoding import BeamSearch, Decoding, Sampling
 from logicgen.train.fit import fit
@@ -30,9 +31,11 @@ STREAMS = {**LEARNED, "method": "symbol-invariant", "max_symbols": None}
 PROBLEMS = [[4, 6, 7, 6], [], [8, 3, 5], [5], [4, 5, 6, 7, 8, 3, 4]]
 
 
-def new_model(**changes: object) -> Model:
+def new_model(**changes: object) -> EncoderDecoder:
     torch.manual_seed(0)
-    return Model(recipe_with(**changes), Vocabulary(["&"]), 5, "propositional", REGION)
+    recipe = recipe_with(**changes)
+    model = MODELS[recipe.kind](recipe, Vocabulary(["&"]), 5, "propositional", REGION)
+    return model.as_answering("it")
 
 
 def renamed(ids: list[int], names: tuple[int, ...]) -> list[int]:
@@ -101,7 +104,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_symbol_invariant_model_copies_symbols_it_has_never_seen(tmp_path: Path) -> None:
-    recipe = recipe_with(embedding=STREAMS, model={"dropout": 0.0}, training={"steps": 300})
+    recipe = recipe_with(embedding=STREAMS, network={"dropout": 0.0}, training={"steps": 300})
     data = made(copying(400, 5, 6, 0), None)
     model = load_model(fit(recipe, data, tmp_path / "run", device="cpu", quiet=True), "cpu")
     test = copying(100, 40, 6, 7)
@@ -139,12 +142,15 @@ def test_training_goes_on_from_another_model(learned: Path, tmp_path: Path) -> N
     ("changes", "words"),
     [
         ({"embedding": {}}, "lacks embedding.shared"),
-        ({"embedding": STREAMS, "model": {"width": 48}}, "and this recipe wants"),
-        ({"embedding": LEARNED, "model": {"encoder_layers": 2}}, "lacks transformer.encoder.1"),
+        ({"embedding": STREAMS, "network": {"width": 48}}, "and this recipe wants"),
+        ({"embedding": LEARNED, "network": {"encoder_layers": 2}}, "lacks transformer.encoder.1"),
         # No weight shows these.
-        ({"embedding": STREAMS, "model": {"heads": 8}}, "was trained with heads 2, and this"),
-        ({"embedding": STREAMS, "model": {"encoder_positions": "none"}}, "with encoder_positions"),
-        ({"embedding": STREAMS, "model": {"rotary_cross_attention": True}}, "with rotary_cross"),
+        ({"embedding": STREAMS, "network": {"heads": 8}}, "was trained with heads 2, and this"),
+        (
+            {"embedding": STREAMS, "network": {"encoder_positions": "none"}},
+            "with encoder_positions",
+        ),
+        ({"embedding": STREAMS, "network": {"rotary_cross_attention": True}}, "with rotary_cross"),
     ],
 )
 def test_what_does_not_fit_is_refused(
@@ -161,7 +167,7 @@ def test_an_answer_needs_its_streams(tmp_path: Path) -> None:
     answers = Ragged(np.roll(data.answers.ids, 1), data.answers.offsets)
     split = EncodedSplit(data.vocabulary, data.problems, answers, data.symbols, data.length, 5)
     recipe = recipe_with(embedding=STREAMS, training={"steps": 1})
-    with pytest.raises(LogicgenError, match=r"symbols that the problem lacks.*streams.reserved"):
+    with pytest.raises(LogicgenError, match=r"symbols that the problem lacks.*network.reserved"):
         fit(recipe, made(split, None), tmp_path / "run", device="cpu", quiet=True)
-    recipe = recipe_with(embedding=STREAMS, streams={"reserved": 5}, training={"steps": 1})
+    recipe = recipe_with(embedding=STREAMS, network={"reserved": 5}, training={"steps": 1})
     fit(recipe, made(split, None), tmp_path / "run", device="cpu", quiet=True)

@@ -17,11 +17,13 @@ from logicgen.data.batches import Batch, make_batch
 from logicgen.data.encoded import EncodedSplit
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_model, load_tree
-from logicgen.model.encoder_decoder import Model
+from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.training_data import TrainingData, TrainingRegion
 from logicgen.nn.embedding import Embedding
 from logicgen.tasks import load_task
-from logicgen.train.fit import Fitting, fit, learning_rate, step_seeds
+from logicgen.train.fit import ModelLearner, fit
+from logicgen.train.loop import Steps, step_seeds
+from logicgen.train.schedule import Schedule
 from tests.train.conftest import REGION, copying, made, recipe_with
 
 
@@ -78,32 +80,32 @@ def interrupted_after(
     step: int, data: TrainingData, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Send SIGINT to ourselves in the midst of a step."""
-    original = Fitting.training_step
+    original = Steps.training_step
 
-    def training_step(self: Fitting, batch: object, batch_idx: int) -> torch.Tensor:
+    def training_step(self: Steps, batch: object, batch_idx: int) -> torch.Tensor:
         if batch.step == step - 1:
             signal.raise_signal(signal.SIGINT)
         return original(self, batch, batch_idx)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Fitting, "training_step", training_step)
+        patch.setattr(Steps, "training_step", training_step)
         fit(recipe_with(), data, run, resume=True, quiet=True)
 
 
 def test_a_crash_goes_on_from_the_last_checkpoint(
     whole: Path, data: TrainingData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(self: Fitting, batch: object, batch_idx: int) -> torch.Tensor:
+    def broken(self: Steps, batch: object, batch_idx: int) -> torch.Tensor:
         if batch.step == 17:
             raise OSError("the machine is gone")
         return original(self, batch, batch_idx)
 
-    original = Fitting.training_step
+    original = Steps.training_step
     run = tmp_path / "run"
-    monkeypatch.setattr(Fitting, "training_step", broken)
+    monkeypatch.setattr(Steps, "training_step", broken)
     with pytest.raises(OSError, match="gone"):
         fit(recipe_with(), data, run, quiet=True)
-    monkeypatch.setattr(Fitting, "training_step", original)
+    monkeypatch.setattr(Steps, "training_step", original)
     assert load_tree(run / "checkpoint" / "last.safetensors")["global_step"] == 14
     fit(recipe_with(), data, run, resume=True, quiet=True)
     for name, value in weights(whole).items():
@@ -147,10 +149,10 @@ def test_leaving_out_padding_changes_neither_loss_nor_gradients(
     data: TrainingData, loss: str
 ) -> None:
     recipe = recipe_with(
-        model={"dropout": 0.0, "normalize_features": loss == "adacos"}, loss={"method": loss}
+        network={"dropout": 0.0, "normalize_features": loss == "adacos"}, loss={"method": loss}
     )
     torch.manual_seed(0)
-    model = Model(recipe, data.vocabulary, 5, "copying", REGION).train()
+    model = EncoderDecoder(recipe, data.vocabulary, 5, "copying", REGION).train()
     batch = make_batch(data.train, np.arange(16))
     assert len(batch.places) < batch.inputs.numel()
     outcomes = []
@@ -188,20 +190,21 @@ def test_no_value_of_a_step_leaves_the_device(
         options |= {"resample": "sequence"} if method == "alpha-renaming" else {}
     recipe = recipe_with(
         embedding=options,
-        model={"encoder_positions": encoder, "decoder_positions": decoder},
+        network={"encoder_positions": encoder, "decoder_positions": decoder},
         training={"log_every": 1000},
     )
     strings = copying(16, 5, 6, 0)
     split = EncodedSplit(ltl, strings.problems, strings.problems, strings.length, strings.length, 5)
     data = TrainingData(split, None, ltl, "ltl", "x", region)
-    fitting = Fitting(Model(recipe, ltl, 5, "ltl", region), data, 0).to("meta").train()
+    model = EncoderDecoder(recipe, ltl, 5, "ltl", region)
+    fitting = Steps(ModelLearner(model, data)).to("meta").train()
     with pytest.raises((RuntimeError, NotImplementedError)):
         bool(fitting.model.loss.scale > 0)
     batch = make_batch(split, np.arange(16))
     batch = Batch(0, *(ids.to("meta") for ids in batch[1:]))
     loss = fitting.training_step(batch, 0)
     loss.backward()
-    fitting.configure_gradient_clipping(fitting.configure_optimizers())
+    fitting.configure_gradient_clipping(fitting.configure_optimizers()["optimizer"])
     assert loss.device.type == "meta"
     assert all(weight.grad is not None for weight in fitting.model.transformer.parameters())
 
@@ -211,9 +214,9 @@ def test_a_gpu_never_waits_inside_a_step(data: TrainingData) -> None:
     recipe = recipe_with(
         embedding={"resample": "sequence"}, training={"log_every": 1000, "precision": "bf16"}
     )
-    model = Model(recipe, data.vocabulary, 5, "copying", REGION)
-    fitting = Fitting(model, data, 0).to("cuda").train()
-    optimizer = fitting.configure_optimizers()
+    model = EncoderDecoder(recipe, data.vocabulary, 5, "copying", REGION)
+    fitting = Steps(ModelLearner(model, data)).to("cuda").train()
+    optimizer = fitting.configure_optimizers()["optimizer"]
     batches = [make_batch(data.train, np.arange(16), step) for step in range(3)]
     moved = [Batch(batch.step, *(ids.cuda() for ids in batch[1:])) for batch in batches]
     for batch in moved:
@@ -281,7 +284,7 @@ def test_folders_and_runs_that_are_not_ours(
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "thesis.tex").write_text("", encoding="utf-8")
-    other = recipe_with(model={"heads": 4})
+    other = recipe_with(network={"heads": 4})
     for arguments, message in [
         ((recipe_with(), data, foreign, False), "not empty and not a run"),
         ((recipe_with(), data, foreign, True), "not empty and not a run"),
@@ -330,20 +333,20 @@ def test_training_leaves_the_callers_random_numbers_and_signals_alone(
 def test_what_a_step_depends_on() -> None:
     assert step_seeds(0, 5) == step_seeds(0, 5)
     assert len({seed for step in range(100) for seed in step_seeds(1, step)}) == 200
-    table = recipe_with().training
-    rates = [learning_rate(table, step) for step in range(31)]
+    schedule = Schedule.of(recipe_with().training)
+    rates = [schedule.learning_rate(step) for step in range(31)]
     assert rates[:5] == pytest.approx([0.0006, 0.0012, 0.0018, 0.0024, 0.003])
     assert rates[5:] == sorted(rates[5:], reverse=True)
     assert rates[30] == pytest.approx(0, abs=1e-12)
-    slow = recipe_with(training={"schedule": "inverse-sqrt"}).training
-    assert learning_rate(slow, 19) == pytest.approx(0.003 * (5 / 20) ** 0.5)
+    slow = Schedule.of(recipe_with(training={"schedule": "inverse-sqrt"}).training)
+    assert slow.learning_rate(19) == pytest.approx(0.003 * (5 / 20) ** 0.5)
 
 
 def test_a_short_training_copies_symbols_it_has_never_seen(tmp_path: Path) -> None:
     data = made(copying(5_000, 5, 5, 0), None)
     recipe = recipe_with(
         embedding={"random_width": 32},
-        model={
+        network={
             "width": 64,
             "feed_forward": 128,
             "encoder_layers": 2,

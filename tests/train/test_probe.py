@@ -20,11 +20,11 @@ from logicgen.data.corpus import Corpus, CorpusRecipe, make_corpus
 from logicgen.errors import LogicgenError
 from logicgen.evaluate import keys
 from logicgen.model.checkpoint import save_model, weights_digest
-from logicgen.model.language_model import Language
-from logicgen.model.language_recipe import LanguageRecipe
+from logicgen.model.model_recipe import ModelRecipe
 from logicgen.report.key_figures import readable
 from logicgen.tokens import Tokens
 from logicgen.train.probe import ProbeSettings, check_fits, hidden_states, probe_of, train_probe
+from tests.languages import language_model
 
 TEXT = {"source": "python-topics", "vocabulary": 60}
 LENGTH, TRAIN, TEST = 60, 80, 30
@@ -46,13 +46,13 @@ def small(network=None, method="lexinvariant"):
     tables = {"embedding": {"method": method}, "training": training}
     if network and network["kind"] == "n-gram":
         tables = {}
-    return LanguageRecipe.model_validate({"network": network or table, **tables})
+    return ModelRecipe.model_validate({"network": network or table, **tables})
 
 
 def saved(run, corpus, seed=0):
     """A run with a model that was never trained."""
     torch.manual_seed(seed)
-    model = Language(small(), corpus.tokens, "text").eval()
+    model = language_model(small(), corpus.tokens, "text").eval()
     save_model(model, run, steps=0, fingerprint="0" * 16)
     return model
 
@@ -90,7 +90,7 @@ class Knowing(nn.Module):
 
 
 def knowing(corpus, noise):
-    model = Language(small(), corpus.tokens, "text").eval()
+    model = language_model(small(), corpus.tokens, "text").eval()
     model.network = Knowing(corpus, noise)
     model.register_buffer("place", torch.zeros(1))
     return model
@@ -189,7 +189,7 @@ def test_a_probe_learns_what_features_say(corpus):
 
 def test_features_that_say_nothing_give_no_keys(corpus):
     """A probe does not learn rows by heart: their embeddings are drawn anew at every step."""
-    model = Language(small(), corpus.tokens, "text").eval()
+    model = language_model(small(), corpus.tokens, "text").eval()
     probe, _ = train_probe(model, Ciphers(corpus, "train"), ProbeSettings(steps=40), LENGTH)
     ciphers = Ciphers(corpus, "test")
     windows, *_ = keys.measure_keys(model, probe, None, ciphers, context=LENGTH, window=20)
@@ -205,7 +205,7 @@ class Plain(Ciphers):
 
 
 def test_stable_embeddings_say_which_token_was_read_and_nothing_of_a_cipher(corpus):
-    model = Language(small(method="learned"), corpus.tokens, "text").eval()
+    model = language_model(small(method="learned"), corpus.tokens, "text").eval()
     found = []
     for kind in (Plain, Ciphers):
         settings = ProbeSettings(60, 64, batch_size=8, learning_rate=0.01)
@@ -230,7 +230,7 @@ def test_the_same_seed_gives_the_same_numbers(corpus):
 
 
 def test_what_is_drawn_for_a_row_does_not_depend_on_others(corpus, monkeypatch):
-    model, ciphers = Language(small(), corpus.tokens, "text").eval(), Ciphers(corpus, "test")
+    model, ciphers = language_model(small(), corpus.tokens, "text").eval(), Ciphers(corpus, "test")
     probe, _ = train_probe(model, Ciphers(corpus, "train"), ProbeSettings(1, 8), LENGTH)
     whole = keys.measure_keys(model, probe, None, ciphers, context=LENGTH, window=30)
     monkeypatch.setattr(keys, "AT_A_TIME", 7 * LENGTH)
@@ -239,7 +239,7 @@ def test_what_is_drawn_for_a_row_does_not_depend_on_others(corpus, monkeypatch):
 
 
 def test_hidden_states_of_a_layer(corpus):
-    model = Language(small(), corpus.tokens, "text").eval()
+    model = language_model(small(), corpus.tokens, "text").eval()
     tokens = np.arange(10)[None]
     last, second, first = (hidden_states(model, tokens, [0], layer) for layer in (None, 2, 1))
     assert torch.equal(last, second)
@@ -337,13 +337,15 @@ def test_what_cannot_be_probed(run, corpus, tmp_path):
     with pytest.raises(LogicgenError, match="did you mean test"):
         probed(run, corpus, tmp_path / "out", "--split", "tset")
     assert not (tmp_path / "out").exists()
-    fewer = Language(small(), Tokens("names", ["<end>", "a"]), "automaton")
+    fewer = language_model(small(), Tokens("names", ["<end>", "a"]), "automaton")
     with pytest.raises(LogicgenError, match=r"2 tokens of automaton, and .* has 60 others"):
         check_fits(fewer, corpus, "it")
-    counts = Language(small({"kind": "n-gram", "order": 2}), corpus.tokens, "text")
+    counts = language_model(small({"kind": "n-gram", "order": 2}), corpus.tokens, "text")
     with pytest.raises(LogicgenError, match="it is an n-gram, which has no hidden states"):
         check_fits(counts, corpus, "it")
-    elman = Language(small({"kind": "elman", "width": 16, "layers": 1}), corpus.tokens, "text")
+    elman = language_model(
+        small({"kind": "elman", "width": 16, "layers": 1}), corpus.tokens, "text"
+    )
     check_fits(elman, corpus, "it")
     assert hidden_states(elman.eval(), np.arange(4)[None], [0], None).shape == (1, 4, 16)
     with pytest.raises(LogicgenError, match="it is recurrent: leave it out"):

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from logicgen.experiments.prompting import SETS, WORDS, sentence_ids
+from logicgen.model.inductive import ambiguity, as_grammar, named
 from logicgen.nn.inductive_transformer import InductiveTransformer, LogWeights
 from logicgen.productions import aligned, distance, divergence, random_grammar
-from logicgen.train.students import Lesson, Sentences, ambiguity, as_grammar, named, teach
+from logicgen.train.students import Lesson, Sentences, teach
 
 TWO = Sentences.of(sentence_ids(SETS["two"]))
 

@@ -15,13 +15,13 @@ from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
 from logicgen.data.sequences import example_tokens
 from logicgen.errors import LogicgenError
-from logicgen.evaluate import prompted
 from logicgen.evaluate.predictions import About, grammar_mask, predict_and_verify
-from logicgen.evaluate.prompted import Prompted
-from logicgen.model.language_model import Language
+from logicgen.model import prompted
+from logicgen.model.language_model import NeuralLanguageModel
+from logicgen.model.prompted import Prompted
 from logicgen.model.training_data import TrainingRegion
 from logicgen.nn.decoding import BeamSearch, Sampling
-from logicgen.tokens import NOTHING, Tokens
+from logicgen.tokens import Tokens
 from tests.languages import characters, counted, recipe, untrained
 
 
@@ -47,7 +47,7 @@ def permutation(tmp_path_factory):
     return dataset(tmp_path_factory.mktemp("data") / "permutation", "permutation", size=3)
 
 
-class Oracle(Language):
+class Oracle(NeuralLanguageModel):
     """Stands in for a model of text: continues with random but fixed expectations of a text.
 
     What it expects follows from the text so far and, if drawn rows matter, from the seed.
@@ -57,15 +57,19 @@ class Oracle(Language):
         super().__init__(recipe("lexinvariant" if random else "learned"), tokens, task)
         self.read: list[tuple[int, ...]] = []
 
-    def log_probabilities(self, tokens, seeds=None, count=None):
-        count = count or len(self.tokens)
-        found = torch.full((*tokens.shape, count), math.nan)
-        for line, ids in enumerate(tokens.tolist()):
-            ids = tuple(each for each in ids if each != NOTHING)
-            self.read.append(ids)
-            seed = seeds[line] if self.random else 0
-            found[line, len(ids) - 1] = self.after(ids, seed, count)
-        return found
+    def reader(self, seeds, count=None):
+        texts = [()] * len(seeds)
+
+        def read_on(tokens):
+            found = []
+            for line, ids in enumerate(tokens.tolist()):
+                texts[line] += tuple(ids)
+                self.read.append(texts[line])
+                seed = seeds[line] if self.random else 0
+                found.append(self.after(texts[line], seed, count or len(self.tokens)))
+            return torch.stack(found)
+
+        return read_on
 
     @staticmethod
     def after(ids, seed, count):

@@ -23,7 +23,10 @@ class Elected(NamedTuple, Generic[Answer]):
 
 
 def elect(answers: Sequence[Answer], log_probabilities: Sequence[float]) -> Elected[Answer]:
-    """The most frequent answer; log_probabilities: of each draw, in nats."""
+    """Return the most frequent answer.
+
+    log_probabilities: of each draw, in nats.
+    """
     draws: dict[Answer, list[float]] = {}
     for answer, log_p in zip(answers, log_probabilities, strict=True):
         draws.setdefault(answer, []).append(log_p)

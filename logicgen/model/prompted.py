@@ -9,7 +9,7 @@ several answers can be drawn, of which the most frequent counts (`votes.py`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -17,10 +17,11 @@ import torch
 from logicgen.data.dataset import Dataset
 from logicgen.data.sequences import example_ids
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.votes import elect
-from logicgen.model.language_model import Language
+from logicgen.model.language_model import LanguageModel
 from logicgen.model.training_data import TrainingRegion
-from logicgen.nn.decoding import GREEDY, BeamSearch, Decoding, GrammarMask, Sampling, pick
+from logicgen.model.votes import elect
+from logicgen.nn.decoding import GREEDY, BeamSearch, Decoding, GrammarMask, Sampling
+from logicgen.nn.generation import generate, summed
 from logicgen.tasks.determined import Determined
 from logicgen.tokens import NOTHING
 from logicgen.vocabulary import Vocabulary
@@ -30,7 +31,7 @@ AT_A_TIME = 2**24
 
 
 class Prompted:
-    """In the place of a `Model` wherever one is scored.
+    """A language model that is asked the problems of a data set (`model.Answerer`).
 
     votes: answers that are drawn to a problem, of which the most frequent is given.
 
@@ -40,7 +41,7 @@ class Prompted:
 
     canonical = False
 
-    def __init__(self, model: Language, data: Dataset, votes: int = 1) -> None:
+    def __init__(self, model: LanguageModel, data: Dataset, votes: int = 1) -> None:
         if not isinstance(data.task, Determined):
             raise LogicgenError(
                 f"{data.folder}: a language model is asked for answers of known length, which task"
@@ -48,11 +49,11 @@ class Prompted:
             )
         self.model, self.task, self.votes = model, data.task, votes
         self.task_name, self.vocabulary = data.task.name, data.vocabulary
-        self.own = model.task_name == data.task.name
+        self.trained_on_task = model.task_name == data.task.name
         # A model of something else has no training region of this task's problems.
         self.region = model.region or TrainingRegion((0, 0), (0, 0))
         self.alphabet = 0
-        if self.own:
+        if self.trained_on_task:
             self.alphabet = len(model.tokens) - (len(data.vocabulary) - Vocabulary.end)
         elif model.tokens.kind == "names":
             raise LogicgenError(
@@ -60,11 +61,11 @@ class Prompted:
                 " that was trained on text, or on that task"
             )
         self._symbols: list[int] = []  # the model's tokens that stand for symbols, by number
-        self._spelled = {} if self.own else self._spelling()
+        self._spelled = {} if self.trained_on_task else self._spelling()
         self._places = {token: place for place, token in enumerate(self._symbols)}
 
     def _spelling(self) -> dict[int, list[int]]:
-        """How the model writes what is no symbol; under `NOTHING`, what stands between symbols."""
+        """Return how the model writes fixed tokens; under `NOTHING`, what separates symbols."""
         fixed = list(enumerate(self.vocabulary.fixed))[Vocabulary.end + 1 :]
         texts = dict(fixed) | {NOTHING: self.task.between}
         spelled = {
@@ -84,7 +85,7 @@ class Prompted:
         """Raise LogicgenError where it cannot answer problems with so many symbols."""
         if ensemble > 1 and not self.model.random:
             raise LogicgenError("an ensemble averages over random rows, and this model has none")
-        if self.own:
+        if self.trained_on_task:
             self.model.check(self._count(symbols))
         elif symbols > len(self._symbols):
             raise LogicgenError(
@@ -93,13 +94,15 @@ class Prompted:
             )
 
     def _count(self, symbols: int) -> int:
-        """V for so many symbols."""
+        """Return V for so many symbols."""
         count = len(self.vocabulary) - Vocabulary.end + symbols
-        return max(count, len(self.model.tokens)) if self.own else len(self.model.tokens)
+        return (
+            max(count, len(self.model.tokens)) if self.trained_on_task else len(self.model.tokens)
+        )
 
     def _read(self, problem: Sequence[int]) -> list[int]:
-        """The problem's ids as the model's."""
-        if self.own:
+        """Return the model's ids of a problem."""
+        if self.trained_on_task:
             return example_ids(np.array(problem)).tolist()
         fixed, ids, before = len(self.vocabulary), list[int](), False
         for number in problem:
@@ -121,7 +124,7 @@ class Prompted:
         decoding: Decoding = GREEDY,
         ensemble: int = 1,
     ) -> list[list[int]]:
-        """The answer to each problem, as ids of the task, of the length that the problem asks for.
+        """Return the answer to each problem, as ids of the task, of the length it asks for.
 
         Rows are drawn by problem and seed, whatever else is asked. Under a grammar only symbols are
         written; without one, any token, and one that is no symbol makes the answer invalid.
@@ -134,98 +137,82 @@ class Prompted:
         wanted = [self.task.answer_length(self.task.decode_problem(text)) for text in texts]
         prompts = [self._read(problem) for problem in problems]
         count = self._count(symbols)
-        order = np.argsort([len(prompt) for prompt in prompts], kind="stable")
         answers: list[list[int]] = [[] for _ in problems]
         allowed = self._allowed(count, symbols) if grammar is not None else None
-        longest = max(len(prompt) for prompt in prompts) + max(wanted)
-        size = max(1, AT_A_TIME // (longest * count))
-        for first in range(0, len(order), size):
-            rows = order[first : first + size].tolist()
-            draws = [
+        for rows in _batches(prompts, wanted, count):
+            seeds = [
                 [_digest(texts[row], embedding_seed, number) for row in rows]
                 for number in range(ensemble)
             ]
-            budgets = [wanted[row] for row in rows]
-            found = []
+            prompt = torch.tensor([prompts[row] for row in rows], device=self.model.device)
+            budgets = torch.tensor([wanted[row] for row in rows])
+            draws = []
             for vote in range(self.votes):
                 # The first vote is what would be drawn without votes.
-                keys = [(texts[row], *([vote] if vote else [])) for row in rows]
-                asked = [list(prompts[row]) for row in rows]
-                found.append(self._asked(asked, budgets, draws, count, allowed, decoding, keys))
+                keys = [(texts[row], vote) if vote else (texts[row],) for row in rows]
+                draws.append(
+                    generate(
+                        summed([self.model.reader(each, count) for each in seeds]),
+                        prompt,
+                        budgets,
+                        decoding if isinstance(decoding, Sampling) else None,
+                        numbers=_numbers(keys, decoding),
+                        allowed=allowed,
+                    )
+                )
             for line, row in enumerate(rows):
-                chosen = elect(*zip(*(each[line] for each in found), strict=True))
+                written = [tuple(each.tokens[line, : wanted[row]].tolist()) for each in draws]
+                log_probabilities = [float(each.log_probabilities[line]) for each in draws]
+                chosen = elect(written, log_probabilities)
                 answers[row] = [self._written(token) for token in chosen.answer][:max_length]
         return answers
 
-    def _asked(
-        self,
-        asked: list[list[int]],
-        wanted: list[int],
-        draws: list[list[int]],
-        count: int,
-        allowed: torch.Tensor | None,
-        decoding: Decoding,
-        keys: Sequence[tuple[object, ...]],
-    ) -> list[tuple[tuple[int, ...], float]]:
-        """Goes on from each prompt by as many tokens as wanted: them, and their log-probability.
-
-        keys: what random numbers follow from, with the decoding's seed and the place.
-        """
-        total = torch.zeros(len(asked), dtype=torch.float64)
-        budgets = torch.tensor(wanted)
-        for step in range(max(wanted)):
-            logs = self._next(asked, draws, count)
-            if allowed is not None:
-                logs = logs.masked_fill(~allowed, -torch.inf)
-            if isinstance(decoding, Sampling):
-                chance = [_chance(text, decoding.seed, step, *vote) for text, *vote in keys]
-                chosen = pick(logs, decoding, torch.tensor(chance, dtype=torch.float64))
-            else:
-                chosen = logs.argmax(-1)
-            own = logs.gather(1, chosen[:, None])[:, 0].double()
-            total += own.masked_fill(step >= budgets, 0.0)
-            for line, token in enumerate(chosen.tolist()):
-                asked[line].append(token)
-        written = [
-            tuple(ids[len(ids) - max(wanted) :][:budget])
-            for ids, budget in zip(asked, wanted, strict=True)
-        ]
-        return list(zip(written, total.tolist(), strict=True))
-
-    def _next(self, asked: list[list[int]], draws: list[list[int]], count: int) -> torch.Tensor:
-        """(B, V) log-probabilities of what follows, averaged over draws of rows."""
-        lengths = torch.tensor([len(ids) for ids in asked])
-        tokens = torch.full((len(asked), int(lengths.max())), NOTHING)
-        for line, ids in enumerate(asked):
-            tokens[line, : len(ids)] = torch.tensor(ids)
-        found = []
-        for seeds in draws:
-            logs = self.model.log_probabilities(tokens, seeds, count).cpu()
-            found.append(logs[torch.arange(len(asked)), lengths - 1])
-        return torch.stack(found).logsumexp(0)
-
     def _allowed(self, count: int, symbols: int) -> torch.Tensor:
-        """(V,) bool: tokens that are symbols."""
+        """Return bool (V,), which tokens are symbols."""
         allowed = torch.zeros(count, dtype=torch.bool)
         first = len(self.vocabulary) - Vocabulary.end
-        chosen = range(first, first + symbols) if self.own else self._symbols[:symbols]
+        chosen = range(first, first + symbols) if self.trained_on_task else self._symbols[:symbols]
         allowed[list(chosen)] = True
         return allowed
 
     def _written(self, token: int) -> int:
-        """The id of the task for a token; padding, which makes an answer invalid, for no symbol."""
-        if self.own:
+        """Return the task's id of a token; padding, which makes an answer invalid, if no symbol."""
+        if self.trained_on_task:
             return token + Vocabulary.end
         place = self._places.get(token)
         return self.vocabulary.pad if place is None else len(self.vocabulary) + place
 
 
+def _batches(prompts: list[list[int]], wanted: list[int], count: int) -> Iterator[list[int]]:
+    """Yield the numbers of prompts of one length, as many as are read together."""
+    by_length: dict[int, list[int]] = {}
+    for row, prompt in enumerate(prompts):
+        by_length.setdefault(len(prompt), []).append(row)
+    for length, rows in sorted(by_length.items()):
+        size = max(1, AT_A_TIME // ((length + max(wanted[row] for row in rows)) * count))
+        for first in range(0, len(rows), size):
+            yield rows[first : first + size]
+
+
+def _numbers(
+    keys: Sequence[tuple[object, ...]], decoding: Decoding
+) -> Callable[[int], torch.Tensor]:
+    """Return the random numbers of each step: by problem, seed, step and vote alone."""
+    seed = getattr(decoding, "seed", 0)
+
+    def of_step(step: int) -> torch.Tensor:
+        chances = [_chance(text, seed, step, *vote) for text, *vote in keys]
+        return torch.tensor(chances, dtype=torch.float64)
+
+    return of_step
+
+
 def _digest(*parts: object) -> int:
-    """63 bits that follow from the parts."""
+    """Return 63 bits that follow from the parts."""
     digest = hashlib.sha256(":".join(map(str, parts)).encode()).digest()
     return int.from_bytes(digest[:8]) >> 1
 
 
 def _chance(*parts: object) -> float:
-    """A number from 0 up to but not including 1 that follows from the parts."""
+    """Return a number in [0, 1) that follows from the parts."""
     return (_digest(*parts) >> 10) / 2**53

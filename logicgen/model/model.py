@@ -1,0 +1,221 @@
+"""The one protocol of a model: what training, saving, scoring and decoding need of any kind.
+
+Each kind of network (`model_recipe.py`) has one class that implements it:
+
+    encoder-decoder     encoder_decoder.py
+    symbol-invariant    symbol_invariant.py
+    language-model      language_model.py
+    inductive           inductive.py
+    n-gram              ngram.py
+
+Nothing outside asks which class a model has: what a kind cannot do, its method refuses in a
+sentence for people.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+
+import torch
+from torch import Tensor, nn
+
+from logicgen.errors import LogicgenError
+from logicgen.model.model_recipe import ModelRecipe
+from logicgen.model.training_data import FOLLOWING, TrainingData, TrainingRegion
+
+if TYPE_CHECKING:
+    from logicgen.data.corpus import Corpus
+    from logicgen.data.dataset import Dataset
+    from logicgen.model.encoder_decoder import EncoderDecoder
+    from logicgen.model.language_model import LanguageModel
+    from logicgen.nn.decoding import Decoding, GrammarMask
+    from logicgen.productions import Grammar
+    from logicgen.vocabulary import Vocabulary
+
+AnyData = TrainingData[Any, Any]
+
+
+class Loss(NamedTuple):
+    """The loss of a training batch, and what is logged of the batch, by name."""
+
+    value: Tensor
+    measures: dict[str, Tensor]
+
+
+class Answerer(Protocol):
+    """What answers the problems of a data set.
+
+    Attributes:
+        alphabet: symbols in its training problems.
+        canonical: whether renamings of one problem are answered as one.
+        votes: answers drawn to a problem, of which the most frequent is given.
+        trained_on_task: whether it was trained on problems of this task.
+    """
+
+    task_name: str
+    vocabulary: Vocabulary
+    alphabet: int
+
+    @property
+    def region(self) -> TrainingRegion: ...
+
+    @property
+    def canonical(self) -> bool: ...
+
+    @property
+    def votes(self) -> int: ...
+
+    @property
+    def trained_on_task(self) -> bool: ...
+
+    def check(self, symbols: int, ensemble: int = 1) -> None:
+        """Raise LogicgenError where it cannot answer problems with so many symbols."""
+
+    def predict(
+        self,
+        problems: Sequence[Sequence[int]],
+        symbols: int,
+        embedding_seed: int,
+        max_length: int,
+        grammar: GrammarMask | None = None,
+        *,
+        decoding: Decoding = ...,
+        ensemble: int = 1,
+    ) -> list[list[int]]:
+        """Return the answer to each problem, in order, as ids without markers."""
+
+
+class Model(nn.Module, ABC):
+    """A model made from a recipe. New weights come from torch's global generator.
+
+    Attributes:
+        noun: what a model of this kind is called in messages.
+        region: problems it was trained on; None where it was trained on no problems.
+    """
+
+    noun: ClassVar[str]
+    recipe: ModelRecipe
+    task_name: str
+    region: TrainingRegion | None
+
+    # -- made ---------------------------------------------------------------------------------
+
+    @classmethod
+    @abstractmethod
+    def training_data(cls, recipe: ModelRecipe, data: Dataset | Corpus) -> AnyData:
+        """Return the training part of data as such a model wants it.
+
+        Raises LogicgenError where there is none, and for data it cannot be trained on.
+        """
+
+    @classmethod
+    @abstractmethod
+    def new(cls, recipe: ModelRecipe, data: AnyData) -> Self:
+        """Return a model with new weights. Raises LogicgenError where the data do not fit."""
+
+    @classmethod
+    @abstractmethod
+    def of_card(cls, recipe: ModelRecipe, card: dict[str, Any]) -> Self:
+        """Return a model with new weights, as a checkpoint's card says."""
+
+    def card(self) -> dict[str, Any]:
+        """Return what a checkpoint says of the model, as JSON has it."""
+        return {
+            "recipe": self.recipe.model_dump(exclude_none=True),
+            "task": self.task_name,
+            "region": None if self.region is None else asdict(self.region),
+        }
+
+    def identity(self) -> dict[str, Any]:
+        """Return the part of the card that must not change when a training is resumed."""
+        return {key: value for key, value in self.card().items() if key not in FOLLOWING}
+
+    @property
+    def device(self) -> torch.device:
+        """Return the device of the weights."""
+        return next(iter([*self.parameters(), *self.buffers()])).device
+
+    # -- trained ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def batches(self, data: AnyData, step: int) -> Iterator[Any]:
+        """Yield the training batches from a step on, without end."""
+
+    @abstractmethod
+    def validation_batches(self, data: AnyData) -> list[Any]:
+        """Return the same held-out batches every time."""
+
+    @abstractmethod
+    def training_loss(self, batch: Any, generator: torch.Generator, measured: bool) -> Loss:
+        """Return the loss of a training batch.
+
+        generator: of random rows of the embedding, on the CPU.
+        measured: whether the batch is logged.
+        """
+
+    @abstractmethod
+    def validate(self, batch: Any, data: AnyData) -> dict[str, Tensor]:
+        """Return what is logged of a held-out batch."""
+
+    @abstractmethod
+    def start_from(self, trained: Model, name: str) -> None:
+        """Take over the weights of a trained model, which is called `name` in messages.
+
+        Raises LogicgenError, naming a key or a weight, where the two do not fit together.
+        """
+
+    def learn_once(self, pieces: Iterable[Any]) -> None:
+        """Learn from all training data at once, where a recipe has no training steps."""
+        raise NotImplementedError  # every other recipe has a [training] table
+
+    # -- used ---------------------------------------------------------------------------------
+
+    def as_answering(self, called: str) -> EncoderDecoder:
+        """Return the model as one that answers any problem of its task.
+
+        Raises LogicgenError where it does not; `called` names it.
+        """
+        raise LogicgenError(
+            f"{called}: a language model, which has no problems to answer; logicgen evaluate"
+            " measures it, and logicgen complete goes on from a text"
+        )
+
+    def as_language_model(self, called: str) -> LanguageModel:
+        """Return the model as one that predicts next tokens.
+
+        Raises LogicgenError where it does not; `called` names it.
+        """
+        raise LogicgenError(
+            f"{called}: not a language model, but one that answers problems of {self.task_name}:"
+            " give it problems with logicgen solve --model, or give another run"
+        )
+
+    @abstractmethod
+    def answerer(self, data: Dataset, called: str, votes: int | None = None) -> Answerer:
+        """Return what answers the problems of a data set.
+
+        votes: answers drawn to a problem by a language model, of which the most frequent counts.
+        Raises LogicgenError where the model cannot read the problems, or cannot vote.
+        """
+
+    def grammar(self, called: str) -> Grammar:
+        """Return the grammar that the weights are. Raises LogicgenError where they are none."""
+        raise LogicgenError(f"{called}: not an inductive Transformer: its weights are no grammar")
+
+
+def find_device(name: str) -> torch.device:
+    """Return the device that `auto`, `cpu` or `cuda` means here.
+
+    Raises LogicgenError where there is none.
+    """
+    if name not in ("auto", "cpu", "cuda"):
+        raise LogicgenError(f"no device is called {name!r}: use auto, cpu or cuda")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise LogicgenError(
+            "there is no CUDA device that this PyTorch can use: use --device cpu, or install a CUDA"
+            " build of PyTorch (https://pytorch.org/get-started) on a machine with an NVIDIA GPU"
+        )
+    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")

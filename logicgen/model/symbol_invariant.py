@@ -1,0 +1,85 @@
+"""Symbol-invariant models: encoder-decoders with a stream of features for each symbol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from logicgen.errors import LogicgenError
+from logicgen.model.encoder_decoder import EncoderDecoder
+from logicgen.model.model_recipe import ModelRecipe, SymbolInvariantTable
+from logicgen.model.training_data import ProblemData
+from logicgen.nn.symbol_invariant import (
+    StreamDecoderLayer,
+    StreamEncoderLayer,
+    StreamOptions,
+    SymbolInvariantTransformer,
+)
+from logicgen.nn.transformer import Transformer
+
+
+class SymbolInvariant(EncoderDecoder):
+    """A recipe's symbol-invariant network for one vocabulary."""
+
+    noun = "a symbol-invariant model"
+    network: SymbolInvariantTable
+
+    def _transformer(self, **arguments: Any) -> Transformer:
+        keys = set(StreamOptions.__dataclass_fields__)
+        options = StreamOptions(**self.network.model_dump(include=keys))
+        return SymbolInvariantTransformer(fixed=len(self.vocabulary), options=options, **arguments)
+
+    @classmethod
+    def new(cls, recipe: ModelRecipe, data: ProblemData) -> Self:
+        """Return a model with new weights.
+
+        Raises LogicgenError for an answer with more new symbols than there are reserved streams.
+        """
+        model = super().new(recipe, data)
+        fixed, reserved = len(data.vocabulary), model.network.reserved
+        for split in (data.train, data.validation):
+            for row in range(len(split) if split is not None else 0):
+                assert split is not None
+                answer, problem = split.answers[row], split.problems[row]
+                new = set(answer[answer >= fixed].tolist()) - set(problem.tolist())
+                if len(new) > reserved:
+                    raise LogicgenError(
+                        f"the answer to {data.vocabulary.decode(problem.tolist())!r} has {len(new)}"
+                        f" symbols that the problem lacks, but network.reserved is {reserved}:"
+                        " raise it"
+                    )
+        return model
+
+    @property
+    def canonical(self) -> bool:
+        """Return True: the network ignores names, and canonical ones make that exact bit by bit."""
+        return True
+
+    def _start_weights(self, trained: EncoderDecoder, name: str) -> dict[str, Tensor]:
+        """Return a trained model's weights under the names of this one's.
+
+        A `learned` model becomes a symbol-invariant one: two of its symbol rows turn into "this
+        one" and "some other one", and its attentions into those within streams (Işık, Li, ICML
+        2026). The attention to the fused view, which it lacks, begins without effect. So on a
+        problem of one symbol the new model does what the old one does, before any training.
+        """
+        weights = super()._start_weights(trained, name)
+        if trained.rows.method == "learned":
+            rows = weights.pop("embedding.symbols")
+            if len(rows) < 2:
+                raise LogicgenError(f"{name}: has only one symbol row, and two are needed")
+            weights["embedding.this"], weights["embedding.other"] = rows[:1], rows[1:2]
+            weights.update(self._idle_fused_attention())
+        return weights
+
+    def _idle_fused_attention(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield all weights of attention to the fused view unchanged, but its outputs as zero."""
+        for key, module in self.named_modules():
+            if isinstance(module, (StreamEncoderLayer, StreamDecoderLayer)):
+                for part, value in module.state_dict().items():
+                    if "fused" in part:
+                        silent = part.startswith("fused_attention.output")
+                        yield f"{key}.{part}", torch.zeros_like(value) if silent else value

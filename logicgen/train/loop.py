@@ -1,0 +1,207 @@
+"""The one training loop: gradient steps by Lightning's Trainer on whatever can be learnt so.
+
+Everything random in step `t` is a pure function of (seed, t): the batch, the rows of the embedding,
+dropout, the learning rate. A resumed training therefore needs only weights, optimizer and `t` to
+go on exactly as if it had never stopped.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import lightning.pytorch as pl
+import numpy as np
+import torch
+from lightning.fabric.plugins import CheckpointIO
+from lightning.pytorch.loggers import TensorBoardLogger
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+from logicgen.model import checkpoint
+from logicgen.train.schedule import Schedule, ScheduledRate
+
+
+class Learner(Protocol):
+    """What the loop trains.
+
+    Attributes:
+        module: whose weights are trained.
+        seed: of all that is drawn in a step beside the batch.
+        gradient_clip: largest norm of a gradient; None for no limit.
+        log_every: steps between two that are logged.
+    """
+
+    schedule: Schedule
+    seed: int
+    log_every: int
+
+    @property
+    def module(self) -> nn.Module: ...
+
+    @property
+    def gradient_clip(self) -> float | None: ...
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Return a new optimizer of the weights."""
+
+    def batches(self, step: int) -> Iterator[Any]:
+        """Yield the batches from a step on, without end."""
+
+    def loss(
+        self, batch: Any, generator: torch.Generator, measured: bool
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss of a batch and, where it is measured, what is logged."""
+
+    def validation_batches(self) -> list[Any]:
+        """Return the held-out batches; none where nothing is held out."""
+
+    def validate(self, batch: Any) -> dict[str, Tensor]:
+        """Return what is logged of a held-out batch."""
+
+
+class Steps(pl.LightningModule):
+    """Gradient steps of a learner, as Lightning wants them."""
+
+    def __init__(self, learner: Learner, first_step: int = 0) -> None:
+        super().__init__()
+        self.model = learner.module
+        self.learner = learner
+        self.first_step = first_step
+
+    def configure_optimizers(self) -> Any:
+        """Return the optimizer and the schedule of its learning rate, by step."""
+        optimizer = self.learner.optimizer()
+        scheduler = ScheduledRate(optimizer, self.learner.schedule)
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": scheduler, "interval": "step"},
+        }
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: torch.optim.Optimizer,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Clip gradients: Lightning's own refuses a fused optimizer in bf16, because of fp16."""
+        if self.learner.gradient_clip is not None:
+            torch.nn.utils.clip_grad_norm_(self.parameters(), self.learner.gradient_clip)
+
+    def train_dataloader(self) -> Batches:
+        """Return the training batches from the first step on."""
+        return Batches(lambda: self.learner.batches(self.first_step))
+
+    def val_dataloader(self) -> DataLoader[Any]:
+        """Return the held-out batches, always the same."""
+        return DataLoader(self.learner.validation_batches(), batch_size=None)  # type: ignore[arg-type]
+
+    def training_step(self, batch: Any, batch_idx: int) -> Tensor:
+        """Return the loss of a batch."""
+        step = self.step
+        rows_seed, dropout_seed = step_seeds(self.learner.seed, step)
+        torch.manual_seed(dropout_seed)
+        generator = torch.Generator().manual_seed(rows_seed)
+        measured = (step + 1) % self.learner.log_every == 0
+        loss, measures = self.learner.loss(batch, generator, measured)
+        if measured and self._trainer is not None:
+            rate = self.learner.schedule.learning_rate(step)
+            self.log_dict({**measures, "learning_rate": rate})
+        return loss
+
+    @property
+    def step(self) -> int:
+        """Return the number of steps done."""
+        return self.first_step if self._trainer is None else self.trainer.global_step
+
+    def validation_step(self, batch: Any, batch_idx: int) -> None:
+        """Log what a held-out batch shows."""
+        self.log_dict(self.learner.validate(batch), batch_size=len(batch[1]))
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Take over a checkpoint of a version that had no scheduler and named weights twice."""
+        state = checkpoint["state_dict"]
+        own = [name for name in state if name.startswith("model.")]
+        checkpoint["state_dict"] = {name: state[name] for name in own}
+        if not checkpoint["lr_schedulers"]:
+            checkpoint["lr_schedulers"] = [{"last_epoch": checkpoint["global_step"]}]
+
+
+class Batches:
+    """Batches as the iterable without length that Lightning calls a loader."""
+
+    def __init__(self, iterate: Callable[[], Iterator[Any]]) -> None:
+        self.iterate = iterate
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.iterate()
+
+
+class SafetensorsIO(CheckpointIO):
+    """Lightning's checkpoints as safetensors + JSON, never as pickle."""
+
+    def save_checkpoint(self, checkpoint_tree: Any, path: Any, storage_options: Any = None) -> None:
+        """Write a checkpoint."""
+        checkpoint.save_tree(checkpoint_tree, Path(path))
+
+    def load_checkpoint(self, path: Any, *_: Any, **__: Any) -> Any:
+        """Return a checkpoint."""
+        return checkpoint.load_tree(Path(path))
+
+    def remove_checkpoint(self, path: Any) -> None:
+        """Delete a checkpoint."""
+        Path(path).unlink(missing_ok=True)
+
+
+def run_steps(
+    learner: Learner,
+    callbacks: Sequence[pl.Callback] = (),
+    *,
+    device: torch.device | None = None,
+    bf16: bool = False,
+    validate_every: int | None = None,
+    folder: Path | None = None,
+    first_step: int = 0,
+) -> None:
+    """Train until the schedule's last step, or until a callback stops the trainer.
+
+    device: the CPU if not given.
+    validate_every: steps between two validations; never if not given.
+    folder: for logs, and with the checkpoint to go on from if the first step is not 0; without one
+        nothing is written.
+    """
+    # Its notices are about devices not used and data-loader workers not wanted.
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    cuda = device is not None and device.type == "cuda"
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="lightning.*")
+        trainer = pl.Trainer(
+            accelerator="gpu" if cuda else "cpu",
+            devices=1,
+            precision="bf16-mixed" if bf16 and cuda else "32-true",
+            max_steps=learner.schedule.steps,
+            max_epochs=-1,
+            logger=TensorBoardLogger(folder, name="logs", version="") if folder else False,
+            log_every_n_steps=learner.log_every,
+            check_val_every_n_epoch=None,
+            val_check_interval=validate_every,
+            num_sanity_val_steps=0,
+            limit_val_batches=None if validate_every else 0,
+            plugins=[SafetensorsIO()],
+            callbacks=list(callbacks),
+            default_root_dir=folder,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        resumed = str(folder / checkpoint.LAST) if folder is not None and first_step else None
+        trainer.fit(Steps(learner, first_step), ckpt_path=resumed)
+
+
+def step_seeds(seed: int, step: int) -> tuple[int, int]:
+    """Return two unrelated seeds for a step: of the embedding's rows, and of dropout."""
+    rows, dropout = np.random.SeedSequence((seed, step)).generate_state(2, np.uint64) >> 1
+    return int(rows), int(dropout)
