@@ -1,4 +1,4 @@
-"""Options that `evaluate` and `covariance` share: what is asked, and how it is answered."""
+"""Options that `evaluate` and `covariance` share: the model, the data and the decoding."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _OPTIONS = [
 
 
 def scoring_options(command: Command) -> Command:
-    """The argument RUN and these options, in this order."""
+    """Add the argument RUN and the shared options to a command, in this order."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
