@@ -25,7 +25,7 @@ _OPTIONS = [
     click.option(
         "--beams",
         type=click.IntRange(1, 1000),
-        help="Beam search with so many; 1 is greedy.",
+        help="Beam search with so many beams; 1 is greedy.",
     ),
     click.option(
         "--ensemble",
@@ -43,7 +43,7 @@ _OPTIONS = [
     click.option(
         "--grammar/--no-grammar",
         default=True,
-        help="Whether decoding only writes what parses [yes].",
+        help="Decode only answers that parse. [yes]",
     ),
 ]
 
