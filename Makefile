@@ -1,6 +1,8 @@
 # make demo    the main job on this machine, from recipe to heat map (15 minutes on two cores)
 # make test    the whole test suite
-# make check   tests, linter, formatter, type checker: what continuous integration runs
+# make lint    linter, formatter, type checker
+# make check   tests and lint: what continuous integration runs
+# make docs    the documentation as a site in build/site; a broken link fails
 # make bench   throughput figures
 # make clean   remove what make made
 #
@@ -9,7 +11,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test lint check docs bench clean
 
 demo: .venv/installed
 	$(BIN)/python -m logicgen.cli.main demo
@@ -17,10 +19,15 @@ demo: .venv/installed
 test: .venv/installed-dev
 	$(BIN)/python -m pytest
 
-check: test
+lint: .venv/installed-dev
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
+
+check: test lint
+
+docs: .venv/installed-docs
+	$(BIN)/python -m mkdocs build --strict
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/throughput.py
@@ -41,6 +48,10 @@ bench: .venv/installed
 
 .venv/installed-dev: .venv/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+.venv/installed-docs: .venv/installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	@touch $@
 
 clean:

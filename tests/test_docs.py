@@ -17,7 +17,10 @@ from logicgen.data.generate import generate
 from tests.tasks import test_tasks as promises
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 
 def blocks(page, language):
@@ -79,16 +82,32 @@ def _subscriptable(cls):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
         assert (page.parent / target).exists(), target
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_files_that_are_named_exist(page):
     names = re.findall(
-        r"`((?:tests|docs|grammars|datasets|models|benchmarks|logicgen)/[\w./-]+)`",
+        r"`((?:tests|docs|grammars|datasets|models|studies|examples|benchmarks|logicgen)/[\w./-]+)`",
         page.read_text(),
     )
-    example = {"datasets/sorting-mini.toml", "logicgen/declarations/"}
+    example = {
+        "datasets/sorting-mini.toml",
+        "studies/my-widths.toml",
+        "logicgen/declarations/",
+    }
     for name in set(names) - example:
         assert (ROOT / name).exists(), name
+
+
+def test_the_citation_names_this_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = (ROOT / "CITATION.cff").read_text().splitlines()
+    assert f"version: {project['version']}" in lines
+    assert f"license: {project['license']}" in lines
+
+
+def test_every_change_is_linted_as_continuous_integration_does():
+    assert "entry: make lint" in (ROOT / ".pre-commit-config.yaml").read_text()
+    assert "\ncheck: test lint\n" in (ROOT / "Makefile").read_text()

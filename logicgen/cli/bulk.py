@@ -1,4 +1,4 @@
-"""What `solve --in` and `verify --in` share: lines in, JSON lines out, one line about the speed."""
+"""Bulk input and output of `solve --in` and `verify --in`: lines in, JSON lines out."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ Row = dict[str, Any]
 def run_bulk(
     work: Callable[[Iterable[str]], Iterator[Row]], source: str, target: str | None, key: str
 ) -> None:
-    """Feed the lines of `source` to `work` and write its rows to `target`; `-` is the terminal's.
+    """Feed the lines of `source` to `work`, write its rows to `target`, and report the speed.
 
-    A file is written under another name and renamed when it is whole.
+    `-` is standard input or output. A file is written under another name and renamed when it is
+    complete. `key` names the field whose values are counted in the report.
     """
     start = time.perf_counter()
     counts: Counter[str] = Counter()

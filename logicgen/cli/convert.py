@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command("convert")
 @click.option("--task", required=True, help="A name from `logicgen list tasks`.")
-@click.option("--split", default="train", show_default=True, help="Of a data-set folder.")
+@click.option("--split", default="train", show_default=True, help="The split of a data-set folder.")
 @click.argument("source", metavar="SOURCE")
 @click.argument("target", metavar="TARGET")
 def command(task: str, split: str, source: str, target: str) -> None:

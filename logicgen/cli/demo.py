@@ -76,7 +76,7 @@ def command(out: Path | None, quick: bool) -> None:
 
 
 def _tiny(recipe: DataRecipe) -> DataRecipe:
-    """The recipe with a grid not far beyond its training region."""
+    """Return the recipe with a grid that ends 3 beyond its training region."""
     region, grid = recipe.region, recipe.grid
     assert grid is not None
     ranges = {
@@ -87,12 +87,12 @@ def _tiny(recipe: DataRecipe) -> DataRecipe:
 
 
 def _folders(out: Path, part: Part) -> tuple[Path, Path]:
-    """Where a part's data set and its run are."""
+    """Return the folders of a part's data set and of its run."""
     return out / part.data / "data", out / part.data / "interchangeable"
 
 
 def _write_results(out: Path, results: dict[str, Any]) -> None:
-    """`results.json` and `results.md`, a table with the pictures below it."""
+    """Write `results.json` and `results.md`, a table with the pictures below it."""
     from logicgen.report.evaluation_files import percent
 
     (out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

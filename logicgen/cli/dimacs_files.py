@@ -1,4 +1,4 @@
-"""What `solve` and `verify` do with DIMACS files."""
+"""DIMACS files in `solve` and `verify`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from logicgen.syntax.dimacs import CNF, SUFFIX, read_cnf, read_model, satisfies,
 
 
 def is_dimacs(name: str | None) -> bool:
-    """Whether a problem or file on the command line is a DIMACS file; no formula ends like one."""
+    """Return whether a problem or file on the command line is a DIMACS file.
+
+    Its suffix decides, because no formula ends in it.
+    """
     return name is not None and name.endswith(SUFFIX)
 
 
 def check_options(task: str | None, solver: str | None) -> None:
-    """Raise LogicgenError where the options ask for what DIMACS files do not have."""
+    """Raise LogicgenError if the options name another task or solver than DIMACS files have."""
     if task not in (None, "propositional"):
         raise LogicgenError(f"a DIMACS file is a propositional problem; leave out --task {task}")
     if solver not in (None, "pysat"):
@@ -60,7 +63,7 @@ def _solved(sources: list[str], workers: int, timeout: float | None) -> Iterator
 
 
 def verify_file(source: str, answer: str) -> str:
-    """The verdict on an answer, a file of `v` lines or their text, to a file's problem."""
+    """Return the verdict on an answer to a file's problem: a file of `v` lines, or their text."""
     cnf = _read(source)
     named = answer == "-"
     with suppress(OSError):  # a text that is too long is no file's name

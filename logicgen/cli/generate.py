@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -70,7 +70,7 @@ def command(
 
 
 def make_with_bars(recipe: str, folder: Path, seed: int = 0) -> None:
-    """Make the corpus of a recipe behind one progress bar per split, and say what came out."""
+    """Make the corpus of a recipe with one progress bar per split, and print its size."""
     from logicgen.cli.progress import stage_bars
     from logicgen.data.corpus import make_corpus, read_corpus_recipe
 
@@ -97,20 +97,18 @@ def _write_dimacs(folder: Path, target: Path) -> None:
 def generate_with_bars(
     recipe: DataRecipe, folder: Path, *, name: str, seed: int, workers: int
 ) -> None:
-    """Run `generate` behind one progress bar per split, and say what came out."""
-    from logicgen.cli.progress import progress_bars
+    """Run `generate` with one progress bar per split, and print what was made."""
+    from logicgen.cli.progress import stage_bars
     from logicgen.data.generate import generate
 
-    with progress_bars("examples") as bars:
-        tasks: dict[str, Any] = {}
-
-        def progress(split: str, done: int, total: int) -> None:
-            if split not in tasks:
-                tasks[split] = bars.add_task(f"{name} {split}", total=total)
-            bars.update(tasks[split], completed=done, total=total)
-
+    with stage_bars("examples") as bars:
         description = generate(
-            recipe, folder, name=name, seed=seed, workers=workers, progress=progress
+            recipe,
+            folder,
+            name=name,
+            seed=seed,
+            workers=workers,
+            progress=lambda split, done, total: bars(f"{name} {split}", done, total),
         )
     splits = description["splits"].values()
     short, cells = (sum(split[key] for split in splits) for key in ("cells_short", "cells"))

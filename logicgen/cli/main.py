@@ -34,20 +34,21 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """Imports `logicgen.cli.NAME` when command NAME runs."""
+    """A group of commands that imports `logicgen.cli.NAME` when command NAME runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All commands, in the order of the work."""
+        """Return the names of all commands, in the order in which they are used."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """The command called `name`."""
+        """Return the command called `name`, or None if there is none."""
         if name not in COMMANDS:
             return None
-        return import_module(f"logicgen.cli.{name}").command
+        command: click.Command = import_module(f"logicgen.cli.{name}").command
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list in `--help`, without importing the commands."""
+        """Write the list of commands in `--help`, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
@@ -62,9 +63,12 @@ def group() -> None:
 
 
 def main() -> None:
-    """Entry point. A LogicgenError is one line (or a place in a text) and exit status 2."""
-    # Threads of torch's OpenMP spin while they wait for each other. Where another program wants one
-    # of two cores, that made training six times slower; sleeping costs a third where none does.
+    """Run the command line and exit with its status.
+
+    A LogicgenError is printed in one line (or with the place in a text); the status is then 2.
+    """
+    # Threads of torch's OpenMP spin while they wait for each other. With another program on one of
+    # two cores, that made training six times slower; without one, sleeping costs a third.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         status = group.main(standalone_mode=False)
@@ -77,7 +81,7 @@ def main() -> None:
             click.echo("(a PROBLEM that begins with - goes after --)", err=True)
         status = error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
-        # Click passes KeyboardInterrupt on as Abort. Training says how to go on.
+        # Click turns KeyboardInterrupt into Abort. The message of training says how to go on.
         said = str(error.__cause__ or error) or "interrupted"
         click.echo(f"logicgen: {said}", err=True)
         status = 130

@@ -9,10 +9,10 @@ import click
 
 
 class Number(click.FloatRange):
-    """A range of numbers, of which `nan` is none, though every comparison lets it pass."""
+    """A range of numbers without `nan`, which click's comparisons would accept."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        """The number. Fails with a usage error."""
+        """Return the number. Fails with a usage error if it is `nan` or outside the range."""
         number = super().convert(value, param, ctx)
         if math.isnan(number):
             self.fail(f"{value!r} is not a number", param, ctx)

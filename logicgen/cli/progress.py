@@ -19,7 +19,7 @@ from rich.progress import (
 
 @contextmanager
 def progress_bars(unit: str) -> Iterator[Progress]:
-    """Bars that count `unit`s, with time taken and time left."""
+    """Yield progress bars that count `unit`s, with time taken and time left."""
     columns = (
         TextColumn("{task.description:<24}"),
         BarColumn(),
@@ -35,13 +35,13 @@ def progress_bars(unit: str) -> Iterator[Progress]:
 
 @contextmanager
 def stage_bars(unit: str) -> Iterator[Callable[[str, int, int], None]]:
-    """A function of (what is being done, done, total) that keeps a bar for each thing done."""
+    """Yield a function of (stage, done, total) that keeps one bar for each stage."""
     with progress_bars(unit) as bars:
         tasks: dict[str, TaskID] = {}
 
-        def progress(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total)
-            bars.update(tasks[what], completed=done, total=total)
+        def progress(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
 
         yield progress

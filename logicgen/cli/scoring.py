@@ -1,4 +1,4 @@
-"""Options that `evaluate` and `covariance` share: what is asked, and how it is answered."""
+"""Options that `evaluate` and `covariance` share: the model, the data and the decoding."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OPTIONS = [
     click.option(
         "--beams",
         type=click.IntRange(1, 1000),
-        help="Beam search with so many; 1 is greedy.",
+        help="Beam search with so many beams; 1 is greedy.",
     ),
     click.option(
         "--ensemble",
@@ -43,13 +43,13 @@ _OPTIONS = [
     click.option(
         "--grammar/--no-grammar",
         default=True,
-        help="Whether decoding only writes what parses [yes].",
+        help="Decode only answers that parse. [yes]",
     ),
 ]
 
 
 def scoring_options(command: Command) -> Command:
-    """The argument RUN and these options, in this order."""
+    """Add the argument RUN and the shared options to a command, in this order."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

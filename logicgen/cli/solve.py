@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     type=Number(min=0, min_open=True),
     help="Seconds per problem; with --in, 10 if not given. With --model: per answer checked, 10.",
 )
-@click.option("--dimacs", is_flag=True, help="What --in names is DIMACS, whatever its suffix.")
+@click.option("--dimacs", is_flag=True, help="Read the --in file as DIMACS, whatever its suffix.")
 def command(
     task: str | None,
     problems: tuple[str, ...],

@@ -1,0 +1,40 @@
+"""Score many answers with the solver: JSON lines in, JSON lines with a verdict out.
+
+`logicgen verify --task propositional --in FILE` does the same on the command line. The solver runs
+in processes of its own, which are ended at the limit; the verdict is then `unknown`.
+"""
+
+import json
+from collections import Counter
+
+from logicgen.tasks.bulk import verify_lines
+from logicgen.workers import Limits
+
+ANSWERS = {
+    "a & !b": "a=1, b=0",
+    "a -> b": "a=1",
+    "a <-> !b": "a & !b",
+    "a ^ b": "a=1, a=0",
+    "a | (b": "a=1",
+}
+
+
+def main() -> None:
+    """Judge the answers and count the verdicts."""
+    lines = [json.dumps({"problem": p, "answer": a}) for p, a in ANSWERS.items()]
+    rows = list(verify_lines("propositional", lines, None, workers=1, limits=Limits(10.0)))
+    for row in rows:
+        print(f"{row['problem']:10} {row['answer']:10} {row['verdict']}")
+    print(dict(Counter(row["verdict"] for row in rows)))
+
+
+if __name__ == "__main__":  # the solver's processes import this file
+    main()
+
+# Prints:
+# a & !b     a=1, b=0   correct
+# a -> b     a=1        incorrect
+# a <-> !b   a & !b     correct
+# a ^ b      a=1, a=0   invalid
+# a | (b     a=1        invalid
+# {'correct': 2, 'incorrect': 1, 'invalid': 2}
