@@ -1,10 +1,10 @@
-"""Generation: a language model goes on from a text, token by token.
+"""Generation: a language model continues a text token by token.
 
-The prompt is read once; after it each token alone, from what the network remembers. A network that
-remembers nothing reads all again at every step. Either way the probabilities are those of reading
-the whole text, up to rounding.
+The prompt is read once, and then each new token alone, with the network's memory of the earlier
+ones. A model without a memory reads the whole text again at every step. Either way the
+probabilities are those of reading the whole text, up to rounding.
 
-Shapes: B texts, T tokens of each prompt, N further tokens at most, V tokens in all.
+Shapes: B texts, T tokens in each prompt, at most N further tokens, V tokens in the vocabulary.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from logicgen.tokens import NOTHING
 
 
 class Predictor(Protocol):
-    """What generation asks of a model at least."""
+    """The one method that generation calls on any model."""
 
     def log_probabilities(self, tokens: Tensor) -> Tensor:
-        """Of the token after each of (B, T), in nats: (B, T, V)."""
+        """Return the log-probabilities of the token after each of (B, T), in nats: (B, T, V)."""
 
 
 class Generated(NamedTuple):
-    """What was written.
+    """Generated continuations.
 
-    tokens: (B, at most N) int64; the end is the last token of a text, `NOTHING` follows.
-    log_probabilities: (B,) float64, of all of a text's tokens together, in nats. Temperature, top-k
-        and nucleus have chosen them but do not change what they count.
+    tokens: (B, at most N) int64; a text ends with its end token, then `NOTHING` follows.
+    log_probabilities: (B,) float64, the sum over a text's generated tokens, in nats, under the
+        model itself: temperature, top-k and top-p do not change them.
     """
 
     tokens: Tensor
@@ -44,10 +44,12 @@ class Generated(NamedTuple):
 def reader(
     model: LanguageModel | Predictor, sequences: int, rows: Rows | None = None
 ) -> Callable[[Tensor], Tensor]:
-    """A function that reads texts bit by bit: further (B, T) tokens to log-probabilities, (B, V).
+    """Return a function that reads texts in parts and predicts what follows each part.
 
-    They are of the token that follows the last. rows: to read and write in, of a `LanguageModel`;
-    newly drawn ones if not given.
+    It takes the next (B, T) tokens and returns the log-probabilities (B, V) of the token after the
+    last of them.
+
+    rows: the embedding rows of a `LanguageModel`; newly drawn if not given.
     """
     if isinstance(model, LanguageModel):
         own = model.rows(sequences) if rows is None else rows
@@ -84,14 +86,14 @@ def generate(
     first: int = 0,
     finished: Callable[[list[int]], bool] = lambda written: False,
 ) -> Generated:
-    """Go on from (B, T) prompts by up to `most` tokens, each as long as `end` has not come.
+    """Continue (B, T) prompts by up to `most` tokens each, stopping at `end`.
 
     T and `most` are at least 1: no model of this project predicts a text's first token.
 
-    sampling: how tokens are drawn; the likeliest come if not given. Those of text number b follow
-        from the sampling's seed and `first` + b alone, whatever else is written beside it.
-    rows: as of `reader`.
-    finished: whether a text, by its tokens after the prompt, is to end though `end` has not come.
+    sampling: how tokens are drawn; if not given, the most probable one is taken. The tokens of text
+        number b depend on the sampling's seed and on `first` + b, not on the rest of the batch.
+    rows: as for `reader`.
+    finished: says, given the tokens after the prompt, whether a text is to stop before `end` comes.
     """
     batch = len(prompts)
     read, new = reader(model, batch, rows), prompts
