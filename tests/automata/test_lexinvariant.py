@@ -47,8 +47,8 @@ def test_the_mean_over_all_renamings(automaton):
 
 @settings(max_examples=40)
 @given(probabilistic(states=3, symbols=4), st.integers(0, 999))
-def test_by_assignments_or_by_permutations(automaton, seed):
-    """What is carried through a string is shared; nothing of it may show."""
+def test_by_partial_or_by_whole_permutations(automaton, seed):
+    """Strings share buffers while they are read; results must not depend on that."""
     rng = np.random.default_rng(seed)
     k = len(automaton.symbols)
     batch = Strings(rng.integers(k, size=(12, 20)), rng.integers(0, 21, size=12))
