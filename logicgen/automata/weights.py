@@ -135,10 +135,9 @@ def _with_common_scale(
     ids, lengths = strings.ids[order], strings.lengths[order]
     into = [csr_array(matrix.T) for matrix in automaton.transitions]
     weights = np.concatenate([matrix.data for matrix in automaton.transitions])
-    smallest = min(map(smallest_positive, (weights, readout, automaton.initial)))
-    if smallest < LEAST:
-        return found, np.ones(len(strings), dtype=bool)
-    if max(weights.max(initial=1), readout.max(), automaton.initial.max()) > 1 / LEAST:
+    numbers = weights, readout, automaton.initial
+    largest = max(each.max(initial=1) for each in numbers)
+    if min(map(smallest_positive, numbers)) < LEAST or largest > 1 / LEAST:
         return found, np.ones(len(strings), dtype=bool)
     vectors = np.repeat(automaton.initial[:, None], len(strings), axis=1)  # (n, S)
     scale = np.zeros(len(strings))

@@ -276,11 +276,13 @@ class SymbolInvariantTransformer(Transformer):
         x = self.norm_decoder(x)
         return F.normalize(x, dim=-1) if self.normalize_features else x
 
-    def scores(self, matrix: Tensor, features: Tensor, streams: Streams) -> Tensor:
+    def logits(self, matrix: Tensor, features: Tensor, memory: Memory | None = None) -> Tensor:
         """Return the logits of fixed tokens and symbols, (R, T, F + symbols).
 
         features: (R, N, T, width). A symbol without a stream has the logit -inf.
         """
+        assert isinstance(memory, StreamMemory)
+        streams = _of_answers(memory, features)
         symbols = matrix.shape[-2] - self.fixed - 1
         with torch.autocast(features.device.type, enabled=False):
             features, matrix = features.float(), matrix.float()
@@ -288,22 +290,9 @@ class SymbolInvariantTransformer(Transformer):
             fixed = mean @ matrix[: self.fixed].T  # (R, T, F)
             own = (features @ matrix[self.fixed]).transpose(1, 2)  # (R, T, N)
         column = torch.where(streams.ids < 0, symbols, streams.ids - self.fixed)  # (R, N)
-        scores = own.new_full((*own.shape[:2], symbols + 1), -math.inf)
-        scores = scores.scatter(2, column[:, None].expand_as(own), own)
-        return torch.cat([fixed, scores[..., :symbols]], dim=-1)
-
-    def step(self, matrix: Tensor, tokens: Tensor, memory: Memory) -> Tensor:
-        """Return the logits (R, V) after `tokens` (R, 1), and add these to the memory."""
-        assert isinstance(memory, StreamMemory)
-        features = self.decode(matrix, tokens, memory)
-        return self.scores(matrix, features, _of_answers(memory, tokens))[:, 0]
-
-    def forward(
-        self, matrix: Tensor, problems: Tensor, answers: Tensor, places: Tensor | None = None
-    ) -> Tensor:
-        """Return the logits (B, T, V) after each token of `answers` (B, T) to problems (B, S)."""
-        memory = self.encode(matrix, problems)
-        return self.scores(matrix, self.decode(matrix, answers, memory), memory.streams)
+        logits = own.new_full((*own.shape[:2], symbols + 1), -math.inf)
+        logits = logits.scatter(2, column[:, None].expand_as(own), own)
+        return torch.cat([fixed, logits[..., :symbols]], dim=-1)
 
     def _stream_inputs(
         self, matrix: Tensor, ids: Tensor, streams: Streams, at: Positions

@@ -400,22 +400,22 @@ class Transformer(nn.Module):
             rotation if self.rotary_cross_attention else None,
         )
 
-    def logits(self, matrix: Tensor, features: Tensor) -> Tensor:
-        """Return one logit for each row of the matrix, (B, T, V)."""
+    def logits(self, matrix: Tensor, features: Tensor, memory: Memory | None = None) -> Tensor:
+        """Return one logit for each row of the matrix, (B, T, V), from features (B, T, width)."""
         # Always in float32: AdaCos multiplies cosines by up to 100, and bfloat16 has only 8 bits.
         with torch.autocast(features.device.type, enabled=False):
             return features.float() @ matrix.float().transpose(-1, -2)
 
     def step(self, matrix: Tensor, tokens: Tensor, memory: Memory) -> Tensor:
         """Return the logits (R, V) after `tokens` (R, 1), and add these to the memory."""
-        return self.logits(matrix, self.decode(matrix, tokens, memory))[:, 0]
+        return self.logits(matrix, self.decode(matrix, tokens, memory), memory)[:, 0]
 
     def forward(
         self, matrix: Tensor, problems: Tensor, answers: Tensor, places: Tensor | None = None
     ) -> Tensor:
         """Return the logits (B, T, V) after each token of `answers` (B, T) to problems (B, S)."""
         memory = self.encode(matrix, problems)
-        return self.logits(matrix, self.decode(matrix, answers, memory, places))
+        return self.logits(matrix, self.decode(matrix, answers, memory, places), memory)
 
     def _inputs(self, matrix: Tensor, ids: Tensor) -> Tensor:
         if matrix.dim() == 2:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -86,6 +87,14 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
             raise LogicgenError(
                 f"{path}: word {word!r}: a word has no blanks, is not _ and not in angle brackets"
             )
+
+    def columns(number: int, each: list[Shares], names: list[str], what: str) -> np.ndarray:
+        """Return the distributions of the units of layer `number`."""
+        places = [f"{path}: layer {number}: unit {name}" for name in layers[number - 1]]
+        found = [_column(shares, names, what, at) for shares, at in zip(each, places, strict=True)]
+        return np.column_stack(found)
+
+    what = "unit of the layer below"
     first = list(layers[0])
     start = {name: 1 / len(first) for name in first} if file.start is None else file.start
     return Grammar(
@@ -93,27 +102,12 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
         tuple(tuple(units) for units in layers),
         _column(start, first, "unit", f"{path}: start"),
         tuple(
-            np.column_stack(
-                [
-                    _column(unit.tokens, words, "word", f"{path}: layer {number}: unit {name}")
-                    for name, unit in units.items()
-                ]
-            )
+            columns(number, [unit.tokens for unit in units.values()], words, "word")
             for number, units in enumerate(layers, 1)
         ),
         tuple(
-            np.column_stack(
-                [
-                    _column(
-                        unit.below or {},
-                        list(layers[number]),
-                        "unit of the layer below",
-                        f"{path}: layer {number}: unit {name}",
-                    )
-                    for name, unit in units.items()
-                ]
-            )
-            for number, units in enumerate(layers[:-1], 1)
+            columns(number, [unit.below or {} for unit in units.values()], list(lower), what)
+            for number, (units, lower) in enumerate(pairwise(layers), 1)
         ),
         path,
     )
