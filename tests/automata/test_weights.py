@@ -81,7 +81,7 @@ def test_next_against_strings(automaton):
 
 @given(probabilistic(), st.integers(0, 1000))
 def test_chain_rule(automaton, seed):
-    """The chances of what comes next, multiplied, are the probability of the string."""
+    """The product of next-symbol probabilities is the probability of the string."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(0, 12, size=5)
     batch = Strings(rng.integers(len(automaton.symbols), size=(5, 11)), lengths)

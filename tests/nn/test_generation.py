@@ -1,4 +1,4 @@
-"""Generation: what reading all anew at each step would write, and each text on its own."""
+"""Generation against reading the whole text at each step, and each text alone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def prompts(texts: int = 3, length: int = 5) -> torch.Tensor:
 
 
 def read_anew(made: LanguageModel | NGram, tokens: torch.Tensor, rows: Rows) -> torch.Tensor:
-    """Of what follows (B, T) tokens, (B, V)."""
+    """Return the log-probabilities of the token after (B, T) tokens, (B, V)."""
     if isinstance(made, NGram):
         return made.log_probabilities(tokens)[:, -1]
     return made.log_probabilities(tokens, rows)[:, -1]
