@@ -1,4 +1,4 @@
-"""Weighted and probabilistic finite-state automata, and their exact lexinvariant models."""
+"""Weighted and probabilistic finite-state automata and their exact lexinvariant models."""
 
 from logicgen.automata.allsum import allsum, normalise, trim
 from logicgen.automata.ambiguity import ambiguous_pair

@@ -1,12 +1,15 @@
 """Sums over all strings: allsum, trimming, and the probabilistic automaton of a weighted one.
 
-What all continuations of a state weigh solves one linear system, `x = A x + final` with A the
-transitions added up over symbols. It has a finite solution exactly if, among the states that lie on
-an accepting path, no cycle outweighs itself: the spectral radius of A is below 1. Source: Mohri,
-Weighted Automata Algorithms (Handbook of Weighted Automata, 2009), for the closure and for pushing.
+The backward weight of a state, the total weight of all paths from it to the end, solves the linear
+system `x = A x + final`, where A is the sum of the transition matrices of all symbols. The solution
+is finite exactly if A, restricted to the states on accepting paths, has a spectral radius below 1.
+Source: Mohri, Weighted Automata Algorithms (Handbook of Weighted Automata, 2009), for the closure
+and for weight pushing.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
@@ -14,31 +17,32 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 from scipy.sparse.linalg import splu
 
-from logicgen.automata.automaton import Automaton
+from logicgen.automata.automaton import Automaton, up_to_five
 from logicgen.errors import LogicgenError
 
-# Above so many states a dense matrix is too much, and what is that large is mostly an n-gram model.
+# Up to this number of states systems are solved densely; larger automata are mostly n-gram models,
+# which are sparse.
 DENSE = 3000
 
-# How often the states of a cycle may be passed before the sum counts as infinite: that of a cycle
-# of weight exactly 1 comes out as 1 over a rounding error or two.
+# A closure above this counts as infinite: that of a cycle of weight exactly 1 is computed as 1
+# divided by a rounding error or two.
 INFINITE = 1e13
 
 
 def accessible(automaton: Automaton) -> np.ndarray:
-    """(n,) bool: states that some path from an initial state leads to."""
+    """Return which states can be reached from an initial state, (n,) bool."""
     return _reached(automaton.total, automaton.initial)
 
 
 def coaccessible(automaton: Automaton) -> np.ndarray:
-    """(n,) bool: states from which some path leads to a final state."""
+    """Return from which states a final state can be reached, (n,) bool."""
     return _reached(csr_array(automaton.total.T), automaton.final)
 
 
 def trim(automaton: Automaton) -> Automaton:
-    """The same weights of all strings, from the states that lie on an accepting path.
+    """Return an equivalent automaton of the states that lie on an accepting path.
 
-    Raises LogicgenError where there is none, that is, where every string weighs 0.
+    Raises LogicgenError if there is no such state, so that every string weighs 0.
     """
     useful = accessible(automaton) & coaccessible(automaton)
     if useful.all():
@@ -49,8 +53,8 @@ def trim(automaton: Automaton) -> Automaton:
         elif not automaton.final.any():
             reason = "it has no final state"
         else:
-            finals = _list(automaton, automaton.final > 0)
-            reason = f"no final state ({finals}) can be reached from an initial one"
+            finals = automaton.names(automaton.final > 0)
+            reason = f"no final state ({up_to_five(finals)}) can be reached from an initial one"
         raise LogicgenError(
             f"automaton: every string weighs 0: {reason};"
             " add what is missing to its initial or final weights or its transitions"
@@ -59,39 +63,43 @@ def trim(automaton: Automaton) -> Automaton:
 
 
 def backward(automaton: Automaton) -> np.ndarray:
-    """(n,): what all ways to the end weigh together, from each state.
+    """Return the backward weights (n,): of all paths from each state to the end.
 
-    Raises LogicgenError naming the states of a cycle that makes it infinite. States that no path
-    from an initial state leads to count as well.
+    States that cannot be reached from an initial state count as well. Raises LogicgenError naming
+    the states of a cycle that makes a weight infinite.
     """
-    able = np.flatnonzero(coaccessible(automaton))
-    found = np.zeros(len(automaton.states))
-    if len(able):
-        part = automaton.restricted(able)
-        check_finite(part)
-        found[able] = solve(part.total, part.final)
-    return found
+    return _solve_on(automaton, coaccessible(automaton), lambda part: (part.total, part.final))
 
 
 def forward(automaton: Automaton) -> np.ndarray:
-    """(n,): what all ways from the beginning weigh together, to each state.
+    """Return the forward weights (n,): of all paths from the beginning to each state.
 
-    In a probabilistic automaton: how often a string passes the state, on average. Raises
-    LogicgenError naming the states of a cycle that makes it infinite.
+    In a probabilistic automaton this is how often a string visits the state on average. Raises
+    LogicgenError naming the states of a cycle that makes a weight infinite.
     """
-    able = np.flatnonzero(accessible(automaton))
+    return _solve_on(
+        automaton, accessible(automaton), lambda part: (csr_array(part.total.T), part.initial)
+    )
+
+
+def _solve_on(
+    automaton: Automaton,
+    chosen: np.ndarray,
+    system: Callable[[Automaton], tuple[csr_array, np.ndarray]],
+) -> np.ndarray:
+    """Return the solution of the system of the chosen states, (n,), 0 at all others."""
     found = np.zeros(len(automaton.states))
-    if len(able):
-        part = automaton.restricted(able)
+    if chosen.any():
+        part = automaton.restricted(np.flatnonzero(chosen))
         check_finite(part)
-        found[able] = solve(csr_array(part.total.T), part.initial)
+        found[chosen] = solve_linear(*system(part))
     return found
 
 
 def allsum(automaton: Automaton) -> float:
-    """The weights of all strings added up; 0 where there is no accepting path.
+    """Return the sum of the weights of all strings; 0 if there is no accepting path.
 
-    Raises LogicgenError naming the states of a cycle where the sum is infinite.
+    Raises LogicgenError naming the states of a cycle if the sum is infinite.
     """
     useful = accessible(automaton) & coaccessible(automaton)
     if not useful.any():
@@ -101,11 +109,11 @@ def allsum(automaton: Automaton) -> float:
 
 
 def normalise(automaton: Automaton) -> Automaton:
-    """The probabilistic automaton with `weight / allsum` as the probability of every string.
+    """Return the probabilistic automaton that gives every string its weight / allsum.
 
-    Weights are pushed towards the initial states, so that the initial weights sum to 1 and, for
-    every state, its final weight and its transitions do. It is trim, hence tight. Raises
-    LogicgenError where the allsum is 0 or infinite.
+    Weights are pushed towards the initial states, so that the initial weights sum to 1, and so do
+    the final weight and the transitions of each state. It is trim, hence tight. Raises
+    LogicgenError if the allsum is 0 or infinite.
     """
     part = trim(automaton)
     ahead = backward(part)
@@ -122,12 +130,12 @@ def normalise(automaton: Automaton) -> Automaton:
 
 
 def check_finite(automaton: Automaton) -> None:
-    """Raises LogicgenError naming the states of a cycle whose closure is infinite.
+    """Raise LogicgenError, naming the states, if the closure of a cycle is infinite.
 
-    Component by component, since only states that reach each other share cycles. For a nonnegative
-    matrix, `(I - A) x = 1` has a solution of positive numbers exactly if its spectral radius is
-    below 1 (Berman and Plemmons, Nonnegative Matrices in the Mathematical Sciences, 1979, theorem
-    6.2.3): no eigenvalue has to be computed.
+    Each strongly connected component is checked alone, since no cycle leaves it. For a nonnegative
+    matrix A, `(I - A) x = 1` has a positive solution exactly if the spectral radius of A is below 1
+    (Berman and Plemmons, Nonnegative Matrices in the Mathematical Sciences, 1979, theorem 6.2.3),
+    so that no eigenvalue has to be computed.
     """
     total = automaton.total
     count, component = connected_components(total, connection="strong")
@@ -139,28 +147,29 @@ def check_finite(automaton: Automaton) -> None:
         matrix = csr_array(total[states][:, states])
         ones = np.ones(len(states))
         try:
-            passed = _solved(matrix, ones)
+            visits = _solution(matrix, ones)
         except ZeroDivisionError:
-            passed = -ones
-        if not ((passed >= 1 - 1e-9) & (passed < INFINITE)).all():
-            chosen = np.isin(np.arange(len(component)), states)
+            visits = -ones
+        if not ((visits >= 1 - 1e-9) & (visits < INFINITE)).all():
+            names = up_to_five(automaton.names(component == number))
             raise LogicgenError(
                 "automaton: the weights of all strings add up to infinity: the cycles through"
-                f" {_list(automaton, chosen)} have spectral radius {_perron_root(matrix):.6g}, and"
+                f" {names} have spectral radius {_perron_root(matrix):.6g}, and"
                 " it has to be below 1; make the weights on them smaller"
             )
 
 
-def solve(matrix: csr_array, known: np.ndarray) -> np.ndarray:
-    """(n,): the solution x of `x = matrix x + known`, for a matrix of spectral radius below 1."""
-    # Numbers far below the largest get their own relative precision from those they depend on.
-    return matrix @ np.maximum(_solved(matrix, known), 0) + known
+def solve_linear(matrix: csr_array, known: np.ndarray) -> np.ndarray:
+    """Return the x of `x = matrix x + known`, (n,), for a matrix of spectral radius below 1."""
+    # One more step of the recursion gives numbers far below the largest their relative precision.
+    found: np.ndarray = matrix @ np.maximum(_solution(matrix, known), 0) + known
+    return found
 
 
-def _solved(matrix: csr_array, known: np.ndarray) -> np.ndarray:
-    """As `solve`, for any matrix: with numbers below 0, too, where its spectral radius is above 1.
+def _solution(matrix: csr_array, known: np.ndarray) -> np.ndarray:
+    """Return the x of `x = matrix x + known` for any matrix; it may have negative numbers.
 
-    Raises ZeroDivisionError where the system is singular to the last bit.
+    Raises ZeroDivisionError if the system is exactly singular.
     """
     n = len(known)
     left = eye_array(n, format="csc") - csc_array(matrix)
@@ -170,21 +179,23 @@ def _solved(matrix: csr_array, known: np.ndarray) -> np.ndarray:
             raise ZeroDivisionError
 
         def inverse(right: np.ndarray) -> np.ndarray:
-            return dgetrs(factors, pivots, right)[0]
+            solution: np.ndarray = dgetrs(factors, pivots, right)[0]
+            return solution
     else:
         try:
             inverse = splu(left).solve
         except RuntimeError:
             raise ZeroDivisionError from None
     found = inverse(known)
-    return found + inverse(known + matrix @ found - found)
+    refined: np.ndarray = found + inverse(known + matrix @ found - found)
+    return refined
 
 
 def _reached(matrix: csr_array, start: np.ndarray) -> np.ndarray:
-    """(n,) bool: what can be reached from entries of `start` that are not 0."""
+    """Return what can be reached from the nonzero entries of `start`, (n,) bool."""
     n = len(start)
     first = np.flatnonzero(start)
-    # One more state that leads to all of them.
+    # One more state, with an arc to each entry of `start`, makes it a search from one state.
     rows, columns = matrix.nonzero()
     edges = csr_array(
         (
@@ -202,9 +213,9 @@ def _reached(matrix: csr_array, start: np.ndarray) -> np.ndarray:
 
 
 def _perron_root(matrix: csr_array) -> float:
-    """The spectral radius of an irreducible matrix, to the digits that a message shows.
+    """Return the spectral radius of an irreducible matrix A, as precisely as a message shows it.
 
-    Powers of I + A, since those of A alone need not converge.
+    By power iteration with I + A, since with A alone it need not converge.
     """
     vector = np.full(matrix.shape[0], 1 / matrix.shape[0])
     growth = 1.0
@@ -215,10 +226,3 @@ def _perron_root(matrix: csr_array) -> float:
         if abs(growth - before) < 1e-12 * growth:
             break
     return growth - 1
-
-
-def _list(automaton: Automaton, chosen: np.ndarray) -> str:
-    """Up to five states by name."""
-    names = [automaton.states[i] for i in np.flatnonzero(chosen)]
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return ", ".join(names[:5]) + more

@@ -1,4 +1,4 @@
-"""Whether some string has several accepting paths, by the squared automaton."""
+"""A test of ambiguity: does some string have several accepting paths?"""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from logicgen.automata.automaton import Automaton, is_deterministic
 
 
 def ambiguous_pair(automaton: Automaton) -> tuple[str, str] | None:
-    """Two states in which accepting paths of one string are at the same place, None if none are.
+    """Return two states that accepting paths of one string visit at the same position, or None.
 
-    A state of the squared automaton is a pair of states that two paths over the same symbols lead
-    to; the automaton is ambiguous exactly if a pair of different states lies on an accepting path
-    of it. Source: Allauzen, Mohri, Rastogi, General Algorithms for Testing the Ambiguity of Finite
+    A state of the squared automaton is a pair of states that two paths over the same symbols reach.
+    An automaton is ambiguous exactly if a pair of different states lies on an accepting path of its
+    square. Source: Allauzen, Mohri, Rastogi, General Algorithms for Testing the Ambiguity of Finite
     Automata (DLT 2008).
     """
     if not (accessible(automaton) & coaccessible(automaton)).any():
@@ -24,7 +24,7 @@ def ambiguous_pair(automaton: Automaton) -> tuple[str, str] | None:
     back = [csr_array(matrix.T) for matrix in ahead]
     if part.is_deterministic or is_deterministic(back, part.final):
         return None
-    # Pairs that can be reached, and of these, by walking back, those from which it can end.
+    # Pairs that can be reached, and those from which a pair of final states can be reached.
     reached = _closure(_pairs(part.initial), ahead, back)
     ending = _closure(_pairs(part.final), back, ahead)
     both = (reached.multiply(ending)).tocoo()
@@ -35,15 +35,15 @@ def ambiguous_pair(automaton: Automaton) -> tuple[str, str] | None:
 
 
 def _pairs(start: np.ndarray) -> csr_array:
-    """(n, n): all pairs of states of weights other than 0."""
+    """Return all pairs of states with weights other than 0, (n, n)."""
     column = csr_array((start > 0).astype(np.int64)[:, None])
     return csr_array(column @ column.T)
 
 
 def _closure(start: csr_array, ahead: list[csr_array], back: list[csr_array]) -> csr_array:
-    """(n, n) of 0 and 1: pairs that steps on the same symbols lead to from those of `start`.
+    """Return the pairs reached from those of `start` by the same symbols, (n, n) of 0 and 1.
 
-    `back` are the transposes of `ahead`.
+    back: the transposes of `ahead`.
     """
     found = frontier = start
     while frontier.nnz:

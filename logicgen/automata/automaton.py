@@ -1,9 +1,9 @@
 """Weighted finite-state automata over the real semiring, as plain data.
 
 The weight of a string is the sum, over all paths that read it, of the product of an initial weight,
-the weights of the transitions taken, and a final weight. Weights are real numbers from 0 up; where
-those of all strings sum to 1, the automaton is a language model. Source: Mohri, Weighted Automata
-Algorithms (Handbook of Weighted Automata, 2009).
+the weights of the transitions taken, and a final weight. Weights are nonnegative real numbers. If
+the weights of all strings sum to 1, the automaton is a language model. Source: Mohri, Weighted
+Automata Algorithms (Handbook of Weighted Automata, 2009).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -25,18 +26,18 @@ Arc = tuple[str, str, str, float]
 class Automaton:
     """A weighted automaton with n states and k symbols.
 
-    Transitions are one sparse matrix per symbol: with 1,000 states and a handful of transitions for
-    each state and symbol they take hundredths of the room and of the time of a dense table, and an
-    n-gram model of high order would not fit into memory otherwise.
+    Transitions are one sparse matrix per symbol. With 1,000 states and a few transitions for each
+    state and symbol this takes a hundredth of the memory and time of dense matrices, and n-gram
+    models of high order would not fit into memory as such.
 
     Attributes:
         symbols: k names, all different.
         states: n names, all different.
-        initial: (n,) float64, what it weighs to begin in a state.
-        final: (n,) float64, what it weighs to end in a state.
+        initial: (n,) float64, the weight of beginning in each state.
+        final: (n,) float64, the weight of ending in each state.
         transitions: k sparse matrices (n, n) float64; row: from, column: to. No stored zeros.
 
-    Raises LogicgenError where sizes disagree, a name occurs twice, or a weight is negative or not
+    Raises LogicgenError if sizes disagree, a name occurs twice, or a weight is negative or not
     finite.
     """
 
@@ -47,7 +48,7 @@ class Automaton:
     transitions: tuple[csr_array, ...]
 
     def __post_init__(self) -> None:
-        # Its own copies, so that what it was made from may change.
+        # Copies, so that the caller may change the arrays given.
         object.__setattr__(self, "initial", np.array(self.initial, dtype=np.float64))
         object.__setattr__(self, "final", np.array(self.final, dtype=np.float64))
         object.__setattr__(self, "transitions", tuple(map(_sparse, self.transitions)))
@@ -82,10 +83,10 @@ class Automaton:
         symbols: Iterable[str],
         initial: Sequence[float] | np.ndarray,
         final: Sequence[float] | np.ndarray,
-        transitions: Sequence | np.ndarray,
+        transitions: Sequence[Any] | np.ndarray,
         states: Iterable[str] | None = None,
     ) -> Automaton:
-        """From arrays: (n,), (n,) and (k, n, n). States are named 0, 1, ... if not named."""
+        """Make an automaton from arrays (n,), (n,) and (k, n, n); default state names: 0, 1, ..."""
         table = np.asarray(transitions, dtype=np.float64)
         beginning = np.asarray(initial, dtype=np.float64)
         if table.ndim != 3:
@@ -105,9 +106,9 @@ class Automaton:
         final: Mapping[str, float],
         arcs: Iterable[Arc],
     ) -> Automaton:
-        """From names; what is not named weighs nothing.
+        """Make an automaton from names; weights that are not given are 0.
 
-        Raises LogicgenError naming what is unknown, what it may mean, and a transition given twice.
+        Raises LogicgenError naming an unknown name with similar ones, or a transition given twice.
         """
         symbols, states = tuple(symbols), tuple(states)
         symbol_number = {name: i for i, name in enumerate(symbols)}
@@ -147,7 +148,7 @@ class Automaton:
         return cls(symbols, states, vectors[0], vectors[1], tuple(matrices))
 
     def arcs(self) -> list[Arc]:
-        """All transitions of a weight other than 0, by symbol, from and to."""
+        """Return all transitions with weights other than 0, sorted by symbol, from and to."""
         return [
             (self.states[source], symbol, self.states[target], float(weight))
             for symbol, matrix in zip(self.symbols, self.transitions, strict=True)
@@ -156,16 +157,20 @@ class Automaton:
 
     @cached_property
     def total(self) -> csr_array:
-        """(n, n): transitions added up over symbols."""
+        """Return the sum of the transitions over all symbols, (n, n)."""
         return csr_array(sum(self.transitions[1:], start=self.transitions[0]))
 
     @cached_property
     def is_deterministic(self) -> bool:
-        """At most one initial state, and at most one way on for each state and symbol."""
+        """Return whether it has at most one initial state and one arc per state and symbol."""
         return is_deterministic(self.transitions, self.initial)
 
+    def names(self, chosen: np.ndarray) -> tuple[str, ...]:
+        """Return the names of the states chosen by (n,) bool."""
+        return tuple(self.states[i] for i in np.flatnonzero(chosen))
+
     def restricted(self, states: np.ndarray) -> Automaton:
-        """The automaton of some states, by increasing number, and what is between them."""
+        """Return the automaton of some states, by increasing number, and the arcs among them."""
         return Automaton(
             self.symbols,
             tuple(self.states[i] for i in states),
@@ -176,11 +181,17 @@ class Automaton:
 
 
 def is_deterministic(matrices: Sequence[csr_array], start: np.ndarray) -> bool:
-    """At most one start, and at most one way on in each matrix. Transposed: at most one way in."""
+    """Return whether there is at most one start and, in each matrix, one arc from each state."""
     return bool(
         np.count_nonzero(start) <= 1
         and all(np.diff(matrix.indptr).max(initial=0) <= 1 for matrix in matrices)
     )
+
+
+def up_to_five(names: Sequence[str]) -> str:
+    """Return the first five names and how many more there are, for a message."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
 
 
 def _sparse(matrix: np.ndarray | csr_array) -> csr_array:

@@ -1,4 +1,4 @@
-"""Automata as TOML files, read strictly and written back."""
+"""Automata as TOML files: strict reading, and writing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Table(BaseModel):
 
 
 class Transition(_Table):
-    """One entry of `transitions`."""
+    """An entry of `transitions`."""
 
     source: str = Field(alias="from")
     symbol: str
@@ -41,14 +41,14 @@ class _File(_Table):
 
 
 def read_automaton(path: Path | str) -> Automaton:
-    """The automaton of a TOML file.
+    """Read an automaton from a TOML file.
 
-    Raises LogicgenError naming the file and the key or entry where something is missing, unknown,
-    negative or there twice, where every string weighs 0, and where the allsum is infinite.
+    Raises LogicgenError naming the file and the key or entry if something is missing, unknown,
+    negative or given twice, if every string weighs 0, and if the allsum is infinite.
     """
     path = Path(path)
     tables = read_toml(path)
-    # Entries count from 1 in every message, with what they say: nobody counts 40 tables from 0.
+    # Messages show the number, from 1, and the arc of an entry: easier to find among 40 tables.
     transitions = tables.get("transitions")
     if isinstance(transitions, list):
         for i, entry in enumerate(transitions, 1):
@@ -75,16 +75,18 @@ def write_automaton(automaton: Automaton, path: Path | str, description: str = "
 
 
 def automaton_text(automaton: Automaton, description: str = "") -> str:
-    """What `write_automaton` writes."""
-    lines = [f"description = {_quoted(description)}"] if description else []
+    """Return the TOML text of an automaton."""
+    # Not by tomli-w, which writes lists on several lines: the text is part of generated data sets,
+    # whose bytes must not change.
+    lines = [f"description = {toml_string(description)}"] if description else []
     lines += [
-        f"symbols = [{', '.join(map(_quoted, automaton.symbols))}]",
-        f"states = [{', '.join(map(_quoted, automaton.states))}]",
+        f"symbols = [{', '.join(map(toml_string, automaton.symbols))}]",
+        f"states = [{', '.join(map(toml_string, automaton.states))}]",
     ]
     for name, weights in (("initial", automaton.initial), ("final", automaton.final)):
         lines += ["", f"[{name}]"]
         lines += [
-            f"{_quoted(state)} = {float(weight)!r}"
+            f"{toml_string(state)} = {float(weight)!r}"
             for state, weight in zip(automaton.states, weights, strict=True)
             if weight
         ]
@@ -92,21 +94,21 @@ def automaton_text(automaton: Automaton, description: str = "") -> str:
         lines += [
             "",
             "[[transitions]]",
-            f"from = {_quoted(source)}",
-            f"symbol = {_quoted(symbol)}",
-            f"to = {_quoted(target)}",
+            f"from = {toml_string(source)}",
+            f"symbol = {toml_string(symbol)}",
+            f"to = {toml_string(target)}",
             f"weight = {weight!r}",
         ]
     return "\n".join(lines) + "\n"
 
 
-def _quoted(text: str) -> str:
-    """A TOML string. It is written as JSON writes it, but for DEL, which TOML wants escaped."""
+def toml_string(text: str) -> str:
+    """Return a TOML string: as JSON writes it, but with DEL escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _shown(entry: object) -> str:
-    """` (s --a--> t)`, as far as the entry says it."""
+    """Return ` (s --a--> t)` for an entry, with ? for what is missing."""
     if not isinstance(entry, dict):
         return ""
     source, symbol, target = (entry.get(key, "?") for key in ("from", "symbol", "to"))

@@ -1,9 +1,9 @@
-"""The exact lexinvariant model of an automaton: p'(x), the mean over all renamings of symbols.
+"""The exact lexinvariant model p' of an automaton: the mean of p over all renamings of symbols.
 
     p'(x) = 1/k! * sum over all permutations s of the k symbols of p(s applied to x)
 
-It is what a language model can know that sees which symbols of a string are equal but not which
-they are: a Bayesian mixture, uniform at first, over what the symbols stand for. Only symbols are
+It is the best possible language model that sees which symbols of a string are equal but not which
+symbols they are: a Bayesian mixture over the permutations, with a uniform prior. Only symbols are
 renamed; the end of a string stays the end. Source: Huang, Zelikman, Chen, Wu, Valiant, Liang,
 Lexinvariant Language Models (NeurIPS 2023).
 """
@@ -17,56 +17,59 @@ from math import factorial
 import numpy as np
 
 from logicgen.automata.allsum import normalise
-from logicgen.automata.assignments import permutations
 from logicgen.automata.automaton import Automaton
-from logicgen.automata.renaming import log_ended, log_joint
+from logicgen.automata.partial_permutations import permutations
+from logicgen.automata.renaming import log_complete, log_joint
 from logicgen.automata.strings import Readable, Strings, encode
-from logicgen.automata.weights import log_prefix_weights, log_weights
+from logicgen.automata.weights import log_normalised, log_prefix_weights, log_weights
 from logicgen.errors import LogicgenError
 
 MOST_SYMBOLS = 8
 
-# Renamed strings that are scored at once.
+# Renamed strings whose weights are computed at once.
 BLOCK = 20_000
 
 
 def log_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """(S,): natural logarithm of p' of each string, -inf where it is 0. Exact.
+    """Return the exact natural logarithm of p' of each string, (S,), -inf where p' is 0.
 
-    Raises LogicgenError for more than 8 symbols, and where the allsum is 0 or infinite.
+    Raises LogicgenError for more than 8 symbols, and if the allsum is 0 or infinite.
     """
     model = _small(automaton)
-    return log_ended(model, encode(model.symbols, strings))
+    return log_complete(model, encode(model.symbols, strings))
 
 
 def log_prefix_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """(S, L + 1): natural logarithm of the probability under p' that a string begins like this.
+    """Return the natural logarithm of the probability of each prefix under p', (S, L + 1).
 
     nan beyond the end of a shorter string. Raises LogicgenError as `log_probabilities`.
     """
     model = _small(automaton)
     joint = log_joint(model, encode(model.symbols, strings))
     with np.errstate(invalid="ignore"):
-        return np.logaddexp.reduce(joint, axis=-1)
+        logs: np.ndarray = np.logaddexp.reduce(joint, axis=-1)
+    return logs
 
 
 def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """(S, L + 1, k + 1): how likely p' holds each symbol and, last, the end, after each prefix.
+    """Return the probabilities under p' of each symbol and, last, the end, (S, L + 1, k + 1).
 
-    Symbols not seen yet are all as likely. nan beyond the end of a shorter string, and after a
-    prefix of probability 0. Raises LogicgenError as `log_probabilities`.
+    They are given for the position after each prefix. Symbols not seen yet are equally likely. nan
+    beyond the end of a shorter string, and after a prefix of probability 0. Raises LogicgenError as
+    `log_probabilities`.
     """
     model = _small(automaton)
     joint = log_joint(model, encode(model.symbols, strings))
-    with np.errstate(invalid="ignore"):
-        return np.exp(joint - np.logaddexp.reduce(joint, axis=-1, keepdims=True))
+    probabilities: np.ndarray = np.exp(log_normalised(joint))
+    return probabilities
 
 
 def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.ndarray:
-    """(L + 1, k!): how likely each of `permutations(k)` is after each prefix of a string.
+    """Return the probability of each of `permutations(k)` after each prefix, (L + 1, k!).
 
-    The string is a sequence of names, or an array of symbol numbers. nan after a prefix of
-    probability 0. Raises LogicgenError as `log_probabilities`.
+    string: a sequence of names, or an array of symbol numbers.
+
+    nan after a prefix of probability 0. Raises LogicgenError as `log_probabilities`.
     """
     model = _small(automaton)
     if isinstance(string, np.ndarray):
@@ -74,19 +77,19 @@ def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.nd
     else:
         batch = encode(model.symbols, [string])
     meaning = permutations(len(model.symbols))
-    # Permutations that agree on the symbols of the string are scored once.
+    # Permutations that agree on the symbols of the string have the same weight.
     used, place = np.unique(batch.ids[0], return_inverse=True)
     ways, way = np.unique(meaning[:, used], axis=0, return_inverse=True)
     renamed = Strings(ways[:, place], np.repeat(batch.lengths, len(ways)))
-    logs = log_prefix_weights(model, renamed)[way.ravel()].T  # (L + 1, k!)
-    with np.errstate(invalid="ignore"):
-        return np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
+    logs = log_prefix_weights(model, renamed)[way.ravel()].T
+    probabilities: np.ndarray = np.exp(log_normalised(logs))  # (L + 1, k!)
+    return probabilities
 
 
 def symbol_posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.ndarray:
-    """(L + 1, k, k): how likely symbol i of the string stands for symbol j of the automaton.
+    """Return the probability that symbol i of the string stands for symbol j, (L + 1, k, k).
 
-    After each prefix; rows and columns sum to 1. Otherwise as `posterior`.
+    It is given after each prefix; rows and columns sum to 1. Otherwise as `posterior`.
     """
     likely = posterior(automaton, string)
     k = len(automaton.symbols)
@@ -95,25 +98,24 @@ def symbol_posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -
 
 
 def information_bound(symbols: int) -> float:
-    """log2 k! in bits: all that p' can lose to p over a whole string, whatever its length.
+    """Return log2 k! in bits: an upper bound of what p' loses to p over a string of any length.
 
-    p' is at least p / k!, so the divergences of p' from p at the positions of a string, added up,
-    have a mean of at most log2 k!. By Pinsker's and Jensen's inequalities the mean L1 distance over
-    L positions is then at most `sqrt(2 ln(k!) / L)`: it falls with the context, at a rate
-    polynomial in k.
+    p' is at least p / k!, so the sum of KL(p || p') over the positions of a string has a mean of at
+    most log2 k!. By Pinsker's and Jensen's inequalities the mean L1 distance over L positions is
+    then at most `sqrt(2 ln(k!) / L)`: it falls with the context, at a rate polynomial in k.
     """
     return float(np.log2(np.arange(1, symbols + 1)).sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """p' from random permutations.
+    """An estimate of p' from random permutations.
 
     Attributes:
         log: (S,) natural logarithm of the mean.
-        relative_error: (S,) standard error of the mean over the mean. Where it is far below 1, this
-            is also the standard error of `log`.
-        effective: (S,) how many permutations the mean rests on, (sum)^2 / sum of squares.
+        relative_error: (S,) standard error of the mean, divided by the mean. If it is far below 1,
+            it is also the standard error of `log`.
+        effective: (S,) effective sample size: (sum)^2 / sum of squares.
     """
 
     log: np.ndarray
@@ -124,12 +126,12 @@ class Estimate:
 def estimated_log_probabilities(
     automaton: Automaton, strings: Readable, renamings: int, rng: np.random.Generator
 ) -> Estimate:
-    """p' of each string from so many random permutations; for alphabets of any size.
+    """Return estimates of p' of each string from random permutations, for any number of symbols.
 
-    The mean is unbiased. After a long string few permutations carry nearly all of p', and a sample
-    without any of them is too low and does not know it: where `effective` is small, below 10 say,
-    neither the estimate nor its error is to be relied on. Raises LogicgenError where `renamings` is
-    below 2, and where the allsum is 0 or infinite.
+    The mean is unbiased. After a long string few permutations account for nearly all of p', and a
+    sample without any of them gives too low an estimate and error: do not rely on either if
+    `effective` is small, say below 10. Raises LogicgenError if `renamings` is below 2, and if the
+    allsum is 0 or infinite.
     """
     if renamings < 2:
         raise LogicgenError(f"lexinvariant: {renamings} renamings have no standard error; take 2")
@@ -157,7 +159,7 @@ def estimated_log_probabilities(
 
 
 def _small(automaton: Automaton) -> Automaton:
-    """The probabilistic automaton, if all permutations of its symbols can be summed over."""
+    """Return the probabilistic automaton; raise LogicgenError if it has more than 8 symbols."""
     k = len(automaton.symbols)
     if k > MOST_SYMBOLS:
         raise LogicgenError(

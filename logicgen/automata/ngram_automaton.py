@@ -1,4 +1,4 @@
-"""n-gram models: counted with smoothing, used directly, and as the automata that they are."""
+"""n-gram models: counted with smoothing, used directly or converted to automata."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_CONTEXTS = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class NGram:
-    """What comes next depends on the last `order - 1` symbols, fewer at the beginning.
+    """An n-gram model: the next symbol depends on the last `order - 1` symbols, fewer at the start.
 
     Contexts are all strings of up to `order - 1` symbols, shorter ones first, then in the order of
     the symbols; the empty one, number 0, is the beginning.
@@ -25,8 +25,8 @@ class NGram:
     Attributes:
         symbols: k names.
         order: n, at least 1.
-        counts: (contexts, k + 1) how often each symbol and, last, the end came after each context.
-        probabilities: (contexts, k + 1); a row of zeros where nothing was counted nor smoothed.
+        counts: (contexts, k + 1) how often each symbol and, last, the end followed each context.
+        probabilities: (contexts, k + 1); zeros for contexts without counts and smoothing.
     """
 
     symbols: tuple[str, ...]
@@ -36,14 +36,14 @@ class NGram:
 
 
 def ngram(symbols: Iterable[str], strings: Readable, order: int, smoothing: float = 0.0) -> NGram:
-    """The n-gram model of some strings.
+    """Return the n-gram model of some strings.
 
     Args:
         order: 1 for unigrams, 2 for bigrams, ...
         smoothing: added to every count (Lidstone; 1 is Laplace's rule); 0 for relative frequencies.
 
-    Raises LogicgenError where the order or the smoothing is out of range, or the contexts are too
-    many.
+    Raises LogicgenError if the order or the smoothing is out of range, or if there are too many
+    contexts.
     """
     symbols = tuple(symbols)
     k = len(symbols)
@@ -67,18 +67,19 @@ def ngram(symbols: Iterable[str], strings: Readable, order: int, smoothing: floa
 
 
 def ngram_log_probabilities(model: NGram, strings: Readable) -> np.ndarray:
-    """(S,): natural logarithm of the probability of each string, by looking up its n-grams."""
+    """Return the natural logarithm of the probability of each string, (S,), from its n-grams."""
     batch = encode(model.symbols, strings)
     context, outcome, inside = _events(batch, len(model.symbols), model.order)
     with np.errstate(divide="ignore"):
         terms = np.log(model.probabilities[context, outcome])
-    return np.where(inside, terms, 0.0).sum(axis=1)
+    logs: np.ndarray = np.where(inside, terms, 0.0).sum(axis=1)
+    return logs
 
 
 def ngram_automaton(model: NGram) -> Automaton:
-    """The model as a deterministic probabilistic automaton, whose states are the contexts.
+    """Return the model as a deterministic probabilistic automaton with the contexts as states.
 
-    A state is named `^` and its symbols, such as `^ a b`.
+    The name of a state is `^` and its symbols, such as `^ a b`.
     """
     k = len(model.symbols)
     n = len(model.probabilities)
@@ -103,10 +104,10 @@ def ngram_automaton(model: NGram) -> Automaton:
 
 
 def _next(context: np.ndarray, symbol: np.ndarray | int, k: int, order: int) -> np.ndarray:
-    """The context after one more symbol.
+    """Return the context after one more symbol.
 
-    Context c extended by symbol i is number c * k + 1 + i, as in a heap. Too long a one loses its
-    first symbol: within those of one length, that is a remainder.
+    Context c extended by symbol i is number c * k + 1 + i, as in a heap. If it is too long, it
+    loses its first symbol, which is a remainder among the contexts of one length.
     """
     longest = k ** (order - 1)  # contexts of full length
     first = sum(k**length for length in range(order - 1))  # number of the first of these
@@ -116,7 +117,7 @@ def _next(context: np.ndarray, symbol: np.ndarray | int, k: int, order: int) -> 
 
 
 def _events(strings: Strings, k: int, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(S, L + 1) each: context, what comes (k: the end), whether the place exists."""
+    """Return, (S, L + 1) each: context, next symbol (k: the end), whether the position exists."""
     count, longest = strings.ids.shape
     places = np.arange(longest + 1)
     inside = places <= strings.lengths[:, None]
@@ -124,6 +125,6 @@ def _events(strings: Strings, k: int, order: int) -> tuple[np.ndarray, np.ndarra
     outcome[:, :longest][strings.inside] = strings.ids[strings.inside]
     context = np.zeros((count, longest + 1), dtype=np.int64)
     for t in range(longest):
-        # Beyond the end anything goes: those places are not inside.
+        # Values beyond the end do not matter: those positions are not inside.
         context[:, t + 1] = _next(context[:, t], outcome[:, t] % k, k, order)
     return context, outcome, inside

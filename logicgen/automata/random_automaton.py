@@ -1,4 +1,4 @@
-"""Random automata, for experiments that need a language whose every probability is known."""
+"""Random automata, for experiments that need a language with known probabilities."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.sparse import csr_array, diags_array
 
-from logicgen.automata.allsum import solve
+from logicgen.automata.allsum import solve_linear
 from logicgen.automata.automaton import Automaton
 from logicgen.errors import LogicgenError
 
@@ -22,19 +22,19 @@ def random_automaton(
     branching: int = 1,
     concentration: float = 1.0,
 ) -> Automaton:
-    """A tight probabilistic automaton whose strings have `length` symbols on average.
+    """Draw a tight probabilistic automaton whose strings have `length` symbols on average.
 
-    It begins in state 0, from which every other can be reached. It follows from the arguments and
-    the state of `rng`.
+    It begins in state 0, from which every other state can be reached. It is determined by the
+    arguments and the state of `rng`.
 
     Args:
-        length: above 0; met but for rounding, by scaling the odds of ending in every state alike.
-        branching: states that a symbol may lead to from each state. With 1 the automaton is
-            deterministic; with more it is, in general, ambiguous.
-        concentration: of the Dirichlet distribution of the transitions of each state; small ones
-            make few transitions likely.
+        length: above 0; met up to rounding, by scaling the odds of ending in all states alike.
+        branching: targets of each state and symbol. With 1 the automaton is deterministic; with
+            more it is, in general, ambiguous.
+        concentration: of the Dirichlet distribution of the transitions of each state; with a small
+            one few transitions are likely.
 
-    Raises LogicgenError where an argument is out of range.
+    Raises LogicgenError if an argument is out of range.
     """
     symbols = tuple(symbols)
     k = len(symbols)
@@ -48,9 +48,9 @@ def random_automaton(
         if not good:
             raise LogicgenError(f"random automaton: {what} {value} is out of range")
 
-    # Where each state and symbol leads to, `branching` different places.
+    # The targets of each state and symbol, `branching` different ones.
     targets = np.stack([_choose(states, k, branching, rng) for _ in range(states)])
-    # A slot of an earlier state leads to each later one, so that all are accessible.
+    # An arc of an earlier state is led to each later one, so that all are accessible.
     free = [(0, symbol) for symbol in range(k)]
     for state in range(1, states):
         source, symbol = free.pop(int(rng.integers(len(free))))
@@ -58,7 +58,7 @@ def random_automaton(
             targets[source, symbol, 0] = state
         free += [(state, symbol) for symbol in range(k)]
     shares = rng.gamma(concentration, size=targets.shape)
-    shares += 1e-12 * shares.max()  # a small concentration draws numbers that are 0 as floats
+    shares += 1e-12 * shares.max()  # with a small concentration, draws underflow to 0
     shares /= shares.sum(axis=(1, 2), keepdims=True)
     sources = np.repeat(np.arange(states), branching)
     matrices = [
@@ -71,16 +71,17 @@ def random_automaton(
     initial[0] = 1.0
 
     def ending(scale: float) -> np.ndarray:
-        """(n,): the chance to end in each state, the odds multiplied by e ** scale."""
+        """Return the probability of ending in each state, (n,), odds multiplied by e ** scale."""
         scaled = odds * math.exp(scale)
-        return scaled / (1 + scaled)
+        chances: np.ndarray = scaled / (1 + scaled)
+        return chances
 
     def excess(scale: float) -> float:
-        """How far the expected length is from that wanted; falls with `scale`."""
+        """Return log (expected length / length), which falls with `scale`."""
         matrix = csr_array(diags_array(1 - ending(scale)) @ onward)
         # Each visit of a state is followed by a symbol unless the string ends there.
-        passed = solve(csr_array(matrix.T), initial)
-        return math.log(float(passed @ (1 - ending(scale))) / length)
+        visits = solve_linear(csr_array(matrix.T), initial)
+        return math.log(float(visits @ (1 - ending(scale))) / length)
 
     low = high = 0.0
     while excess(low) < 0:
@@ -100,7 +101,7 @@ def random_automaton(
 
 
 def _choose(states: int, k: int, branching: int, rng: np.random.Generator) -> np.ndarray:
-    """(k, branching): that many different states for each symbol."""
+    """Draw `branching` different states for each symbol, (k, branching)."""
     if branching == 1:
         return rng.integers(states, size=(k, 1))
     return np.stack([rng.choice(states, size=branching, replace=False) for _ in range(k)])

@@ -1,4 +1,4 @@
-"""Strings drawn from an automaton, all at once."""
+"""Sampling of many strings from an automaton at once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ LONGEST = 1_000_000
 def sample(
     automaton: Automaton, count: int, rng: np.random.Generator, longest: int = LONGEST
 ) -> Strings:
-    """`count` independent strings, each with probability `weight / allsum`.
+    """Draw independent strings, each with probability weight / allsum.
 
-    They follow from the automaton and the state of `rng`. Raises LogicgenError where the allsum is
-    0 or infinite, and where a string gets longer than `longest`: cutting it off would change the
+    They are determined by the automaton and the state of `rng`. Raises LogicgenError if the allsum
+    is 0 or infinite, and if a string gets longer than `longest`: cutting it off would change the
     distribution.
     """
     model = normalise(automaton)
@@ -34,10 +34,9 @@ def sample(
 def sample_beginnings(
     automaton: Automaton, count: int, length: int, rng: np.random.Generator
 ) -> Strings:
-    """`count` independent strings, of each only the first `length` symbols.
+    """Draw the first `length` symbols of independent strings; shorter strings are complete.
 
-    A string that is as long or longer appears with `length` symbols, whether it ended there or not.
-    Raises LogicgenError where the allsum is 0 or infinite.
+    Raises LogicgenError if the allsum is 0 or infinite.
     """
     return _walk(normalise(automaton), count, rng, length)[0]
 
@@ -45,8 +44,8 @@ def sample_beginnings(
 def _walk(
     model: Automaton, count: int, rng: np.random.Generator, longest: int
 ) -> tuple[Strings, bool]:
-    """Strings of a locally normalised automaton, cut at `longest`; whether one would go on."""
-    # What may happen in each state, state by state: a transition or, as symbol -1, the end.
+    """Draw strings of a probabilistic automaton, cut at `longest`; return whether any was cut."""
+    # The possible outcomes, state by state: a transition or, as symbol -1, the end.
     tables = [matrix.tocoo() for matrix in model.transitions]
     n = len(model.states)
     source = np.concatenate([*(table.coords[0] for table in tables), np.arange(n)])
@@ -57,7 +56,7 @@ def _walk(
     order = order[weight[order] > 0]
     source, symbol, target, weight = (each[order] for each in (source, symbol, target, weight))
     last = np.cumsum(np.bincount(source, minlength=n)) - 1  # of each state
-    # Number of the state + chance of this outcome or an earlier one: increasing over all states.
+    # State number + cumulative probability of its outcomes: increasing, so one search serves all.
     sums = np.cumsum(weight)
     before = np.concatenate([[0.0], sums[last[:-1]]])
     bound = source + (sums - before[source]) / (sums[last] - before)[source]

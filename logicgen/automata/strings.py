@@ -1,4 +1,4 @@
-"""Many strings of different lengths as one array."""
+"""Strings of different lengths as one array."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from logicgen.errors import LogicgenError, nearest
 
 @dataclass(frozen=True, eq=False)
 class Strings:
-    """Strings of symbols as numbers; S strings of up to L symbols.
+    """S strings of up to L symbols, as symbol numbers.
 
     Attributes:
-        ids: (S, L) int64, the number of each symbol; what stands after the end means nothing.
+        ids: (S, L) int64, the number of each symbol; entries after the end are ignored.
         lengths: (S,) int64.
     """
 
@@ -35,16 +35,16 @@ class Strings:
 
     @property
     def inside(self) -> np.ndarray:
-        """(S, L) bool: whether a place is before the end of its string."""
+        """Return whether each place is before the end of its string, (S, L) bool."""
         return np.arange(self.ids.shape[1]) < self.lengths[:, None]
 
     def rows(self, chosen: np.ndarray) -> Strings:
-        """Some of the strings, no wider than they need to be."""
+        """Return some of the strings, in an array as wide as the longest of them."""
         lengths = self.lengths[chosen]
         return Strings(self.ids[chosen, : lengths.max(initial=0)], lengths)
 
     def written(self, symbols: Sequence[str]) -> list[tuple[str, ...]]:
-        """The strings with the symbols' names."""
+        """Return the strings as tuples of symbol names."""
         return [
             tuple(symbols[i] for i in row[:length])
             for row, length in zip(self.ids, self.lengths, strict=True)
@@ -52,14 +52,14 @@ class Strings:
 
 
 Readable = Strings | Iterable[Sequence[str]]
-"""Strings, or any number of sequences of names: `["ab", ""]` where every name is one character."""
+"""Strings, or sequences of symbol names, such as `["ab", ""]` if all names are one character."""
 
 
 def encode(symbols: tuple[str, ...], strings: Readable) -> Strings:
-    """Strings as numbers of `symbols`.
+    """Return strings as numbers of `symbols`.
 
-    Raises LogicgenError naming the string (from 1), the place (from 1) and what is near, where
-    something is not a symbol.
+    Raises LogicgenError if something is not a symbol, naming the string (from 1), the place (from
+    1) and similar symbols.
     """
     if isinstance(strings, Strings):
         inside = strings.ids[strings.inside]

@@ -1,4 +1,4 @@
-"""Whether a probabilistic automaton loses probability to strings that never end.
+"""Tightness: whether a probabilistic automaton loses probability to strings that never end.
 
 Source: Du, Torroba Hennigen, Pimentel, Meister, Eisner, Cotterell, A Measure-Theoretic
 Characterization of Tight Language Models (ACL 2023): a probabilistic automaton is tight
@@ -12,22 +12,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from logicgen.automata.allsum import accessible, allsum, coaccessible
-from logicgen.automata.automaton import Automaton
+from logicgen.automata.automaton import Automaton, up_to_five
 from logicgen.errors import LogicgenError
 
-# How far sums of probabilities may be from 1 because they were written with ten digits.
+# How far sums of probabilities may be from 1, for probabilities written with ten digits.
 TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
 class Tightness:
-    """Whether all strings together have probability 1, and where it goes if not.
+    """The total probability of all strings, and where the rest is lost if it is below 1.
 
     Attributes:
         mass: the probability of all strings together.
         trapped: accessible states from which no final state can be reached.
         leaking: accessible states whose final weight and transitions sum to less than 1.
-        beginning: what the initial weights sum to.
+        beginning: the sum of the initial weights.
     """
 
     mass: float
@@ -37,11 +37,12 @@ class Tightness:
 
     @property
     def is_tight(self) -> bool:
+        """Return whether all strings together have probability 1."""
         return not self.trapped and not self.leaking and self.beginning >= 1 - TOLERANCE
 
     @property
     def reason(self) -> str:
-        """One line: that it is tight, or all reasons why not."""
+        """Return one line: that it is tight, or all reasons why not."""
         if self.is_tight:
             return "tight: every accessible state leads to the end"
         reasons = []
@@ -52,16 +53,15 @@ class Tightness:
             (self.trapped, "no path to a final state"),
         ):
             if states:
-                more = f" and {len(states) - 5} more" if len(states) > 5 else ""
-                reasons.append(f"{what} from {', '.join(states[:5])}{more}")
+                reasons.append(f"{what} from {up_to_five(states)}")
         return f"not tight, all strings together have {self.mass:.6g}: {'; '.join(reasons)}"
 
 
 def tightness(automaton: Automaton) -> Tightness:
-    """Whether a probabilistic automaton is tight.
+    """Return whether a probabilistic automaton is tight, and why not.
 
-    Raises LogicgenError naming an accessible state whose final weight and transitions sum to more
-    than 1, or the initial weights if these do: that is no probabilistic automaton.
+    Raises LogicgenError if the final weight and transitions of an accessible state, which is named,
+    or the initial weights sum to more than 1: then it is not a probabilistic automaton.
     """
     reached = accessible(automaton)
     sums = automaton.total.sum(axis=1) + automaton.final  # (n,)
@@ -76,13 +76,9 @@ def tightness(automaton: Automaton) -> Tightness:
             f"automaton: the initial weights sum to {beginning:.6g}, not 1, so these are no"
             " probabilities; normalise it first"
         )
-
-    def names(chosen: np.ndarray) -> tuple[str, ...]:
-        return tuple(automaton.states[i] for i in np.flatnonzero(chosen))
-
     return Tightness(
         mass=allsum(automaton),
-        trapped=names(reached & ~coaccessible(automaton)),
-        leaking=names(reached & (sums < 1 - TOLERANCE)),
+        trapped=automaton.names(reached & ~coaccessible(automaton)),
+        leaking=automaton.names(reached & (sums < 1 - TOLERANCE)),
         beginning=beginning,
     )

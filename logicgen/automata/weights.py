@@ -1,10 +1,11 @@
-"""Weights of many strings at once: of strings, of prefixes, and what comes next.
+"""Weights of many strings at once, of their prefixes, and next-symbol probabilities.
 
-A vector over the states is carried through each string. It is rescaled, so that strings of 100,000
-symbols do not underflow. One scale for all states is not always enough: of two states, one may fall
-behind the other by more than a float holds and yet be the only one from which the string can go on.
-Whether that may have happened is watched, and such strings are done again with one logarithm for
-each state.
+They are computed by the forward algorithm: each string has a vector over the states, the forward
+vector, which is multiplied by the matrix of each symbol. The vector is rescaled, so that strings of
+100,000 symbols do not underflow. One scale for all states is not always enough: the weight of one
+state may become smaller than another's by more than a float holds, and yet be the only one from
+which the string can continue. Strings for which this may have happened are computed again with one
+logarithm for each state.
 """
 
 from __future__ import annotations
@@ -18,74 +19,80 @@ from logicgen.automata.allsum import backward, normalise
 from logicgen.automata.automaton import Automaton
 from logicgen.automata.strings import Readable, Strings, encode
 
-# Beside the largest number of a vector, smaller ones than this are not trusted to a common scale.
+# Numbers below this fraction of the largest one of their vector are not trusted to a common scale.
 LEAST = 1e-140
 
-# How far numbers may drift between two rescalings; LEAST * DRIFT * LEAST is still a normal float.
+# The largest change between two rescalings; LEAST * DRIFT * LEAST is still a normal float.
 DRIFT = 1e-20
 
-# Numbers in flight: of forward vectors, and while logarithms are added.
+# Numbers held at once: in forward vectors, and while logarithms are added.
 VECTORS = 20_000_000
 BLOCK = 4_000_000
 
 
 def log_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """(S,): natural logarithm of the weight of each string, -inf where it is 0.
+    """Return the natural logarithm of the weight of each string, (S,), -inf where it is 0.
 
-    Raises LogicgenError where something in a string is not a symbol.
+    Raises LogicgenError if something in a string is not a symbol.
     """
     batch = encode(automaton.symbols, strings)
-    return carry(automaton, batch, automaton.final[:, None], everywhere=False)[:, 0]
+    return log_forward(automaton, batch, automaton.final[:, None], everywhere=False)[:, 0]
 
 
 def log_prefix_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """(S, L + 1): natural logarithm of what all strings that begin like this weigh together.
+    """Return the natural logarithm of the weight of all strings with each prefix, (S, L + 1).
 
-    At place t the first t symbols count; at place 0 it is the allsum. Beyond the end of a shorter
-    string: nan. Raises LogicgenError where the allsum is infinite.
+    Entry t is for the first t symbols; entry 0 is the allsum. nan beyond the end of a shorter
+    string. Raises LogicgenError if the allsum is infinite.
     """
     batch = encode(automaton.symbols, strings)
-    return carry(automaton, batch, backward(automaton)[:, None])[..., 0]
+    return log_forward(automaton, batch, backward(automaton)[:, None])[..., 0]
 
 
 def log_next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """(S, L + 1, k + 1): natural logarithm of `next_probabilities`."""
+    """Return the natural logarithm of `next_probabilities`, (S, L + 1, k + 1)."""
     batch = encode(automaton.symbols, strings)
     model = normalise(automaton)
-    ahead = carry(model, batch, step_weights(model))
-    with np.errstate(invalid="ignore"):
-        return ahead - np.logaddexp.reduce(ahead, axis=-1, keepdims=True)
+    return log_normalised(log_forward(model, batch, step_weights(model)))
 
 
 def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """(S, L + 1, k + 1): how likely each symbol is after each prefix, and, last, the end.
+    """Return the probabilities of each symbol and, last, the end, (S, L + 1, k + 1).
 
-    What continues a prefix is weighed by all strings that begin so: where a probabilistic automaton
-    is not tight, these are probabilities given that the string ends. nan beyond the end of a
-    shorter string, and after a prefix of weight 0. Raises LogicgenError where the allsum is 0 or
-    infinite.
+    They are given for the position after each prefix, among all strings with that prefix: if a
+    probabilistic automaton is not tight, they are conditional on the string ending. nan beyond the
+    end of a shorter string, and after a prefix of weight 0. Raises LogicgenError if the allsum is 0
+    or infinite.
     """
-    return np.exp(log_next_probabilities(automaton, strings))
+    probabilities: np.ndarray = np.exp(log_next_probabilities(automaton, strings))
+    return probabilities
+
+
+def log_normalised(logs: np.ndarray) -> np.ndarray:
+    """Return logarithms of weights as those of probabilities that sum to 1 over the last axis."""
+    with np.errstate(invalid="ignore"):
+        normalised: np.ndarray = logs - np.logaddexp.reduce(logs, axis=-1, keepdims=True)
+    return normalised
 
 
 def step_weights(automaton: Automaton) -> np.ndarray:
-    """(n, k + 1): from each state, transitions added up by symbol and, last, the final weight.
+    """Return the weight of each symbol and, last, of the end, from each state, (n, k + 1).
 
-    In a probabilistic automaton: the probabilities of what comes next.
+    In a probabilistic automaton these are the next-symbol probabilities.
     """
     columns = [matrix.sum(axis=1) for matrix in automaton.transitions]
     return np.stack([*columns, automaton.final], axis=1)
 
 
-def carry(
+def log_forward(
     automaton: Automaton, strings: Strings, readout: np.ndarray, everywhere: bool = True
 ) -> np.ndarray:
-    """Natural logarithms of `forward vector @ readout` after the prefixes of strings.
+    """Return the natural logarithms of `forward vector @ readout` after the prefixes of strings.
 
     Args:
-        readout: (n, r), from 0 up.
-        everywhere: after each prefix, shape (S, L + 1, r), nan beyond the end of a string; else
-            after the whole strings, shape (S, r).
+        readout: (n, r), nonnegative.
+        everywhere: if true, after each prefix, shape (S, L + 1, r), nan beyond the end of a string;
+            otherwise after the whole strings, shape (S, r).
     """
     count, longest = len(strings), strings.ids.shape[1]
     shape = (count, longest + 1) if everywhere else (count,)
@@ -95,7 +102,7 @@ def carry(
         rows = np.arange(begin, min(begin + together, count))
         part = strings.rows(rows)
         with np.errstate(divide="ignore"):
-            some, delicate = _with_a_scale(automaton, part, readout, everywhere)
+            some, delicate = _with_common_scale(automaton, part, readout, everywhere)
             if delicate.any():
                 again = part.rows(delicate)
                 place = (delicate, slice(again.ids.shape[1] + 1)) if everywhere else delicate
@@ -105,10 +112,10 @@ def carry(
 
 
 def steps_in_range(automaton: Automaton) -> int:
-    """After how many steps at most the numbers of a forward vector have to be looked at.
+    """Return after how many symbols at most a forward vector has to be rescaled.
 
-    A step makes no number smaller than the smallest weight times as large, none larger than the
-    largest sum of weights into a state.
+    In one step a number shrinks at most by the smallest weight and grows at most by the largest sum
+    of weights into a state.
     """
     weights = np.concatenate([matrix.data for matrix in automaton.transitions])
     if not len(weights):
@@ -118,26 +125,26 @@ def steps_in_range(automaton: Automaton) -> int:
     return max(1, int(-math.log(DRIFT) / change))
 
 
-def _with_a_scale(
+def _with_common_scale(
     automaton: Automaton, strings: Strings, readout: np.ndarray, everywhere: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """As `carry`, with one scale for all states; and (S,) bool: where that may not do."""
+    """Compute `log_forward` with one scale for all states; and (S,) bool: where it may be wrong."""
     shape = (len(strings), strings.ids.shape[1] + 1) if everywhere else (len(strings),)
     found = np.full((*shape, readout.shape[1]), np.nan)
     order = np.argsort(-strings.lengths, kind="stable")
     ids, lengths = strings.ids[order], strings.lengths[order]
     into = [csr_array(matrix.T) for matrix in automaton.transitions]
     weights = np.concatenate([matrix.data for matrix in automaton.transitions])
-    if min(weights.min(initial=1), least(readout), least(automaton.initial)) < LEAST:
-        return found, np.ones(len(strings), dtype=bool)
-    if max(weights.max(initial=1), readout.max(), automaton.initial.max()) > 1 / LEAST:
+    numbers = weights, readout, automaton.initial
+    largest = max(each.max(initial=1) for each in numbers)
+    if min(map(smallest_positive, numbers)) < LEAST or largest > 1 / LEAST:
         return found, np.ones(len(strings), dtype=bool)
     vectors = np.repeat(automaton.initial[:, None], len(strings), axis=1)  # (n, S)
     scale = np.zeros(len(strings))
     delicate = np.zeros(len(strings), dtype=bool)
     every = steps_in_range(automaton)
     for t in range(ids.shape[1] + 1):
-        going = int(np.searchsorted(-lengths, -t, side="right"))  # those of at least t symbols
+        going = int(np.searchsorted(-lengths, -t, side="right"))  # strings of at least t symbols
         if t:
             read = ids[:going, t - 1]
             for symbol in np.unique(read):
@@ -163,7 +170,7 @@ def _with_a_scale(
 def _with_logarithms(
     automaton: Automaton, strings: Strings, readout: np.ndarray, everywhere: bool
 ) -> np.ndarray:
-    """As `carry`, with a logarithm for each state."""
+    """Compute `log_forward` with one logarithm for each state."""
     arcs = []
     for matrix in automaton.transitions:
         into = csr_array(matrix.T)  # sorted by target
@@ -197,6 +204,6 @@ def _with_logarithms(
     return found
 
 
-def least(numbers: np.ndarray) -> float:
-    """The smallest number above 0, 1 where there is none."""
+def smallest_positive(numbers: np.ndarray) -> float:
+    """Return the smallest number above 0, but at most 1."""
     return float(numbers[numbers > 0].min(initial=1))

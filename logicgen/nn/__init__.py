@@ -1,1 +1,1 @@
-"""Tensors only: embeddings, positions, the Transformer, losses, decoding."""
+"""Networks as tensors only: embeddings, positions, Transformers, losses, decoding."""

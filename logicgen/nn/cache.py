@@ -1,15 +1,15 @@
-"""A continuous cache: what followed where the features were alike, as a prediction.
+"""A continuous cache: predicts the tokens that followed earlier positions with similar features.
 
-A lexinvariant model writes what it predicts as a mixture of the rows of tokens, so that scores are
-proportional to shares: it can say that one token is likely, not that two are, at 3 to 1, and the
-others are not. The cache says just that. Place t attends to the places i before it by their
-features, and the weight of place i is a probability of the token that stood behind it:
+A lexinvariant model can only give logits proportional to how much of each token's row is in its
+features: it can say that one token is likely, but not that two are likely, at 3 to 1, and all
+others are not. The cache can. Position t attends to the earlier positions i by their features, and
+the attention weight of position i becomes probability of the token that followed it:
 
     p(w) = (1 - g) softmax(features . rows)(w) + g sum over i < t of a(t, i) [x(i + 1) = w]
 
-with a learned share g. It has no parameter that knows a token. Source: Grave, Joulin, Usunier,
-Improving Neural Language Models with a Continuous Cache (ICLR 2017); here query, key and share are
-trained with the model.
+with a learned share g. No parameter belongs to a token. Source: Grave, Joulin, Usunier, Improving
+Neural Language Models with a Continuous Cache (ICLR 2017); here query, key and share are trained
+with the model.
 
 Shapes: B sequences, T tokens, V tokens in all.
 """
@@ -27,7 +27,7 @@ from logicgen.tokens import NOTHING
 
 
 class Cache(nn.Module):
-    """Attention to features, whose values are the tokens that followed."""
+    """Attention over earlier features whose values are the tokens that followed them."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -36,9 +36,9 @@ class Cache(nn.Module):
         self.share = nn.Linear(width, 1)
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Of (B, T, width): a (B, T, T), and logarithms of g and of 1 - g, each (B, T).
+        """Return a (B, T, T), log g (B, T) and log (1 - g) (B, T) for features (B, T, width).
 
-        The first place has nothing before it: its weights are 0, and so is its share.
+        The first position has nothing before it: its attention weights and its share are 0.
         """
         length, width = features.shape[1:]
         scores = self.query(features) @ self.key(features).transpose(1, 2) * width**-0.5
@@ -53,9 +53,10 @@ class Cache(nn.Module):
         )
 
     def chosen(self, chosen: Tensor, features: Tensor, next_: Tensor, targets: Tensor) -> Tensor:
-        """Log-probabilities of (B, T) targets in the mixture.
+        """Return the log-probabilities of (B, T) targets in the mixture.
 
-        chosen: those of the rows alone. next_: (B, T), the token behind each place.
+        chosen: (B, T), their log-probabilities without the cache.
+        next_: (B, T), the token that follows each position.
         """
         weights, share, rest = self(features)
         same = next_[:, None, :] == targets[..., None]  # (B, T, T)
@@ -64,7 +65,10 @@ class Cache(nn.Module):
         return mixed.masked_fill(targets == NOTHING, 0.0)
 
     def log_probabilities(self, logs: Tensor, features: Tensor, next_: Tensor) -> Tensor:
-        """Of all tokens, (B, T, V), in the mixture; logs: those of the rows alone."""
+        """Return the log-probabilities of all tokens in the mixture, (B, T, V).
+
+        logs: (B, T, V), the log-probabilities without the cache.
+        """
         weights, share, rest = self(features)
         follows = F.one_hot(next_.clamp(min=0), logs.shape[2]).to(weights)
         follows = follows.masked_fill((next_ == NOTHING)[..., None], 0.0)

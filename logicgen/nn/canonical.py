@@ -1,7 +1,8 @@
-"""Naming symbols in order of first occurrence, so that all renamings of a problem are one tensor.
+"""Canonical naming of symbols: numbered in order of first occurrence, in every problem.
 
-Whatever network reads such tensors treats alpha-equivalent problems alike, exactly: its answer,
-with the names put back, is renamed as the problem is.
+All renamings of a problem then become one and the same tensor, so any network treats
+alpha-equivalent problems exactly alike: its answer, with the original names put back, is renamed
+just as the problem is.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from torch import Tensor
 
 
 class Naming(NamedTuple):
-    """A one-to-one renaming of all symbols for each problem; both (B, symbols) int64.
+    """A one-to-one renaming of all symbols for each problem.
 
-    number: which number a symbol gets. symbol: which symbol has got a number.
+    number: (B, symbols) int64, the new number of each symbol.
+    symbol: (B, symbols) int64, the symbol that has each new number: the inverse of `number`.
     """
 
     number: Tensor
@@ -24,7 +26,7 @@ class Naming(NamedTuple):
 
 
 def first_occurrence(problems: Tensor, fixed: int, symbols: int) -> Naming:
-    """Numbers 0, 1, 2, ... in order of first occurrence, then for the symbols that do not occur.
+    """Return a naming by order of first occurrence; symbols that do not occur come last.
 
     problems: (B, S) ids; symbol k has id `fixed` + k.
     """
@@ -38,7 +40,7 @@ def first_occurrence(problems: Tensor, fixed: int, symbols: int) -> Naming:
 
 
 def alpha_class(ids: Sequence[int], fixed: int) -> tuple[int, ...]:
-    """Ids in which symbols are numbered in order of first occurrence: equal for all renamings."""
+    """Return ids with symbols numbered in order of first occurrence: equal for all renamings."""
     numbers: dict[int, int] = {}
     return tuple(
         fixed + numbers.setdefault(token, len(numbers)) if token >= fixed else token
@@ -47,7 +49,7 @@ def alpha_class(ids: Sequence[int], fixed: int) -> tuple[int, ...]:
 
 
 def rename(ids: Tensor, names: Tensor, fixed: int) -> Tensor:
-    """(B, ...) ids in which symbol k of row b is called `names[b, k]`; fixed tokens stay."""
+    """Return (B, ...) ids in which symbol k of row b becomes `names[b, k]`; fixed tokens stay."""
     flat = ids.flatten(1)
     symbol = flat >= fixed
     renamed = names.gather(1, torch.where(symbol, flat - fixed, 0)) if names.shape[1] else flat

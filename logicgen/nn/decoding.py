@@ -1,14 +1,16 @@
-"""Decoding: from a network's scores to answers, in batches, with a cache, if wanted in a grammar.
+"""Decoding: from a network's logits to answers, in batches, with a cache, optionally in a grammar.
 
-    BeamSearch(beams=1)       greedy: the likeliest token after each prefix
-    BeamSearch(beams=3)       the likeliest answers, by length-normalised log-probability
+    BeamSearch(beams=1)       greedy: the most probable token after each prefix
+    BeamSearch(beams=3)       the most probable answers, by length-normalised log-probability
     Sampling(temperature=1)   a random answer, a pure function of seed and problem
 
-`decode` is the one loop for all of them: it steps the network, forbids what the grammar or the
-length budget forbids, and drops problems that are done. A method says only which tokens follow.
-With several matrices (draws of an embedding's random part) every step averages their probabilities.
+`decode` is the one loop for all of them: it steps the network, excludes the tokens that the grammar
+or the length budget forbids, and drops problems that are done. A decoding method only chooses the
+next tokens. With several matrices (draws of an embedding's random part) every step averages their
+probabilities.
 
-Shapes: B problems, K answers under way for each, V scores, F fixed tokens, T = max_length + 1.
+Shapes: B problems, K hypotheses (unfinished answers) for each, V logits, F fixed tokens,
+T = max_length + 1.
 """
 
 from __future__ import annotations
@@ -26,14 +28,14 @@ from torch import Tensor
 from logicgen.errors import LogicgenError
 from logicgen.vocabulary import Vocabulary
 
-_ASK_EVERY = 8  # steps between two looks at which problems are done, which make a GPU wait
+_ASK_EVERY = 8  # steps between two checks for problems that are done: each makes a GPU wait
 
 
 class Memory(Protocol):
-    """What a network keeps of problems and of the answers under way, one row for each of these."""
+    """The state that a network keeps for its problems and hypotheses, one row per hypothesis."""
 
     def select(self, rows: Tensor) -> None:
-        """Go on from the answers in `rows` (B', K'), each line some of one problem's.
+        """Continue from the hypotheses in `rows` (B', K'), where each line is of one problem.
 
         Problems stay in order; those without a line are dropped. The next step has B' K' rows.
         """
@@ -43,13 +45,13 @@ MemoryT = TypeVar("MemoryT", bound=Memory)
 
 
 class Network(Protocol[MemoryT]):
-    """What decoding asks of a network."""
+    """The methods that decoding calls on a network."""
 
     def encode(self, matrix: Tensor, problems: Tensor) -> MemoryT:
-        """Read problems (B, S), padded. One answer is under way for each."""
+        """Read padded problems (B, S) and return a memory with one empty hypothesis for each."""
 
     def step(self, matrix: Tensor, tokens: Tensor, memory: MemoryT) -> Tensor:
-        """Scores of the token after `tokens` (R, 1), one for each row in memory; (R, V)."""
+        """Return the logits (R, V) of the token after `tokens` (R, 1), one for each memory row."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class GrammarMask:
     transition: int64 (states, F + 1), the next state for each fixed token, then one column for all
         symbols; -1 where the token is not allowed.
     distance: int64 (states,), the fewest further tokens after which the answer may end; 0 where it
-        may end here. A state from which no answer can be completed holds a number above any budget.
+        may end here. In a state from which no answer can be completed it is above any budget.
     """
 
     transition: Tensor
@@ -68,15 +70,15 @@ class GrammarMask:
 
 @dataclass(frozen=True)
 class BeamSearch:
-    """The `answers` best of what a beam search finds; with one beam, greedy decoding.
+    """Beam search that returns its `answers` best answers; with one beam, greedy decoding.
 
-    An answer of n tokens, `<end>` counted, scores its log-probability divided by
+    The score of an answer of n tokens, `<end>` counted, is its log-probability divided by
     ((5 + n) / 6) ** length_normalization. Source: Wu et al., "Google's Neural Machine Translation
     System" (2016); 3 beams and 1.0 in Hahn et al. (ICLR 2021).
 
-    Each step keeps the `beams` likeliest prefixes. An answer counts as found where its end is among
-    the `beams` likeliest continuations. A problem is done when `beams` answers are found, or no
-    prefix can become one of its best.
+    Each step keeps the `beams` most probable prefixes. An answer counts as found if its `<end>` is
+    among the `beams` most probable continuations. A problem is done when `beams` answers are found,
+    or when no prefix can become one of its best answers.
     """
 
     beams: int = 1
@@ -96,14 +98,14 @@ class BeamSearch:
 
 @dataclass(frozen=True)
 class Sampling:
-    """One random answer.
+    """Sampling of one random answer.
 
-    temperature: divides log-probabilities; towards 0 the likeliest token wins.
-    top_k: only the k likeliest tokens may come.
-    top_p: only the fewest tokens that have this probability together (the nucleus; Holtzman et al.,
-        ICLR 2020), of what temperature and top_k leave.
-    seed: with the problem it determines the answer, whatever else is decoded beside it (up to
-        rounding, which depends on the shape of a batch).
+    temperature: divides log-probabilities; towards 0 the most probable token always wins.
+    top_k: only the k most probable tokens are drawn.
+    top_p: after temperature and top_k, only the smallest set of tokens with this probability in
+        total is drawn from (the nucleus; Holtzman et al., ICLR 2020).
+    seed: determines the answer together with the problem, independently of the rest of the batch
+        (up to rounding, which depends on the shape of the batch).
     """
 
     temperature: float = 1.0
@@ -132,10 +134,11 @@ GREEDY = BeamSearch()
 
 
 class Decoded(NamedTuple):
-    """ids (B, N, T): N answers for each problem, best first, `<end>` included and padded after it.
+    """Decoded answers.
 
-    scores (B, N): length-normalised log-probabilities of a beam search, log-probabilities of
-    samples; -inf where there is no answer (padding only) or the answer did not end in time.
+    ids (B, N, T): N answers for each problem, best first, `<end>` included and padded after it.
+    scores (B, N): length-normalised log-probabilities for a beam search, log-probabilities for
+        samples; -inf if there is no answer (padding only) or the answer did not end in time.
     """
 
     ids: Tensor
@@ -153,18 +156,18 @@ def decode(
     decoding: Decoding = GREEDY,
     scale: float | Tensor = 1.0,
 ) -> Decoded:
-    """Answers to problems (B, S), padded.
+    """Return answers to padded problems (B, S).
 
     With a grammar every answer is a word of it with at most `max_length` tokens before `<end>`.
-    Without one any token but `<pad>` and `<start>` may come, and an answer that does not end in
-    time has `max_length + 1` tokens and no `<end>`, so that it cannot be taken for one that ended.
-    What is forbidden gets probability 0; a beam search does not share it among the rest, so that
+    Without one every token but `<pad>` and `<start>` is allowed, and an answer that does not end in
+    time has `max_length + 1` tokens and no `<end>`, so that it cannot be taken for a finished one.
+    Forbidden tokens get probability 0. A beam search does not renormalise the others, so that
     answers rank by the probability that the network gives them.
 
     matrices: one, or several whose probabilities are averaged at every step.
-    scale: multiplies scores before the softmax (AdaCos is trained with one).
+    scale: multiplies the logits before the softmax (AdaCos is trained with such a scale).
 
-    Raises LogicgenError where the grammar has no answer of `max_length` tokens or fewer.
+    Raises LogicgenError if the grammar has no answer of `max_length` tokens or fewer.
     """
     prefixes = _Prefixes(network, matrices, problems, vocabulary, max_length, grammar, scale)
     method: _Beams | _Draws
@@ -198,7 +201,7 @@ def _put(found: Decoded, place: Tensor, more: Decoded) -> None:
 
 
 class _Prefixes(Generic[MemoryT]):
-    """The answers under way: what the network remembers, where each stands in the grammar."""
+    """All hypotheses of a batch: the network's memory and the grammar state of each."""
 
     def __init__(
         self,
@@ -228,7 +231,7 @@ class _Prefixes(Generic[MemoryT]):
         self.state = torch.zeros_like(self.token)  # (B, K)
 
     def log_probabilities(self) -> Tensor:
-        """Of each next token, (B, K, V); -inf where grammar or budget forbid it."""
+        """Return the log-probabilities of each next token, (B, K, V); -inf if it is forbidden."""
         tokens = self.token.reshape(-1, 1)  # (B K, 1)
         each = [
             F.log_softmax(self.scale * self.network.step(matrix, tokens, memory), dim=-1)
@@ -243,7 +246,7 @@ class _Prefixes(Generic[MemoryT]):
         return mean.view_as(allowed).masked_fill(~allowed, -math.inf)
 
     def extend(self, parents: Tensor, tokens: Tensor) -> None:
-        """Go on with `tokens` (B, K), each after the prefix number `parents` (B, K) of its line."""
+        """Append `tokens` (B, K), each to hypothesis number `parents` (B, K) of its problem."""
         if parents.shape[1] > 1 or self.state.shape[1] > 1:
             self._select(parents + self._first())
         following = self.transition[self.state, tokens.clamp(max=self.fixed)]
@@ -252,12 +255,12 @@ class _Prefixes(Generic[MemoryT]):
         self.left -= 1
 
     def keep(self, problems: Tensor) -> None:
-        """Drop all problems but these."""
+        """Keep these problems and drop all others."""
         width = self.state.shape[1]
         self._select(self._first()[problems] + torch.arange(width, device=problems.device))
 
     def _first(self) -> Tensor:
-        """The first row of each problem, (B, 1)."""
+        """Return the first row of each problem, (B, 1)."""
         batch, width = self.state.shape
         return torch.arange(0, batch * width, width, device=self.state.device)[:, None]
 
@@ -268,14 +271,17 @@ class _Prefixes(Generic[MemoryT]):
 
 
 def _anything(vocabulary: Vocabulary, max_length: int) -> GrammarMask:
-    """All answers, in one state. Its distance is below zero: they may also exceed the budget."""
+    """Return a mask that allows every answer, in one state.
+
+    Its distance is negative, so that answers may also exceed the budget.
+    """
     transition = torch.zeros(1, len(vocabulary) + 1, dtype=torch.int64)
     transition[:, [vocabulary.pad, vocabulary.start, vocabulary.end]] = -1
     return GrammarMask(transition, torch.tensor([-1]))
 
 
 class _Beams:
-    """The prefixes that a beam search keeps, and the best answers it has found."""
+    """The prefixes that a beam search keeps and the best answers that it has found."""
 
     def __init__(
         self, search: BeamSearch, problems: Tensor, vocabulary: Vocabulary, max_length: int
@@ -284,7 +290,7 @@ class _Beams:
         self.pad, self.end = vocabulary.pad, vocabulary.end
         self.room = max_length + 1
         batch, device = len(problems), problems.device
-        # In float64, so that long sums do not make different candidates equal.
+        # Float64, so that rounding of long sums does not make different candidates equal.
         self.alive = torch.zeros(batch, 1, dtype=torch.float64, device=device)  # (B, K)
         self.tokens = problems.new_empty(batch, 1, 0)  # (B, K, tokens so far)
         self.scores = self.alive.new_full((batch, search.beams), -math.inf)  # best first
@@ -292,7 +298,7 @@ class _Beams:
         self.done = torch.zeros(batch, dtype=torch.bool, device=device)  # (B,)
 
     def choose(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
-        """Which prefixes to go on from and with what token, (B, K) each, by (B, K, V)."""
+        """Return the prefixes to continue and their next tokens, (B, K) each, from (B, K, V)."""
         beams, rows = self.search.beams, log_probabilities.shape[-1]
         candidates = (self.alive[..., None] + log_probabilities).flatten(1)  # (B, K V)
         # Every prefix ends once: among twice as many there are enough that go on.
@@ -310,7 +316,7 @@ class _Beams:
         return parents.gather(1, chosen), tokens.gather(1, chosen)
 
     def _find(self, scores: Tensor, prefixes: Tensor, ended: Tensor) -> None:
-        """Add those that ended to the best answers, unless the problem is done."""
+        """Add finished prefixes to the best answers, unless the problem is done."""
         length = prefixes.shape[2]
         new = (scores / self._penalty(length)).masked_fill(~ended | self.done[:, None], -math.inf)
         answers = F.pad(prefixes, (0, self.room - length), value=self.pad)  # (B, beams, T)
@@ -321,16 +327,18 @@ class _Beams:
         return ((5 + length) / 6) ** self.search.length_normalization
 
     def keep(self, problems: Tensor) -> None:
+        """Keep these problems and drop all others."""
         self.alive, self.tokens = self.alive[problems], self.tokens[problems]
         self.scores, self.answers = self.scores[problems], self.answers[problems]
         self.done = self.done[problems]
 
     def found(self) -> Decoded:
+        """Return the best answers found so far, then prefixes that did not end in time."""
         wanted = self.search.answers
         scores = self.scores[:, :wanted]
         empty = scores == -math.inf
         answers = self.answers[:, :wanted].masked_fill(empty[..., None], self.pad)
-        if self.tokens.shape[2] == self.room:  # those that did not end in time come last
+        if self.tokens.shape[2] == self.room:
             ended = (~empty).sum(dim=1, keepdim=True)  # (B, 1)
             number = torch.arange(wanted, device=ended.device) - ended  # (B, N), of the unended
             alive = F.pad(self.alive, (0, wanted), value=-math.inf)
@@ -341,7 +349,7 @@ class _Beams:
 
 
 class _Draws:
-    """One random answer under way for each problem."""
+    """One random hypothesis for each problem."""
 
     def __init__(
         self, sampling: Sampling, problems: Tensor, vocabulary: Vocabulary, max_length: int
@@ -361,7 +369,7 @@ class _Draws:
         self.length = 0
 
     def choose(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
-        """The next tokens, (B, 1), of the only prefix there is, by (B, 1, V)."""
+        """Return parents (all 0) and next tokens, (B, 1) each, from (B, 1, V)."""
         scores, number = log_probabilities[:, 0], self.numbers[:, self.length]
         tokens = pick(scores, self.sampling, number)[:, None]  # (B, 1)
         log_p = scores.gather(1, tokens)
@@ -373,22 +381,24 @@ class _Draws:
         return torch.zeros_like(tokens), tokens
 
     def keep(self, problems: Tensor) -> None:
+        """Keep these problems and drop all others."""
         self.numbers, self.scores = self.numbers[problems], self.scores[problems]
         self.answers, self.done = self.answers[problems], self.done[problems]
 
     def found(self) -> Decoded:
+        """Return the answers so far; the score of an unfinished one is -inf."""
         return Decoded(self.answers, self.scores.masked_fill(~self.done[:, None], -math.inf))
 
 
 def pick(log_probabilities: Tensor, sampling: Sampling, numbers: Tensor) -> Tensor:
-    """The token that a random number draws, (B,), by (B, V).
+    """Return the token that each random number selects, (B,), from (B, V) log-probabilities.
 
     numbers: (B,), each from 0 up to but not including 1, float64.
     """
     ranked, order = log_probabilities.sort(dim=-1, descending=True, stable=True)  # (B, V)
-    below = (ranked - ranked[:, :1]).double()  # the likeliest: what is divided cannot overflow
+    below = (ranked - ranked[:, :1]).double()  # at most 0, so that the division cannot overflow
     mass = F.softmax(below / sampling.temperature, dim=-1).cumsum(dim=-1)  # (B, V)
-    # The likeliest tokens come first, so what may be drawn is how far up the mass goes.
+    # Tokens are sorted by probability, so top-k and top-p are upper bounds on the cumulative mass.
     top_k = min(sampling.top_k or mass.shape[1], mass.shape[1])
     most = mass[:, top_k - 1 : top_k]  # (B, 1)
     if sampling.top_p is not None:
@@ -398,5 +408,5 @@ def pick(log_probabilities: Tensor, sampling: Sampling, numbers: Tensor) -> Tens
 
 
 def _rows(tensor: Tensor, rows: Tensor) -> Tensor:
-    """`tensor[b, rows[b, k]]`: (B, N, T) and (B, K) to (B, K, T)."""
+    """Return `tensor[b, rows[b, k]]`: (B, N, T) and (B, K) to (B, K, T)."""
     return tensor.gather(1, rows[..., None].expand(-1, -1, tensor.shape[2]))

@@ -1,9 +1,9 @@
 """Embeddings for a vocabulary that can grow: one matrix, used three times.
 
 Every method makes one matrix (F + symbols, width) for one forward pass: a row for each fixed token,
-then a row for each symbol. The Transformer looks up encoder inputs and decoder inputs in it and
-reads its outputs against it, so the three are tied by construction. The methods differ only in how
-symbol rows are made:
+then a row for each symbol. The Transformer uses it for encoder inputs, decoder inputs and as output
+projection, so the three are tied by construction. The methods differ only in how symbol rows are
+made:
 
     method            symbol rows
     learned           one trained row each; further symbols get untrained rows
@@ -11,9 +11,9 @@ symbol rows are made:
     interchangeable   one shared trained part, then a random part that tells symbols apart
     symbol-invariant  two trained rows for all, "this one" and "some other": `symbol_invariant.py`
 
-`matrix` is a pure function of the weights and the generator. *When* rows are drawn anew is thus the
-caller's affair: training asks for a matrix at each forward pass, or for as many as there are
-sequences in the batch; inference asks once per embedding seed.
+`matrix` is a pure function of the weights and the generator; the caller decides when rows are drawn
+anew. Training calls it at each forward pass, for one matrix or for one per sequence of the batch;
+inference calls it once per embedding seed.
 
 Rows have a norm of about 1 whether they are normalised or not; the Transformer scales its inputs.
 """
@@ -31,11 +31,11 @@ from logicgen.nn.random_parts import RANDOM_PARTS
 
 
 class Embedding(nn.Module, ABC):
-    """What all methods share. A method defines `fixed_rows` and `symbol_rows`.
+    """The base class of all methods, which define `fixed_rows` and `symbol_rows`.
 
-    `max_symbols` is the number of symbol rows that training has to ask for, where the method has a
-    fixed number of trained rows; None where it does not. `random` says whether the rows of symbols
-    seen in training depend on the generator.
+    max_symbols: the number of symbol rows to ask for in training, if the method has a fixed number
+        of trained rows; otherwise None.
+    random: whether the rows of symbols seen in training depend on the generator.
     """
 
     max_symbols: int | None = None
@@ -44,19 +44,19 @@ class Embedding(nn.Module, ABC):
 
     @abstractmethod
     def fixed_rows(self) -> Tensor:
-        """Rows of the fixed tokens, (F, width)."""
+        """Return the rows of the fixed tokens, (F, width)."""
 
     @abstractmethod
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
-        """So many independent draws of the rows of so many symbols, (draws, symbols, width)."""
+        """Return independent draws of the rows of all symbols, (draws, symbols, width)."""
 
     def matrix(
         self, symbols: int, generator: torch.Generator | None = None, sequences: int | None = None
     ) -> Tensor:
-        """All rows of a vocabulary with this many symbols, (F + symbols, width).
+        """Return all rows of a vocabulary with this many symbols, (F + symbols, width).
 
-        Whatever is random is drawn from `generator` (a CPU generator; None: torch's global one).
-        For a number of sequences, a matrix drawn for each: (sequences, F + symbols, width).
+        generator: a CPU generator for random rows; None: torch's global one.
+        sequences: if given, one matrix is drawn for each: (sequences, F + symbols, width).
         """
         draws = 1 if sequences is None else sequences
         fixed = self.fixed_rows().expand(draws, -1, -1)
@@ -67,9 +67,9 @@ class Embedding(nn.Module, ABC):
 
 
 class Learned(Embedding):
-    """One trained row for each of `max_symbols` symbols: the baseline.
+    """The baseline: one trained row for each of `max_symbols` symbols.
 
-    Symbols beyond them get rows from the initial distribution, which no training has seen.
+    Further symbols get untrained rows, drawn from the initial distribution.
     """
 
     max_symbols: int
@@ -83,19 +83,21 @@ class Learned(Embedding):
         self.symbols = nn.Parameter(_initial(max_symbols, width))
 
     def fixed_rows(self) -> Tensor:
-        return self.fixed  # (F, width)
+        """Return the trained rows of the fixed tokens, (F, width)."""
+        return self.fixed
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
+        """Return the trained rows, then random ones, (draws, symbols, width)."""
         rows = self.symbols[:symbols].expand(draws, -1, -1)
         if symbols > self.max_symbols:
             size = draws, symbols - self.max_symbols, rows.shape[-1]
             further = torch.randn(size, generator=generator) * size[-1] ** -0.5
             rows = torch.cat([rows, further.to(rows, non_blocking=True)], dim=1)
-        return rows  # (draws, symbols, width)
+        return rows
 
 
 class AlphaRenaming(Learned):
-    """Trained rows that no symbol owns: each call deals them out to the symbols anew.
+    """Trained rows that each call assigns to the symbols in a new random order.
 
     Shuffling the rows of the matrix renames the symbols of every example of the batch at random.
     """
@@ -103,20 +105,24 @@ class AlphaRenaming(Learned):
     random = True
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
+        """Return shuffled trained rows, (draws, symbols, width).
+
+        Raises LogicgenError for more symbols than trained rows.
+        """
         if symbols > self.max_symbols:
             raise LogicgenError(
                 f"{symbols} symbols, but this alpha-renaming embedding has {self.max_symbols} rows:"
                 " raise max_symbols in [embedding] and train again"
             )
-        dealt = torch.rand(draws, self.max_symbols, generator=generator).argsort(dim=1)[:, :symbols]
-        # Without non_blocking a copy to a GPU waits for all that is under way there.
-        return F.embedding(dealt.to(self.symbols.device, non_blocking=True), self.symbols)
+        order = torch.rand(draws, self.max_symbols, generator=generator).argsort(dim=1)[:, :symbols]
+        # Without non_blocking a copy to a GPU waits for all work queued there.
+        return F.embedding(order.to(self.symbols.device, non_blocking=True), self.symbols)
 
 
 class Interchangeable(Embedding):
-    """All symbols share their trained columns and differ in their random columns alone.
+    """Symbol rows with shared trained columns, distinguished only by their random columns.
 
-    Fixed tokens hold zeros in the random columns. Source: Işık, Cinbiş, Aydın Göl (ICML 2025).
+    Fixed tokens have zeros in the random columns. Source: Işık, Cinbiş, Aydın Göl (ICML 2025).
     """
 
     def __init__(
@@ -138,24 +144,27 @@ class Interchangeable(Embedding):
         self.shared = nn.Parameter(_initial(1, width - random_width))
 
     def fixed_rows(self) -> Tensor:
-        return F.pad(self.fixed, (0, self.random_width))  # (F, width)
+        """Return the trained columns of the fixed tokens, padded by zeros, (F, width)."""
+        return F.pad(self.fixed, (0, self.random_width))
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
+        """Return the shared trained columns, then random ones, (draws, symbols, width)."""
         draw = RANDOM_PARTS[self.random_part]
         random = draw(draws, symbols, self.random_width, generator)
         random = random.to(self.shared, non_blocking=True)  # as above
         shared = self.shared.expand(draws, symbols, -1)
         if self.normalize_parts:
             random, shared = F.normalize(random, dim=-1), F.normalize(shared, dim=-1)
-        else:  # both parts on the scale that trained rows start with
+        else:  # both parts on the scale of initial trained rows
             random = random * (shared.shape[-1] + self.random_width) ** -0.5
-        return torch.cat([shared, random], dim=-1)  # (draws, symbols, width)
+        return torch.cat([shared, random], dim=-1)
 
 
 class SymbolInvariant(Embedding):
-    """Two trained rows: "this one", for every symbol, and "some other one", a further last row.
+    """The two trained symbol rows that a `SymbolInvariantTransformer` needs.
 
-    For `SymbolInvariantTransformer`. Source: Işık, Li (ICML 2026).
+    "this one" is the row of every symbol; "some other one" is one more row at the end.
+    Source: Işık, Li (ICML 2026).
     """
 
     random = False
@@ -168,13 +177,16 @@ class SymbolInvariant(Embedding):
         self.other = nn.Parameter(_initial(1, width))
 
     def fixed_rows(self) -> Tensor:
-        return self.fixed  # (F, width)
+        """Return the trained rows of the fixed tokens, (F, width)."""
+        return self.fixed
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
-        rows = torch.cat([self.this.expand(symbols, -1), self.other])
-        return rows.expand(draws, -1, -1)  # (draws, symbols + 1, width)
+        """Return "this one" for each symbol, then "some other one", (draws, symbols + 1, width)."""
+        rows: Tensor = torch.cat([self.this.expand(symbols, -1), self.other])
+        return rows.expand(draws, -1, -1)
 
 
 def _initial(rows: int, width: int) -> Tensor:
-    """N(0, 1/width), so that a row of the whole width has a norm of about 1; (rows, width)."""
-    return torch.randn(rows, width) * max(width, 1) ** -0.5
+    """Draw rows from N(0, 1/width), so that each has a norm of about 1; (rows, width)."""
+    scale: float = max(width, 1) ** -0.5
+    return torch.randn(rows, width) * scale

@@ -1,24 +1,23 @@
-"""The inductive Transformer, to be read from top to bottom: a network that marginalises a grammar.
+"""The inductive Transformer, to be read from top to bottom: exact marginalisation of a grammar.
 
 Source: Vigoda, Rochais, "Inductive Transformers" (2023); equations are numbered as there, sections
 B to D of its appendix describe the factors. A sentence of P words is explained by P layers of Z
-units. In each layer one unit z' is on; it says a word (x, pi_T) AND switches on a unit of the layer
-below (y, pi_Z). `productions/grammar.py` is the same model as plain data.
+units. In each layer one unit z' is on; it emits a word (x, pi_T) AND switches on a unit of the
+layer below (y, pi_Z). `productions/grammar.py` is the same model as plain data.
 
-Encoder: from the last layer up, what the words say about the units. Decoder: from the first layer
-down, what the units say about words. Every factor sums over all states of what it ties together
-(equation 2), and since each message goes where the paper's figure 1 sends it, along a tree, the
-beliefs at the end are the exact marginals.
+The network is sum-product message passing in a factor graph. The encoder passes messages from the
+last layer up: what the words imply about the units. The decoder passes messages from the first
+layer down: what the units imply about the words. Every factor sums over all states of its variables
+(equation 2), and since the messages follow the paper's figure 1, which is a tree, the beliefs at
+the end are the exact marginals.
 
-Messages are natural logarithms of weights. One about the Z Bernoulli variables of a layer, of which
-exactly one is on, has Z numbers: what it weighs that unit i is the one; a unit that is off explains
-nothing, and weighs 1. One about a categorical variable with Z values has the same Z numbers, which
-is why the factors between the two change names and no numbers. Probabilities of 0 are -inf, and
-give no nan.
+Messages are natural logarithms of weights. A message about the Z Bernoulli variables of a layer, of
+which exactly one is on, has Z numbers: the weight of unit i being that one; a unit that is off has
+weight 1. A message about a categorical variable with Z values has the same Z numbers, so the
+factors between the two leave the numbers as they are. Probabilities of 0 are -inf, and give no nan.
 
-Shapes: S students (models of the same size, side by side, that have nothing to do with each other),
-B sentences, P positions and layers, Z units, T words. W_{t,x} and W_{v,y} have a distribution in
-each column.
+Shapes: S students (independent models of the same size, computed side by side), B sentences,
+P positions and layers, Z units, T words. Each column of W_{t,x} and W_{v,y} is a distribution.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ from logicgen.tokens import NOTHING
 
 Embedding = Literal["indicator", "dense"]
 
-# What a perceptron reads of a message: logarithms below this are as good as -inf.
+# The lowest log weight that a perceptron gets as an input: it cannot take -inf.
 FLOOR = -20.0
 
-# Standard deviation of parameters at the start. With less, more students stay where two units of a
-# layer do the same.
+# Standard deviation of initial parameters. With a smaller one, more students end where two units of
+# a layer do the same.
 SPREAD = 1.0
 
 
@@ -45,41 +44,45 @@ SPREAD = 1.0
 
 
 def closed_to_open(z: Tensor, width: int) -> Tensor:
-    """Encoder: (..., Z below) to (..., Z below, Z above), a copy of each unit for each above it.
+    """Copy messages about units for each unit above: (..., Z below) to (..., Z below, Z above).
 
-    In the closed universe units above share the units below; in the open one each has its own, and
-    the factor graph is a tree. On the way up this passes what comes (appendix B.1).
+    Encoder. In the closed universe units above share the units below; in the open universe each has
+    its own copies, which makes the factor graph a tree. On the way up the factor leaves messages
+    unchanged (appendix B.1).
     """
     return z[..., :, None].expand(*z.shape, width)
 
 
 def open_to_closed(u: Tensor) -> Tensor:
-    """Decoder: (..., Z below, Z above) to (..., Z below). A unit is on if a copy of it is (OR).
+    """Sum over the copies of each unit: (..., Z below, Z above) to (..., Z below).
 
-    At most one copy is, so that the weights add up (appendix B.1).
+    Decoder. A unit is on if one of its copies is (OR); at most one copy is on, so their weights add
+    up (appendix B.1).
     """
     return log_sum(u, -1)
 
 
 def bernoulli_to_categorical(on: Tensor) -> Tensor:
-    """Z variables of which one is on, to the number of that one: p(x_Categorical | x), eq. 1.
+    """Convert a message about Z variables, one of which is on, to one about the number of that one.
 
-    Sums over the 2^Z states, all but Z of which the factor forbids: on_i prod_{j != i} off_j, and
-    off weighs 1 (appendix B.4).
+    p(x_Categorical | x), equation 1. The sum over 2^Z states, all but Z of which the factor
+    forbids, is on_i prod_{j != i} off_j, and off weighs 1 (appendix B.4).
     """
     return on
 
 
 def categorical_to_bernoulli(category: Tensor) -> Tensor:
-    """The number of a unit, to Z variables of which that one is on: p(u | v_Categorical), eq. 1."""
+    """Convert a message about a unit's number to one about Z variables: p(u | v_Categorical)."""
     return category
 
 
 def say(tokens: Tensor, words: Tensor) -> Tensor:
-    """Encoder pi_T, equation 5: log sum_t W_{t,x} [t is the word], (S, B, Z).
+    """Return what a word implies about the units, (S, B, Z): log sum_t W_{t,x} [t is the word].
+
+    Encoder pi_T, equation 5.
 
     tokens: (S, T, Z) logs of W_{t,x}.
-    words: (B,) or (S, B) ids; `NOTHING` where a word is unknown, which says nothing.
+    words: (B,) or (S, B) ids; `NOTHING` for an unknown word, whose message is 0.
     """
     known = words.clamp(min=0)
     if words.ndim == 1:
@@ -90,12 +93,17 @@ def say(tokens: Tensor, words: Tensor) -> Tensor:
 
 
 def said(tokens: Tensor, x: Tensor) -> Tensor:
-    """Decoder pi_T, equation 5: log sum_x W_{t,x} x, (S, B, Z) to (S, B, T)."""
+    """Return the message about words, log sum_x W_{t,x} x: (S, B, Z) to (S, B, T).
+
+    Decoder pi_T, equation 5.
+    """
     return log_sum(tokens[:, None] + x[..., None, :], -1)
 
 
 def attend(below: Tensor, v: Tensor) -> Tensor:
-    """Encoder pi_Z, equation 4: log sum_v W_{v,y} v, (S, B, Z below, Z) to (S, B, Z).
+    """Return the message about units, log sum_v W_{v,y} v: (S, B, Z below, Z) to (S, B, Z).
+
+    Encoder pi_Z, equation 4.
 
     below: (S, Z below, Z) logs of W_{v,y}.
     """
@@ -103,25 +111,28 @@ def attend(below: Tensor, v: Tensor) -> Tensor:
 
 
 def attended(below: Tensor, y: Tensor) -> Tensor:
-    """Decoder pi_Z, equation 4: W_{v,y} y, (S, B, Z) to (S, B, Z below, Z), which unit chose."""
+    """Return the message about units below, W_{v,y} y: (S, B, Z) to (S, B, Z below, Z).
+
+    Decoder pi_Z, equation 4; not yet summed over the unit that chooses.
+    """
     return below[:, None] + y[..., None, :]
 
 
 def both(x: Tensor, y: Tensor) -> Tensor:
-    """Encoder AND, equation 3: z' is on if x and y are, (..., Z)."""
+    """Return the message about z', on if x and y are: encoder AND, equation 3; (..., Z)."""
     return x + y
 
 
 def each(z: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Decoder AND, equation 3: messages to x and y, from z' and from the other one.
+    """Return the messages to x and y, each from z' and the other one: decoder AND, equation 3.
 
-    x, y: what the encoder said in the same layer (appendix A.2), not in its last.
+    x, y: the encoder's messages of the same layer (appendix A.2), not of its last one.
     """
     return z + y, z + x
 
 
 def log_sum(messages: Tensor, dim: int) -> Tensor:
-    """log of the sum of exp, and of its gradient 0 where all of them are -inf."""
+    """Return log sum exp over `dim`; -inf with gradient 0, not nan, where all messages are -inf."""
     largest = messages.detach().amax(dim, keepdim=True)
     largest = torch.where(torch.isinf(largest), torch.zeros_like(largest), largest)
     total = (messages - largest).exp().sum(dim)
@@ -131,7 +142,7 @@ def log_sum(messages: Tensor, dim: int) -> Tensor:
 
 
 class LogWeights(NamedTuple):
-    """Logs of all distributions; each is a column.
+    """Logarithms of all distributions of the model; each is a column.
 
     start: (S, Z), pi_Z of a root above the first layer.
     tokens: (S, P, T, Z), pi_T, W_{t,x}.
@@ -144,12 +155,12 @@ class LogWeights(NamedTuple):
 
 
 class Beliefs(NamedTuple):
-    """Logs of what is known given the words; of sentences that cannot be, all -inf.
+    """Log-probabilities given the known words; all -inf for impossible sentences.
 
-    log_probability: (S, B) of the words that are given.
+    log_probability: (S, B), of the given words.
     units: (S, B, P, Z), that a unit is on.
     connections: (S, B, P - 1, Z below, Z), that one unit switches on the other.
-    words: (S, B, P, T), that a word stands at a position.
+    words: (S, B, P, T), that a word is at a position.
     """
 
     log_probability: Tensor
@@ -159,9 +170,10 @@ class Beliefs(NamedTuple):
 
 
 class Perceptron(nn.Module):
-    """What a vanilla layer has in place of the factors between pi_Z and AND: x + MLP(norm(x)).
+    """A residual perceptron, x + MLP(norm(x)), in place of the factors between pi_Z and AND.
 
-    The same one for every column. It starts as those factors: its last weights are 0.
+    It is shared by all columns. As its last weights are initially 0, it starts as the identity,
+    like those factors.
     """
 
     def __init__(self, students: int, width: int, hidden: int) -> None:
@@ -171,7 +183,7 @@ class Perceptron(nn.Module):
         self.down = nn.Parameter(torch.zeros(students, hidden, width))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(S, N, Z) to the same."""
+        """Return the changed messages, (S, N, Z) to the same shape."""
         read = x.clamp(min=FLOOR).log_softmax(-1).clamp(min=FLOOR)
         added: Tensor = F.gelu(read @ self.up + self.bias) @ self.down
         return x + added
@@ -180,17 +192,18 @@ class Perceptron(nn.Module):
 class InductiveTransformer(nn.Module):
     """S models that explain sentences of P words by P layers of Z units.
 
-    Weights are distributions by construction: softmax of the parameters, of which -inf is one.
+    Weights are distributions by construction: softmax of the parameters, which may be -inf.
 
     Args:
-        embedding: `indicator`: a word is a dimension, and W_{t,x} has T numbers for each unit
-            (appendix E). `dense`: words have vectors of `dimension` numbers, the same ones in all
-            layers, and W_{t,x} is softmax_t of their products with a vector of each unit.
-        perceptron: width of the hidden layer of perceptrons in place of the factors between
-            layers, with which marginals are no longer exact; 0 for none.
-        nudge: added at the start to what inclines the first unit to the first word, and the first
-            unit of each layer to the first below (section 4.3: a small nudge in one corner breaks
-            the symmetry). More students then agree on the order of units, not all of them.
+        embedding: `indicator`: one dimension per word, and W_{t,x} has T numbers for each unit
+            (appendix E). `dense`: words have vectors of `dimension` numbers, shared by all layers,
+            and W_{t,x} is softmax_t of their products with one vector per unit.
+        perceptron: hidden width of perceptrons in place of the factors between layers, which makes
+            the marginals inexact; 0 for none.
+        nudge: added initially to the logit of the first word for the first unit of the first layer,
+            and to that of the first unit below for the first unit of each layer (section 4.3: a
+            small nudge in one corner breaks the symmetry). More students then agree on the order of
+            units, but not all.
     """
 
     def __init__(
@@ -230,7 +243,7 @@ class InductiveTransformer(nn.Module):
 
     @property
     def exact(self) -> bool:
-        """Whether what it computes are marginals of its weights."""
+        """Return whether the computed beliefs are the exact marginals of the weights."""
         return not self.up  # one layer has nothing between layers
 
     def _check(self, words: Tensor, length: int, least: int = NOTHING) -> None:
@@ -241,7 +254,7 @@ class InductiveTransformer(nn.Module):
             raise ValueError(f"ids of words are {least} to {self.words - 1}")
 
     def weights(self) -> LogWeights:
-        """All distributions."""
+        """Return all distributions, as logarithms."""
         logits: Tensor = self.tokens
         if self.vectors is not None:
             logits = self.vectors[:, None] @ logits  # (S, P, T, Z)
@@ -250,7 +263,7 @@ class InductiveTransformer(nn.Module):
         )
 
     def forward(self, words: Tensor) -> Beliefs:
-        """Of (B, P) or (S, B, P) word ids, `NOTHING` where one is unknown, all that is known."""
+        """Return all beliefs given (B, P) or (S, B, P) word ids, `NOTHING` for unknown words."""
         self._check(words, self.positions)
         weights = self.weights()
         xs, ys, above = self._encode(weights, words)
@@ -280,7 +293,10 @@ class InductiveTransformer(nn.Module):
     def _encode(
         self, weights: LogWeights, words: Tensor
     ) -> tuple[list[Tensor], list[Tensor], Tensor]:
-        """What the encoder says of x and y in each layer, and of z' in the first: (S, B, Z)."""
+        """Return the encoder's messages about x and y in each layer, and z' in the first.
+
+        Each is (S, B, Z).
+        """
         xs, ys = [], []
         z: Tensor | None = None
         for layer in reversed(range(self.positions)):
@@ -299,15 +315,15 @@ class InductiveTransformer(nn.Module):
         return xs[::-1], ys[::-1], z
 
     def _open(self, v: Tensor, layer: int) -> Tensor:
-        """Decoder: (S, B, Z below, Z) of categorical variables, as Bernoulli ones."""
+        """Convert decoder messages (S, B, Z below, Z) about categories to Bernoulli variables."""
         if self.up is None:
             return categorical_to_bernoulli(v)
         return _tied(self.down[layer], v.mT).mT
 
     def log_probabilities(self, words: Tensor) -> Tensor:
-        """(S, B) of sentences, in nats, of (B, P) or (S, B, P) word ids; without unknown words.
+        """Return the log-probabilities (S, B), in nats, of (B, P) or (S, B, P) known word ids.
 
-        Of an exact model the encoder alone says it; otherwise it is the sum of `following`.
+        An exact model needs only its encoder; otherwise this is the sum of `following`.
         """
         self._check(words, self.positions, least=0)
         if self.exact:
@@ -319,21 +335,21 @@ class InductiveTransformer(nn.Module):
         return following.gather(-1, chosen)[..., 0].sum(-1)
 
     def following(self, words: Tensor) -> Tensor:
-        """Logs of the next word: (S, B, L + 1, T) after 0 to L words, of (B, L) or (S, B, L) ids.
+        """Return the log-probabilities (S, B, L + 1, T) of the next word after 0 to L words.
 
-        L is less than P; -inf throughout where the words before cannot be.
+        words: (B, L) or (S, B, L) ids, L less than P. All are -inf after impossible words.
         """
         found = []
         length = words.shape[-1]
         self._check(words, min(length, self.positions - 1), least=0)
-        if not self.exact:  # what is above speaks of what is below through perceptrons
+        if not self.exact:  # perceptrons change messages between layers even for unknown words
             for known in range(length + 1):
                 missing = self.positions - known
                 prompt = F.pad(words[..., :known], (0, missing), value=NOTHING)
                 found.append(self(prompt).words[:, :, known])
             return torch.stack(found, 2)
         weights = self.weights()
-        # Of words that are unknown the encoder says nothing: the decoder alone is left.
+        # The encoder's messages about unknown words are 0, so the decoder alone is enough.
         z = weights.start[:, None].expand(-1, words.shape[-2], -1)
         for layer in range(length + 1):
             found.append(said(weights.tokens[:, layer], z))
@@ -344,21 +360,21 @@ class InductiveTransformer(nn.Module):
 
 
 def _tied(perceptron: nn.Module, columns: Tensor) -> Tensor:
-    """The same perceptron for all columns: (S, ..., Z) to the same."""
+    """Apply one perceptron to all columns: (S, ..., Z) to the same shape."""
     shape = columns.shape
     made: Tensor = perceptron(columns.reshape(shape[0], -1, shape[-1]))
     return made.view(shape)
 
 
 def _given(t: Tensor, words: Tensor) -> Tensor:
-    """(S, B, T) messages and (B,) or (S, B) words: of a word that is known, that one alone."""
+    """Set all words but a known one to -inf in (S, B, T) messages; words: (B,) or (S, B)."""
     known = words.clamp(min=0)[..., None].expand(*t.shape[:2], 1)
     other = torch.ones_like(t, dtype=torch.bool).scatter(-1, known, False)
     return t.masked_fill(other & (words != NOTHING)[..., None], -torch.inf)
 
 
 def _normal(messages: Tensor, dims: int) -> Tensor:
-    """Divided by what the last dimensions sum to, where that is not 0."""
+    """Return log weights normalised over their last `dims` dimensions; a sum of 0 stays."""
     if not messages.numel():
         return messages
     flat = messages.flatten(-dims)

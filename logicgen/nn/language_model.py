@@ -1,14 +1,14 @@
 """Decoder-only language models, to be read from top to bottom.
 
-As in `transformer.py` the network owns no embedding. It takes the rows of the moment (see
-`token_rows.py`), reads its inputs in them and is scored against them, so it has no parameter that
-knows a token: rename tokens and their rows with them, and what it predicts is renamed.
+As in `transformer.py` the network owns no embedding. Each call takes the embedding rows to use (see
+`token_rows.py`) for both inputs and outputs, so no parameter of the network belongs to a token:
+renaming the tokens together with their rows renames the predictions.
 
 Inputs are rows times a trained scale plus a trained bias, one number each for every column.
-Source of the arrangement: Huang et al., "Lexinvariant Language Models" (NeurIPS 2023), with T5
-relative positions; layer normalisation stands before the sublayers, as everywhere here.
+Source: Huang et al., "Lexinvariant Language Models" (NeurIPS 2023), with T5 relative positions;
+layer normalisation comes before the sublayers, as everywhere in this project.
 
-Shapes: B sequences, T tokens, V tokens in all.
+Shapes: B sequences, T tokens, V tokens in the vocabulary.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from logicgen.tokens import NOTHING
 
 
 class CausalLayer(EncoderLayer):
-    """Attention to what came before, then feed-forward."""
+    """A layer of causal self-attention, then feed-forward."""
 
     def remember(
         self, x: Tensor, memory: Memory, layer: int, mask: Tensor | None, rotation: Rotation | None
     ) -> Tensor:
-        """x: (B, T, width), which memory grows by."""
+        """Return the features (B, T, width) of inputs x (B, T, width), and add x to the memory."""
         y = self.norm_attention(x)
         new = self.attention.keys_values(y, rotation)
         past = memory.remember(memory.answers, layer, new)
@@ -47,7 +47,7 @@ class CausalLayer(EncoderLayer):
 
 
 class CausalTransformer(nn.Module):
-    """Features of each place of a text, from it and what came before.
+    """A causal Transformer: features of each position from this and the earlier tokens.
 
     positions: "relative" (T5), "rotary", "sinusoidal" or "none".
     """
@@ -76,14 +76,15 @@ class CausalTransformer(nn.Module):
             )
 
     def begin(self, sequences: int) -> Memory:
-        """A memory of nothing, for texts that are read bit by bit."""
+        """Return an empty memory, for reading texts in parts."""
         device = self.norm.weight.device
         return Memory(torch.ones(sequences, 1, 1, 0, dtype=torch.bool, device=device), [])
 
     def forward(self, x: Tensor, memory: Memory | None = None, layers: int | None = None) -> Tensor:
-        """x: (B, T, width), the inputs: all of the texts, or after a first part one token each.
+        """Return the features of inputs x, (B, T, width) each.
 
-        layers: how many to go through, all if not given.
+        x: all of the texts, or, after a first part, one token of each.
+        layers: how many layers to apply; all if not given.
         """
         memory = memory or self.begin(len(x))
         start, length = memory.length, x.shape[1]
@@ -105,13 +106,13 @@ class CausalTransformer(nn.Module):
 
 @dataclass
 class State:
-    """What a recurrent network remembers: (layers, B, width); None of nothing."""
+    """The hidden state of a recurrent network, (layers, B, width); None before the first token."""
 
     hidden: Tensor | None = None
 
 
 class Elman(nn.Module):
-    """A simple recurrent network (Elman, "Finding Structure in Time", 1990): the other baseline."""
+    """A simple recurrent network (Elman, "Finding Structure in Time", 1990), as a baseline."""
 
     def __init__(self, *, width: int, layers: int, dropout: float = 0.0) -> None:
         super().__init__()
@@ -120,11 +121,11 @@ class Elman(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def begin(self, sequences: int) -> State:
-        """A memory of nothing, for texts that are read bit by bit."""
+        """Return an empty state, for reading texts in parts."""
         return State()
 
     def forward(self, x: Tensor, memory: State | None = None) -> Tensor:
-        """(B, T, width) to the same, which goes on from what is in memory."""
+        """Return the features of inputs x, (B, T, width) each, continuing from the memory."""
         features, hidden = self.network(x, memory.hidden if memory else None)
         if memory is not None:
             memory.hidden = hidden
@@ -132,9 +133,9 @@ class Elman(nn.Module):
 
 
 class CausalLM(nn.Module):
-    """Token rows, a network over them, and what the two predict of the next token.
+    """A language model: token rows, a network, and the next-token predictions of the two.
 
-    cache: whether a continuous cache (`cache.py`) predicts with them.
+    cache: whether a continuous cache (`cache.py`) is mixed into the predictions.
     """
 
     def __init__(
@@ -158,10 +159,10 @@ class CausalLM(nn.Module):
         memory: Memory | State | None = None,
         layers: int | None = None,
     ) -> Tensor:
-        """Of the place after each of (B, T) tokens: (B, T, width).
+        """Return the features (B, T, width) that predict the token after each of (B, T) tokens.
 
-        memory: of the network, where the tokens are the next of texts that were begun.
-        layers: after how many, of a Transformer; all if not given.
+        memory: of the network, if the tokens continue texts that were begun.
+        layers: how many layers of a Transformer to apply; all if not given.
         """
         inputs = rows.inputs(tokens) * self.scale + self.bias
         some = {} if layers is None else {"layers": layers}
@@ -174,10 +175,10 @@ class CausalLM(nn.Module):
         generator: torch.Generator | None = None,
         targets: Tensor | None = None,
     ) -> Tensor:
-        """Mean cross-entropy in nats of what follows all tokens but the last.
+        """Return the mean cross-entropy in nats of the next token at every position but the last.
 
         tokens: (B, T), ended by `NOTHING`.
-        targets: (B, T - 1), `NOTHING` where it does not count; all that follows if not given.
+        targets: (B, T - 1), `NOTHING` at positions to ignore; the next tokens if not given.
         """
         next_ = tokens[:, 1:]
         targets = next_ if targets is None else targets
@@ -190,16 +191,16 @@ class CausalLM(nn.Module):
 
     @torch.no_grad()
     def log_probabilities(self, tokens: Tensor, rows: Rows | None = None) -> Tensor:
-        """Of the token after each of (B, T), in nats: (B, T, V).
+        """Return the log-probabilities of the token after each of (B, T), in nats: (B, T, V).
 
-        rows: to read and write in; newly drawn ones if not given.
+        rows: the embedding rows; newly drawn if not given.
         """
         rows = self.rows(len(tokens)) if rows is None else rows
         features = self.features(rows, tokens)
         logs = rows.log_probabilities(features)
         if self.cache is None:
             return logs
-        next_ = F.pad(tokens[:, 1:], (0, 1), value=NOTHING)  # behind the last nobody looks
+        next_ = F.pad(tokens[:, 1:], (0, 1), value=NOTHING)  # the last one's next is not used
         return self.cache.log_probabilities(logs, features, next_)
 
     def reader(self, rows: Rows, sequences: int) -> Callable[[Tensor], Tensor]:

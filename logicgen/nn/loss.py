@@ -1,7 +1,7 @@
-"""What training minimises: cross-entropy, and AdaCos for models whose logits are cosines.
+"""Losses: cross-entropy, and AdaCos for models whose logits are cosines.
 
-Both are called as `loss(logits, targets)` with logits (B, T, V) and targets (B, T), merge batch and
-time, ignore targets that are padding, and return one number, the mean over the other targets.
+Both are called as `loss(logits, targets)` with logits (B, T, V) and targets (B, T), and return one
+number: the mean over all targets that are not padding.
 """
 
 from __future__ import annotations
@@ -14,36 +14,39 @@ from torch import Tensor, nn
 
 
 class CrossEntropy(nn.Module):
-    scale = 1.0  # what logits are multiplied by before the softmax
+    """Cross-entropy of the targets that are not padding."""
+
+    scale = 1.0  # multiplies the logits before the softmax
 
     def __init__(self, pad: int = 0) -> None:
         super().__init__()
         self.pad = pad
 
     def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Return the mean loss in nats, 0 for a batch of padding alone."""
         total = F.cross_entropy(
             logits.flatten(0, 1), targets.flatten(), ignore_index=self.pad, reduction="sum"
         )
-        return total / (targets != self.pad).sum().clamp(min=1)  # a batch of padding costs 0
+        return total / (targets != self.pad).sum().clamp(min=1)
 
 
 class AdaCos(nn.Module):
-    """Cross-entropy of scaled cosines whose scale follows the training.
+    """Cross-entropy of scaled cosines, with a scale that adapts during training.
 
     Source: Zhang et al., "AdaCos: Adaptively Scaling Cosine Logits" (CVPR 2019), adapted to
-    sequences as in Işık, Cinbiş, Aydın Göl (ICML 2025): with N targets that are not
-    padding, over C rows,
+    sequences as in Işık, Cinbiş, Aydın Göl (ICML 2025): for N targets that are not padding and C
+    rows,
 
         s_0 = sqrt(2) log(C - 1)
         B_t = 1/N  sum_i sum_{k != target_i} exp(s_{t-1} cos_ik)
         s_t = log(B_t) / cos(min(pi/4, median_i theta_i)),     theta_i the angle to target i
 
-    and s_t clipped. The scale is a buffer: it is saved with the model, and moves in training only.
+    and s_t clipped. The scale is a buffer: saved with the model and changed in training only.
     """
 
     scale: Tensor
 
-    # Below 1 the softmax is nearly flat; the formulas go there for a handful of rows (log 1 = 0).
+    # Below 1 the softmax is nearly flat; for very few rows the formulas go there (log 1 = 0).
     lowest, highest = 1.0, 100.0
 
     def __init__(self, rows: int, pad: int = 0) -> None:
@@ -54,20 +57,22 @@ class AdaCos(nn.Module):
         self.cross_entropy = CrossEntropy(pad)
 
     def forward(self, cosines: Tensor, targets: Tensor) -> Tensor:
+        """Return the mean loss in nats; in training, adapt the scale first."""
         if self.training:
             self._adapt(cosines.detach().flatten(0, 1), targets.flatten())
         # A copy: the next step changes the scale in place, and a backward pass may still need this.
-        return self.cross_entropy(self.scale.clone() * cosines, targets)
+        loss: Tensor = self.cross_entropy(self.scale.clone() * cosines, targets)
+        return loss
 
     @torch.no_grad()
     def _adapt(self, cosines: Tensor, targets: Tensor) -> None:
-        """cosines: (N, C), targets: (N,) with padding. No value leaves the device."""
+        """Update the scale from cosines (N, C) and padded targets (N,), without a GPU sync."""
         real = targets != self.pad  # (N,)
         hit = cosines.gather(1, targets[:, None])  # (N, 1)
         others = (self.scale * cosines).scatter(1, targets[:, None], -math.inf)
         others = others.masked_fill(~real[:, None], -math.inf)
         log_b = others.flatten().logsumexp(0) - real.sum().log()
-        # The median by hand, padding last: nanmedian() waits for a GPU.
+        # The median by sorting, padding last: nanmedian() waits for a GPU.
         theta = hit.squeeze(1).clamp(-1, 1).acos().masked_fill(~real, math.inf)  # (N,)
         middle = (real.sum() - 1).clamp(min=0) // 2
         median = theta.sort().values.gather(0, middle[None])  # (1,)

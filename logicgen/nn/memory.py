@@ -1,11 +1,11 @@
-"""What a decoder remembers of problems and of the answers under way.
+"""The key-value cache of a decoder: for problems and for their hypotheses (unfinished answers).
 
-A problem's answers under way fork and are given up as a beam search goes on. Their tokens are kept
-once, in one row of slots for each problem, and never move: an answer knows which slots are its own
-tokens, and attention masks the others. Going on from other answers selects rows of that mask, not
-keys and values, which would be copied anew for every token otherwise.
+During a beam search the hypotheses of a problem fork and are dropped. The keys and values of their
+tokens are stored once, in one row of slots per problem, and never move: each hypothesis has a mask
+of the slots that hold its own tokens. Continuing from other hypotheses only selects rows of that
+mask; selecting keys and values would copy all of them for every token.
 
-Shapes: B problems, K answers under way for each, R = B K, in this order; S problem tokens, H heads,
+Shapes: B problems, K hypotheses for each, R = B K, in this order; S problem tokens, H heads,
 D entries of a head.
 """
 
@@ -23,9 +23,9 @@ _LEAST_ROOM = 64  # slots
 
 @dataclass
 class Memory:
-    """Keys and values of problems, made once, and of answer tokens, growing; one of each per layer.
+    """Keys and values of each layer: of problems, computed once, and of answers, growing.
 
-    Between B and tokens there may be further dimensions: heads, or streams and heads.
+    There may be further dimensions between B and tokens: heads, or streams and heads.
     """
 
     mask: Tensor  # (B, 1, 1, S), True where a problem has a token
@@ -33,16 +33,16 @@ class Memory:
     answers: list[KeysValues] = field(default_factory=list)  # with room for further slots
     length: int = 0  # tokens of each answer
     slots: int = 0  # that hold a token
-    sees: Tensor | None = None  # (B, K, slots), True at an answer's own tokens; None: at all
-    depth: Tensor | None = None  # (slots,), how many tokens came before each; as `sees`
+    sees: Tensor | None = None  # (B, K, slots), True at a hypothesis' own tokens; None: everywhere
+    depth: Tensor | None = None  # (slots,), the position of each token; None when `sees` is
 
     @property
     def under_way(self) -> int:
-        """K."""
+        """Return K, the number of hypotheses of each problem."""
         return 1 if self.sees is None else self.sees.shape[1]
 
     def begin(self, tokens: int) -> None:
-        """`tokens` more of each answer are about to be remembered, in every layer."""
+        """Reserve slots for `tokens` more tokens of each hypothesis, before the first layer."""
         if self.sees is not None:
             batch, width, _ = self.sees.shape
             own = torch.eye(width, dtype=torch.bool, device=self.sees.device)
@@ -55,7 +55,7 @@ class Memory:
     def remember(self, layers: list[KeysValues], layer: int, new: KeysValues) -> KeysValues:
         """Add the keys and values of new tokens, (R, ..., tokens, D), to those of a layer.
 
-        Returns them all: (B, ..., slots, D). Where answers have begun, tokens come one at a time.
+        Returns all of them: (B, ..., slots, D). After the first call, tokens come one at a time.
         """
         if layer == len(layers):
             layers.append(new)
@@ -69,20 +69,19 @@ class Memory:
         return keys[..., : self.slots, :], values[..., : self.slots, :]
 
     def _written(self, past: Tensor, first: int, new: Tensor) -> Tensor:
-        """`past` with `new` (R, ..., 1, D) from slot `first` on, in a larger place if need be."""
+        """Return `past` with `new` (R, ..., 1, D) from slot `first` on, enlarged if necessary."""
         if self.slots > past.shape[-2]:
             room = max(_LEAST_ROOM, 2 * self.slots)
             larger = past.new_empty(*past.shape[:-2], room, past.shape[-1])
             larger[..., :first, :] = past[..., :first, :]
             past = larger
-        # The answers of a problem side by side, as tokens: (B, ..., K, D).
-        past[..., first : self.slots, :] = (
-            new[..., 0, :].unflatten(0, (len(past), -1)).movedim(1, -2)
-        )
+        # The hypotheses of a problem side by side, as tokens: (B, ..., K, D).
+        side_by_side = torch.unflatten(new[..., 0, :], 0, (len(past), -1)).movedim(1, -2)
+        past[..., first : self.slots, :] = side_by_side
         return past
 
     def select(self, rows: Tensor) -> None:
-        """Go on from the answers in `rows` (B', K'), each line some of one problem's.
+        """Continue from the hypotheses in `rows` (B', K'), where each line is of one problem.
 
         Problems stay in order; those without a line are dropped.
         """
@@ -96,12 +95,13 @@ class Memory:
             self.keep(rows[:, 0] // width)
 
     def keep(self, problems: Tensor) -> None:
-        """Drop the keys and values of all problems but these."""
+        """Keep the keys and values of these problems and drop all others."""
         self.mask = self.mask[problems]
-        self.problems = [of_rows(pair, problems) for pair in self.problems]
-        self.answers = [of_rows(pair, problems) for pair in self.answers]
+        self.problems = [select_rows(pair, problems) for pair in self.problems]
+        self.answers = [select_rows(pair, problems) for pair in self.answers]
 
 
-def of_rows(keys_values: KeysValues, rows: Tensor) -> KeysValues:
+def select_rows(keys_values: KeysValues, rows: Tensor) -> KeysValues:
+    """Return the keys and values of some rows."""
     keys, values = keys_values
     return keys.index_select(0, rows), values.index_select(0, rows)  # five times as fast as [rows]

@@ -1,10 +1,10 @@
-"""Where a token stands, in four ways.
+"""Positional encodings, in four schemes.
 
     scheme        what it changes                      parameters
     sinusoidal    a vector added to the input          none
     tree          a vector added to the input          a few decays
     rotary        queries and keys, in every layer     none
-    relative      attention scores, in every layer     one number a bucket and head
+    relative      attention scores, in every layer     one number per bucket and head
 
 Source: Vaswani et al. 2017 (sinusoidal), Su et al. 2021 (rotary), Raffel et al. 2020 (relative),
 Shiv and Quirk 2019 (tree).
@@ -22,28 +22,31 @@ Rotation = tuple[Tensor, Tensor]  # cosines and sines of the angles, each (T, 1,
 
 
 def _angles(start: int, length: int, width: int, device: torch.device) -> Tensor:
-    """Angle of each position `start..start+length-1` at each of width/2 frequencies."""
+    """Return the angle of each position `start..start+length-1` at each of width/2 frequencies."""
     positions = torch.arange(start, start + length, device=device, dtype=torch.float32)
     exponents = torch.arange(0, width, 2, device=device, dtype=torch.float32) / width
     return positions[:, None] * 10_000.0**-exponents  # (length, width / 2)
 
 
 def sinusoidal(start: int, length: int, width: int, device: torch.device) -> Tensor:
-    """Vectors to add to the inputs (Vaswani et al. 2017); sines, then cosines; (length, width)."""
+    """Return vectors to add to the inputs, (length, width): sines, then cosines.
+
+    Source: Vaswani et al. 2017.
+    """
     angles = _angles(start, length, width, device)
-    return torch.cat([angles.sin(), angles.cos()], dim=-1)  # (length, width)
+    return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
 
 def rotations(start: int, length: int, width: int, device: torch.device) -> Rotation:
-    """By what heads of this (even) width turn at each position; made once for all layers."""
+    """Return the rotation at each position for heads of this (even) width, for all layers."""
     angles = _angles(start, length, width, device)[:, None]  # (length, 1, width / 2)
     return angles.cos(), angles.sin()
 
 
 def rotate(x: Tensor, by: Rotation) -> Tensor:
-    """Turn queries or keys by their position (Su et al. 2021): products see differences only.
+    """Rotate queries or keys by their position, so that products depend on differences only.
 
-    x: (..., T, H, D), D even; returns the same shape.
+    x: (..., T, H, D), D even; returns the same shape. Source: Su et al. 2021.
     """
     cos, sin = (part.to(x.dtype) for part in by)
     left, right = x.chunk(2, dim=-1)  # 2 x (..., T, H, D / 2)
@@ -51,17 +54,16 @@ def rotate(x: Tensor, by: Rotation) -> Tensor:
 
 
 class RelativeBias(nn.Module):
-    """A learned number for each head and distance, added to attention scores.
+    """A learned bias for each head and distance, added to attention scores.
 
     Source: Raffel et al., "Exploring the Limits of Transfer Learning" (T5, 2020). Half of the
     buckets hold one distance each, the others grow geometrically up to `furthest`, beyond which all
-    distances share the last. Causal: the future has no bucket and is masked out. Otherwise half of
-    all buckets are for tokens ahead. One of these serves all layers of a stack, or each has its
-    own.
+    distances share the last bucket. If causal, later tokens are masked out; otherwise half of all
+    buckets are for them. All layers of a stack may share one such bias.
 
-    gain: what the numbers are multiplied with. A head that looks at the previous token needs a bias
-    of about 5, which Adam, going a learning rate a step, reaches after thousands of steps from
-    numbers that are taken as they are.
+    gain: multiplies the learned numbers. A head that attends to the previous token needs a bias of
+        about 5. Adam changes a parameter by about the learning rate per step, so without a gain
+        this takes thousands of steps.
     """
 
     beginnings: Tensor
@@ -90,7 +92,7 @@ class RelativeBias(nn.Module):
         self.register_buffer("beginnings", torch.tensor(beginnings), persistent=False)
 
     def forward(self, start: int, queries: int, keys: int) -> Tensor:
-        """For queries at positions `start..` and keys at `0..`: (1, H, queries, keys)."""
+        """Return the bias of queries at `start..` and keys at `0..`, (1, H, queries, keys)."""
         device = self.bias.device
         positions = torch.arange(start, start + queries, device=device)
         ahead = torch.arange(keys, device=device) - positions[:, None]  # (T, S)
@@ -107,17 +109,18 @@ LEVELS = 64
 
 
 class TreePositions(nn.Module):
-    """The path from the root of a token's tree, as a vector to add to the input.
+    """The path from the tree's root to a token, as a vector to add to the input.
 
     Source: Shiv and Quirk, "Novel positional encodings to enable tree-based Transformers" (NeurIPS
-    2019). Two columns a level, the parent's level first: (1, 0) where the path takes a first or an
-    only operand, (0, 1) where it takes a second one, zeros above the root. A level is weighted by
-    its distance to the power of a learned decay; with room for it, several decays stand side by
-    side. The root, padding and what follows the tree have the zero vector.
+    2019). Each level has two columns, the parent's level first: (1, 0) if the path takes a first or
+    only operand, (0, 1) if it takes a second one, zeros above the root. Level l is weighted by
+    decay**l, with a learned decay; wide vectors hold the path several times, each with another
+    decay. The root, padding and tokens after the tree have the zero vector.
 
     There are width / 2 levels; from a width of 256 on, width / 128 decays with at least `LEVELS`
-    levels each. A deeper token keeps its nearest ancestors only, so that it may look like another
-    one in a longer chain of unary operators; problems of up to `levels` + 1 tokens have none.
+    levels each. A deeper token keeps its nearest ancestors only, so in a longer chain of unary
+    operators it may have the same vector as another one; problems of up to `levels` + 1 tokens
+    have no such token.
     """
 
     def __init__(self, width: int) -> None:
@@ -129,7 +132,7 @@ class TreePositions(nn.Module):
         self.decay = nn.Parameter(torch.linspace(0.95, 0.7, decays).atanh())
 
     def forward(self, arities: Tensor) -> Tensor:
-        """arities: (B, S), of tokens in prefix notation; returns (B, S, width)."""
+        """Return vectors (B, S, width) for the arities (B, S) of tokens in prefix notation."""
         decay = self.decay.tanh()[:, None]  # (decays, 1)
         level = torch.arange(2 * self.levels, device=arities.device) // 2
         # A path without end has a squared norm of width / 2, that of sinusoidal positions.
@@ -140,18 +143,18 @@ class TreePositions(nn.Module):
 
 
 def tree_paths(arities: Tensor, levels: int) -> Tensor:
-    """Which way each ancestor of each token leads to it, parent first: bool (B, S, 2 * levels).
+    """Return the path to each token, parent first: bool (B, S, 2 * levels), as `TreePositions`.
 
-    arities: (B, S), of tokens in prefix notation, each 0, 1 or 2; what follows the tree has 0.
+    arities: (B, S), of tokens in prefix notation, each 0, 1 or 2; 0 after the tree.
     """
     batch, length = arities.shape
     position = torch.arange(length, device=arities.device)
-    # Operands still wanted before a token. Its subtree ends where fewer are wanted than at it.
-    wanted = (arities - 1).cumsum(1) - (arities - 1)  # (B, S)
-    fewer = (wanted[:, None, :] < wanted[:, :, None]) & (position > position[:, None])
+    # Operands still missing before a token. Its subtree ends where fewer are missing than at it.
+    missing = (arities - 1).cumsum(1) - (arities - 1)  # (B, S)
+    fewer = (missing[:, None, :] < missing[:, :, None]) & (position > position[:, None])
     end = torch.where(fewer, position, length).amin(dim=2)  # (B, S), exclusive
     below = (position > position[:, None]) & (position < end[..., None])  # (B, ancestor, token)
-    # A first operand stands right behind its operator; where it ends, the second one begins.
+    # A first operand directly follows its operator; where it ends, the second one begins.
     second = position >= F.pad(end[:, 1:], (0, 1), value=length)[..., None]  # (B, ancestor, token)
     depth = below.sum(1)  # (B, S)
     level = depth[:, None, :] - depth[:, :, None] - 1  # (B, ancestor, token), 0 for the parent

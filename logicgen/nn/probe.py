@@ -1,7 +1,7 @@
-"""A probe: a small network that is asked what the features of another one, left as it is, say.
+"""A probe: a small network trained to predict something from the features of a frozen network.
 
-Source: Huang et al., "Lexinvariant Language Models" (NeurIPS 2023): two layers with an output
-matrix of their own, whose rows mean the same in every sequence.
+Source: Huang et al., "Lexinvariant Language Models" (NeurIPS 2023): two layers with their own
+output matrix, whose rows mean the same in every sequence.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 
 class Probe(nn.Module):
-    """Two layers over normalised features. New weights come from torch's global generator.
+    """Two layers over normalised features, initialised from torch's global generator.
 
-    width: of the features. tokens: V, what is told apart.
+    width: of the features. tokens: V, the number of classes.
     """
 
     def __init__(self, width: int, hidden: int, tokens: int) -> None:
@@ -22,6 +22,6 @@ class Probe(nn.Module):
         )
 
     def forward(self, features: Tensor) -> Tensor:
-        """(..., width) to scores (..., V)."""
-        scores: Tensor = self.layers(features)
-        return scores
+        """Return logits (..., V) for features (..., width)."""
+        logits: Tensor = self.layers(features)
+        return logits

@@ -1,9 +1,9 @@
-"""Random vectors that tell symbols apart: three generators, none of which ever repeats a vector.
+"""Random vectors that tell symbols apart: three generators that never repeat a vector.
 
 Source: Işık, Cinbiş, Aydın Göl, "Interchangeable Token Embeddings for Extendable Vocabulary and
 Alpha-Equivalence" (ICML 2025). Every generator is called as `(sets, count, width, generator)` and
 returns a float tensor (sets, count, width) on the CPU, where a `torch.Generator` gives the same
-numbers on every machine. The vectors of one set differ from each other; sets are independent.
+numbers on every machine. The vectors within a set are all different; sets are independent.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from torch import Tensor
 
 from logicgen.errors import LogicgenError
 
-# Leading columns that have to tell the vectors apart: as many digits as an int64 holds. A wider
-# vector gets free columns after them, so that distinctness stays certain and costs nothing; sharing
-# all leading columns by chance, which this forbids, has a probability below count^2 / 2^61.
+# Leading columns that are made distinct: as many digits as an int64 holds. Further columns of a
+# wider vector are independent. This keeps distinctness certain and cheap; it excludes vectors that
+# agree in all leading columns only, which have a probability below count^2 / 2^61.
 _DIGITS = {2: 61, 3: 39}
 
 
 def normal(sets: int, count: int, width: int, generator: torch.Generator | None = None) -> Tensor:
-    """Vectors of N(0, 1), shape (sets, count, width)."""
+    """Draw vectors from N(0, 1), shape (sets, count, width)."""
     parts = torch.randn(sets, count, width, generator=generator)
-    # Two equal float32 vectors are likely only at width 1 or 2, but then they do occur. Vectors
-    # that differ in their first two numbers differ.
+    # Equal float32 vectors are likely only at width 1 or 2, but then they do occur, so it is enough
+    # to compare the first two numbers.
     while True:
         leading = torch.zeros(sets, count, 2)
         leading[..., :width] = parts[..., :2]
@@ -38,21 +38,21 @@ def normal(sets: int, count: int, width: int, generator: torch.Generator | None 
 def neighbouring_points(
     sets: int, count: int, width: int, generator: torch.Generator | None = None
 ) -> Tensor:
-    """Points of {-1, 0, 1}^width without zero, shape (sets, count, width).
+    """Draw points of {-1, 0, 1}^width other than zero, shape (sets, count, width).
 
-    Raises LogicgenError where `count` is more than the 3^width - 1 points there are.
+    Raises LogicgenError if `count` is above the number of such points, 3^width - 1.
     """
     _enough_points("neighbouring-points", count, 3**width - 1, width)
-    digits = _distinct_digits(sets, count, width, 3, 1, generator)  # 0 is the zero vector: left out
+    digits = _distinct_digits(sets, count, width, 3, 1, generator)  # 0 is the zero vector
     return torch.where(digits == 2, -1, digits).float()  # (sets, count, width)
 
 
 def hypercube(
     sets: int, count: int, width: int, generator: torch.Generator | None = None
 ) -> Tensor:
-    """Vertices {-1, 1}^width, shape (sets, count, width).
+    """Draw vertices of {-1, 1}^width, shape (sets, count, width).
 
-    Raises LogicgenError where `count` is more than the 2^width vertices there are.
+    Raises LogicgenError if `count` is above the number of vertices, 2^width.
     """
     _enough_points("hypercube", count, 2**width, width)
     return (2 * _distinct_digits(sets, count, width, 2, 0, generator) - 1).float()
@@ -76,7 +76,7 @@ def _enough_points(name: str, count: int, points: int, width: int) -> None:
 def _distinct_digits(
     sets: int, count: int, width: int, base: int, lowest: int, generator: torch.Generator | None
 ) -> Tensor:
-    """Different numbers of `width` digits, none below `lowest`; int64 (sets, count, width)."""
+    """Draw different numbers of `width` digits, at least `lowest`; int64 (sets, count, width)."""
     leading = min(width, _DIGITS[base])
     numbers = lowest + _distinct_integers(sets, count, base**leading - lowest, generator)
     places = torch.tensor([base**place for place in range(leading)])
@@ -88,11 +88,11 @@ def _distinct_digits(
 def _distinct_integers(
     sets: int, count: int, total: int, generator: torch.Generator | None
 ) -> Tensor:
-    """In each set different integers of 0..total-1, every sequence as likely; (sets, count)."""
+    """Draw different integers of 0..total-1 for each set, uniformly; (sets, count)."""
     if total <= 2 * count:
         return torch.rand(sets, total, generator=generator).argsort(dim=1)[:, :count]
-    # At most half of the integers get taken, so each draw is new with a chance of at least a half.
-    # What is done treats all integers alike, so every sequence of different ones is as likely.
+    # At most half of the integers get taken, so each draw is new with probability at least 1/2. All
+    # integers are treated alike, so every sequence of different ones is equally likely.
     drawn = torch.randint(total, (sets, count), generator=generator)
     while missing := int((repeated := _repeated(drawn)).sum()):
         drawn[repeated] = torch.randint(total, (missing,), generator=generator)
@@ -100,7 +100,7 @@ def _distinct_integers(
 
 
 def _repeated(numbers: Tensor) -> Tensor:
-    """Which numbers of each row stand further left in it as well; (rows, columns) to bool."""
+    """Return which numbers of each row also occur further left in it; (rows, columns) to bool."""
     order = numbers.argsort(dim=1, stable=True)
     ordered = numbers.gather(1, order)
     again = F.pad(ordered[:, 1:] == ordered[:, :-1], (min(1, numbers.shape[1]), 0))

@@ -1,4 +1,4 @@
-"""Streams of features, one for each symbol of a problem, and the view that fuses them.
+"""Streams of features, one for each symbol of a problem, and the fused view of all streams.
 
 Source: Işık, Li, "Symbol-Invariant Transformer for Open-Vocabulary Learning" (ICML 2026).
 """
@@ -13,15 +13,16 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Streams:
-    """Which symbol each stream stands for: ids (B, N), -1 where there is no stream."""
+    """The symbol of each stream: ids (B, N), -1 where there is no stream."""
 
     ids: Tensor
 
     @staticmethod
     def of(problems: Tensor, fixed: int, symbols: int, reserved: int, most: int) -> Streams:
-        """In order of first occurrence in (B, S) ids; then the lowest symbols that do not occur.
+        """Return the streams of problems, (B, S) ids, in order of first occurrence.
 
-        most: how many different symbols a problem may have.
+        reserved: how many further streams get the lowest symbols that do not occur.
+        most: the largest number of different symbols in a problem.
         """
         nowhere = most + reserved  # a column that is cut off
         occurs = problems >= fixed  # (B, S)
@@ -39,26 +40,26 @@ class Streams:
         return Streams(ids[:, :nowhere])
 
     def select(self, rows: Tensor) -> Streams:
-        """The streams of some problems."""
+        """Return the streams of some problems."""
         return Streams(self.ids[rows])
 
     def shares(self) -> Tensor:
-        """How much each stream counts in their mean, (B, N)."""
+        """Return the weight of each stream in their mean, (B, N)."""
         there = self.ids >= 0
-        # Without any symbol the first stream, which then stands for none, is all there is.
+        # A problem without symbols has only the first stream, which then stands for no symbol.
         there = torch.cat([there[:, :1] | ~there.any(dim=1, keepdim=True), there[:, 1:]], dim=1)
         return there / there.sum(dim=1, keepdim=True)
 
     def owned(self, tokens: Tensor) -> Tensor:
-        """Where each stream finds its own symbol in (B, T) ids: bool (B, N, T)."""
+        """Return where each stream's own symbol is in (B, T) ids: bool (B, N, T)."""
         return tokens[:, None, :] == self.ids[..., None]
 
     def fusing(self, tokens: Tensor) -> Tensor:
-        """How much each stream counts in the fused view of (B, T) ids: (B, T, N)."""
+        """Return the weight of each stream in the fused view of (B, T) ids: (B, T, N)."""
         owned = self.owned(tokens).transpose(1, 2)  # (B, T, N)
         return torch.where(owned.any(dim=2, keepdim=True), owned, self.shares()[:, None, :])
 
 
 def fuse(x: Tensor, weights: Tensor) -> Tensor:
-    """The fused view of the streams: (B, N, T, width) and (B, T, N) to (B, T, width)."""
+    """Return the fused view of the streams: (B, N, T, width) and (B, T, N) to (B, T, width)."""
     return torch.einsum("btn,bntw->btw", weights.to(x.dtype), x)

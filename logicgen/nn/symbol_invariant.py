@@ -1,18 +1,19 @@
 """The symbol-invariant Transformer: one stream of features for each symbol of the problem.
 
 Source: Işık, Li, "Symbol-Invariant Transformer for Open-Vocabulary Learning" (ICML 2026). All
-streams have the same weights. In the stream of a symbol, its own places hold the row "this one" and
-those of all other symbols the row "some other one". Streams meet in one fused view: their mean, but
-at the place of a symbol the features of its own stream. Scores of fixed tokens are read from the
-mean of the streams, the score of a symbol from its own.
+streams share their weights. In the stream of a symbol, its own occurrences have the row "this one"
+and all other symbols the row "some other one". The fused view combines the streams: at an
+occurrence of a symbol it has the features of that symbol's stream, elsewhere the mean of all
+streams. Logits of fixed tokens are computed from the mean of the streams, the logit of a symbol
+from its own stream.
 
 No parameter belongs to a symbol, and streams come in the order in which their symbols first occur.
-So renaming a problem gives the very same tensors and renames the scores, exactly.
+So renaming a problem gives the very same tensors and renames the logits, exactly.
 
-A symbol without a stream cannot be written: its score is -inf. `reserved` streams stand for symbols
-that the problem does not contain.
+A symbol without a stream cannot be predicted: its logit is -inf. `reserved` streams stand for
+symbols that the problem does not contain.
 
-Shapes: B problems, R answers under way (R = B, or K for each problem), N streams, S problem tokens,
+Shapes: B problems, R hypotheses (R = B, or K for each problem), N streams, S problem tokens,
 T answer tokens, H heads, D = width / H, F fixed tokens. The matrix is (F + symbols + 1, width): all
 symbol rows are "this one", the last row is "some other one".
 """
@@ -30,7 +31,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from logicgen.nn.memory import KeysValues, Memory, of_rows
+from logicgen.nn.memory import KeysValues, Memory, select_rows
 from logicgen.nn.position import Rotation
 from logicgen.nn.streams import Streams, fuse
 from logicgen.nn.transformer import Attention, DecoderLayer, EncoderLayer, Positions, Transformer
@@ -38,32 +39,33 @@ from logicgen.nn.transformer import Attention, DecoderLayer, EncoderLayer, Posit
 
 @dataclass
 class StreamMemory(Memory):
-    """As `Memory`; keys and values of streams are (B, N, H, tokens, D).
+    """A memory of streams, whose keys and values are (B, N, H, tokens, D).
 
     problems: of the streams, or, for aggregated cross-attention, of the fused view (B, H, S, D).
-    answers: of the streams; empty where the decoder's streams do not attend to themselves.
+    answers: of the streams; empty if the decoder's streams do not attend to themselves.
     """
 
     streams: Streams = field(kw_only=True)
     fused: list[KeysValues] = field(default_factory=list)  # (B, H, tokens, D), one per layer
 
     def keep(self, problems: Tensor) -> None:
+        """Keep the keys, values and streams of these problems and drop all others."""
         super().keep(problems)
         self.streams = self.streams.select(problems)
-        self.fused = [of_rows(pair, problems) for pair in self.fused]
+        self.fused = [select_rows(pair, problems) for pair in self.fused]
 
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """Which attentions there are, and how many streams are computed at a time.
+    """The choice of attentions, and how many streams are computed at a time.
 
     decoder_own_attention: whether the decoder's streams attend to themselves.
     aggregated_attention: whether streams attend to the fused view, in encoder and decoder.
     cross_attention: `streams`, from each stream to the same one of the problem, or `aggregated`, to
         the problem's fused view.
-    reserved: streams for symbols that the problem does not contain.
-    chunk: streams computed at a time; in training each chunk is computed again going backward, so
-        that what is kept is one vector for each stream, token and layer.
+    reserved: number of streams for symbols that the problem does not contain.
+    chunk: streams computed at a time; in training each chunk is computed again in the backward
+        pass, so that only one vector per stream, token and layer is stored.
     """
 
     decoder_own_attention: bool = True
@@ -73,17 +75,17 @@ class StreamOptions:
     chunk: int | None = None
 
     def each(self, function: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor:
-        """function(x, ...) chunk by chunk along the streams, dimension 1 of all tensors."""
+        """Apply a function in chunks of streams, dimension 1 of all tensors."""
         if self.chunk is None or x.shape[1] <= self.chunk:
             return function(x, *others)
-        chunks = zip(*(part.split(self.chunk, dim=1) for part in (x, *others)), strict=True)
+        chunks = zip(*(torch.split(part, self.chunk, 1) for part in (x, *others)), strict=True)
         if torch.is_grad_enabled():
             return torch.cat([checkpoint(function, *c, use_reentrant=False) for c in chunks], dim=1)
         return torch.cat([function(*c) for c in chunks], dim=1)
 
 
 class StreamEncoderLayer(EncoderLayer):
-    """Attention within each stream, then of each stream to the fused view, then feed-forward."""
+    """A layer of attention within each stream, attention to the fused view, then feed-forward."""
 
     def __init__(
         self, width: int, heads: int, hidden: int, dropout: float, options: StreamOptions
@@ -97,7 +99,7 @@ class StreamEncoderLayer(EncoderLayer):
     def forward(  # type: ignore[override]
         self, x: Tensor, weights: Tensor, at: Positions
     ) -> Tensor:
-        """x: (B, N, S, width); weights: (B, S, N) of the fused view."""
+        """Return the features of inputs x, (B, N, S, width) each; weights: (B, S, N), of fusing."""
 
         def own(x: Tensor) -> Tensor:
             y = self.norm_attention(x).flatten(0, 1)
@@ -106,7 +108,7 @@ class StreamEncoderLayer(EncoderLayer):
             if mask is not None and len(mask) > 1:  # one for each problem
                 mask = mask.repeat_interleave(x.shape[1], dim=0)
             y = self.attention(y, keys_values, at.rotation, mask)
-            return x + self.dropout(y.unflatten(0, x.shape[:2]))
+            return self.add(x, torch.unflatten(y, 0, x.shape[:2]))
 
         x = self.options.each(own, x)
         fused: KeysValues | None = None
@@ -116,15 +118,14 @@ class StreamEncoderLayer(EncoderLayer):
 
         def rest(x: Tensor) -> Tensor:
             if fused is not None:
-                y = _look(self.fused_attention, self.norm_fused(x), fused, at)
-                x = x + self.dropout(y)
-            return x + self.dropout(self.feed_forward(self.norm_feed_forward(x)))
+                x = self.add(x, _to_fused(self.fused_attention, self.norm_fused(x), fused, at))
+            return self.finish(x)
 
-        return self.options.each(rest, x)  # (B, N, S, width)
+        return self.options.each(rest, x)
 
 
 class StreamDecoderLayer(DecoderLayer):
-    """As the encoder's, causal, and with attention of each stream to the problem."""
+    """A layer like the encoder's, but causal and with attention of each stream to the problem."""
 
     def __init__(
         self, width: int, heads: int, hidden: int, dropout: float, options: StreamOptions
@@ -140,19 +141,20 @@ class StreamDecoderLayer(DecoderLayer):
     def forward(  # type: ignore[override]
         self, x: Tensor, weights: Tensor, memory: StreamMemory, layer: int, at: Positions
     ) -> Tensor:
-        """x: (R, N, T, width); weights: (R, T, N) of the fused view; at.mask causal or None."""
+        """Return the features of inputs x, (R, N, T, width) each, and add x to the memory.
+
+        weights: (R, T, N), of fusing. at.mask: causal or None.
+        """
         options = self.options
         if options.decoder_own_attention:
             y = self.norm_answer(x).flatten(0, 1)
             new = self.answer_attention.keys_values(y, at.rotation)
-            keys, values = (part.unflatten(0, x.shape[:2]) for part in new)
+            keys, values = (torch.unflatten(part, 0, x.shape[:2]) for part in new)
             keys, values = memory.remember(memory.answers, layer, (keys, values))
 
             def own(x: Tensor, *past: Tensor) -> Tensor:
                 y = self.norm_answer(x)
-                return x + self.dropout(
-                    _to_own(self.answer_attention, y, past, at.rotation, at.mask)
-                )
+                return self.add(x, _to_own(self.answer_attention, y, past, at.rotation, at.mask))
 
             x = options.each(own, x, keys, values)
         fused: KeysValues | None = None
@@ -165,21 +167,19 @@ class StreamDecoderLayer(DecoderLayer):
 
         def rest(x: Tensor, *problem_of_streams: Tensor) -> Tensor:
             if fused is not None:
-                y = _look(self.fused_attention, self.norm_fused(x), fused, at)
-                x = x + self.dropout(y)
+                x = self.add(x, _to_fused(self.fused_attention, self.norm_fused(x), fused, at))
             y = self.norm_problem(x)
             if of_streams:
                 y = _to_own(
                     self.problem_attention, y, problem_of_streams, at.problem_rotation, memory.mask
                 )
             else:
-                y = self.problem_attention(
-                    y.flatten(0, 1), problem, at.problem_rotation, memory.mask
-                ).unflatten(0, x.shape[:2])
-            x = x + self.dropout(y)
-            return x + self.dropout(self.feed_forward(self.norm_feed_forward(x)))
+                y = y.flatten(0, 1)
+                y = self.problem_attention(y, problem, at.problem_rotation, memory.mask)
+                y = torch.unflatten(y, 0, x.shape[:2])
+            return self.finish(self.add(x, y))
 
-        return options.each(rest, x, *(problem if of_streams else ()))  # (R, N, T, width)
+        return options.each(rest, x, *(problem if of_streams else ()))
 
 
 def _to_own(
@@ -189,35 +189,35 @@ def _to_own(
     rotation: Rotation | None,
     mask: Tensor | None,
 ) -> Tensor:
-    """From streams (R, N, T, width) each to its own keys and values, (B, N, H, tokens, D) each.
+    """Attend from each of the streams, (R, N, T, width), to its own keys and values.
 
-    mask: for each problem, or for all.
+    keys_values: (B, N, H, tokens, D) each. mask: one for each problem, or one for all.
     """
     keys, values = keys_values
     batch, streams = keys.shape[:2]
-    # The answers of a problem stand one after the other, stream by stream.
-    y = x.unflatten(0, (batch, -1)).transpose(1, 2).flatten(0, 2)  # (B N K, T, width)
+    # Order the rows by problem, then stream, then hypothesis.
+    y = torch.unflatten(x, 0, (batch, -1)).transpose(1, 2).flatten(0, 2)  # (B N K, T, width)
     if mask is not None and len(mask) > 1:
         mask = mask.repeat_interleave(streams, dim=0)
     y = attention(y, (keys.flatten(0, 1), values.flatten(0, 1)), rotation, mask)
-    return y.unflatten(0, (batch, streams, -1)).transpose(1, 2).flatten(0, 1)
+    return torch.unflatten(y, 0, (batch, streams, -1)).transpose(1, 2).flatten(0, 1)
 
 
-def _look(attention: Attention, x: Tensor, fused: KeysValues, at: Positions) -> Tensor:
-    """From streams (R, N, T, width) to the fused view that all streams of a row share."""
+def _to_fused(attention: Attention, x: Tensor, fused: KeysValues, at: Positions) -> Tensor:
+    """Attend from all streams of a row, (R, N, T, width), to their fused view."""
     mask = at.mask
     if mask is not None and mask.shape[2] > 1:
         streams, tokens = x.shape[1:3]
-        # For the queries of one stream after the other, or of all streams of one answer.
+        # Queries are sorted by stream, then token; if of one token, by hypothesis, then stream.
         if tokens > 1:
             mask = mask.repeat(1, 1, streams, 1)
         else:
             mask = mask.repeat_interleave(streams, dim=2)
-    return attention(x.flatten(0, 1), fused, at.rotation, mask).unflatten(0, x.shape[:2])
+    return torch.unflatten(attention(x.flatten(0, 1), fused, at.rotation, mask), 0, x.shape[:2])
 
 
 class SymbolInvariantTransformer(Transformer):
-    """A Transformer of streams. Takes the arguments of `Transformer`, and:
+    """A Transformer of streams. It takes the arguments of `Transformer`, and:
 
     fixed: number of fixed tokens.
     options: which attentions there are, and how many streams are computed at a time.
@@ -231,10 +231,10 @@ class SymbolInvariantTransformer(Transformer):
         self.options = options
 
     def encode(self, matrix: Tensor, problems: Tensor) -> StreamMemory:
-        """problems: (B, S) ids, padded."""
+        """Read padded problems (B, S) and return their memory."""
         symbols = matrix.shape[-2] - self.fixed - 1
         most = symbols
-        if not (self.training and problems.is_cuda):  # where counting would make the GPU wait
+        if not (self.training and problems.is_cuda):  # there counting would make the GPU wait
             most = min(most, _most_symbols(problems, self.fixed))
         streams = Streams.of(problems, self.fixed, symbols, self.options.reserved, max(most, 1))
         mask = self.present(problems)
@@ -251,14 +251,15 @@ class SymbolInvariantTransformer(Transformer):
         ]
         if by_stream:
             sizes = streams.ids.shape
-            keys_values = [(k.unflatten(0, sizes), v.unflatten(0, sizes)) for k, v in keys_values]
+            keys_values = [
+                (torch.unflatten(k, 0, sizes), torch.unflatten(v, 0, sizes)) for k, v in keys_values
+            ]
         return StreamMemory(mask, keys_values, streams=streams)
 
     def decode(
         self, matrix: Tensor, answers: Tensor, memory: Memory, places: Tensor | None = None
     ) -> Tensor:
-        """Features of all streams from which the token after each of `answers` is read,
-        (R, N, T, width).
+        """Return the features (R, N, T, width) that predict the token after each of `answers`.
 
         answers: (R, T) ids, as for `Transformer`. Nothing is packed: `places` is not used.
         """
@@ -275,11 +276,13 @@ class SymbolInvariantTransformer(Transformer):
         x = self.norm_decoder(x)
         return F.normalize(x, dim=-1) if self.normalize_features else x
 
-    def scores(self, matrix: Tensor, features: Tensor, streams: Streams) -> Tensor:
-        """One score for each fixed token and symbol, (R, T, F + symbols).
+    def logits(self, matrix: Tensor, features: Tensor, memory: Memory | None = None) -> Tensor:
+        """Return the logits of fixed tokens and symbols, (R, T, F + symbols).
 
-        features: (R, N, T, width). A symbol without a stream has the score -inf.
+        features: (R, N, T, width). A symbol without a stream has the logit -inf.
         """
+        assert isinstance(memory, StreamMemory)
+        streams = _of_answers(memory, features)
         symbols = matrix.shape[-2] - self.fixed - 1
         with torch.autocast(features.device.type, enabled=False):
             features, matrix = features.float(), matrix.float()
@@ -287,47 +290,35 @@ class SymbolInvariantTransformer(Transformer):
             fixed = mean @ matrix[: self.fixed].T  # (R, T, F)
             own = (features @ matrix[self.fixed]).transpose(1, 2)  # (R, T, N)
         column = torch.where(streams.ids < 0, symbols, streams.ids - self.fixed)  # (R, N)
-        scores = own.new_full((*own.shape[:2], symbols + 1), -math.inf)
-        scores = scores.scatter(2, column[:, None].expand_as(own), own)
-        return torch.cat([fixed, scores[..., :symbols]], dim=-1)
-
-    def step(self, matrix: Tensor, tokens: Tensor, memory: Memory) -> Tensor:
-        """Scores of the token after each of `tokens` (R, 1), which memory grows by; (R, V)."""
-        assert isinstance(memory, StreamMemory)
-        features = self.decode(matrix, tokens, memory)
-        return self.scores(matrix, features, _of_answers(memory, tokens))[:, 0]
-
-    def forward(
-        self, matrix: Tensor, problems: Tensor, answers: Tensor, places: Tensor | None = None
-    ) -> Tensor:
-        """Scores of the token after each of `answers`; (B, S) and (B, T) to (B, T, V)."""
-        memory = self.encode(matrix, problems)
-        return self.scores(matrix, self.decode(matrix, answers, memory), memory.streams)
+        logits = own.new_full((*own.shape[:2], symbols + 1), -math.inf)
+        logits = logits.scatter(2, column[:, None].expand_as(own), own)
+        return torch.cat([fixed, logits[..., :symbols]], dim=-1)
 
     def _stream_inputs(
         self, matrix: Tensor, ids: Tensor, streams: Streams, at: Positions
     ) -> Tensor:
-        """(R, T) ids to (R, N, T, width)."""
+        """Return the inputs (R, N, T, width) of (R, T) ids."""
         this, other = self.fixed, matrix.shape[-2] - 1
         symbol = torch.where(streams.owned(ids), this, other)  # (R, N, T)
         rows = torch.where((ids < self.fixed)[:, None], ids[:, None], symbol)
         x = F.embedding(rows, matrix) * self.input_scale
         if at.vectors is not None:
             x = x + (at.vectors if at.vectors.dim() == 2 else at.vectors[:, None])
-        return self.dropout(x)
+        inputs: Tensor = self.dropout(x)
+        return inputs
 
     def _decoder_layers(self) -> list[StreamDecoderLayer]:
         return cast(list[StreamDecoderLayer], self.decoder)
 
 
 def _of_answers(memory: StreamMemory, answers: Tensor) -> Streams:
-    """The streams of the problem of each answer."""
+    """Return the streams of the problem of each hypothesis."""
     ids = memory.streams.ids
     return Streams(ids.repeat_interleave(len(answers) // len(ids), dim=0))
 
 
 def _most_symbols(problems: Tensor, fixed: int) -> int:
-    """The largest number of different symbols of a problem."""
+    """Return the largest number of different symbols in a problem."""
     symbols = problems.masked_fill(problems < fixed, -1).sort(dim=1).values  # (B, S)
     new = (symbols[:, 1:] != symbols[:, :-1]) & (symbols[:, 1:] >= 0)
     return int((new.sum(dim=1) + (symbols[:, 0] >= 0)).max())

@@ -1,24 +1,24 @@
-"""Embeddings of language models: which row stands for which token, in each sequence of a batch.
+"""Embeddings of language models: the row of each token, in each sequence of a batch.
 
-A model without stable token embeddings reads and writes the tokens of each sequence by rows of that
-sequence's own. The methods:
+A model without stable token embeddings uses, for inputs and outputs, rows that each sequence has
+for itself. The methods:
 
     method            rows
     learned           one trained row for each token: the standard model
     lexinvariant      all random, drawn anew for each sequence
     partial-rows      a random row instead of the trained one, for each token with probability p
-    partial-names     trained rows, dealt out anew among some tokens, each with probability p
+    partial-names     trained rows, permuted among some tokens, each chosen with probability p
 
 Source: Huang et al., "Lexinvariant Language Models" (NeurIPS 2023). A partial method randomises in
-training alone, as dropout does.
+training only, as dropout does.
 
-A matrix for each sequence is B times as large as one. Where that is too much, because there are
-many tokens, rows are drawn once for the batch and *dealt out* to the tokens of each sequence by a
-permutation of its own. To one sequence that is the same: independent rows in a random order are
-independent rows. Sequences of one batch then have the same vectors at other tokens, of which, with
-many tokens, there are enough.
+One matrix for each sequence takes B times the memory of one matrix. For large vocabularies, where
+that is too much, rows are drawn once for the batch and assigned to the tokens of each sequence by a
+random permutation. Within one sequence the distribution is the same: independent rows in a random
+order are independent rows. Across the sequences of a batch the same vectors occur, at different
+tokens.
 
-Shapes: B sequences, T tokens in each, V tokens in all, R rows.
+Shapes: B sequences, T tokens in each, V tokens in the vocabulary, R rows.
 """
 
 from __future__ import annotations
@@ -37,36 +37,37 @@ from logicgen.errors import LogicgenError
 from logicgen.nn.embedding import Embedding, Interchangeable, Learned
 from logicgen.tokens import NOTHING
 
-_SCORES_AT_A_TIME = 2**24  # 64 MiB of them
+_SCORES_AT_A_TIME = 2**24  # 64 MiB of float32
 _ROWS_OF_THEIR_OWN = 2**21  # numbers in the rows of all sequences; drawing more takes long
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of one forward pass.
+    """The embedding rows of one forward pass.
 
-    matrix: (R, width), or (B, R, width) where each sequence has rows of its own.
-    of: int64 (B, V), which row a token has in a sequence, no two the same; None: token v has row v.
+    matrix: (R, width), or (B, R, width) if each sequence has its own rows.
+    of: int64 (B, V), the row number of each token in each sequence, all different; None: token v
+        has row v.
     """
 
     matrix: Tensor
     of: Tensor | None = None
 
     def inputs(self, ids: Tensor) -> Tensor:
-        """(B, T) ids to (B, T, width)."""
+        """Return the rows of (B, T) ids, (B, T, width)."""
         places = self.places(ids.clamp(min=0))
         if self.matrix.dim() == 2:
             return F.embedding(places, self.matrix)
         return self.matrix.gather(1, places[..., None].expand(-1, -1, self.matrix.shape[2]))
 
     def places(self, ids: Tensor) -> Tensor:
-        """(B, T) ids to the numbers of their rows; `NOTHING` stays."""
+        """Return the row numbers of (B, T) ids; `NOTHING` stays."""
         if self.of is None:
             return ids
         return torch.where(ids < 0, ids, self.of.gather(1, ids.clamp(min=0)))
 
     def log_probabilities(self, features: Tensor) -> Tensor:
-        """Of each token, by (B, T, width): (B, T, V)."""
+        """Return the log-probabilities of each token, (B, T, V), from features (B, T, width)."""
         by_row = self._scores(features).log_softmax(
             -1
         )  # exactly the same whatever tokens are called
@@ -75,10 +76,10 @@ class Rows:
         return by_row.gather(2, self.of[:, None].expand(-1, by_row.shape[1], -1))
 
     def chosen(self, features: Tensor, targets: Tensor) -> Tensor:
-        """Log-probabilities in nats of (B, T) targets, 0 where there is none: (B, T).
+        """Return the log-probabilities (B, T), in nats, of targets (B, T); 0 at `NOTHING`.
 
-        Scores are made for a part of the places at a time, and made again going backward: all of
-        them, (B, T, V) with a vocabulary of words, would be far larger than anything else.
+        Logits are computed for some positions at a time, and again in the backward pass: all of
+        them at once, (B, T, V) with a vocabulary of words, would need by far the most memory.
         """
         at_a_time = max(1, _SCORES_AT_A_TIME // (len(features) * self.matrix.shape[-2]))
 
@@ -94,11 +95,11 @@ class Rows:
         return torch.cat([checkpoint(part, *each, use_reentrant=False) for each in parts], dim=1)
 
     def loss(self, features: Tensor, targets: Tensor) -> Tensor:
-        """Mean cross-entropy in nats of (B, T) targets that are tokens."""
+        """Return the mean cross-entropy in nats of (B, T) targets, `NOTHING` ignored."""
         return -self.chosen(features, targets).sum() / (targets != NOTHING).sum().clamp(min=1)
 
     def _scores(self, features: Tensor) -> Tensor:
-        """(B, T, R); -inf at rows that no token of the sequence has."""
+        """Return the logits (B, T, R); -inf at rows that no token of the sequence has."""
         with torch.autocast(features.device.type, enabled=False):
             scores = features.float() @ self.matrix.float().transpose(-1, -2)
         rows = self.matrix.shape[-2]
@@ -109,7 +110,7 @@ class Rows:
 
 
 class TokenRows(nn.Module):
-    """Makes the rows of a batch, by the method.
+    """A maker of embedding rows for a batch, by one of the methods.
 
     tokens: V. share: the probability p of a partial method. Rows have a norm of about 1.
     """
@@ -129,7 +130,7 @@ class TokenRows(nn.Module):
         if method != "lexinvariant":
             self.trained = Learned(0, width, max_symbols=tokens, normalize_rows=False)
         if method in ("lexinvariant", "partial-rows"):
-            # The interchangeable embedding with nothing to share: every column is random.
+            # The interchangeable embedding without a shared part: every column is random.
             self.drawn = Interchangeable(
                 0,
                 width,
@@ -141,16 +142,16 @@ class TokenRows(nn.Module):
 
     @property
     def random(self) -> bool:
-        """Whether what is predicted depends on what is drawn."""
+        """Return whether predictions depend on random rows."""
         return self.method == "lexinvariant"
 
     def forward(
         self, sequences: int, generator: torch.Generator | None = None, tokens: int | None = None
     ) -> Rows:
-        """Rows for so many sequences, drawn from a CPU generator (None: torch's global one).
+        """Return rows for so many sequences, drawn from a CPU generator (None: torch's global one).
 
-        tokens: more or fewer than V, where rows are random. Raises LogicgenError where they are
-        not.
+        tokens: the vocabulary size, V if not given. Raises LogicgenError for another one than V if
+        rows are trained.
         """
         if self.trained is None:
             return self._random(sequences, generator, tokens or self.tokens)
@@ -174,9 +175,9 @@ class TokenRows(nn.Module):
         return Rows(torch.cat([trained, random.matrix]), of)
 
     def seeded(self, seeds: Sequence[int], tokens: int | None = None) -> Rows:
-        """Rows for one sequence for each seed, which do not depend on the other sequences.
+        """Return rows for one sequence per seed, independent of the other sequences.
 
-        tokens: as of `forward`.
+        tokens: as for `forward`.
         """
         if not self.random:
             return self(len(seeds), None, tokens)
@@ -186,7 +187,7 @@ class TokenRows(nn.Module):
         return Rows(torch.stack([self.drawn.matrix(count, generator) for generator in generators]))
 
     def _random(self, sequences: int, generator: torch.Generator | None, tokens: int) -> Rows:
-        """Random rows for each sequence, its own or dealt out to it."""
+        """Return random rows for each sequence: its own, or shared ones in an order of its own."""
         assert self.drawn is not None
         if sequences * tokens * self.width <= _ROWS_OF_THEIR_OWN:
             return Rows(self.drawn.matrix(tokens, generator, sequences))
@@ -196,7 +197,7 @@ class TokenRows(nn.Module):
 
 
 def _generator(seed: int) -> torch.Generator:
-    """Of all bits of a seed: of a CPU generator's own, only the lowest 32 count."""
+    """Return a generator seeded by all bits of `seed`; torch's uses only the lowest 32."""
     high, low = divmod(seed, 1 << 32)
     if high:
         low ^= int(np.random.SeedSequence(high).generate_state(1)[0])
@@ -204,7 +205,7 @@ def _generator(seed: int) -> torch.Generator:
 
 
 def _shuffled(chosen: Tensor, generator: torch.Generator | None) -> Tensor:
-    """For each line of (B, V) the identity, but the chosen places at random among themselves."""
+    """Return, for each line of (B, V), a permutation that shuffles only the chosen places."""
     number = torch.arange(chosen.shape[1]).expand_as(chosen)
     # Chosen places first, in order and in random order: those of the same rank belong together.
     rank = (~chosen).float()

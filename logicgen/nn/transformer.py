@@ -1,13 +1,13 @@
 """The encoder-decoder Transformer, to be read from top to bottom.
 
-It owns no embedding: every method takes the matrix of the moment (see `embedding.py`), so it has no
-parameter that knows the size of the vocabulary, and permuting the symbol rows of the matrix, with
-the ids of its inputs, permutes its logits. A matrix is (V, width), or (B, V, width) where each
-sequence has its own.
+It owns no embedding: every method takes the embedding matrix as an argument (see `embedding.py`).
+So no parameter depends on the size of the vocabulary, and permuting the symbol rows of the matrix
+together with the ids of the inputs permutes the logits. A matrix is (V, width), or (B, V, width) if
+each sequence has its own.
 
-Layer normalisation stands before each sublayer ("pre-norm"), not after it as in Vaswani et al.
-(2017): it trains at higher learning rates and without a delicate warm-up (Xiong et al. 2020), which
-is what makes two minutes on a CPU enough.
+Layer normalisation comes before each sublayer ("pre-norm"), not after it as in Vaswani et al.
+(2017): this trains at higher learning rates and without a delicate warm-up (Xiong et al. 2020), so
+that two minutes on a CPU can be enough.
 
 Shapes: B sequences, S problem tokens, T answer tokens, H heads, D = width / H, V rows.
 """
@@ -36,36 +36,36 @@ from logicgen.nn.position import (
 
 @dataclass(frozen=True)
 class Packing:
-    """Where (B, T) holds tokens. Between attentions only those are computed: x is (N, width).
+    """The places of (B, T) that hold tokens; outside attention only those are computed.
 
-    Answers differ in length far more than problems, and batches are made by the length of problems:
-    two thirds of a batch of answers are padding.
+    Batches are made by the length of problems, and answers differ in length far more: two thirds of
+    a batch of answers are padding. Packed features x are (N, width).
     """
 
     shape: tuple[int, int]  # B, T
     places: Tensor  # (N,) of 0..B*T-1, ascending
 
     def pack(self, x: Tensor) -> Tensor:
-        """(B, T, ...) to (N, ...)."""
+        """Return the places that hold tokens: (B, T, ...) to (N, ...)."""
         return x.flatten(0, 1).index_select(0, self.places)
 
     def pad(self, x: Tensor) -> Tensor:
-        """(N, ...) to (B, T, ...), with zeros where there is no token."""
+        """Return packed features in their places: (N, ...) to (B, T, ...), zero elsewhere."""
         batch, time = self.shape
         zeros = x.new_zeros(batch * time, *x.shape[1:])
-        return zeros.index_copy(0, self.places, x).unflatten(0, self.shape)
+        return torch.unflatten(zeros.index_copy(0, self.places, x), 0, self.shape)
 
 
 @dataclass(frozen=True)
 class Positions:
-    """Where the tokens of one call stand, as inputs and attentions need it; the same in all layers.
+    """The positions of the tokens of one call, as inputs and all layers use them.
 
     vectors: (T, width) or (B, T, width), added to the inputs.
-    rotation: of queries and keys among these tokens.
-    problem_rotation: of queries to the problem, and of its keys.
-    mask: of attention among these tokens: bool, True where a key may be seen, or numbers to add to
-        the scores. For answers None: causal without a bias.
-    packing: of the answers, unless all of (B, T) is computed.
+    rotation: of queries and keys in self-attention.
+    problem_rotation: of queries and keys in cross-attention to the problem.
+    mask: of self-attention: bool, True where a key may be seen, or numbers to add to the attention
+        scores. None for answers: causal without a bias.
+    packing: of the answers; None if all of (B, T) is computed.
     """
 
     vectors: Tensor | None = None
@@ -75,7 +75,7 @@ class Positions:
     packing: Packing | None = None
 
     def packed(self, packing: Packing) -> Positions:
-        """For packed tokens; vectors have been added before."""
+        """Return the positions of packed tokens; `vectors` has been added to their inputs."""
 
         def pack(rotation: Rotation | None) -> Rotation | None:
             if rotation is None:
@@ -108,6 +108,7 @@ class Attention(nn.Module):
     def keys_values(
         self, x: Tensor, rotation: Rotation | None = None, packing: Packing | None = None
     ) -> KeysValues:
+        """Return the keys and the values of x, (B, H, T, D) each."""
         keys, values = self.key_value(x).unflatten(-1, (2, self.heads, -1)).unbind(-3)
         if rotation is not None:
             keys = rotate(keys, rotation)
@@ -122,18 +123,20 @@ class Attention(nn.Module):
         causal: bool = False,
         packing: Packing | None = None,
     ) -> Tensor:
-        """mask: True where a key may be seen, or numbers to add to the scores.
+        """Return the attended values of queries x, of the same shape as x.
 
-        Keys and values may have fewer rows than x: then each of theirs is read by as many of x, one
-        after the other.
+        mask: True where a key may be seen, or numbers to add to the scores.
+
+        Keys and values may have fewer rows than x: then each of their rows serves the same number
+        of consecutive rows of x.
         """
         query = self.query(x).unflatten(-1, (self.heads, -1))  # (B, T, H, D)
         if rotation is not None:
             query = rotate(query, rotation)
         query = _by_head(query, packing)  # (B, H, T, D)
-        readers = len(query) // len(keys_values[0])  # to their keys, so many more tokens
+        readers = len(query) // len(keys_values[0])  # rows of x that share one row of keys
         if readers > 1:
-            query = query.unflatten(0, (-1, readers)).transpose(1, 2).flatten(2, 3)
+            query = torch.unflatten(query, 0, (-1, readers)).transpose(1, 2).flatten(2, 3)
         if readers > 1 and query.device.type == "cpu" and not self.training:
             mixed = _attend_few(query, *keys_values, mask)
         else:
@@ -145,14 +148,15 @@ class Attention(nn.Module):
                 is_causal=causal,
             )  # (B, H, T, D)
         if readers > 1:
-            mixed = mixed.unflatten(2, (readers, -1)).transpose(1, 2).flatten(0, 1)
+            mixed = torch.unflatten(mixed, 2, (readers, -1)).transpose(1, 2).flatten(0, 1)
         mixed = mixed.transpose(1, 2).flatten(2)  # (B, T, width)
-        return self.output(packing.pack(mixed) if packing is not None else mixed)  # as x
+        output: Tensor = self.output(packing.pack(mixed) if packing is not None else mixed)
+        return output
 
 
 def _attend_few(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-    """Attention written out: faster than the fused kernel where a CPU has few queries a problem."""
-    scores = (query * query.shape[-1] ** -0.5) @ keys.transpose(-1, -2)  # (B, H, T, tokens)
+    """Attend by plain matrix products: faster than the fused kernel for few queries on a CPU."""
+    scores: Tensor = (query * query.shape[-1] ** -0.5) @ keys.transpose(-1, -2)  # (B, H, T, tokens)
     if mask is not None:
         scores = (
             scores.masked_fill_(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
@@ -161,7 +165,7 @@ def _attend_few(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
 
 
 def _by_head(x: Tensor, packing: Packing | None) -> Tensor:
-    """(B, T, H, D), or packed (N, H, D), to (B, H, T, D)."""
+    """Return (B, T, H, D), or packed (N, H, D), as (B, H, T, D)."""
     return (packing.pad(x) if packing is not None else x).transpose(1, 2)
 
 
@@ -169,78 +173,98 @@ _IN_CACHE = 2**18  # numbers; a megabyte
 
 
 class FeedForward(nn.Sequential):
+    """Two linear layers with a GELU between them."""
+
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__(nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, width))
         self.at_a_time = max(1, _IN_CACHE // hidden)  # tokens
 
     def forward(self, x: Tensor) -> Tensor:
-        """(..., width) to the same."""
+        """Return the transformed features, (..., width) to the same shape."""
+        apply: Callable[[Tensor], Tensor] = super().forward
         if x.device.type != "cpu" or torch.is_grad_enabled() or x[..., 0].numel() <= self.at_a_time:
-            return super().forward(x)
-        # Asking the system for the memory of so many hidden features takes longer than they do.
-        parts = x.flatten(0, -2).split(self.at_a_time)
-        return torch.cat([super(FeedForward, self).forward(part) for part in parts]).view_as(x)
+            return apply(x)
+        # Allocating memory for so many hidden features takes longer than computing them.
+        parts = torch.split(x.flatten(0, -2), self.at_a_time)
+        return torch.cat([apply(part) for part in parts]).view_as(x)
 
 
-class EncoderLayer(nn.Module):
-    def __init__(self, width: int, heads: int, hidden: int, dropout: float) -> None:
-        super().__init__()
-        self.norm_attention = nn.LayerNorm(width)
-        self.attention = Attention(width, heads, dropout)
+class Layer(nn.Module):
+    """The residual connections and the last sublayer, feed-forward, of every layer."""
+
+    def add_feed_forward(self, width: int, hidden: int, dropout: float) -> None:
+        """Make the last sublayer; after the others, so that seeds give the same weights."""
         self.norm_feed_forward = nn.LayerNorm(width)
         self.feed_forward = FeedForward(width, hidden)
         self.dropout = nn.Dropout(dropout)
 
+    def add(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return x plus the output y of a sublayer, with dropout."""
+        dropped: Tensor = self.dropout(y)
+        return x + dropped
+
+    def finish(self, x: Tensor) -> Tensor:
+        """Return the output of the layer, from the output x of its attentions."""
+        return self.add(x, self.feed_forward(self.norm_feed_forward(x)))
+
+
+class EncoderLayer(Layer):
+    """A layer of self-attention, then feed-forward."""
+
+    def __init__(self, width: int, heads: int, hidden: int, dropout: float) -> None:
+        super().__init__()
+        self.norm_attention = nn.LayerNorm(width)
+        self.attention = Attention(width, heads, dropout)
+        self.add_feed_forward(width, hidden, dropout)
+
     def forward(self, x: Tensor, mask: Tensor, rotation: Rotation | None = None) -> Tensor:
+        """Return the features of inputs x, (B, S, width) each."""
         y = self.norm_attention(x)
         keys_values = self.attention.keys_values(y, rotation)
-        x = x + self.dropout(self.attention(y, keys_values, rotation, mask))
-        return x + self.dropout(self.feed_forward(self.norm_feed_forward(x)))  # (B, S, width)
+        return self.finish(self.add(x, self.attention(y, keys_values, rotation, mask)))
 
 
-class DecoderLayer(nn.Module):
+class DecoderLayer(Layer):
+    """A layer of causal self-attention, attention to the problem, then feed-forward."""
+
     def __init__(self, width: int, heads: int, hidden: int, dropout: float) -> None:
         super().__init__()
         self.norm_answer = nn.LayerNorm(width)
         self.answer_attention = Attention(width, heads, dropout)
         self.norm_problem = nn.LayerNorm(width)
         self.problem_attention = Attention(width, heads, dropout)
-        self.norm_feed_forward = nn.LayerNorm(width)
-        self.feed_forward = FeedForward(width, hidden)
-        self.dropout = nn.Dropout(dropout)
+        self.add_feed_forward(width, hidden, dropout)
 
     def keys_values(self, encoded: Tensor, rotation: Rotation | None = None) -> KeysValues:
-        """Of the problem, (B, S, width); made once however many tokens are decoded."""
+        """Return keys and values of the encoded problem, (B, S, width), once for all tokens."""
         keys, values = self.problem_attention.keys_values(encoded, rotation)
         if torch.is_grad_enabled():
             return keys, values
         return keys.contiguous(), values.contiguous()  # products would copy them for each token
 
     def forward(self, x: Tensor, memory: Memory, layer: int, at: Positions) -> Tensor:
+        """Return the features of inputs x, of the same shape, and add x to the memory."""
         y = self.norm_answer(x)
         new = self.answer_attention.keys_values(y, at.rotation, at.packing)
         past = memory.remember(memory.answers, layer, new)
         causal = at.mask is None and past is new  # a single later token sees all keys
-        x = x + self.dropout(
-            self.answer_attention(y, past, at.rotation, at.mask, causal, at.packing)
-        )
-        y = self.norm_problem(x)
-        problem = memory.problems[layer]
-        x = x + self.dropout(
-            self.problem_attention(y, problem, at.problem_rotation, memory.mask, packing=at.packing)
-        )
-        return x + self.dropout(self.feed_forward(self.norm_feed_forward(x)))  # as x
+        x = self.add(x, self.answer_attention(y, past, at.rotation, at.mask, causal, at.packing))
+        y, problem = self.norm_problem(x), memory.problems[layer]
+        y = self.problem_attention(y, problem, at.problem_rotation, memory.mask, packing=at.packing)
+        return self.finish(self.add(x, y))
 
 
 class Transformer(nn.Module):
-    """Encoder and decoder of one width.
+    """An encoder and a decoder of the same width.
 
-    `encoder_positions` and `decoder_positions` are "sinusoidal", "rotary", "relative" or "none"; in
-    the encoder also "tree", which needs `arities`: operands of each fixed token, then of a symbol,
-    int64 (F + 1,), 0 for what is no part of a tree. `rotary_cross_attention` rotates queries and
-    keys between answer and problem, too. With `normalize_features` the decoder's last features have
-    norm 1, and where the rows of the matrix have norm 1 as well, logits are cosines. `input_scale`
-    is what rows are multiplied by to make inputs: "sqrt-width", or "learned" from there on.
+    encoder_positions, decoder_positions: "sinusoidal", "rotary", "relative" or "none"; for the
+        encoder also "tree", which needs `arities`.
+    arities: int64 (F + 1,), the number of operands of each fixed token, then of a symbol; 0 for
+        tokens outside the tree.
+    rotary_cross_attention: whether queries and keys are rotated in cross-attention, too.
+    normalize_features: whether the decoder's last features have norm 1. If the rows of the matrix
+        have norm 1 as well, logits are cosines.
+    input_scale: the factor from rows to inputs: "sqrt-width", or "learned", starting there.
     """
 
     arities: Tensor | None
@@ -292,7 +316,7 @@ class Transformer(nn.Module):
         self.register_buffer("arities", arities, persistent=False)
 
     def encode(self, matrix: Tensor, problems: Tensor) -> Memory:
-        """problems: (B, S) ids, padded."""
+        """Read padded problems (B, S) and return their memory."""
         mask = self.present(problems)
         at = self.problem_positions(problems, mask)
         x = self.dropout(_placed(self._inputs(matrix, problems), at))
@@ -305,11 +329,12 @@ class Transformer(nn.Module):
     def decode(
         self, matrix: Tensor, answers: Tensor, memory: Memory, places: Tensor | None = None
     ) -> Tensor:
-        """Features from which the token after each of `answers` is read, (B, T, width).
+        """Return the features (B, T, width) that predict the token after each of `answers`.
 
         answers: (B, T) ids, the next T tokens: all of an answer at once with a fresh memory, or one
-        token at a time. The memory grows by them.
-        places: where `answers.flatten()` holds tokens; elsewhere features are then zero, for less.
+            token at a time. They are added to the memory.
+        places: where `answers.flatten()` holds tokens; only those are computed, and features
+            elsewhere are zero.
         """
         at = self.answer_positions(memory, answers)
         x = _placed(self._inputs(matrix, answers), at)
@@ -325,14 +350,14 @@ class Transformer(nn.Module):
         return at.packing.pad(x) if at.packing is not None else x  # (B, T, width)
 
     def present(self, problems: Tensor) -> Tensor:
-        """Where (B, S) ids hold a token: bool (B, 1, 1, S)."""
+        """Return where (B, S) ids hold a token: bool (B, 1, 1, S)."""
         present = problems != self.pad  # (B, S)
-        # A softmax over no key at all is NaN: a problem without tokens attends to padding.
+        # A softmax over no keys is NaN: a problem without tokens attends to padding.
         present[:, 0] |= ~present.any(dim=1)
         return present[:, None, None, :]
 
     def problem_positions(self, problems: Tensor, mask: Tensor) -> Positions:
-        """Where the tokens of problems (B, S) stand, `present` where `mask` says."""
+        """Return the positions of problem tokens (B, S); mask: where there are tokens."""
         length, device = problems.shape[1], problems.device
         vectors = None
         if self.encoder_positions == "sinusoidal":
@@ -347,7 +372,7 @@ class Transformer(nn.Module):
         return Positions(vectors, rotation, crossing, mask)
 
     def answer_positions(self, memory: Memory, answers: Tensor) -> Positions:
-        """Where the next answer tokens (R, T) stand; memory makes room for them."""
+        """Return the positions of the next answer tokens (R, T), and reserve memory for them."""
         start, length, device = memory.length, answers.shape[1], answers.device
         if start and length > 1:
             raise ValueError("after the first call, decode takes one token at a time")
@@ -366,7 +391,7 @@ class Transformer(nn.Module):
     def _rotations(
         self, scheme: str, start: int, length: int, device: torch.device
     ) -> tuple[Rotation | None, Rotation | None]:
-        """Of tokens among themselves, and between problem and answer."""
+        """Return the rotations for self-attention and for cross-attention."""
         rotation = None
         if scheme == "rotary" or self.rotary_cross_attention:
             rotation = rotations(start, length, self.width // self.heads, device)
@@ -375,22 +400,22 @@ class Transformer(nn.Module):
             rotation if self.rotary_cross_attention else None,
         )
 
-    def logits(self, matrix: Tensor, features: Tensor) -> Tensor:
-        """One score for each row of the matrix, (B, T, V)."""
-        # Always in float32: AdaCos multiplies cosines by up to 100, and bfloat16 has 8 bits.
+    def logits(self, matrix: Tensor, features: Tensor, memory: Memory | None = None) -> Tensor:
+        """Return one logit for each row of the matrix, (B, T, V), from features (B, T, width)."""
+        # Always in float32: AdaCos multiplies cosines by up to 100, and bfloat16 has only 8 bits.
         with torch.autocast(features.device.type, enabled=False):
             return features.float() @ matrix.float().transpose(-1, -2)
 
     def step(self, matrix: Tensor, tokens: Tensor, memory: Memory) -> Tensor:
-        """Logits of the token after each of `tokens` (R, 1), which memory grows by; (R, V)."""
-        return self.logits(matrix, self.decode(matrix, tokens, memory))[:, 0]
+        """Return the logits (R, V) after `tokens` (R, 1), and add these to the memory."""
+        return self.logits(matrix, self.decode(matrix, tokens, memory), memory)[:, 0]
 
     def forward(
         self, matrix: Tensor, problems: Tensor, answers: Tensor, places: Tensor | None = None
     ) -> Tensor:
-        """Logits of the token after each of `answers`; (B, S) and (B, T) to (B, T, V)."""
+        """Return the logits (B, T, V) after each token of `answers` (B, T) to problems (B, S)."""
         memory = self.encode(matrix, problems)
-        return self.logits(matrix, self.decode(matrix, answers, memory, places))
+        return self.logits(matrix, self.decode(matrix, answers, memory, places), memory)
 
     def _inputs(self, matrix: Tensor, ids: Tensor) -> Tensor:
         if matrix.dim() == 2:

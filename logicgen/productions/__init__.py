@@ -1,4 +1,4 @@
-"""Grammars of productions: exact probabilities, files, random ones, cutting, alignment."""
+"""Grammars of productions: exact probabilities, files, random grammars, cutting, alignment."""
 
 from logicgen.productions.align import Distance, aligned, distance
 from logicgen.productions.as_automaton import as_automaton

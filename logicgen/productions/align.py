@@ -1,4 +1,4 @@
-"""Which unit of one grammar is which of another, and how far they are apart."""
+"""Alignment of the units of two grammars, and the distance between them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from scipy.optimize import linear_sum_assignment
 from logicgen.errors import LogicgenError
 from logicgen.productions.grammar import Grammar
 
-# Sweeps over the layers; each one lowers the distance, and a handful always were enough.
+# The largest number of sweeps over the layers; each lowers the distance, and few are needed.
 SWEEPS = 20
 
 
 class Distance(NamedTuple):
-    """Between grammars whose units are in the same order.
+    """The distance of two grammars whose units are in the same order.
 
-    mean: of the choices that the teacher makes, by how often it makes them: total variation between
-        its distribution and the student's, from 0 (identified) to 1.
-    largest: difference of any one weight of a unit that the teacher uses.
+    mean: the mean total variation distance between the distributions of the teacher and those of
+        the student, weighted by how often the teacher uses each; from 0 (identified) to 1.
+    largest: the largest difference of a single weight of a unit that the teacher uses.
     """
 
     mean: float
@@ -27,13 +27,13 @@ class Distance(NamedTuple):
 
 
 def aligned(student: Grammar, teacher: Grammar) -> Grammar:
-    """The student's units in the teacher's order, layer by layer the best one.
+    """Return the student with its units in the order that is closest to the teacher's.
 
-    Units are matched by the Hungarian method (SciPy): first by what they say, then, sweep by sweep
-    until nothing changes, by all of their weights given the order of the layers beside them. What
-    is found no other order of one layer improves; where words tell units, none was seen that two
-    layers at once would.
-    Raises LogicgenError where the two do not have the same number of units, words and layers.
+    Units are matched by the Hungarian method (SciPy): first by their distributions over words,
+    then, in sweeps over the layers until nothing changes, by all of their weights, given the order
+    of the neighbouring layers. The result is optimal for each single layer; if words identify
+    units, no better order of two layers at once has been found.
+    Raises LogicgenError unless both have the same numbers of units, words and layers.
     """
     if [len(units) for units in student.units] != [len(units) for units in teacher.units] or (
         len(student.words) != len(teacher.words)
@@ -53,7 +53,7 @@ def aligned(student: Grammar, teacher: Grammar) -> Grammar:
 
 
 def distance(student: Grammar, teacher: Grammar) -> Distance:
-    """How far apart they are, unit by unit in the order in which they are."""
+    """Return the distance of two grammars, comparing their units in the order they are in."""
     weighted, choices, largest = 0.0, 0.0, 0.0
     pairs = [(student.start[:, None], teacher.start[:, None], np.ones(1))]
     pairs += zip(student.tokens, teacher.tokens, teacher.reach, strict=True)
@@ -67,12 +67,14 @@ def distance(student: Grammar, teacher: Grammar) -> Distance:
 
 
 def _pairwise(mine: np.ndarray, yours: np.ndarray, reach: np.ndarray) -> np.ndarray:
-    """(Z of the teacher, Z of the student): total variation of all pairs of columns, weighted."""
-    return np.abs(yours.T[:, None] - mine.T[None]).sum(axis=-1) / 2 * reach[:, None]
+    """Return the weighted total variation of all pairs of columns, (Z of teacher, Z of student)."""
+    distances = np.abs(yours.T[:, None] - mine.T[None]).sum(axis=-1)
+    weighted: np.ndarray = distances / 2 * reach[:, None]
+    return weighted
 
 
 def _costs(student: Grammar, teacher: Grammar, layer: int, orders: list[np.ndarray]) -> np.ndarray:
-    """What it costs that a unit of the teacher (row) is that of the student (column)."""
+    """Return the cost of matching a unit of the teacher (row) and of the student (column)."""
     reach = teacher.reach
     cost = _pairwise(student.tokens[layer], teacher.tokens[layer], reach[layer])
     if layer + 1 < student.positions:
@@ -89,5 +91,6 @@ def _costs(student: Grammar, teacher: Grammar, layer: int, orders: list[np.ndarr
 
 
 def _match(cost: np.ndarray) -> np.ndarray:
-    """The student's unit for each of the teacher."""
-    return linear_sum_assignment(cost)[1]
+    """Return the student's unit for each of the teacher."""
+    columns: np.ndarray = linear_sum_assignment(cost)[1]
+    return columns

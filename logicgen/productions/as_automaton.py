@@ -1,4 +1,4 @@
-"""A grammar as a weighted automaton, so that all that is known of automata is known of it."""
+"""Conversion of a grammar to a weighted automaton, for everything that automata can do."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ START = "<start>"
 
 
 def as_automaton(grammar: Grammar, start: str | None = None) -> Automaton:
-    """States are a root and the units, `layer:name`; what a unit says is on the arcs that leave it.
+    """Return the automaton that gives every sentence the same probability.
 
-    start: a symbol that stands before every sentence, if given.
+    States are a beginning, the units, named `layer:name`, and an end. Arcs from a unit read the
+    words that it emits.
+
+    start: a symbol before every sentence, if given.
     """
     states = [
         f"{layer}:{unit}" for layer, units in enumerate(grammar.units, 1) for unit in units

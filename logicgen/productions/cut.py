@@ -1,4 +1,4 @@
-"""Taking one connection out of a grammar, and nothing else."""
+"""Removal of one connection from a grammar."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from logicgen.errors import LogicgenError, nearest
 from logicgen.productions.grammar import Grammar
 
-# A trained model's weights are never 0: what weighs no more is none.
+# A trained model's weights are never exactly 0: those up to this count as 0.
 NEGLIGIBLE = 1e-3
 
 
 def pruned(grammar: Grammar, least: float) -> Grammar:
-    """The grammar without what weighs `least` or less, for which the rest makes up.
+    """Return the grammar without weights up to `least`, the others renormalised.
 
-    A distribution that has nothing else stays as it is.
+    A distribution that has no larger weight stays as it is.
     """
 
     def prune(array: np.ndarray) -> np.ndarray:
@@ -33,19 +33,18 @@ def pruned(grammar: Grammar, least: float) -> Grammar:
 
 
 def cut(grammar: Grammar, above: str, below: str) -> Grammar:
-    """The grammar without the connection from one unit to one of the layer below.
+    """Return the grammar without the connection from one unit to one of the layer below.
 
-    What is left is normalised as a whole, not unit by unit: the new grammar is the old one on the
-    condition that the connection is not used. So
+    The new grammar is the old one conditional on the connection not being used:
 
         p'(s) = p(s) (1 - P(connection | s)) / (1 - P(connection)),
 
-    sentences that need the connection vanish, and those that have nothing to do with it keep their
-    proportions. (If the unit alone made up for what it lost, they would not.) The weights become
-    distributions again by pushing: each is multiplied by what is left of the paths behind it
-    (Mohri, Weighted Automata Algorithms, 2009).
+    so that sentences that need the connection get probability 0, and those that do not involve it
+    keep their proportions. (Renormalising only the distribution of the unit would change them.)
+    The weights become distributions again by weight pushing: each is multiplied by the remaining
+    weight of the paths after it (Mohri, Weighted Automata Algorithms, 2009).
 
-    above, below: names of units; `2:name` is that of layer 2, where layers share names.
+    above, below: names of units; `2:name` is the unit of layer 2, if layers share names.
 
     Raises LogicgenError for an unknown unit, a connection that does not exist (a trained model's
     weights are never 0: see `pruned`), and one that every sentence needs.
@@ -53,7 +52,7 @@ def cut(grammar: Grammar, above: str, below: str) -> Grammar:
     layer, chooser, chosen = find_connection(grammar, above, below)
     left = [array.copy() for array in grammar.below]
     left[layer][chosen, chooser] = 0.0
-    # What is left of the paths from each unit on: words always sum to 1.
+    # The remaining weight of the paths from each unit on; words always sum to 1.
     remaining = [np.ones(len(grammar.units[-1]))]
     for array in reversed(left):
         remaining.append(remaining[-1] @ array)
@@ -69,7 +68,10 @@ def cut(grammar: Grammar, above: str, below: str) -> Grammar:
 
 
 def find_connection(grammar: Grammar, above: str, below: str) -> tuple[int, int, int]:
-    """(layer from 0, unit in it, unit of the layer below) of the one connection that is meant."""
+    """Return (layer from 0, unit in it, unit of the layer below) of the connection of these names.
+
+    Raises LogicgenError unless there is exactly one such connection.
+    """
     choosers = [place for place in _find(grammar, above) if place[0] + 1 < grammar.positions]
     chosen = _find(grammar, below)
     pairs = [
@@ -103,7 +105,7 @@ def find_connection(grammar: Grammar, above: str, below: str) -> tuple[int, int,
 
 
 def _find(grammar: Grammar, name: str) -> list[tuple[int, int]]:
-    """(layer, unit) of all units called so."""
+    """Return (layer, unit) of all units with this name; raise LogicgenError if there are none."""
     before, colon, after = name.partition(":")
     exact = colon and before.isdecimal()
     places = [

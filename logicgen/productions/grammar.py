@@ -1,20 +1,21 @@
 """Grammars of productions, as plain data: one word and one choice of what comes next per unit.
 
-A sentence has P words and is explained by P layers of units, one for each position. The first unit
-is drawn from `start`. A unit that is on says one word, drawn from its distribution over words
-(pi_T), and switches on one unit of the layer below, drawn from its distribution over those (pi_Z);
-that one says the next word. So exactly one unit of every layer is on, and the probability of a
-sentence is the sum over all such paths.
+A sentence has P words and is explained by P layers of units, one layer for each position. The first
+unit is drawn from `start`. A unit that is on emits one word, drawn from its distribution over words
+(pi_T), and switches on one unit of the layer below, drawn from its distribution over those (pi_Z),
+which emits the next word. So exactly one unit of every layer is on, and the probability of a
+sentence is the sum over all such paths: a hidden Markov model with other states at each position.
 
 Source: Vigoda, Rochais, "Inductive Transformers" (2023), section 2 and equations 4 and 5, whose
 weights these distributions are. The paper has no distribution over the units of the first layer;
-here it is the choice of one further unit above them, the root, all alike if not told otherwise.
+here a root above them chooses one, by default uniformly.
 
-Arrays, for Z units in a layer (it may differ by layer) and T words: a distribution is a column.
+Arrays have Z units of a layer (Z may differ by layer) and T words; each distribution is a column.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,23 +26,25 @@ import numpy as np
 from logicgen.errors import LogicgenError, nearest
 from logicgen.tokens import NOTHING
 
-# Numbers that somebody typed sum to 1 up to this; they are then made to.
-TYPED = 1e-6
+# How far the sum of a given distribution may be from 1; it is then normalised.
+TOLERANCE = 1e-6
 
-# Sentences that `sentences` makes before it gives up.
+# The largest number of sentences that `Grammar.sentences` lists.
 MOST = 1 << 20
 
-# Numbers in (sentences, words) that it makes at a time.
+# Numbers in an array (sentences, words) that it makes at a time.
 AT_A_TIME = 1 << 22
 
 
 class Messages(NamedTuple):
-    """What is known of the units of each layer, given some words, as the sum over paths.
+    """The forward and backward weights of the units of each layer, given some words.
 
-    outside: (N, Z) each: weight of all paths into a unit with the words said above it, of a layer
-        up to a factor.
-    words: (N, Z) each: probability that a unit says the word at its position; 1 for an unknown one.
-    inside: (N, Z) each: weight of all paths from a unit on, its own word included, likewise.
+    outside: (N, Z) each: weight of all paths into a unit that emit the words above it, up to a
+        factor for each layer.
+    words: (N, Z) each: probability that a unit emits the word at its position; 1 for an unknown
+        word.
+    inside: (N, Z) each: weight of all paths from a unit on, its own word included, up to a factor
+        for each layer.
     log_total: (N,) log-probability of the words, in nats.
     """
 
@@ -58,13 +61,14 @@ class Grammar:
     Attributes:
         words: T names, all different.
         units: P lists of names, different within a layer.
-        start: (Z,) of the first layer.
-        tokens: P arrays (T, Z), what each unit says: pi_T, W_{t,x} of equation 5.
-        below: P - 1 arrays (Z of the next layer, Z), what it switches on: pi_Z, W_{v,y} of
-            equation 4.
+        start: (Z,) probabilities of the units of the first layer.
+        tokens: P arrays (T, Z), probabilities of the words of each unit: pi_T, W_{t,x} of
+            equation 5.
+        below: P - 1 arrays (Z of the next layer, Z), probabilities of the units that it switches
+            on: pi_Z, W_{v,y} of equation 4.
 
-    Raises LogicgenError naming the unit whose distribution is none, and its sum. A column of a unit
-    that is never on may be all zeros.
+    Raises LogicgenError naming a unit whose distribution does not sum to 1, with its sum. The
+    column of a unit that is never on may be all zeros.
     """
 
     words: tuple[str, ...]
@@ -111,7 +115,7 @@ class Grammar:
     def _distributions(
         self, given: object, shape: tuple[int, int], places: Sequence[str], reached: np.ndarray
     ) -> np.ndarray:
-        """A copy whose columns sum to 1 exactly, or are zeros where not reached."""
+        """Return a copy with normalised columns; those of units not reached may be zeros."""
         array = np.array(given, dtype=np.float64)
         if array.shape != shape:
             raise LogicgenError(f"{self.where}: {places[0]}: shape {array.shape}, not {shape}")
@@ -119,7 +123,7 @@ class Grammar:
         for place, column, total, used in zip(places, array.T, sums, reached, strict=True):
             if not (np.isfinite(column) & (column >= 0)).all():
                 raise LogicgenError(f"{self.where}: {place}: a probability is not from 0 to 1")
-            if abs(total - 1) > TYPED and (used or total):
+            if abs(total - 1) > TOLERANCE and (used or total):
                 raise LogicgenError(
                     f"{self.where}: {place}: sums to {total:.10g}, not to 1: change the"
                     " probabilities"
@@ -128,11 +132,11 @@ class Grammar:
 
     @property
     def positions(self) -> int:
-        """P."""
+        """Return P, the number of layers and of words of a sentence."""
         return len(self.units)
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as JSON has it; `Grammar.of_dict` is the way back."""
+        """Return the grammar as plain data for JSON, to be read by `Grammar.of_dict`."""
         return {
             "words": list(self.words),
             "units": [list(units) for units in self.units],
@@ -143,7 +147,7 @@ class Grammar:
 
     @staticmethod
     def of_dict(content: dict[str, Any]) -> Grammar:
-        """The grammar that `as_dict` was made of, up to the last bit or two."""
+        """Return the grammar of an `as_dict`, the same up to rounding."""
         return Grammar(
             tuple(content["words"]),
             tuple(map(tuple, content["units"])),
@@ -153,9 +157,9 @@ class Grammar:
         )
 
     def encode(self, sentence: str) -> np.ndarray:
-        """(L,) ids of words between blanks; `_` is any word, `NOTHING`.
+        """Return the ids (L,) of words between blanks; `NOTHING` for `_`, which is any word.
 
-        Raises LogicgenError for an unknown word, with the nearest ones, and for too many.
+        Raises LogicgenError for an unknown word, with similar ones, and for too many words.
         """
         said = sentence.split()
         if len(said) > self.positions:
@@ -170,11 +174,14 @@ class Grammar:
         return np.array([known.get(word, NOTHING) for word in said], dtype=np.int64)
 
     def decode(self, ids: np.ndarray) -> str:
-        """The words of (L,) ids."""
+        """Return the words of (L,) ids."""
         return " ".join("_" if number == NOTHING else self.words[number] for number in ids)
 
     def _padded(self, sentences: np.ndarray) -> np.ndarray:
-        """(N, L) ids as (N, P); words that are not given are unknown."""
+        """Return (N, L) ids as (N, P), padded by unknown words.
+
+        Raises LogicgenError for another shape and for ids that are no words.
+        """
         sentences = np.asarray(sentences, dtype=np.int64)
         if sentences.ndim != 2 or sentences.shape[1] > self.positions:
             raise LogicgenError(
@@ -186,7 +193,7 @@ class Grammar:
         return np.pad(sentences, ((0, 0), (0, missing)), constant_values=NOTHING)
 
     def messages(self, sentences: np.ndarray) -> Messages:
-        """Of (N, L) word ids, `NOTHING` where a word is unknown, all that is known."""
+        """Return the messages given (N, L) word ids, `NOTHING` for unknown words."""
         ids = self._padded(sentences)
         words = [
             np.where(ids[:, [layer]] == NOTHING, 1.0, self.tokens[layer][ids[:, layer]])
@@ -208,42 +215,50 @@ class Grammar:
         return Messages(outside, words, inside, log_total)
 
     def log_probabilities(self, sentences: np.ndarray) -> np.ndarray:
-        """(N,) in nats, of (N, L) word ids; `NOTHING`, and what is missing, is any word."""
+        """Return the log-probabilities (N,), in nats, of (N, L) word ids.
+
+        `NOTHING`, and a word that is missing at the end, stands for any word.
+        """
         return self.messages(sentences).log_total
 
     def connection(self, sentences: np.ndarray, layer: int) -> np.ndarray:
-        """(N, Z below, Z): how probable it is that a sentence came by each connection of a layer.
+        """Return the probability that each connection was used, given a sentence, (N, Z below, Z).
 
-        nan for a sentence of probability 0. layer: from 0, of the unit that chooses.
+        nan for a sentence of probability 0. layer: from 0, that of the upper unit.
         """
         known = self.messages(sentences)
         above = known.outside[layer] * known.words[layer]
         joint = known.inside[layer + 1][:, :, None] * self.below[layer] * above[:, None, :]
         total = joint.sum(axis=(1, 2), keepdims=True)
-        return joint / np.where(total > 0, total, np.nan)
+        posterior: np.ndarray = joint / np.where(total > 0, total, np.nan)
+        return posterior
 
     @cached_property
     def reach(self) -> tuple[np.ndarray, ...]:
-        """P arrays (Z,): how probable it is that a unit is on."""
+        """Return the probability that each unit is on, P arrays (Z,)."""
         found = [self.start]
         for below in self.below:
             found.append(below @ found[-1])
         return tuple(found)
 
     def next_word(self, sentences: np.ndarray) -> np.ndarray:
-        """(N, T) probabilities of the word after (N, L) others; nan where those never occur."""
+        """Return the probabilities (N, T) of the word after (N, L) words; nan if these cannot be.
+
+        Raises LogicgenError if a sentence has only L words.
+        """
         layer = np.asarray(sentences).shape[1]
         if layer >= self.positions:
             raise LogicgenError(f"no word follows {layer}: sentences have {self.positions}")
         on = self.messages(sentences).outside[layer]
         weights = on @ self.tokens[layer].T
         total = weights.sum(axis=1, keepdims=True)
-        return weights / np.where(total > 0, total, np.nan)
+        probabilities: np.ndarray = weights / np.where(total > 0, total, np.nan)
+        return probabilities
 
     def sentences(self) -> tuple[np.ndarray, np.ndarray]:
-        """All sentences (S, P) that have a probability, in order, and these, (S,).
+        """Return all sentences (S, P) of nonzero probability, in order, and their probabilities.
 
-        Raises LogicgenError where there are more than can be listed.
+        Raises LogicgenError if there are too many to list.
         """
         ids, on = np.zeros((1, 0), dtype=np.int64), self.start[None]
         for layer in range(self.positions):
@@ -266,9 +281,10 @@ class Grammar:
     def sample(
         self, rng: np.random.Generator, count: int, prompt: np.ndarray | None = None
     ) -> np.ndarray:
-        """(count, P) ids of sentences, drawn; of those that agree with a prompt where it is given.
+        """Draw sentences, (count, P) ids, conditional on the prompt if one is given.
 
-        prompt: (L,) ids, `NOTHING` for any word. Raises LogicgenError where none agrees.
+        prompt: (L,) ids, `NOTHING` for any word. Raises LogicgenError if no sentence agrees with
+        it.
         """
         given = np.zeros(0, dtype=np.int64) if prompt is None else prompt
         known = self.messages(given[None])
@@ -285,7 +301,7 @@ class Grammar:
         return ids
 
     def permuted(self, orders: Sequence[np.ndarray]) -> Grammar:
-        """The same grammar with its units in another order: unit i of a layer was orders[i]."""
+        """Return the grammar with units reordered: unit i of a layer was its unit orders[i]."""
         return Grammar(
             self.words,
             tuple(
@@ -303,19 +319,19 @@ class Grammar:
 
 
 def divergence(true: Grammar, other: Grammar) -> float:
-    """Kullback-Leibler divergence KL(true || other) of their sentences, in bits; may be infinite.
+    """Return the exact Kullback-Leibler divergence KL(true || other), in bits; may be infinite.
 
-    Exact: the sum over all sentences of `true`. Raises LogicgenError where their words differ.
+    It is the sum over all sentences of `true`. Raises LogicgenError if words or lengths differ.
     """
     if true.words != other.words or true.positions != other.positions:
         raise LogicgenError("the two grammars have other words, or sentences of another length")
     ids, probabilities = true.sentences()
     logs = np.log(probabilities) - other.log_probabilities(ids)
-    return max(0.0, float(probabilities @ logs) / np.log(2))
+    return max(0.0, float(probabilities @ logs) / math.log(2))
 
 
 def _scaled(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(N, Z) divided by its largest, and the log of that; zeros stay zeros."""
+    """Return each row of (N, Z) divided by its largest number, and the logs of these, (N,)."""
     largest = weights.max(axis=1)
     with np.errstate(divide="ignore"):
         scale = np.log(largest)
@@ -323,9 +339,10 @@ def _scaled(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _draw(rng: np.random.Generator, weights: np.ndarray) -> np.ndarray:
-    """One row number for each column of (K, N) weights."""
-    heights = np.cumsum(weights, axis=0)
-    drawn = rng.random(weights.shape[1]) * heights[-1]
-    drawn = np.minimum(drawn, np.nextafter(heights[-1], 0))  # whatever was rounded
-    # A height of 0, or equal to that before, is never the first above what is drawn.
-    return (heights <= drawn).sum(axis=0)
+    """Draw one row number for each column of weights (K, N)."""
+    cumulative = np.cumsum(weights, axis=0)
+    drawn = rng.random(weights.shape[1]) * cumulative[-1]
+    drawn = np.minimum(drawn, np.nextafter(cumulative[-1], 0))  # in case it was rounded up
+    # A row of weight 0 does not raise the sum, so it is never the first above what is drawn.
+    rows: np.ndarray = (cumulative <= drawn).sum(axis=0)
+    return rows

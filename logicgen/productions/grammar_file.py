@@ -1,15 +1,16 @@
-"""Grammars of productions as TOML files, read strictly and written back."""
+"""Grammars of productions as TOML files: strict reading, and writing."""
 
 from __future__ import annotations
 
-import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from logicgen.automata.automaton_file import toml_string
 from logicgen.declaration import read_toml, validate
 from logicgen.errors import LogicgenError, nearest
 from logicgen.productions.grammar import Grammar
@@ -19,7 +20,7 @@ Shares = dict[str, Probability]
 
 
 class _Unit(BaseModel):
-    """A unit: what it says, and which units of the next layer it switches on."""
+    """A unit: its distributions over words and over the units of the next layer."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -28,12 +29,12 @@ class _Unit(BaseModel):
 
 
 class _File(BaseModel):
-    """A grammar file.
+    """The content of a grammar file.
 
     Attributes:
-        positions: words of a sentence; as many as there are layers.
-        words: in the order of their ids; as they occur if not given.
-        start: of the first layer's units; all alike if not given.
+        positions: the number of words of a sentence, equal to the number of layers.
+        words: in the order of their ids; in order of occurrence if not given.
+        start: the distribution over the first layer's units; uniform if not given.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -46,17 +47,17 @@ class _File(BaseModel):
 
 
 def read_grammar(path: Path | str) -> Grammar:
-    """The grammar of a TOML file (`docs/inductive.md`).
+    """Read a grammar from a TOML file (`docs/inductive.md`).
 
-    Raises LogicgenError naming the file and the unit where a distribution does not sum to 1 (with
-    its sum) or names an unknown unit or word, and where there are more layers than positions.
+    Raises LogicgenError naming the file and the unit if a distribution does not sum to 1 (with its
+    sum) or names an unknown unit or word, and if the number of layers is not that of positions.
     """
     path = Path(path)
     return make_grammar(read_toml(path), str(path))
 
 
 def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
-    """The grammar of a file's tables; `path` is for messages. Raises as `read_grammar`."""
+    """Return the grammar of a file's tables; `path` is for messages. Raises as `read_grammar`."""
     file = validate(_File, tables, path)
     layers = file.layer
     positions = len(layers) if file.positions is None else file.positions
@@ -86,6 +87,14 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
             raise LogicgenError(
                 f"{path}: word {word!r}: a word has no blanks, is not _ and not in angle brackets"
             )
+
+    def columns(number: int, each: list[Shares], names: list[str], what: str) -> np.ndarray:
+        """Return the distributions of the units of layer `number`."""
+        places = [f"{path}: layer {number}: unit {name}" for name in layers[number - 1]]
+        found = [_column(shares, names, what, at) for shares, at in zip(each, places, strict=True)]
+        return np.column_stack(found)
+
+    what = "unit of the layer below"
     first = list(layers[0])
     start = {name: 1 / len(first) for name in first} if file.start is None else file.start
     return Grammar(
@@ -93,27 +102,12 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
         tuple(tuple(units) for units in layers),
         _column(start, first, "unit", f"{path}: start"),
         tuple(
-            np.column_stack(
-                [
-                    _column(unit.tokens, words, "word", f"{path}: layer {number}: unit {name}")
-                    for name, unit in units.items()
-                ]
-            )
+            columns(number, [unit.tokens for unit in units.values()], words, "word")
             for number, units in enumerate(layers, 1)
         ),
         tuple(
-            np.column_stack(
-                [
-                    _column(
-                        unit.below or {},
-                        list(layers[number]),
-                        "unit of the layer below",
-                        f"{path}: layer {number}: unit {name}",
-                    )
-                    for name, unit in units.items()
-                ]
-            )
-            for number, units in enumerate(layers[:-1], 1)
+            columns(number, [unit.below or {} for unit in units.values()], list(lower), what)
+            for number, (units, lower) in enumerate(pairwise(layers), 1)
         ),
         path,
     )
@@ -128,14 +122,16 @@ def _column(shares: Shares, names: list[str], what: str, where: str) -> np.ndarr
 
 
 def grammar_text(grammar: Grammar, description: str = "") -> str:
-    """The file that `read_grammar` reads the same grammar from, up to the last bit or two.
+    """Return the TOML text of a grammar, from which `read_grammar` makes the same up to rounding.
 
     Units that are never on are left out.
     """
-    lines = [f"description = {_quoted(description)}"] if description else []
+    # Not by tomli-w, which writes no inline tables: the text is part of generated data sets, whose
+    # bytes must not change.
+    lines = [f"description = {toml_string(description)}"] if description else []
     lines += [
         f"positions = {grammar.positions}",
-        f"words = [{', '.join(map(_quoted, grammar.words))}]",
+        f"words = [{', '.join(map(toml_string, grammar.words))}]",
         f"start = {_shares(grammar.units[0], grammar.start)}",
     ]
     on: np.ndarray = grammar.start > 0
@@ -164,8 +160,4 @@ def _shares(names: tuple[str, ...], column: np.ndarray) -> str:
 
 
 def _key(name: str) -> str:
-    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else _quoted(name)
-
-
-def _quoted(text: Any) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else toml_string(name)

@@ -1,4 +1,4 @@
-"""Grammars drawn at random."""
+"""Random grammars, for experiments that need many of them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def random_grammar(
     concentration: float = 1.0,
     own_words: bool = False,
 ) -> Grammar:
-    """A grammar whose distributions are drawn from symmetric Dirichlet distributions.
+    """Draw a grammar whose distributions are from symmetric Dirichlet distributions.
 
-    width: units of each layer, Z.
-    layers: P, also words of a sentence.
-    words: T, called w0, w1, ...
-    concentration: of the Dirichlet distributions; the smaller, the fewer things are probable.
-    own_words: whether the units of a layer share the words out among themselves, so that a word
-        tells the unit.
+    width: Z, the units of each layer.
+    layers: P, also the words of a sentence.
+    words: T; they are named w0, w1, ...
+    concentration: of the Dirichlet distributions; the smaller, the fewer outcomes are probable.
+    own_words: whether each unit of a layer has words of its own, so that a word identifies the
+        unit.
 
-    Raises LogicgenError where there are fewer words than units that want their own.
+    Raises LogicgenError if units are to have words of their own and there are too few words.
     """
     if own_words and words < width:
         raise LogicgenError(f"{width} units cannot each have words of their own of {words}")
@@ -55,12 +55,13 @@ def random_grammar(
 def _dirichlet(
     rng: np.random.Generator, outcomes: int, columns: int, concentration: float
 ) -> np.ndarray:
-    """(outcomes, columns), each column a distribution.
+    """Draw distributions, the columns of (outcomes, columns).
 
-    Drawn as logs of Gamma variables: with a small concentration they themselves would all be 0.
+    By logarithms of Gamma variables: with a small concentration, the variables would underflow.
     Gamma(a) is Gamma(a + 1) U^(1/a) (Marsaglia, Tsang, 2000).
     """
     logs = np.log(rng.standard_gamma(concentration + 1, (outcomes, columns)))
     logs += np.log1p(-rng.random((outcomes, columns))) / concentration
     weights = np.exp(logs - logs.max(axis=0))
-    return weights / weights.sum(axis=0)
+    distributions: np.ndarray = weights / weights.sum(axis=0)
+    return distributions

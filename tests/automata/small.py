@@ -1,4 +1,4 @@
-"""Small automata and what they weigh by definition: sums over paths and over strings, in a loop."""
+"""Small automata and their weights by definition: sums over paths and strings, in loops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WEIGHTS = st.sampled_from([0.0, 0.0, 0.05, 0.25, 0.5, 1.0, 1.5])
 
 @st.composite
 def automata(draw, states=3, symbols=2, acyclic=False):
-    """Automata of any weights; with `acyclic`, transitions lead to later states only."""
+    """Draw automata of any weights; with `acyclic`, transitions lead to later states only."""
     n, k = draw(st.integers(1, states)), draw(st.integers(1, symbols))
 
     def numbers(count):
@@ -28,7 +28,7 @@ def automata(draw, states=3, symbols=2, acyclic=False):
 
 @st.composite
 def shrinking(draw, **kwargs):
-    """Automata from every state of which transitions weigh at most a quarter together."""
+    """Draw automata whose transitions from each state have a total weight of at most 1/4."""
     automaton = draw(automata(**kwargs))
     table = np.stack([matrix.toarray() for matrix in automaton.transitions])
     table *= 0.25 / max(0.25, table.sum(axis=(0, 2)).max())
@@ -37,7 +37,7 @@ def shrinking(draw, **kwargs):
 
 @st.composite
 def probabilistic(draw, states=3, symbols=3, zeros=True):
-    """Automata in which initial weights sum to 1, transitions and final weights do; all tight."""
+    """Draw tight probabilistic automata."""
     n, k = draw(st.integers(1, states)), draw(st.integers(1, symbols))
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
     table = rng.random((k, n, n))
@@ -63,7 +63,7 @@ def all_strings(automaton, longest):
 
 
 def paths(automaton, string):
-    """The weight of every path that reads a string, by its states."""
+    """Return the weight of every path that reads a string, by its states."""
     n = len(automaton.states)
     table = {s: m.toarray() for s, m in zip(automaton.symbols, automaton.transitions, strict=True)}
     found = {}
@@ -80,7 +80,7 @@ def weight(automaton, string):
 
 
 def weights(automaton, longest):
-    """By string: the weights of all strings up to a length, carried along a tree of prefixes."""
+    """Return the weights of all strings up to a length, from those of their prefixes."""
     table = [matrix.toarray() for matrix in automaton.transitions]
     found, layer = {}, {"": automaton.initial}
     for _ in range(longest + 1):
@@ -94,12 +94,12 @@ def weights(automaton, longest):
 
 
 def one_state(loop, final=1.0, initial=1.0):
-    """One symbol, one state."""
+    """Return an automaton of one symbol and one state."""
     return Automaton.dense("a", [initial], [final], [[[loop]]])
 
 
 def forked():
-    """Two ways that read a^m: likely without an end but b, unlikely without an end but c."""
+    """Return an automaton with two paths for a^m: a likely one that ends by b, another by c."""
     return Automaton.from_arcs(
         "abc",
         ["fast", "slow", "end"],

@@ -28,7 +28,7 @@ from tests.automata.small import all_strings, forked, one_state, probabilistic, 
 
 
 def renamings(automaton):
-    """All one-to-one renamings, as tables for str.translate."""
+    """Return all one-to-one renamings, as tables for str.translate."""
     names = "".join(automaton.symbols)
     return [str.maketrans(names, "".join(order)) for order in all_permutations(names)]
 
@@ -47,8 +47,8 @@ def test_the_mean_over_all_renamings(automaton):
 
 @settings(max_examples=40)
 @given(probabilistic(states=3, symbols=4), st.integers(0, 999))
-def test_by_assignments_or_by_permutations(automaton, seed):
-    """What is carried through a string is shared; nothing of it may show."""
+def test_by_partial_or_by_whole_permutations(automaton, seed):
+    """Strings share buffers while they are read; results must not depend on that."""
     rng = np.random.default_rng(seed)
     k = len(automaton.symbols)
     batch = Strings(rng.integers(k, size=(12, 20)), rng.integers(0, 21, size=12))
@@ -62,7 +62,7 @@ def test_by_assignments_or_by_permutations(automaton, seed):
 @pytest.mark.parametrize("branching", [1, 2])
 @pytest.mark.parametrize("states", [6, 120])
 def test_deterministic_or_not_with_few_states_or_many(states, branching):
-    """Points or vectors, dense matrices or sparse ones."""
+    """Check forward states and forward vectors, with dense and with sparse matrices."""
     rng = np.random.default_rng(states)
     automaton = random_automaton("abcd", states, 10.0, rng, branching, concentration=0.3)
     batch = Strings(rng.integers(4, size=(8, 20)), rng.integers(0, 21, size=8))
@@ -152,7 +152,7 @@ def test_the_key_is_found():
 
 
 def test_convergence():
-    """The mean L1 distance falls, and never by less than what the bound on information says."""
+    """The mean L1 distance falls and stays below the bound from `information_bound`."""
     rng = np.random.default_rng(1)
     automaton = random_automaton("abcd", 5, 60.0, rng, concentration=0.5)
     batch = sample(automaton, 200, rng)

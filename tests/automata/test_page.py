@@ -1,4 +1,4 @@
-"""The page about automata: its file is read, and its examples give what it says."""
+"""The page about automata: its file can be read, and its examples give the output shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where probability is lost, and what is said about it."""
+"""Tightness: where probability is lost, and the reasons given."""
 
 from __future__ import annotations
 

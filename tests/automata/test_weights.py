@@ -16,7 +16,7 @@ from logicgen.automata import (
     next_probabilities,
     normalise,
 )
-from logicgen.automata.weights import _with_logarithms, carry, step_weights
+from logicgen.automata.weights import _with_logarithms, log_forward, step_weights
 from tests.automata.small import (
     all_strings,
     automata,
@@ -81,7 +81,7 @@ def test_next_against_strings(automaton):
 
 @given(probabilistic(), st.integers(0, 1000))
 def test_chain_rule(automaton, seed):
-    """The chances of what comes next, multiplied, are the probability of the string."""
+    """The product of next-symbol probabilities is the probability of the string."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(0, 12, size=5)
     batch = Strings(rng.integers(len(automaton.symbols), size=(5, 11)), lengths)
@@ -103,7 +103,7 @@ def test_one_scale_or_one_for_each_state(automaton, seed):
     batch = Strings(rng.integers(len(automaton.symbols), size=(6, 30)), rng.integers(0, 31, size=6))
     readout = step_weights(automaton)
     for everywhere in (True, False):
-        one = carry(automaton, batch, readout, everywhere)
+        one = log_forward(automaton, batch, readout, everywhere)
         with np.errstate(divide="ignore"):
             other = _with_logarithms(automaton, batch, readout, everywhere)
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
@@ -136,10 +136,10 @@ def test_in_blocks(monkeypatch):
     rng = np.random.default_rng(0)
     batch = Strings(rng.integers(3, size=(9, 12)), rng.integers(0, 13, size=9))
     readout = step_weights(forked())
-    whole = [carry(forked(), batch, readout, everywhere) for everywhere in (True, False)]
+    whole = [log_forward(forked(), batch, readout, everywhere) for everywhere in (True, False)]
     monkeypatch.setattr("logicgen.automata.weights.VECTORS", 6)
     monkeypatch.setattr("logicgen.automata.weights.BLOCK", 12)
-    parts = [carry(forked(), batch, readout, everywhere) for everywhere in (True, False)]
+    parts = [log_forward(forked(), batch, readout, everywhere) for everywhere in (True, False)]
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_array_equal(one, other)
 

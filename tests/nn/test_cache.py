@@ -1,4 +1,4 @@
-"""The continuous cache: a proper mixture, whose parts are told apart by hand."""
+"""The continuous cache: a proper mixture, with the parts computed by hand."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ids(count: int = 3, length: int = 12) -> torch.Tensor:
 
 @torch.no_grad()
 def test_by_hand() -> None:
-    """Every probability as the formula says it, place by place."""
+    """Every probability follows the formula, position by position."""
     torch.manual_seed(3)
     cache, features = Cache(WIDTH), torch.randn(1, 5, WIDTH)
     next_ = torch.tensor([[2, 0, 2, 1, NOTHING]])

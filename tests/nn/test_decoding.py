@@ -31,7 +31,7 @@ FAR = 1_000_000
 
 
 def grammar(transition: list[list[int]]) -> GrammarMask:
-    """Over 0 1 ; and symbols; the answer may end in the last state. Distances by relaxation."""
+    """Return a mask over 0 1 ; and symbols, where the answer may end in the last state."""
     table = torch.full((len(transition), FIXED + 1), -1)
     table[:, 3:] = torch.tensor(transition)
     distance = [FAR] * len(transition)
@@ -78,7 +78,7 @@ EVERY_METHOD = [
 def log_probabilities(
     net: Transformer, matrices: list[torch.Tensor], problem: torch.Tensor, answer: list[int]
 ) -> torch.Tensor:
-    """Of every token at every place of an answer, without a cache, (T, V)."""
+    """Return the log-probabilities of every token at every position, without a cache, (T, V)."""
     inputs = torch.tensor([[VOCABULARY.start, *answer[:-1]]])
     with torch.no_grad():
         each = [(SCALE * net(rows, problem[None], inputs)[0]).softmax(-1) for rows in matrices]
@@ -92,7 +92,7 @@ def score(
     answer: list[int],
     alpha: float,
 ) -> float:
-    """The normalised log-probability of an answer that ends with `<end>`."""
+    """Return the normalised log-probability of an answer that ends with `<end>`."""
     table = log_probabilities(net, matrices, problem, answer)
     total = sum(table[place, token].item() for place, token in enumerate(answer))
     return total / ((5 + len(answer)) / 6) ** alpha
@@ -106,7 +106,7 @@ def slow_beam_search(
     mask: GrammarMask | None,
     search: BeamSearch,
 ) -> list[tuple[float, list[int]]]:
-    """The definition, one prefix at a time, without cache, batches or early ends."""
+    """Search by the definition, one prefix at a time, without cache, batches or early ends."""
     alive: list[tuple[float, list[int]]] = [(0.0, [])]
     found: list[tuple[float, list[int]]] = []
     for _ in range(max_length + 1):
@@ -139,7 +139,7 @@ def may_follow(mask: GrammarMask, prefix: list[int], token: int, budget: int) ->
 
 
 def listed(decoded: Decoded) -> list[list[tuple[float, list[int]]]]:
-    """Per problem the answers with their scores, `<end>` kept, padding and empty places not."""
+    """Return the answers of each problem with their scores, without padding."""
     return [
         [
             (value, [token for token in ids if token != VOCABULARY.pad])
@@ -300,7 +300,7 @@ def test_length_normalisation_prefers_longer_answers() -> None:
 
 
 def by_problem(problem: list[int], prefix: list[int]) -> Sequence[float]:
-    """Random weights, the same for the same prefix; the end is near at a place of the problem's."""
+    """Return weights of a prefix; after a number of tokens that the problem sets, `<end>` comes."""
     weights = np.random.default_rng((*problem, 99, *prefix)).random(FIXED + SYMBOLS) ** 4
     weights[VOCABULARY.end] = 20 if len(prefix) > sum(problem) % 40 else 0.001
     return list(weights)
@@ -327,7 +327,7 @@ def test_an_answer_does_not_depend_on_the_rest_of_the_batch(decoding: Decoding) 
 
 
 def test_samples_follow_the_probabilities() -> None:
-    """Of the first token, against all of its distribution, or what top-k and nucleus leave."""
+    """Check the first token against its distribution after top-k and top-p."""
     many = 20_000
     weights = torch.tensor([0.0, 0.0, 0.1, 0.01, 0.3, 0.2, 0.0, 0.25, 0.14])
     network = Table(lambda problem, prefix: weights.tolist())

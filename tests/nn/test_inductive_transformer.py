@@ -42,14 +42,14 @@ def all_and(z, x, y):
 
 
 def states(start, tokens, below, words):
-    """Every state of the factor graph with a weight, as (weight, units, connections, words).
+    """Yield every state of the factor graph with its weight, (weight, units, connections, words).
 
     Arrays of probabilities; words: P ids or NOTHING.
     """
     width, positions = len(start), len(tokens)
 
     def layer(number, z, weight, units, pairs, spoken):
-        """All states of a layer and those behind it, given the Bernoulli variables z'."""
+        """Yield all states of a layer and those below it, given the Bernoulli variables z'."""
         units = [*units, z]
         if number + 1 == positions:
             # The last layer switches nothing on: its AND has one child.
@@ -90,7 +90,7 @@ def states(start, tokens, below, words):
 
 
 def summed(weights, words):
-    """Exact marginals by summing over `states`: total, units, connections, words."""
+    """Return exact marginals by summing over `states`: total, units, connections, words."""
     start, tokens, below = (each[0].exp().numpy() for each in weights)
     positions, count, width = tokens.shape
     total = 0.0
@@ -190,11 +190,11 @@ def test_and_sums_over_its_truth_table():
     x, y, z = torch.randn(3, 3, dtype=torch.float64)
 
     def weight(message, state):
-        """Of a layer's state with one unit on."""
+        """Return the weight of a layer's state with one unit on."""
         return message[state.index(1)].exp() if sum(state) == 1 else torch.zeros(())
 
     def table(wanted):
-        """By what a variable is: the sum over the other two."""
+        """Return, for each value of a variable, the sum over the other two."""
         found = {}
         for states in product(bits(3), repeat=3):
             if all_and(*states) and all(sum(state) == 1 for state in states):

@@ -36,7 +36,7 @@ def test_answers_fork_and_are_given_up(decoder: str, cross: bool) -> None:
 
 
 def test_tokens_never_move() -> None:
-    """What makes it fast: selecting answers copies a mask, not keys and values."""
+    """Selecting answers copies a mask, not keys and values, which makes it fast."""
     memory = Memory(torch.ones(2, 1, 1, 4, dtype=torch.bool), [])
     for _ in range(5):
         memory.begin(1)

@@ -16,7 +16,7 @@ OPERATORS = {
 
 
 def recursive_paths(formula: Formula, above: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
-    """The branches from each token up to the root, nearest first, in prefix order."""
+    """Return the branches from each token up to the root, nearest first, in prefix order."""
     below = [
         path
         for number, operand in enumerate(formula.operands)
@@ -26,7 +26,7 @@ def recursive_paths(formula: Formula, above: tuple[int, ...] = ()) -> list[tuple
 
 
 def arities(formulas: list[Formula], arity: dict[str, int]) -> torch.Tensor:
-    """Of the tokens, an end marker and padding; (B, S)."""
+    """Return the arities of the tokens, an end marker and padding, (B, S)."""
     texts = [formula.prefix.split() for formula in formulas]
     table = torch.zeros(len(texts), max(map(len, texts)) + 2, dtype=torch.int64)
     for row, tokens in enumerate(texts):
@@ -100,7 +100,7 @@ def test_trees_of_a_batch_are_independent_of_each_other() -> None:
 
 
 def bucket(ahead: int, causal: bool, buckets: int = 32, furthest: int = 128) -> int:
-    """The T5 paper's formula, for one distance."""
+    """Return the bucket of one distance by the T5 paper's formula."""
     if causal:
         distance, offset = max(-ahead, 0), 0
     else:

@@ -1,4 +1,4 @@
-"""The symbol-invariant Transformer: renaming renames scores, streams are what they should be."""
+"""The symbol-invariant Transformer: exact invariance, its streams, and decoding."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_decoding_in_a_batch_is_decoding_alone(method):
 
 
 def test_without_streams_across_all_symbols_look_alike_at_first():
-    """Why the published ablation with aggregated cross-attention collapses."""
+    """The published ablation with aggregated cross-attention collapses for this reason."""
     scores = network(StreamOptions(cross_attention="aggregated"))(rows(), PROBLEMS, ANSWERS)
     first = scores[1, 0, F:][scores[1, 0, F:] > -math.inf]
     assert len(first) == 4
@@ -234,7 +234,7 @@ def test_chunks_change_nothing_in_training_and_what_is_kept_grows_slower():
 
 
 def test_it_is_the_plain_transformer_where_there_is_one_symbol_and_no_fused_view():
-    """An oracle: with one stream, without the aggregated attention, nothing is left to fuse."""
+    """With one stream and no aggregated attention, there is nothing to fuse."""
     from logicgen.nn.transformer import Transformer
 
     made = network(StreamOptions(aggregated_attention=False))

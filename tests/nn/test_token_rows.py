@@ -1,4 +1,4 @@
-"""Rows of language models: who has which, how they are distributed, what it costs."""
+"""Rows of language models: which token has which row, and how rows are distributed."""
 
 import math
 
@@ -18,7 +18,7 @@ every_method = pytest.mark.parametrize("method", METHODS)
 
 @pytest.fixture
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Rows of their own for all sequences, or rows of the batch dealt out."""
+    """Choose own rows for each sequence, or permuted rows of the batch."""
     monkeypatch.setattr(token_rows, "_ROWS_OF_THEIR_OWN", 0 if request.param == "dealt" else 2**25)
     return str(request.param)
 
@@ -33,7 +33,7 @@ def drawn(method: str, share: float = 0.5, sequences: int = B) -> Rows:
 
 
 def each_tokens(rows: Rows, sequences: int = B) -> torch.Tensor:
-    """The row of each token of each sequence, (B, V, width)."""
+    """Return the row of each token of each sequence, (B, V, width)."""
     ids = torch.arange(V).expand(sequences, -1)
     return rows.inputs(ids)
 
@@ -48,7 +48,7 @@ def test_every_token_has_a_row_of_its_own(method: str, way: str) -> None:
 
 @both_ways
 def test_a_sequence_sees_independent_normal_rows(way: str) -> None:
-    """What one sequence has does not depend on whether rows are dealt out."""
+    """The rows of one sequence have the same distribution either way."""
     model, generator = made("lexinvariant"), torch.Generator().manual_seed(2)
     first = torch.stack([each_tokens(model(3, generator), 3)[0] for _ in range(4_000)])
     assert first.mean().abs() < 0.003

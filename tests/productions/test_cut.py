@@ -1,4 +1,4 @@
-"""Cuts against sums over the paths that are left."""
+"""Cuts against sums over the remaining paths."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_random_cuts_leave_what_they_should():
 
 
 def test_the_check_sees_a_cut_that_is_wrong(monkeypatch):
-    """If a unit alone made up for what it loses, other proportions would change."""
+    """If only the unit's own distribution were renormalised, other proportions would change."""
     from dataclasses import replace
 
     from logicgen.experiments import controllability

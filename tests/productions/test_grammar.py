@@ -15,7 +15,7 @@ from logicgen.tokens import NOTHING
 
 
 def paths(grammar, words):
-    """(path, weight) of every way to say words, NOTHING for any."""
+    """Return (path, weight) of every way to emit words, NOTHING for any word."""
     for path in product(*(range(len(units)) for units in grammar.units)):
         weight = grammar.start[path[0]]
         for layer, unit in enumerate(path):
@@ -27,7 +27,7 @@ def paths(grammar, words):
 
 
 def ragged():
-    """Two, one and three units, and words that nobody says."""
+    """Return a grammar of two, one and three units, and words that no unit emits."""
     rng = np.random.default_rng(5)
     columns = [rng.dirichlet(np.ones(rows), count).T for rows, count in ((4, 2), (4, 1), (4, 3))]
     below = [rng.dirichlet(np.ones(rows), count).T for rows, count in ((1, 2), (3, 1))]

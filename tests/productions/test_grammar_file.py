@@ -1,4 +1,4 @@
-"""Grammar files: read strictly, written back."""
+"""Grammar files: strict reading, and writing."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The page about inductive Transformers: its file is read, its worked layer is right."""
+"""The page about inductive Transformers: its file can be read, its worked layer is right."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Which symbols those of a string may stand for: permutations, and assignments to those seen.
+"""Permutations of symbols, and partial permutations: one-to-one maps of the symbols seen so far.
 
-As tables that depend on numbers of symbols only, since strings are looked at up to renaming.
+A (partial) permutation says which symbol of the automaton each symbol of a string stands for.
+Strings are numbered by first occurrence, so these tables depend on the numbers of symbols only.
 """
 
 from __future__ import annotations
@@ -15,20 +16,20 @@ from logicgen.automata.strings import Strings
 
 
 def permutations(symbols: int) -> np.ndarray:
-    """(k!, k): all permutations in lexicographic order.
+    """Return all permutations in lexicographic order, (k!, k).
 
-    In a row, number i is the symbol of the automaton that symbol i of a string stands for.
+    Entry i of a row is the symbol of the automaton that symbol i of a string stands for.
     """
     return np.array(list(all_permutations(range(symbols))), dtype=np.int64)
 
 
 def canonical(strings: Strings, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Strings up to renaming.
+    """Return strings with their symbols renumbered in order of first occurrence.
 
     Returns:
-        (S, k) the symbols in order of first occurrence, then the others; (S, L) the strings, every
-        symbol as its place in that order; (S, k) where each place of that order occurs first, the
-        length of the string where it does not.
+        (S, k) the symbols in order of first occurrence, then the others; (S, L) the strings, each
+        symbol replaced by its place in that order; (S, k) the first position of each of these
+        numbers, or the length of the string if it does not occur.
     """
     count, longest = strings.ids.shape
     ids = np.where(strings.inside, strings.ids, -1)
@@ -44,21 +45,21 @@ def canonical(strings: Strings, k: int) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 @lru_cache(maxsize=32)
-def assignments(k: int, seen: int) -> np.ndarray:
-    """(k! / (k - seen)!, seen): all ways to choose different symbols, in lexicographic order."""
+def partial_permutations(k: int, seen: int) -> np.ndarray:
+    """Return all choices of different symbols in lexicographic order, (k! / (k - seen)!, seen)."""
     ways = list(all_permutations(range(k), seen))
     return np.array(ways, dtype=np.int64).reshape(perm(k, seen), seen)
 
 
 @lru_cache(maxsize=32)
 def blocks(k: int, seen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Assignments ordered by what they make of a symbol that has been seen.
+    """Return the partial permutations grouped by the image of each seen symbol.
 
     Returns:
-        (k, seen, P / k) the assignments that make it each symbol; and, to find an assignment there,
-        (seen, P) the symbol, and (seen, P) the place among those of that symbol.
+        (k, seen, P / k) the numbers of those with each image; and, to find one of them there,
+        (seen, P) its image, and (seen, P) its place among those with that image.
     """
-    meaning = assignments(k, seen)
+    meaning = partial_permutations(k, seen)
     order = np.argsort(meaning.T, axis=1, kind="stable")  # (seen, P)
     rank = np.argsort(order, axis=1)
     each = len(meaning) // k
@@ -67,12 +68,13 @@ def blocks(k: int, seen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=32)
 def gather(k: int, seen: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where in a flattened (P, k + 1) the symbols stand that an assignment has made.
+    """Return flat indices into an array (P, k + 1) with a column for each symbol and the end.
 
     Returns:
-        (seen, P) for each seen symbol; (P * (k - seen),) for all that are not assigned.
+        (seen, P) the columns of the images of each seen symbol; (P * (k - seen),) those of all
+        symbols that are not images.
     """
-    meaning = assignments(k, seen)
+    meaning = partial_permutations(k, seen)
     numbers = np.arange(len(meaning) * (k + 1)).reshape(-1, k + 1)
     free = np.ones((len(meaning), k + 1), dtype=bool)
     np.put_along_axis(free, meaning, False, axis=1)

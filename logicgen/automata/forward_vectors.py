@@ -1,7 +1,7 @@
-"""What is carried through strings, one for each way to assign meanings to the symbols seen.
+"""Forward vectors of strings, one for each partial permutation of the symbols seen.
 
-In general a forward vector over the states. In a deterministic automaton only one of its numbers is
-not 0, so a state and a weight say it all, whatever the number of states.
+In general a forward vector has one weight for each state. In a deterministic automaton only one of
+them is not 0, so a state and a weight are enough, whatever the number of states.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from logicgen.automata.assignments import assignments, blocks
 from logicgen.automata.automaton import Automaton
+from logicgen.automata.partial_permutations import blocks, partial_permutations
 from logicgen.automata.weights import LEAST
 
 # Up to so many states a dense matrix multiplies faster than a sparse one.
 DENSE = 100
 
 
-class Vectors:
-    """Forward vectors (m, P, n): of m strings, for P assignments, over n states.
+class ForwardVectors:
+    """Forward vectors (m, P, n): of m strings, for P partial permutations, over n states.
 
     Args:
         model: any automaton.
-        count: strings.
-        most: assignments there will be at most.
+        count: number of strings.
+        most: the largest number of partial permutations that there will be.
     """
 
     def __init__(self, model: Automaton, count: int, most: int) -> None:
@@ -33,20 +33,20 @@ class Vectors:
             matrix.toarray() if n <= DENSE else matrix for matrix in model.transitions
         ]
         self.vectors = np.tile(model.initial, (count, 1, 1))
-        # Room for two more of them: fresh memory costs more than the arithmetic.
+        # Buffers for two more such arrays: allocating memory costs more than the arithmetic.
         self.spare = np.empty(2 * count * most * n)
 
     @staticmethod
     def size(model: Automaton) -> int:
-        """Numbers held for each string and assignment."""
+        """Return the numbers held for each string and partial permutation."""
         return 3 * len(model.states)
 
     def choose(self, rows: np.ndarray) -> None:
-        """Only some of the strings, or others of their order."""
+        """Keep only some of the strings, or put them in another order."""
         self.vectors = self.vectors[rows]
 
     def read_new(self, source: np.ndarray, symbols: np.ndarray) -> None:
-        """A symbol not seen before: assignment number `source[i]` goes on, it being symbols[i]."""
+        """Read a symbol not seen before: number `source[i]` is extended by `symbols[i]`."""
         before = self.vectors
         self.vectors = np.empty((len(before), len(source), before.shape[2]))
         for symbol, matrix in enumerate(self.steps):
@@ -55,17 +55,17 @@ class Vectors:
             self.vectors[:, chosen] = (some.reshape(-1, some.shape[2]) @ matrix).reshape(some.shape)
 
     def read_seen(self, read: np.ndarray, seen: int) -> None:
-        """In the first strings one of the `seen` symbols: `read` (m,), by first occurrence.
+        """Read one of the `seen` symbols in the first strings: `read` (m,), by first occurrence.
 
-        Each symbol of the automaton has one matrix to multiply with. Of the assignments to what was
-        read, as many stand for each, so all can be ordered by it, multiplied in k blocks, and
-        ordered back.
+        The vector of each partial permutation is multiplied by the matrix of the symbol that it
+        maps the read one to. Equally many map to each symbol, so vectors are sorted by it,
+        multiplied in k blocks, and sorted back.
         """
         vectors = self.vectors[: len(read)]
         m, classes, n = vectors.shape
         k = self.symbols
         by_symbol, symbols, within = blocks(k, seen)
-        each = classes // k  # assignments for a symbol
+        each = classes // k  # partial permutations for each symbol
         strings = np.arange(m)[:, None]
         source = by_symbol[:, read] + classes * strings  # (k, m, P / k)
         ordered, after = self.spare[: 2 * vectors.size].reshape(2, k, m * each, n)
@@ -79,27 +79,32 @@ class Vectors:
         after.reshape(-1, n).take(back, axis=0, mode="clip", out=vectors)
 
     def rescale(self, scale: np.ndarray) -> np.ndarray:
-        """Move the size of each vector into `scale` (m, P), its logarithm, in place.
+        """Divide each vector by its sum and add the logarithm of that to `scale` (m, P), in place.
 
-        Returns (m,) bool: where the numbers of one vector range too far for that.
+        Returns (m,) bool: whether the numbers of one vector differ too much for a common scale.
         """
         sums = self.vectors.sum(axis=2)
         scale += np.log(sums)
         self.vectors /= np.where(sums > 0, sums, 1)[..., None]
-        return np.where(self.vectors > 0, self.vectors, 1).min(axis=(1, 2)) < LEAST
+        smallest: np.ndarray = np.where(self.vectors > 0, self.vectors, 1).min(axis=(1, 2))
+        return smallest < LEAST
 
     def readout(self, strings: np.ndarray | slice, matrix: np.ndarray) -> np.ndarray:
-        """(m, P, r): forward vectors of some strings times a matrix (n, r)."""
-        return self.vectors[strings] @ matrix
+        """Return the forward vectors of some strings times a matrix (n, r), (m, P, r)."""
+        product: np.ndarray = self.vectors[strings] @ matrix
+        return product
 
 
-class Points:
-    """As `Vectors`, for a deterministic automaton: a state (m, P) and a weight (m, P)."""
+class ForwardStates:
+    """Forward vectors of a deterministic automaton: a state (m, P) and a weight (m, P).
+
+    It has the same methods as `ForwardVectors`.
+    """
 
     def __init__(self, model: Automaton, count: int, most: int) -> None:
         k, self.states = len(model.symbols), len(model.states)
         self.symbols = k
-        # Where each symbol leads from each state, and at what weight; 0 where nowhere.
+        # The target and the weight of each symbol's arc from each state; 0 if there is none.
         self.target = np.zeros(k * self.states, dtype=np.int64)
         self.step = np.zeros(k * self.states)
         for symbol, matrix in enumerate(model.transitions):
@@ -112,17 +117,21 @@ class Points:
 
     @staticmethod
     def size(model: Automaton) -> int:
+        """Return the numbers held for each string and partial permutation."""
         return 6
 
     def choose(self, rows: np.ndarray) -> None:
+        """Keep only some of the strings, or put them in another order."""
         self.state, self.weight = self.state[rows], self.weight[rows]
 
     def read_new(self, source: np.ndarray, symbols: np.ndarray) -> None:
+        """Read a symbol not seen before: number `source[i]` is extended by `symbols[i]`."""
         self.state, self.weight = self.state[:, source], self.weight[:, source]
         self._go(len(self.state), symbols)
 
     def read_seen(self, read: np.ndarray, seen: int) -> None:
-        self._go(len(read), assignments(self.symbols, seen).T[read])
+        """Read one of the `seen` symbols in the first strings: `read` (m,), by first occurrence."""
+        self._go(len(read), partial_permutations(self.symbols, seen).T[read])
 
     def _go(self, count: int, symbols: np.ndarray) -> None:
         place = symbols * self.states + self.state[:count]
@@ -130,9 +139,12 @@ class Points:
         self.state[:count] = self.target[place]
 
     def rescale(self, scale: np.ndarray) -> np.ndarray:
+        """Move each weight into `scale` (m, P), as its logarithm, in place; return all False."""
         scale += np.log(self.weight)
         self.weight[:] = self.weight > 0
         return np.zeros(len(scale), dtype=bool)
 
     def readout(self, strings: np.ndarray | slice, matrix: np.ndarray) -> np.ndarray:
-        return matrix[self.state[strings]] * self.weight[strings][..., None]
+        """Return the forward vectors of some strings times a matrix (n, r), (m, P, r)."""
+        product: np.ndarray = matrix[self.state[strings]] * self.weight[strings][..., None]
+        return product
