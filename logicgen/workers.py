@@ -56,8 +56,10 @@ class _Chunk(Generic[Item]):
     pending: list[int]  # places in `items` that are not settled
 
 
-class _Worker:
-    def __init__(self, setup: Callable[..., Any], arguments: tuple, limits: Limits) -> None:
+class _Worker(Generic[Item]):
+    def __init__(
+        self, setup: Callable[..., Any], arguments: tuple[Any, ...], limits: Limits
+    ) -> None:
         self.connection, theirs = _context.Pipe()
         # Which place of its chunk the worker is at, and since when (monotonic clock); -1 is idle.
         self.place = _context.RawValue("l", -1)
@@ -76,7 +78,7 @@ class _Worker:
             if here:
                 signal.signal(signal.SIGINT, before)
         theirs.close()
-        self.chunk: _Chunk | None = None
+        self.chunk: _Chunk[Item] | None = None
 
     def stop(self) -> None:
         self.process.kill()
@@ -89,7 +91,7 @@ def _serve(
     place: Any,
     since: Any,
     setup: Callable[..., Callable[[Any], Any]],
-    arguments: tuple,
+    arguments: tuple[Any, ...],
     memory: int | None,
 ) -> None:
     # Ctrl-C goes to the whole group; the parent decides what becomes of the workers.
@@ -129,14 +131,18 @@ class Workers(Generic[Item, Result]):
     def __init__(
         self,
         setup: Callable[..., Callable[[Item], Result]],
-        arguments: tuple = (),
+        arguments: tuple[Any, ...] = (),
         *,
         count: int = 1,
         limits: Limits | None = None,
     ) -> None:
-        self._new = lambda: _Worker(setup, arguments, limits or Limits())
-        self._seconds = limits.seconds if limits else None
+        self._limits = limits or Limits()
+        self._seconds = self._limits.seconds
+        self._setup, self._arguments = setup, arguments
         self._workers = [self._new() for _ in range(count)]
+
+    def _new(self) -> _Worker[Item]:
+        return _Worker(self._setup, self._arguments, self._limits)
 
     def __enter__(self) -> Workers[Item, Result]:
         return self
@@ -153,8 +159,8 @@ class Workers(Generic[Item, Result]):
     def map(self, items: Iterable[Item], chunk: int = 1) -> Iterator[Result | Failure]:
         """Results in the order of the items, at most a few chunks ahead of the consumer."""
         source = iter(items)
-        waiting: deque[_Chunk] = deque()  # parts of chunks whose worker was killed go first
-        running: deque[_Chunk] = deque()  # in order, until yielded
+        waiting: deque[_Chunk[Item]] = deque()  # parts of chunks whose worker was killed go first
+        running: deque[_Chunk[Item]] = deque()  # in order, until yielded
         exhausted = False
         while True:
             for worker in self._workers:
@@ -177,17 +183,17 @@ class Workers(Generic[Item, Result]):
             elif exhausted:
                 return
 
-    def _give(self, worker: _Worker, chunk: _Chunk) -> None:
+    def _give(self, worker: _Worker[Item], chunk: _Chunk[Item]) -> None:
         worker.chunk = chunk
         worker.place.value = -1
         with suppress(BrokenPipeError):  # it died; `_collect` sees that
             worker.connection.send([chunk.items[place] for place in chunk.pending])
 
-    def _collect(self) -> list[_Chunk]:
+    def _collect(self) -> list[_Chunk[Item]]:
         """Wait for results or limits; returns chunks that need a worker again."""
         busy = [worker for worker in self._workers if worker.chunk is not None]
         ready = wait([worker.connection for worker in busy], self._patience(busy))
-        again: list[_Chunk] = []
+        again: list[_Chunk[Item]] = []
         for worker in busy:
             chunk = worker.chunk
             assert chunk is not None
@@ -213,7 +219,7 @@ class Workers(Generic[Item, Result]):
                     again += self._replace(worker, chunk, place, reason)
         return again
 
-    def _patience(self, busy: list[_Worker]) -> float | None:
+    def _patience(self, busy: list[_Worker[Item]]) -> float | None:
         if self._seconds is None:
             return None
         now = time.monotonic()
@@ -223,7 +229,9 @@ class Workers(Generic[Item, Result]):
         ]
         return max(min([*left, 1.0]), 0.001)
 
-    def _replace(self, worker: _Worker, chunk: _Chunk, place: int, reason: str) -> list[_Chunk]:
+    def _replace(
+        self, worker: _Worker[Item], chunk: _Chunk[Item], place: int, reason: str
+    ) -> list[_Chunk[Item]]:
         """A new worker for one that failed at `place`; what it had not settled is done again."""
         worker.stop()
         self._workers[self._workers.index(worker)] = self._new()

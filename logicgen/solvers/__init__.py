@@ -39,4 +39,5 @@ def load_solver(name: str, logic: str) -> Solver:
         raise LogicgenError(f"solver {name} is not available here: {missing}")
     if plugin.logic != logic:
         raise LogicgenError(f"solver {name} decides {plugin.logic} problems, not {logic} ones")
-    return plugin()
+    solver: Solver = plugin()
+    return solver

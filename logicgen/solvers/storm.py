@@ -126,7 +126,7 @@ def _letters(position: Formula, symbols: tuple[str, ...]) -> list[Letter]:
     for values in product((True, False), repeat=len(names)):
         letter = dict(zip(names, values, strict=True))
 
-        def value(node: Formula, operands: list[bool], letter: dict = letter) -> bool:
+        def value(node: Formula, operands: list[bool], letter: dict[str, bool] = letter) -> bool:
             if operands:
                 if node.token not in _PROPOSITIONAL:
                     raise LogicgenError(f"{node.token} is not an operator of propositional logic")

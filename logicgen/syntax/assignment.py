@@ -58,12 +58,14 @@ class Assignment:
     @staticmethod
     def read(text: str) -> Assignment:
         """From `a=1, b=0` or `a & !b`. Raises FormatError with line and column."""
-        return assignment_language().read(text, "infix")
+        found: Assignment = assignment_language().read(text, "infix")
+        return found
 
     @staticmethod
     def read_prefix(text: str) -> Assignment:
         """From `a 1 b 0`. Raises FormatError with line and column."""
-        return assignment_language().read(text, "prefix")
+        found: Assignment = assignment_language().read(text, "prefix")
+        return found
 
 
 def _build(meaning: str, values: Sequence[Any]) -> Any:

@@ -16,7 +16,7 @@ from logicgen.vocabulary import symbol_name
 T = TypeVar("T")
 
 
-class _Entry(ref):
+class _Entry(ref["Formula"]):
     """A weak reference that knows its key, so that a dead formula leaves the table."""
 
     __slots__ = ("key",)
@@ -186,7 +186,7 @@ class Formula:
     def __deepcopy__(self, memo: object) -> Formula:
         return self
 
-    def __reduce__(self) -> tuple[Callable, tuple[list[tuple[str, int]]]]:
+    def __reduce__(self) -> tuple[Callable[..., Formula], tuple[list[tuple[str, int]]]]:
         """Pickled (to a worker process) as prefix tokens with arities, so depth does not matter."""
         return _from_arities, ([(node.token, len(node.operands)) for node in self.preorder()],)
 

@@ -9,7 +9,7 @@ from typing import Any
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.hints import hint
-from logicgen.syntax.language import Language, Production, Token
+from logicgen.syntax.language import Language, Production, Token, read_either
 from logicgen.syntax.operator_reader import OperatorReader, rules_below
 
 
@@ -48,15 +48,15 @@ class FormulaLanguage:
             return Formula(str(operands[0]))
         return Formula(self._token[meaning], tuple(operands))
 
-    def read(self, text: str) -> Formula:
-        """The formula that an infix text means. Raises FormatError with line and column."""
-        formula = self.reader.read(text)
-        return formula if formula is not None else self._explained(text, "infix")
+    def read(self, text: str, notation: str = "infix") -> Formula:
+        """Return the formula of a text. Raises FormatError with line and column."""
+        parse = self.reader.read if notation == "infix" else self.parse_prefix
+        formula = parse(text)
+        return formula if formula is not None else self._explained(text, notation)
 
     def read_prefix(self, text: str) -> Formula:
-        """The formula of a prefix text. Raises FormatError with line and column."""
-        formula = self.parse_prefix(text)
-        return formula if formula is not None else self._explained(text, "prefix")
+        """Return the formula of a prefix text. Raises FormatError with line and column."""
+        return self.read(text, "prefix")
 
     def read_either(self, text: str) -> Formula:
         """The formula of an infix or a prefix text; no text means different things in the two.
@@ -64,21 +64,12 @@ class FormulaLanguage:
         Raises the FormatError of the notation that got further.
         """
         formula = self.reader.read(text) or self.parse_prefix(text)
-        if formula is not None:
-            return formula
-        try:
-            return self.read(text)
-        except FormatError as infix:
-            try:
-                return self.read_prefix(text)
-            except FormatError as prefix:
-                further = (prefix.line, prefix.column) > (infix.line, infix.column)
-                raise (prefix if further else infix) from None
+        return formula if formula is not None else read_either(self.read, text)
 
     def _explained(self, text: str, notation: str) -> Formula:
         """What Lark says to a text that the fast readers do not accept, with a remedy if known."""
         try:
-            formula = self.language.read(text, notation)
+            formula: Formula = self.language.read(text, notation)
         except FormatError as error:
             remedy = hint(self.name, self.tokens, text, error.line, error.column)
             if remedy is None:

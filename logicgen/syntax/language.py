@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import lark
 from lark.grammar import Terminal as LarkTerminal
@@ -23,6 +23,7 @@ from logicgen.errors import FormatError, LogicgenError
 SYMBOL = "SYMBOL"
 
 Build = Callable[[str, Sequence[Any]], Any]
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -151,12 +152,28 @@ class Language:
         return re.compile(self._terminals[SYMBOL].pattern.to_regexp())
 
 
+def read_either(read: Callable[[str, str], Value], text: str) -> Value:
+    """Return what `read(text, notation)` makes of an infix or a prefix text.
+
+    No text means different things in the two notations. Raises the FormatError of the notation
+    that got further.
+    """
+    try:
+        return read(text, "infix")
+    except FormatError as infix:
+        try:
+            return read(text, "prefix")
+        except FormatError as prefix:
+            further = (prefix.line, prefix.column) > (infix.line, infix.column)
+            raise (prefix if further else infix) from None
+
+
 def _meaning(alias: str) -> str:
     """The name behind an arrow; Lark puts the file's name before those of imported rules."""
     return alias.rpartition("__")[2]
 
 
-class _Builder(lark.Transformer):
+class _Builder(lark.Transformer[Any, Any]):
     """Builds values while Lark parses, so that no tree is built and depth does not matter.
 
     Lark asks for an attribute named like the alternative's meaning; any lower-case name is one.

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from logicgen.errors import FormatError
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import propositional
-from logicgen.syntax.language import Language
+from logicgen.syntax.language import Language, read_either
 
 
 @dataclass(frozen=True)
@@ -110,16 +110,7 @@ class Trace:
     def read_either(text: str) -> Trace:
         """From any form. Raises the FormatError of the notation that got further."""
         trace = _split_and_read(text, "infix") or _split_and_read(text, "prefix")
-        if trace is not None:
-            return trace
-        try:
-            return Trace.read(text)
-        except FormatError as infix:
-            try:
-                return Trace.read_prefix(text)
-            except FormatError as prefix:
-                further = (prefix.line, prefix.column) > (infix.line, infix.column)
-                raise (prefix if further else infix) from None
+        return trace if trace is not None else read_either(_read, text)
 
 
 @dataclass(frozen=True)
@@ -163,15 +154,15 @@ def _read(text: str, notation: str) -> Trace:
     if trace is not None:
         return trace
     try:
-        trace = trace_language().read(text, notation)
+        written: Trace | NoTrace = trace_language().read(text, notation)
     except FormatError as error:
         remedy = _remedy(text, error)
         if remedy is None:
             raise
         raise FormatError(remedy, text, error.line, error.column) from None
-    if trace is NO_TRACE:
+    if isinstance(written, NoTrace):
         raise FormatError(_NO_PERIOD, text, 1, len(text.rstrip()) + 1)
-    return trace
+    return written
 
 
 def _split_and_read(text: str, notation: str) -> Trace | None:

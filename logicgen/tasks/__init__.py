@@ -36,7 +36,7 @@ TASKS = {
 CORPORA = {
     "automaton": "logicgen.tasks.automaton_strings:AutomatonTask",
     "cipher": "logicgen.tasks.cipher:Cipher",
-    "production": "logicgen.tasks.production:Production",
+    "production": "logicgen.tasks.grammar_sentences:GrammarSentences",
     "text": "logicgen.tasks.text:Text",
 }
 """Every corpus task, likewise: sequences to be modelled, without questions and answers."""
@@ -49,7 +49,8 @@ def load_task(name: str) -> Task:
         raise LogicgenError(f"task {name} makes corpora, without problems and answers")
     if name not in TASKS:
         raise LogicgenError(f"no task is called {name!r}: {nearest(name, [*TASKS, *CORPORA])}")
-    return _load(TASKS[name])
+    task: Task = _load(TASKS[name])
+    return task
 
 
 @cache
@@ -57,7 +58,8 @@ def load_corpus_task(name: str) -> CorpusTask:
     """The corpus task called `name`. Raises LogicgenError for an unknown one."""
     if name not in CORPORA:
         raise LogicgenError(f"no corpus task is called {name!r}: {nearest(name, list(CORPORA))}")
-    return _load(CORPORA[name])
+    task: CorpusTask = _load(CORPORA[name])
+    return task
 
 
 def _load(place: str) -> Any:

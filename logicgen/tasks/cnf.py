@@ -83,9 +83,6 @@ class CNFSource(Source):
 
     exact = False
 
-    def __init__(self, symbols: tuple[int, int]) -> None:
-        self._range = symbols
-
     def sample(self, rng: Random, cell: Cell) -> Draw | None:
         """A problem; without symbols asked for, their number is drawn first."""
         reached = list(self.count(cell)) if cell.symbols is None else [cell.symbols]
@@ -104,9 +101,8 @@ class CNFSource(Source):
     def count(self, cell: Cell) -> Mapping[int, float]:
         """Infinity for the numbers of symbols with which at least one problem in 50 has a length of
         the cell: too many to count. The others would take too long to find, and count as none."""
-        low, high = self._range if cell.symbols is None else (cell.symbols, cell.symbols)
-        hits = {k: _hits(k, cell) for k in range(max(2, low), high + 1)}
-        return {k: math.inf for k, hit in hits.items() if hit * RARE >= PILOT}
+        allowed = (k for k in self.symbols(cell) if k >= 2)
+        return {k: math.inf for k in allowed if _hits(k, cell) * RARE >= PILOT}
 
     def all(self, cell: Cell) -> Iterator[Draw]:
         """Nothing: a cell holds none or too many."""

@@ -33,11 +33,11 @@ class LettersSource(Source):
 
     def __init__(self, symbols: tuple[int, int]) -> None:
         # A string has at least one letter, whatever the range says.
-        self._range = (max(1, symbols[0]), max(1, symbols[1]))
+        super().__init__((max(1, symbols[0]), max(1, symbols[1])))
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
         """A string; without symbols asked for, how many it is drawn from is drawn first."""
-        symbols = rng.randint(*self._range) if cell.symbols is None else cell.symbols
+        symbols = rng.choice(self.symbols(cell)) if cell.symbols is None else cell.symbols
         if symbols < 1 and cell.length > 0:
             raise LogicgenError(f"no string of length {cell.length} has {symbols} symbols")
         random = rng.random
@@ -45,17 +45,15 @@ class LettersSource(Source):
 
     def count(self, cell: Cell) -> dict[int, int]:
         """Strings by number of distinct letters."""
-        most = self._range[1] if cell.symbols is None else cell.symbols
+        most = self.symbols(cell)[-1]
         return {k: stirling(cell.length, k) for k in range(min(most, cell.length) + 1)}
 
     def all(self, cell: Cell) -> Iterator[Draw]:
         """Every string of the cell up to renaming."""
-        most = self._range[1] if cell.symbols is None else cell.symbols
-        for k in range(min(most, cell.length) + 1):
+        allowed = self.symbols(cell)
+        for k in range(min(allowed[-1], cell.length) + 1):
             for partition in all_partitions(cell.length, k):
-                yield self._draw(
-                    partition, max(k, self._range[0]) if cell.symbols is None else most
-                )
+                yield self._draw(partition, max(k, allowed[0]))
 
     def _draw(self, labels: Sequence[int], symbols: int) -> Draw:
         return Draw(tuple(symbol_name(i) for i in partition_of(labels)), symbols)
@@ -98,7 +96,8 @@ class Copying(Task):
 
     def read_problem(self, text: str) -> Letters:
         """From `a b c`."""
-        return letters_language().read(text)
+        letters: Letters = letters_language().read(text)
+        return letters
 
     read_answer = decode_answer = decode_problem = read_problem
 

@@ -9,18 +9,92 @@ Source of these tasks: Huang et al., Lexinvariant Language Models (NeurIPS 2023)
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
+from random import Random
 from typing import Any, ClassVar
 
+from logicgen.errors import LogicgenError
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.language import Language
-from logicgen.tasks.task import Cell, Task
+from logicgen.tasks.frequencies import FrequencyKind, frequencies
+from logicgen.tasks.task import Cell, Draw, Settings, Source, Task
+from logicgen.vocabulary import symbol_name
 
 Symbols = tuple[str, ...]
 
 # What a grammar's alternatives put into a text besides symbols.
 _FIXED = {"arrow": "->", "end": "->", "becomes": ">", "next": ";"}
+
+
+class DeterminedSettings(Settings):
+    """Keys of `[problem]` that these tasks share.
+
+    Attributes:
+        frequencies: how often symbols are drawn (`tasks/frequencies.py`).
+    """
+
+    frequencies: FrequencyKind = "uniform"
+
+
+class DeterminedSource(Source):
+    """Problems that show one or more examples, with symbols drawn by frequency.
+
+    Attributes:
+        called: the problems in a message, with the keys that decide their length.
+        first: length of a problem with one example.
+        step: tokens that each further example adds.
+    """
+
+    exact = False
+    named = True
+    called: str
+    first: int
+    step: int
+
+    def __init__(self, settings: DeterminedSettings, symbols: tuple[int, int]) -> None:
+        super().__init__(symbols)
+        self._frequencies = frequencies(settings.frequencies)
+
+    def sample(self, rng: Random, cell: Cell) -> Draw:
+        """Return a problem; without symbols asked for, how many it is drawn from is drawn first.
+
+        Raises LogicgenError where the cell is empty.
+        """
+        if obstacle := self.obstacle(cell):
+            raise LogicgenError(obstacle)
+        return self.drawn(rng, cell)
+
+    @abstractmethod
+    def drawn(self, rng: Random, cell: Cell) -> Draw:
+        """Return a random problem of a cell that is not empty."""
+
+    @abstractmethod
+    def too_few(self, examples: int, symbols: int) -> str | None:
+        """Return why so many symbols are too few for so many examples; None if they are not."""
+
+    def obstacle(self, cell: Cell) -> str | None:
+        """Return why no problem has the length, or the symbols are too few or too many."""
+        examples, most = self.examples(cell), self.symbols(cell)[-1]
+        if not examples:
+            first, step, lengths = self.first, self.step, cell.lengths
+            asked = str(cell.length) if cell.width == 1 else f"{lengths[0]} to {lengths[-1]}"
+            return (
+                f"no {self.called} has {asked} tokens, but {first}, {first + step}, "
+                f"{first + 2 * step} and so on: change length, or give step = {step}, so that "
+                "every cell takes one of these"
+            )
+        return self.too_few(examples[0], most) or self._frequencies.obstacle(most)
+
+    def examples(self, cell: Cell) -> list[int]:
+        """Return the numbers of examples that give a length of the cell, in rising order."""
+        further = (divmod(length - self.first, self.step) for length in cell.lengths)
+        return [number + 1 for number, rest in further if number >= 0 and rest == 0]
+
+
+def canonical_names(numbers: Iterable[int]) -> dict[int, str]:
+    """Return the names `a`, `b`, ... of symbols in order of first occurrence."""
+    return {number: symbol_name(place) for place, number in enumerate(dict.fromkeys(numbers))}
 
 
 class Determined(Task):
@@ -78,15 +152,6 @@ class Determined(Task):
         return self.encode(answer)
 
 
-def no_such_length(cell: Cell, called: str, first: int, step: int) -> str:
-    """Why a cell is empty: what is `called` so has `first` tokens, or `step` more, and so on."""
-    asked = str(cell.length) if cell.width == 1 else f"{cell.lengths[0]} to {cell.lengths[-1]}"
-    return (
-        f"no {called} has {asked} tokens, but {first}, {first + step}, {first + 2 * step} and so "
-        f"on: change length, or give step = {step}, so that every cell takes one of these"
-    )
-
-
 @cache
 def token_language(grammar: str) -> Language:
     """The language of a grammar whose values are the tokens of a text, made once."""
@@ -95,14 +160,14 @@ def token_language(grammar: str) -> Language:
 
 def _build(meaning: str, values: Sequence[Any]) -> list[str]:
     # Right-recursive rules are complete from the last token on, so tokens are gathered backwards.
+    tokens: list[str] = values[-1] if values else []
     match meaning:
         case "all":
-            return values[0][::-1]
-        case "nothing":
-            return []
+            return tokens[::-1]
         case "then":
-            values[1].append(str(values[0]))
-            return values[1]
-    tokens: list[str] = values[0] if values else []
-    tokens.append(_FIXED[meaning])
+            tokens.append(str(values[0]))
+        case "nothing":
+            pass
+        case fixed:
+            tokens.append(_FIXED[fixed])
     return tokens

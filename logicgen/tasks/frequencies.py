@@ -12,7 +12,7 @@ from functools import cache
 from random import Random
 from typing import Literal
 
-Kind = Literal["uniform", "characters", "zipf"]
+FrequencyKind = Literal["uniform", "characters", "zipf"]
 
 # ASCII characters in `pydoc_data.topics` of Python 3.11.7, an English text that every Python
 # carries: those that occur, the most frequent first, and how often. Kept here, because the text
@@ -47,7 +47,7 @@ class Frequencies:
         most: how many symbols there are at most; None for any number.
     """
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: FrequencyKind) -> None:
         self.kind = kind
         self.most = len(CHARACTERS) if kind == "characters" else None
         self._sums: list[float] = []  # of the weights of the symbols up to each
@@ -101,6 +101,6 @@ class Frequencies:
 
 
 @cache
-def frequencies(kind: Kind) -> Frequencies:
+def frequencies(kind: FrequencyKind) -> Frequencies:
     """The frequencies of a kind, made once."""
     return Frequencies(kind)

@@ -20,13 +20,17 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from logicgen.errors import LogicgenError
 from logicgen.solvers import Solution
 from logicgen.syntax.language import Language
 from logicgen.syntax.partitions import all_partitions, stirling
-from logicgen.tasks.determined import Determined, no_such_length, token_language
-from logicgen.tasks.frequencies import Kind, frequencies
-from logicgen.tasks.task import Cell, Draw, Settings, Source
+from logicgen.tasks.determined import (
+    Determined,
+    DeterminedSettings,
+    DeterminedSource,
+    canonical_names,
+    token_language,
+)
+from logicgen.tasks.task import Cell, Draw
 from logicgen.vocabulary import symbol_name
 
 Positive = Annotated[int, Field(strict=True, ge=1)]
@@ -51,7 +55,7 @@ class LookupProblem:
         return [*shown, *self.queries, "->"]
 
 
-class LookupSettings(Settings):
+class LookupSettings(DeterminedSettings):
     """Keys of `[problem]`.
 
     Attributes:
@@ -60,7 +64,6 @@ class LookupSettings(Settings):
         overlap: whether a symbol may be a key and a value in one problem.
         repeat: whether a key may be shown more than once, with the same value each time.
         queries: how many keys are asked for, the same one more than once perhaps.
-        frequencies: how often symbols are drawn (`tasks/frequencies.py`).
     """
 
     keys: Positive | None = None
@@ -68,7 +71,6 @@ class LookupSettings(Settings):
     overlap: bool = False
     repeat: bool = True
     queries: Positive = 1
-    frequencies: Kind = "uniform"
 
     @model_validator(mode="after")
     def _fitting(self) -> LookupSettings:
@@ -86,28 +88,25 @@ class LookupSettings(Settings):
         return self.keys or (symbols if self.overlap else symbols - (self.values or 1))
 
 
-class LookupSource(Source):
+class LookupSource(DeterminedSource):
     """Pairs whose keys and values are drawn by frequency, queries drawn from the keys.
 
     The first `keys` different keys that come up are the problem's keys, and so with values.
     """
 
-    exact = False
-    named = True
+    step = 3
 
     def __init__(self, settings: LookupSettings, symbols: tuple[int, int]) -> None:
+        super().__init__(settings, symbols)
         self._settings = settings
-        self._range = symbols
-        self._frequencies = frequencies(settings.frequencies)
+        self.called = f"look-up of problem.queries = {settings.queries}"
+        self.first = 4 + settings.queries
 
-    def sample(self, rng: Random, cell: Cell) -> Draw:
-        """A problem; without symbols asked for, how many it is drawn from is drawn first."""
-        if obstacle := self.obstacle(cell):
-            raise LogicgenError(obstacle)
-        settings, drawn = self._settings, self._frequencies
-        low, high = self._symbols(cell)
-        pairs = rng.choice([n for n in self._pairs(cell) if self._room(n) <= high])
-        symbols = rng.randint(max(low, self._room(pairs)), high)
+    def drawn(self, rng: Random, cell: Cell) -> Draw:
+        """Return a random problem of a cell that is not empty."""
+        settings, drawn, allowed = self._settings, self._frequencies, self.symbols(cell)
+        pairs = rng.choice([n for n in self.examples(cell) if self._room(n) <= allowed[-1]])
+        symbols = rng.randint(max(allowed[0], self._room(pairs)), allowed[-1])
         most_keys = settings.most_keys(symbols)
         most_values = settings.values or symbols
         shown: list[int] = []
@@ -134,11 +133,11 @@ class LookupSource(Source):
 
     def count(self, cell: Cell) -> Mapping[int, float]:
         """Problems by number of distinct symbols; infinity where they are many."""
-        most = self._symbols(cell)[1]
+        most = self.symbols(cell)[-1]
         found: Counter[int] = Counter()
         if self._frequencies.obstacle(most) is not None:
             return found
-        for pairs in self._pairs(cell):
+        for pairs in self.examples(cell):
             if self._room(pairs) > most:
                 continue
             for keys in self._different_keys(pairs, most):
@@ -175,8 +174,8 @@ class LookupSource(Source):
 
     def all(self, cell: Cell) -> Iterator[Draw]:
         """Every problem of the cell up to renaming."""
-        low, most = self._symbols(cell)
-        for pairs in self._pairs(cell):
+        low, most = self.symbols(cell)[0], self.symbols(cell)[-1]
+        for pairs in self.examples(cell):
             if self._room(pairs) > most:
                 continue
             for keys in self._different_keys(pairs, most):
@@ -204,45 +203,33 @@ class LookupSource(Source):
     def _draw(
         self, shown: list[int], mapping: Mapping[int, int], asked: list[int], symbols: int
     ) -> Draw:
-        order = list(dict.fromkeys(number for key in shown for number in (key, mapping[key])))
-        name = {number: symbol_name(place) for place, number in enumerate(order)}
+        name = canonical_names(number for key in shown for number in (key, mapping[key]))
         problem = LookupProblem(
             tuple((name[key], name[mapping[key]]) for key in shown),
             tuple(name[key] for key in asked),
         )
-        return Draw(problem, symbols, tuple(map(symbol_name, order)))
+        return Draw(problem, symbols, tuple(map(symbol_name, name)))
 
-    def obstacle(self, cell: Cell) -> str | None:
-        """A length that is none, too few symbols, or more than have a frequency."""
-        settings, most = self._settings, self._symbols(cell)[1]
-        numbers = list(self._pairs(cell))
-        if not numbers:
-            called = f"look-up of problem.queries = {settings.queries}"
-            return no_such_length(cell, called, 4 + settings.queries, 3)
-        if (needed := self._room(numbers[0])) > most:
-            keys = settings.keys or (1 if settings.repeat else numbers[0])
-            values = settings.values or 1
-            remedies = ["raise symbols"]
-            if settings.keys:
-                remedies.append("lower problem.keys")
-            if settings.values:
-                remedies.append("lower problem.values")
-            if not settings.repeat:
-                remedies += ["lower length", "set problem.repeat = true"]
-            if max(keys, values) <= most:
-                remedies.append("set problem.overlap = true")
-            return (
-                f"{_some(keys, 'different key')} and {_some(values, 'different value')} take "
-                f"{_some(needed, 'symbol')}, and there are only {most}: {' or '.join(remedies)}"
-            )
-        return self._frequencies.obstacle(most)
-
-    def _pairs(self, cell: Cell) -> Iterator[int]:
-        """The numbers of pairs that give a length of the cell."""
-        for length in cell.lengths:
-            pairs, left = divmod(length - self._settings.queries - 1, 3)
-            if pairs > 0 and left == 0:
-                yield pairs
+    def too_few(self, examples: int, symbols: int) -> str | None:
+        """Return why so many symbols are too few for so many pairs; None if they are not."""
+        settings, needed = self._settings, self._room(examples)
+        if needed <= symbols:
+            return None
+        keys = settings.keys or (1 if settings.repeat else examples)
+        values = settings.values or 1
+        remedies = ["raise symbols"]
+        if settings.keys:
+            remedies.append("lower problem.keys")
+        if settings.values:
+            remedies.append("lower problem.values")
+        if not settings.repeat:
+            remedies += ["lower length", "set problem.repeat = true"]
+        if max(keys, values) <= symbols:
+            remedies.append("set problem.overlap = true")
+        return (
+            f"{_some(keys, 'different key')} and {_some(values, 'different value')} take "
+            f"{_some(needed, 'symbol')}, and there are only {symbols}: {' or '.join(remedies)}"
+        )
 
     def _room(self, pairs: int) -> int:
         """How many symbols it takes for so many pairs."""
@@ -253,9 +240,6 @@ class LookupSource(Source):
         if not self._settings.repeat:
             return range(pairs, pairs + 1)
         return range(1, min(pairs, self._settings.most_keys(symbols)) + 1)
-
-    def _symbols(self, cell: Cell) -> tuple[int, int]:
-        return self._range if cell.symbols is None else (cell.symbols, cell.symbols)
 
 
 def _some(count: int, thing: str) -> str:

@@ -6,20 +6,17 @@ Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from logicgen.solvers import Solution, Status, Verdict, load_solver
-from logicgen.syntax.core import within
+from logicgen.solvers import Status, Verdict, load_solver
 from logicgen.syntax.formula import Formula
-from logicgen.syntax.formula_language import ltl
 from logicgen.syntax.language import Language
 from logicgen.syntax.trace import NO_TRACE, NoTrace, Trace, trace_language
-from logicgen.tasks.propositional import FormulaSettings, FormulaSource
+from logicgen.tasks.formula_task import FormulaSettings, FormulaSource, FormulaTask
 from logicgen.tasks.specification_patterns import PatternSource
-from logicgen.tasks.task import Source, Task
+from logicgen.tasks.task import Source
 
 
 class LTLSettings(FormulaSettings):
@@ -43,13 +40,12 @@ class LTLSettings(FormulaSettings):
         return self
 
 
-class LTL(Task):
+class LTL(FormulaTask):
     """Formula in, symbolic trace out; right if it denotes words and all satisfy the formula."""
 
     name: ClassVar = "ltl"
     about: ClassVar = "an LTL formula -> a symbolic trace all of whose words satisfy it"
     Settings: ClassVar = LTLSettings
-    distinct: ClassVar = "alpha"
     solver: ClassVar = "embedded"
     logic: ClassVar = "ltl"
     refutation: ClassVar = NO_TRACE
@@ -58,11 +54,7 @@ class LTL(Task):
         """Formulas over the operators of the settings, or conjunctions of patterns."""
         if settings.source == "patterns":
             return PatternSource(symbols)
-        return FormulaSource(ltl(), settings, symbols)
-
-    def solve(self, problem: Formula, solver: str | None = None) -> Solution:
-        """A trace with few positions and subset-minimal literals, or unsat."""
-        return load_solver(solver or self.solver, self.logic).solve(problem)
+        return FormulaSource(self.formulas, settings, symbols)
 
     def check(
         self, problem: Formula, answer: Trace | NoTrace, solver: str | None = None
@@ -71,7 +63,7 @@ class LTL(Task):
 
         That there is no trace is correct where the formula is unsatisfiable.
         """
-        chosen = load_solver(solver or self.solver, self.logic)
+        chosen = self._solver(solver)
         if isinstance(answer, NoTrace):
             return _NO_TRACE_IS[chosen.solve(problem).status]
         return chosen.check(problem, answer)
@@ -89,31 +81,13 @@ class LTL(Task):
         return all(p is q or differs(p ^ q).status is Status.UNSAT for p, q in pairs)
 
     @property
-    def problem_language(self) -> Language:
-        """`ltl.lark`."""
-        return ltl().language
-
-    def within(self, problem: Formula, tokens: Collection[str]) -> Formula:
-        """An equivalent formula over these operators and constants."""
-        return within(problem, tokens)
-
-    @property
-    def problem_arities(self) -> Mapping[str, int]:
-        """Of operators and constants."""
-        return ltl().arity
-
-    @property
     def answer_language(self) -> Language:
         """`trace.lark`."""
         return trace_language()
 
     def read_problem(self, text: str) -> Formula:
         """From `a U !b` or `U a ! b`."""
-        return ltl().read_either(text)
-
-    def decode_problem(self, text: str) -> Formula:
-        """From `U a ! b`."""
-        return ltl().read_prefix(text)
+        return self.formulas.read_either(text)
 
     def read_answer(self, text: str) -> Trace | NoTrace:
         """From `a ; {b ; !a}`, Spot's `a; cycle{b; !a}`, `a ; { b ; ! a }`, or `0`."""
@@ -122,10 +96,6 @@ class LTL(Task):
     def decode_answer(self, text: str) -> Trace | NoTrace:
         """From `a ; { b ; ! a }` or `0`."""
         return NO_TRACE if text.strip() == NO_TRACE.prefix else Trace.read_prefix(text)
-
-    def encode(self, value: Formula | Trace | NoTrace) -> str:
-        """Prefix notation."""
-        return value.prefix
 
     def show(self, answer: Trace | NoTrace) -> str:
         """`a ; {b ; !a}`."""

@@ -31,13 +31,17 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from logicgen.errors import LogicgenError
 from logicgen.solvers import Solution
 from logicgen.syntax.language import Language
-from logicgen.syntax.partitions import partition_of
-from logicgen.tasks.determined import Determined, Symbols, no_such_length, token_language
-from logicgen.tasks.frequencies import Kind, frequencies
-from logicgen.tasks.task import Cell, Draw, Settings, Source
+from logicgen.tasks.determined import (
+    Determined,
+    DeterminedSettings,
+    DeterminedSource,
+    Symbols,
+    canonical_names,
+    token_language,
+)
+from logicgen.tasks.task import Cell, Draw
 from logicgen.vocabulary import symbol_name
 
 # Inputs of more symbols than these, two different ones or more, are not counted: they are at least
@@ -61,46 +65,37 @@ class PermutationProblem:
         return [*shown, *self.query, ">"]
 
 
-class PermutationSettings(Settings):
+class PermutationSettings(DeterminedSettings):
     """Keys of `[problem]`.
 
     Attributes:
         size: how many positions are permuted.
         repeat: whether a sub-sequence may hold a symbol more than once. If not, one demonstration
             determines the permutation.
-        frequencies: how often symbols are drawn (`tasks/frequencies.py`).
     """
 
     size: Annotated[int, Field(strict=True, ge=1)] = 3
     repeat: bool = True
-    frequencies: Kind = "uniform"
 
 
-class PermutationSource(Source):
+class PermutationSource(DeterminedSource):
     """Sub-sequences whose symbols are drawn by frequency, and a permutation, all equally likely.
 
     Problems that do not determine their answer are drawn, counted and listed as well; they have no
     answer, so no data set holds them.
     """
 
-    exact = False
-    named = True
-
     def __init__(self, settings: PermutationSettings, symbols: tuple[int, int]) -> None:
+        super().__init__(settings, symbols)
         self._settings = settings
-        self._range = symbols
-        self._frequencies = frequencies(settings.frequencies)
+        self.called = f"permutation of problem.size = {settings.size}"
+        self.first, self.step = 3 * (settings.size + 1), 2 * (settings.size + 1)
 
-    def sample(self, rng: Random, cell: Cell) -> Draw:
-        """A problem; without symbols asked for, how many it is drawn from is drawn first."""
-        if obstacle := self.obstacle(cell):
-            raise LogicgenError(obstacle)
-        size = self._settings.size
-        low, high = self._symbols(cell)
-        symbols = rng.randint(max(low, self._room), high)
-        rows = [
-            self._row(rng, symbols) for _ in range(rng.choice(list(self._demonstrations(cell))) + 1)
-        ]
+    def drawn(self, rng: Random, cell: Cell) -> Draw:
+        """Return a random problem of a cell that is not empty."""
+        size, allowed = self._settings.size, self.symbols(cell)
+        symbols = rng.randint(max(allowed[0], self._room), allowed[-1])
+        rows = [self._row(rng, symbols) for _ in range(rng.choice(self.examples(cell)) + 1)]
         order = rng.sample(range(size), size)
         return self._draw(rows, [[row[place] for place in order] for row in rows[:-1]], symbols)
 
@@ -114,11 +109,11 @@ class PermutationSource(Source):
 
     def count(self, cell: Cell) -> Mapping[int, float]:
         """Problems by number of distinct symbols, determined or not; infinity where many."""
-        most = self._symbols(cell)[1]
+        most = self.symbols(cell)[-1]
         found: Counter[int] = Counter()
         if most < self._room or self._frequencies.obstacle(most) is not None:
             return found
-        for demonstrations in self._demonstrations(cell):
+        for demonstrations in self.examples(cell):
             places = self._settings.size * (demonstrations + 1)
             if most > 1 and places > MANY_PLACES:
                 return {most: math.inf}
@@ -129,8 +124,8 @@ class PermutationSource(Source):
 
     def all(self, cell: Cell) -> Iterator[Draw]:
         """Every problem of the cell up to renaming, determined or not."""
-        low, most = self._symbols(cell)
-        for demonstrations in self._demonstrations(cell):
+        low, most = self.symbols(cell)[0], self.symbols(cell)[-1]
+        for demonstrations in self.examples(cell):
             for rows in self._inputs(demonstrations + 1, most):
                 columns = list(zip(*rows[:-1], strict=True))
                 for arranged in _arrangements(columns):
@@ -156,43 +151,28 @@ class PermutationSource(Source):
         self, inputs: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]], symbols: int
     ) -> Draw:
         # An output holds the symbols of its input, so the inputs alone say which come first.
-        numbers = [number for row in inputs for number in row]
-        order = list(dict.fromkeys(numbers))
-        name = dict(zip(numbers, map(symbol_name, partition_of(numbers)), strict=True))
+        name = canonical_names(number for row in inputs for number in row)
         *before, query = [tuple(name[number] for number in row) for row in inputs]
         after = [tuple(name[number] for number in row) for row in outputs]
         problem = PermutationProblem(tuple(zip(before, after, strict=True)), query)
-        return Draw(problem, symbols, tuple(map(symbol_name, order)))
+        return Draw(problem, symbols, tuple(map(symbol_name, name)))
 
-    def obstacle(self, cell: Cell) -> str | None:
-        """A length that is none, too few symbols, or more than have a frequency."""
-        size, most = self._settings.size, self._symbols(cell)[1]
-        if not [*self._demonstrations(cell)]:
-            called = f"permutation of problem.size = {size}"
-            return no_such_length(cell, called, 3 * (size + 1), 2 * (size + 1))
-        if most < 1:
+    def too_few(self, examples: int, symbols: int) -> str | None:
+        """Return why so many symbols are too few to fill a sub-sequence; None if they are not."""
+        size = self._settings.size
+        if symbols < 1:
             return "there are no symbols to permute: raise symbols"
-        if most < self._room:
+        if symbols < self._room:
             return (
                 f"sub-sequences of {size} different symbols take {size}, and there are only "
-                f"{most}: lower problem.size, raise symbols, or set problem.repeat = true"
+                f"{symbols}: lower problem.size, raise symbols, or set problem.repeat = true"
             )
-        return self._frequencies.obstacle(most)
-
-    def _demonstrations(self, cell: Cell) -> Iterator[int]:
-        """The numbers of demonstrations that give a length of the cell."""
-        for length in cell.lengths:
-            parts, left = divmod(length, self._settings.size + 1)
-            if left == 0 and parts % 2 and parts > 1:
-                yield parts // 2
+        return None
 
     @property
     def _room(self) -> int:
         """How many symbols it takes."""
         return 1 if self._settings.repeat else self._settings.size
-
-    def _symbols(self, cell: Cell) -> tuple[int, int]:
-        return self._range if cell.symbols is None else (cell.symbols, cell.symbols)
 
 
 @cache
@@ -204,7 +184,9 @@ def _patterns(settings: PermutationSettings, demonstrations: int, symbols: int) 
     changes such a problem, so that there are k! times fewer up to renaming.
     """
     signed = (
-        (-1) ** (symbols - j) * math.comb(symbols, j) * _named(settings, demonstrations, j)
+        (-1 if (symbols - j) % 2 else 1)
+        * math.comb(symbols, j)
+        * _named(settings, demonstrations, j)
         for j in range(symbols + 1)
     )
     return sum(signed) // math.factorial(symbols)
@@ -215,8 +197,8 @@ def _named(settings: PermutationSettings, demonstrations: int, symbols: int) -> 
     """Problems over so many given symbols, whether or not all of them occur."""
     size = settings.size
     if not settings.repeat:
-        return math.perm(symbols, size) ** (demonstrations + 1) * math.factorial(size)
-    return _two_orders(size, symbols**demonstrations) * symbols**size
+        return int(math.perm(symbols, size) ** (demonstrations + 1)) * math.factorial(size)
+    return _two_orders(size, symbols**demonstrations) * int(symbols**size)
 
 
 def _two_orders(size: int, kinds: int) -> int:

@@ -126,14 +126,14 @@ class PatternSource(Source):
     """
 
     def __init__(self, symbols: tuple[int, int]) -> None:
-        self._range = symbols
+        super().__init__(symbols)
         self._arity = {pattern: len(pattern.symbols) for pattern in core_patterns()}
         self._sequences = cache(self._count_sequences)
         self._ways = cache(self._count_ways)
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
         """A conjunction of the cell; without symbols asked for, over any of the region's."""
-        alphabet = self._range[1] if cell.symbols is None else cell.symbols
+        alphabet = self.symbols(cell)[-1]
         if not any(self.count(cell).values()):
             raise LogicgenError(f"no conjunction of specification patterns is in {cell}")
         parts_allowed = [
@@ -163,17 +163,13 @@ class PatternSource(Source):
 
     def count(self, cell: Cell) -> dict[int, int]:
         """Conjunctions by number of symbols; satisfiable or not."""
-        return {k: self._ways(cell.length + 1, 0, k) for k in self._symbols(cell)}
+        return {k: self._ways(cell.length + 1, 0, k) for k in self.symbols(cell)}
 
     def all(self, cell: Cell) -> Iterator[Draw]:
         """Every conjunction of the cell."""
-        for k in self._symbols(cell):
+        for k in self.symbols(cell):
             for formulas in self._conjuncts(cell.length + 1, 0, k):
                 yield Draw(_conjunction(formulas), k)
-
-    def _symbols(self, cell: Cell) -> range:
-        low, high = self._range if cell.symbols is None else (cell.symbols, cell.symbols)
-        return range(low, high + 1)
 
     def _count_sequences(self, parts: int, tokens: int, alphabet: int) -> int:
         """Sequences of so many patterns over the alphabet, a token more for each than it has."""

@@ -59,7 +59,11 @@ class Draw:
 
 
 class Source(ABC):
-    """Where the problems of one recipe come from.
+    """The problems of one recipe: drawn at random, counted, or listed.
+
+    Args:
+        symbols: fewest and most symbols of the training region, which a cell without a number of
+            symbols stands for.
 
     Attributes:
         exact: whether it makes problems of any given length. If not, they come out as long as they
@@ -69,6 +73,14 @@ class Source(ABC):
 
     exact: ClassVar[bool] = True
     named: ClassVar[bool] = False
+
+    def __init__(self, symbols: tuple[int, int]) -> None:
+        self._region = symbols
+
+    def symbols(self, cell: Cell) -> range:
+        """Return the numbers of symbols that a cell allows, from the fewest to the most."""
+        low, high = self._region if cell.symbols is None else (cell.symbols, cell.symbols)
+        return range(low, high + 1)
 
     @abstractmethod
     def sample(self, rng: Random, cell: Cell) -> Draw | None:
@@ -220,18 +232,3 @@ def symbols_of(text: str) -> list[str]:
 def rename(text: str, mapping: Mapping[str, str]) -> str:
     """A prefix text with symbol `s` written `mapping[s]`; other tokens stay."""
     return " ".join([mapping.get(token, token) for token in text.split(" ")])
-
-
-def read_either(language: Language, text: str) -> Any:
-    """A value from people's or from prefix notation; no text means different things in the two.
-
-    Raises the FormatError of the notation that got further.
-    """
-    try:
-        return language.read(text, "infix")
-    except FormatError as infix:
-        try:
-            return language.read(text, "prefix")
-        except FormatError as prefix:
-            further = (prefix.line, prefix.column) > (infix.line, infix.column)
-            raise (prefix if further else infix) from None

@@ -35,7 +35,7 @@ GRAMMAR = "grammar.toml"
 MOST_WEIGHTS = 10_000_000
 
 
-class ProductionSettings(RowCounts):
+class GrammarSentencesSettings(RowCounts):
     """Keys of `[corpus]` beside those of rows: `grammar`, or `file`, or what one is drawn with.
 
     Attributes:
@@ -55,7 +55,7 @@ class ProductionSettings(RowCounts):
     draw: Annotated[int, Field(strict=True, ge=0)] = 0
 
     @model_validator(mode="after")
-    def _one_grammar(self) -> ProductionSettings:
+    def _one_grammar(self) -> GrammarSentencesSettings:
         random = {"words", "width", "layers", "concentration", "own_words", "draw"}
         drawn = sorted(random & self.model_fields_set)
         given = [key for key in ("grammar", "file") if getattr(self, key) is not None]
@@ -88,10 +88,10 @@ class ProductionSettings(RowCounts):
         )
 
 
-class ProductionSource(CorpusSource):
+class GrammarSentencesSource(CorpusSource):
     """Sentences drawn independently; those of part n of a split follow from seed, split and n."""
 
-    def __init__(self, settings: ProductionSettings, seed: int) -> None:
+    def __init__(self, settings: GrammarSentencesSettings, seed: int) -> None:
         self._settings, self._seed = settings, seed
         self._grammar = settings.made()
         self.tokens = Tokens("names", [END, START, *self._grammar.words])
@@ -121,13 +121,13 @@ FIRST_WORD = 2
 """Token of the first word: before it are `<end>` and `<start>`."""
 
 
-class Production(CorpusTask):
+class GrammarSentences(CorpusTask):
     """Sentences of a grammar of productions."""
 
     name: ClassVar = "production"
     about: ClassVar = "sentences of a grammar of productions, given or drawn at random"
-    Settings: ClassVar = ProductionSettings
+    Settings: ClassVar = GrammarSentencesSettings
 
-    def source(self, settings: ProductionSettings, seed: int) -> ProductionSource:  # type: ignore[override]
+    def source(self, settings: GrammarSentencesSettings, seed: int) -> GrammarSentencesSource:  # type: ignore[override]
         """Random sentences."""
-        return ProductionSource(settings, seed)
+        return GrammarSentencesSource(settings, seed)
