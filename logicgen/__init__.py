@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from logicgen.data.dataset import Dataset
-    from logicgen.model.checkpoint import Model
+    from logicgen.model.encoder_decoder import Model
     from logicgen.solvers import Solution, Verdict
 
 __all__ = ["load_dataset", "load_model", "solve", "verify"]

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from pysat.solvers import Solver as SatEngine
 
 from logicgen.solvers.ltl_graph import AND, NEXT, SYMBOL, UNTIL, XOR, Graph
-from logicgen.solvers.unfolding import ENGINE, Letter
+from logicgen.solvers.pysat import ENGINE
+from logicgen.solvers.unfolding import Letter
 
 
 def shapes(fewest: int, most: int) -> Iterator[tuple[int, int]]:

@@ -11,6 +11,7 @@ from functools import cache
 from random import Random
 
 from logicgen.solvers.ltl_graph import AND, NEXT, SYMBOL, UNTIL, Graph
+from logicgen.solvers.truth_table import table_columns
 
 # Enough lassos that a formula which many satisfy is rarely missed, few enough that an operation on
 # the integers costs little more than one on a machine word.
@@ -32,12 +33,8 @@ def all_or_some(symbols: int, positions: int) -> tuple[Columns, int]:
     random ones are the same on every machine.
     """
     bits = symbols * positions
-    if bits <= _BITS:
-        full = (1 << (1 << bits)) - 1
-        columns = []
-        for i in range(bits):  # true in runs of this many lassos, then false
-            run = 1 << (bits - 1 - i)
-            columns.append(full // ((1 << (2 * run)) - 1) * ((1 << run) - 1))
+    if exhaustive(symbols, positions):
+        columns, full = table_columns(bits)
     else:
         full = (1 << LANES) - 1
         rng = Random(f"{symbols} symbols, {positions} positions")

@@ -41,7 +41,7 @@ class TruthTableSolver:
         Raises LogicgenError above 20 symbols, where a table no longer fits.
         """
         symbols = problem.symbols
-        columns, full = _columns(len(symbols))
+        columns, full = table_columns(len(symbols))
         table = _table(problem, dict(zip(symbols, columns, strict=True)), full)
         if not table:
             return UNSAT
@@ -67,7 +67,7 @@ class TruthTableSolver:
         if answer.is_contradictory:
             return Verdict.INVALID
         symbols = problem.symbols
-        columns, full = _columns(len(symbols))
+        columns, full = table_columns(len(symbols))
         column = dict(zip(symbols, columns, strict=True))
         cover = full
         for name, value in answer.literals:
@@ -82,8 +82,12 @@ def row_has(column: int, row: int) -> bool:
 
 
 @cache
-def _columns(symbols: int) -> tuple[list[int], int]:
-    """The rows in which each symbol is true, as bit sets, and the set of all rows."""
+def table_columns(symbols: int) -> tuple[list[int], int]:
+    """Return the rows in which each symbol is true, as bit sets, and the set of all rows.
+
+    Row 0 makes every symbol true, and the first symbol changes last. Raises LogicgenError above 20
+    symbols.
+    """
     if symbols > MOST_SYMBOLS:
         raise LogicgenError(
             f"{symbols} symbols are too many for a truth table (at most {MOST_SYMBOLS}); "

@@ -22,8 +22,7 @@ from typing import Self
 from pysat.solvers import Solver as SatEngine
 
 from logicgen.solvers.ltl_graph import AND, FALSE, NEXT, SYMBOL, TRUE, UNTIL, XOR, Graph
-
-ENGINE = "minisat22"
+from logicgen.solvers.pysat import ENGINE
 
 State = tuple[int, int]
 """A position, and a set of formulas as bits."""

@@ -176,11 +176,10 @@ def _split_and_read(text: str, notation: str) -> Trace | None:
         return None
     language = propositional()
     read = language.reader.read if notation == "infix" else language.parse_prefix
-    stems = [read(position) for position in stem.split(";")[:-1]]
-    periods = [read(position) for position in period.split(";")]
-    if None in stems or None in periods:
-        return None
-    return Trace(tuple(stems), tuple(periods))  # type: ignore[arg-type]
+    loop = stem.count(";")
+    texts = [*stem.split(";")[:loop], *period.split(";")]
+    positions = tuple(position for position in map(read, texts) if position is not None)
+    return Trace(positions[:loop], positions[loop:]) if len(positions) == len(texts) else None
 
 
 def _remedy(text: str, error: FormatError) -> str | None:

@@ -18,14 +18,8 @@ from logicgen.automata import Automaton, normalise, random_automaton, read_autom
 from logicgen.automata.automaton_file import automaton_text
 from logicgen.automata.sampling import sample_beginnings
 from logicgen.errors import LogicgenError
-from logicgen.tasks.corpus_task import (
-    CORPUS_SPLITS,
-    TOKENS,
-    CorpusSource,
-    CorpusTask,
-    Positive,
-    RowSettings,
-)
+from logicgen.tasks.corpus_task import TOKENS, CorpusTask, RowSettings, RowSource
+from logicgen.tasks.task import Positive
 from logicgen.tokens import Tokens
 from logicgen.vocabulary import END, symbol_name
 
@@ -85,27 +79,23 @@ class AutomatonSettings(RowSettings):
         )
 
 
-class AutomatonSource(CorpusSource):
-    """Strings drawn independently; those of part n of a split follow from seed, split and n."""
+class AutomatonSource(RowSource):
+    """Strings drawn independently."""
 
     def __init__(self, settings: AutomatonSettings, seed: int) -> None:
-        self._settings, self._seed = settings, seed
+        super().__init__(settings, settings.length, seed)
         self._automaton = settings.automaton()
         self.tokens = Tokens("names", [END, *self._automaton.symbols])
         self.facts = {}
         self.files = {AUTOMATON: automaton_text(self._automaton)}
         self.digest = hashlib.sha256(self.files[AUTOMATON].encode()).hexdigest()
 
-    def parts(self, split: str) -> int:
-        """As many as the rows take."""
-        return len(self._settings.parts(split))
-
-    def part(self, split: str, number: int) -> dict[str, np.ndarray]:
-        """`tokens`: (rows, length)."""
-        rows, length = self._settings.parts(split)[number], self._settings.length
-        rng = np.random.default_rng((self._seed, CORPUS_SPLITS.index(split), number))
-        strings = sample_beginnings(self._automaton, len(rows), length, rng)
-        tokens = np.full((len(rows), length), self.tokens.end)
+    def drawn(
+        self, rng: np.random.Generator, rows: int, split: str, number: int
+    ) -> dict[str, np.ndarray]:
+        """Return `tokens`, (rows, length)."""
+        strings = sample_beginnings(self._automaton, rows, self._length, rng)
+        tokens = np.full((rows, self._length), self.tokens.end)
         tokens[:, : strings.ids.shape[1]] = np.where(
             strings.inside, strings.ids + 1, self.tokens.end
         )
@@ -119,6 +109,6 @@ class AutomatonTask(CorpusTask):
     about: ClassVar = "strings of a weighted automaton, given as a file or drawn at random"
     Settings: ClassVar = AutomatonSettings
 
-    def source(self, settings: AutomatonSettings, seed: int) -> AutomatonSource:  # type: ignore[override]
+    def source(self, settings: AutomatonSettings, seed: int) -> AutomatonSource:
         """Random strings."""
         return AutomatonSource(settings, seed)

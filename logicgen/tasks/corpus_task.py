@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from logicgen.tasks.task import Settings
 from logicgen.tokens import Tokens
 
 Count = Annotated[int, Field(strict=True, ge=0)]
-Positive = Annotated[int, Field(strict=True, ge=1)]
 
 TOKENS = "tokens"
 CORPUS_SPLITS = ("train", "validation", "test")
@@ -30,10 +30,8 @@ CORPUS_SPLITS = ("train", "validation", "test")
 PART = 1 << 22
 
 
-class CorpusSettings(BaseModel):
+class CorpusSettings(Settings):
     """The `[corpus]` table of a recipe; each task adds its own keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class RowCounts(CorpusSettings):
@@ -53,8 +51,8 @@ class RowCounts(CorpusSettings):
             raise ValueError("asks for no rows; give it train, validation or test")
         return self
 
-    def parted(self, split: str, length: int) -> list[range]:
-        """The rows of a split, each of so many tokens, by part."""
+    def parts(self, split: str, length: int) -> list[range]:
+        """Return the rows of each part of a split, where a row has `length` tokens."""
         rows, each = getattr(self, split), max(1, PART // length)
         return [range(first, min(first + each, rows)) for first in range(0, rows, each)]
 
@@ -67,10 +65,6 @@ class RowSettings(RowCounts):
     """
 
     length: Annotated[int, Field(strict=True, ge=2, le=1_000_000)]
-
-    def parts(self, split: str) -> list[range]:
-        """The rows of a split, by part."""
-        return self.parted(split, self.length)
 
 
 class CorpusSource(ABC):
@@ -97,6 +91,34 @@ class CorpusSource(ABC):
         """The arrays of one part."""
 
 
+class RowSource(CorpusSource):
+    """Rows drawn at random; those of part n of a split follow from seed, split and n.
+
+    Args:
+        counts: how many rows each split has.
+        length: tokens of a row.
+    """
+
+    def __init__(self, counts: RowCounts, length: int, seed: int) -> None:
+        self._counts, self._length, self._seed = counts, length, seed
+
+    def parts(self, split: str) -> int:
+        """Return how many parts the rows of a split take."""
+        return len(self._counts.parts(split, self._length))
+
+    def part(self, split: str, number: int) -> dict[str, np.ndarray]:
+        """Return the arrays of one part, of which `tokens` is (rows, length)."""
+        rows = len(self._counts.parts(split, self._length)[number])
+        rng = np.random.default_rng((self._seed, CORPUS_SPLITS.index(split), number))
+        return self.drawn(rng, rows, split, number)
+
+    @abstractmethod
+    def drawn(
+        self, rng: np.random.Generator, rows: int, split: str, number: int
+    ) -> dict[str, np.ndarray]:
+        """Return the arrays of part `number` of a split, with so many rows."""
+
+
 class CorpusTask(ABC):
     """One kind of corpora."""
 
@@ -105,5 +127,5 @@ class CorpusTask(ABC):
     Settings: ClassVar[type[CorpusSettings]]
 
     @abstractmethod
-    def source(self, settings: CorpusSettings, seed: int) -> CorpusSource:
+    def source(self, settings: Any, seed: int) -> CorpusSource:
         """What makes the corpus. Raises LogicgenError where there is nothing to make it of."""

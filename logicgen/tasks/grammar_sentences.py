@@ -19,17 +19,14 @@ from logicgen.productions import Grammar, grammar_text, random_grammar, read_gra
 from logicgen.productions.as_automaton import START, as_automaton
 from logicgen.productions.grammar_file import make_grammar
 from logicgen.tasks.automaton_strings import AUTOMATON
-from logicgen.tasks.corpus_task import (
-    CORPUS_SPLITS,
-    TOKENS,
-    CorpusSource,
-    CorpusTask,
-    RowCounts,
-)
+from logicgen.tasks.corpus_task import TOKENS, CorpusTask, RowCounts, RowSource
 from logicgen.tokens import Tokens
 from logicgen.vocabulary import END
 
 GRAMMAR = "grammar.toml"
+
+FIRST_WORD = 2
+"""Token of the first word: before it are `<end>` and `<start>`."""
 
 # Of one drawn at random: its file takes some twenty bytes each.
 MOST_WEIGHTS = 10_000_000
@@ -88,12 +85,12 @@ class GrammarSentencesSettings(RowCounts):
         )
 
 
-class GrammarSentencesSource(CorpusSource):
-    """Sentences drawn independently; those of part n of a split follow from seed, split and n."""
+class GrammarSentencesSource(RowSource):
+    """Sentences drawn independently."""
 
     def __init__(self, settings: GrammarSentencesSettings, seed: int) -> None:
-        self._settings, self._seed = settings, seed
         self._grammar = settings.made()
+        super().__init__(settings, self._grammar.positions + 1, seed)
         self.tokens = Tokens("names", [END, START, *self._grammar.words])
         self.facts = {}
         self.files = {
@@ -102,23 +99,12 @@ class GrammarSentencesSource(CorpusSource):
         }
         self.digest = hashlib.sha256(self.files[GRAMMAR].encode()).hexdigest()
 
-    def parts(self, split: str) -> int:
-        """As many as the rows take."""
-        return len(self._rows(split))
-
-    def _rows(self, split: str) -> list[range]:
-        return self._settings.parted(split, self._grammar.positions + 1)
-
-    def part(self, split: str, number: int) -> dict[str, np.ndarray]:
-        """`tokens`: (rows, P + 1)."""
-        rows = self._rows(split)[number]
-        rng = np.random.default_rng((self._seed, CORPUS_SPLITS.index(split), number))
-        words = self._grammar.sample(rng, len(rows)) + FIRST_WORD
+    def drawn(
+        self, rng: np.random.Generator, rows: int, split: str, number: int
+    ) -> dict[str, np.ndarray]:
+        """Return `tokens`, (rows, P + 1), for sentences of P words."""
+        words = self._grammar.sample(rng, rows) + FIRST_WORD
         return {TOKENS: np.insert(words, 0, self.tokens.id(START), axis=1)}
-
-
-FIRST_WORD = 2
-"""Token of the first word: before it are `<end>` and `<start>`."""
 
 
 class GrammarSentences(CorpusTask):
@@ -128,6 +114,6 @@ class GrammarSentences(CorpusTask):
     about: ClassVar = "sentences of a grammar of productions, given or drawn at random"
     Settings: ClassVar = GrammarSentencesSettings
 
-    def source(self, settings: GrammarSentencesSettings, seed: int) -> GrammarSentencesSource:  # type: ignore[override]
+    def source(self, settings: GrammarSentencesSettings, seed: int) -> GrammarSentencesSource:
         """Random sentences."""
         return GrammarSentencesSource(settings, seed)

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from random import Random
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from logicgen.solvers import Solution
 from logicgen.syntax.language import Language
@@ -30,10 +30,8 @@ from logicgen.tasks.determined import (
     canonical_names,
     token_language,
 )
-from logicgen.tasks.task import Cell, Draw
+from logicgen.tasks.task import Cell, Draw, Positive
 from logicgen.vocabulary import symbol_name
-
-Positive = Annotated[int, Field(strict=True, ge=1)]
 
 # More problems than these are not counted, nor those of more pairs than these: two keys alone are
 # shown in 2^63 ways by 64 pairs.

@@ -27,9 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from random import Random
-from typing import Annotated, ClassVar
-
-from pydantic import Field
+from typing import ClassVar
 
 from logicgen.solvers import Solution
 from logicgen.syntax.language import Language
@@ -41,7 +39,7 @@ from logicgen.tasks.determined import (
     canonical_names,
     token_language,
 )
-from logicgen.tasks.task import Cell, Draw
+from logicgen.tasks.task import Cell, Draw, Positive
 from logicgen.vocabulary import symbol_name
 
 # Inputs of more symbols than these, two different ones or more, are not counted: they are at least
@@ -74,7 +72,7 @@ class PermutationSettings(DeterminedSettings):
             determines the permutation.
     """
 
-    size: Annotated[int, Field(strict=True, ge=1)] = 3
+    size: Positive = 3
     repeat: bool = True
 
 

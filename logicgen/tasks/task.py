@@ -11,9 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.solvers import Solution, Verdict
@@ -37,6 +37,9 @@ class Cell:
     def lengths(self) -> range:
         """The lengths it takes."""
         return range(self.length, self.length + self.width)
+
+
+Positive = Annotated[int, Field(strict=True, ge=1)]
 
 
 class Settings(BaseModel):

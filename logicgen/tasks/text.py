@@ -280,6 +280,6 @@ class Text(CorpusTask):
     about: ClassVar = "text of any files, or that every Python carries, as characters or byte pairs"
     Settings: ClassVar = TextSettings
 
-    def source(self, settings: TextSettings, seed: int) -> TextSource:  # type: ignore[override]
+    def source(self, settings: TextSettings, seed: int) -> TextSource:
         """All of it."""
         return TextSource(settings, seed)
