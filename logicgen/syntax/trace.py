@@ -34,16 +34,16 @@ class Trace:
 
     @property
     def positions(self) -> tuple[Formula, ...]:
-        """Stem and period; after the last one comes position number `len(stem)`."""
+        """Return stem and period; the position after the last one is number `len(stem)`."""
         return self.stem + self.period
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The distinct symbols, in order of first occurrence."""
+        """Return the distinct symbols, in order of first occurrence."""
         return tuple(dict.fromkeys(name for p in self.positions for name in p.symbols))
 
     def rename(self, mapping: Mapping[str, str]) -> Trace:
-        """The trace with symbol `s` written `mapping[s]`, all at once; others stay."""
+        """Return the trace with symbol `s` written `mapping[s]`, all at once; others stay."""
         return Trace(
             tuple(position.rename(mapping) for position in self.stem),
             tuple(position.rename(mapping) for position in self.period),
@@ -51,26 +51,26 @@ class Trace:
 
     @property
     def prefix(self) -> str:
-        """As networks write it: `& a ! b ; 1 ; { | c d ; ! a }`."""
+        """Return the text that networks read: `& a ! b ; 1 ; { | c d ; ! a }`."""
         stem = "".join(f"{position.prefix} ; " for position in self.stem)
         return f"{stem}{{ {' ; '.join(position.prefix for position in self.period)} }}"
 
     @property
     def infix(self) -> str:
-        """As people write it: `a & !b ; 1 ; {c | d ; !a}`."""
+        """Return the text that people read: `a & !b ; 1 ; {c | d ; !a}`."""
         write = propositional().write
         stem = "".join(f"{write(position)} ; " for position in self.stem)
         return f"{stem}{{{' ; '.join(map(write, self.period))}}}"
 
     @property
     def spot(self) -> str:
-        """As Spot writes it: `a & !b; 1; cycle{c | d; !a}`."""
+        """Return the text that Spot reads: `a & !b; 1; cycle{c | d; !a}`."""
         write = propositional().write
         stem = "".join(f"{write(position)}; " for position in self.stem)
         return f"{stem}cycle{{{'; '.join(map(write, self.period))}}}"
 
     def table(self) -> str:
-        """A row per proposition, a column per position; the period stands between bars.
+        """Return a table: a row per proposition, a column per position, the period between bars.
 
         `1` is true, `0` false, `.` either; a position that is no conjunction of literals shows `?`
         and is written out below.
@@ -98,17 +98,17 @@ class Trace:
 
     @staticmethod
     def read(text: str) -> Trace:
-        """From people's or Spot's form. Raises FormatError with line and column."""
+        """Return the trace of people's or Spot's form. Raises FormatError with line and column."""
         return _read(text, "infix")
 
     @staticmethod
     def read_prefix(text: str) -> Trace:
-        """From prefix form. Raises FormatError with line and column."""
+        """Return the trace of the prefix form. Raises FormatError with line and column."""
         return _read(text, "prefix")
 
     @staticmethod
     def read_either(text: str) -> Trace:
-        """From any form. Raises the FormatError of the notation that got further."""
+        """Return the trace of any form. Raises the FormatError of the notation that got further."""
         trace = _split_and_read(text, "infix") or _split_and_read(text, "prefix")
         return trace if trace is not None else read_either(_read, text)
 
@@ -127,9 +127,9 @@ _NO_PERIOD = "a trace ends with its period in braces, as in `a ; {b ; !a}`; ther
 
 
 def literals_of(position: Formula) -> dict[str, str] | None:
-    """`1` or `0` by symbol where the formula is a consistent conjunction of literals, or `1`.
+    """Return `1` or `0` by symbol, if the formula is a consistent conjunction of literals, or `1`.
 
-    None for anything else. A symbol that does not occur may have any value.
+    None for any other formula. A symbol that does not occur may have any value.
     """
     values: dict[str, str] = {}
     todo = [position]
@@ -166,7 +166,7 @@ def _read(text: str, notation: str) -> Trace:
 
 
 def _split_and_read(text: str, notation: str) -> Trace | None:
-    """A trace taken apart at `;`, `{` and `}`, which no position holds, or None."""
+    """Return the trace of a text split at `;`, `{` and `}`, or None if that does not work."""
     stem, brace, rest = text.partition("{")
     period, end, behind = rest.partition("}")
     stem = stem.rstrip()
@@ -193,7 +193,7 @@ def _remedy(text: str, error: FormatError) -> str | None:
 
 
 def _build(meaning: str, values: Sequence[Any]) -> Any:
-    """The value of one alternative of `trace.lark`; positions are formulas, parts are lists."""
+    """Return the value of one alternative of `trace.lark`: a formula, a list, or a trace."""
     match meaning:
         case "nothing":
             return []
@@ -221,5 +221,5 @@ def _build(meaning: str, values: Sequence[Any]) -> Any:
 
 @cache
 def trace_language() -> Language:
-    """The language of traces, made once."""
+    """Return the language of traces, made once."""
     return Language("trace", _build)
