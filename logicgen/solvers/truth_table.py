@@ -1,4 +1,4 @@
-"""Propositional problems by truth table: exact, needs nothing, and independent of any SAT solver.
+"""Propositional problems by truth table: exact, without dependencies, independent of SAT solvers.
 
 A table over n symbols is one Python integer of 2**n bits; an operator is one operation on integers.
 """
@@ -22,8 +22,8 @@ class TruthTableSolver:
     The witness is defined by meaning alone, so that every solver that follows the definition gives
     the same one: the first total model in lexicographic order (symbols in order of first
     occurrence, true before false), from which literals are dropped, last one first, whenever every
-    completion of the rest still satisfies the formula. What remains is subset-minimal (a prime
-    implicant).
+    completion of the rest still satisfies the formula. The remaining literals are subset-minimal (a
+    prime implicant).
     """
 
     name: ClassVar[str] = "truth-table"
@@ -32,11 +32,11 @@ class TruthTableSolver:
 
     @classmethod
     def missing(cls) -> str | None:
-        """Nothing ever is."""
+        """Return None: the solver needs nothing that could be missing."""
         return None
 
     def solve(self, problem: Formula) -> Solution:
-        """The canonical witness, or unsat.
+        """Return the canonical witness, or unsat.
 
         Raises LogicgenError above 20 symbols, where a table no longer fits.
         """
@@ -63,7 +63,7 @@ class TruthTableSolver:
         return Solution.sat(Assignment(tuple(reversed(values))))
 
     def check(self, problem: Formula, answer: Assignment) -> Verdict:
-        """`correct` if every completion of the assignment satisfies the formula."""
+        """Return `correct` if every completion of the assignment satisfies the formula."""
         if answer.is_contradictory:
             return Verdict.INVALID
         symbols = problem.symbols
@@ -77,7 +77,7 @@ class TruthTableSolver:
 
 
 def row_has(column: int, row: int) -> bool:
-    """Whether the symbol of `column` is true in `row`."""
+    """Return whether the symbol of `column` is true in `row`."""
     return bool(column >> row & 1)
 
 
@@ -104,7 +104,7 @@ def table_columns(symbols: int) -> tuple[list[int], int]:
 
 
 def _table(formula: Formula, column: dict[str, int], full: int) -> int:
-    """The rows in which the formula is true."""
+    """Return the rows in which the formula is true."""
     stack: list[int] = []
     nodes: list[Formula] = []
     todo = [formula]

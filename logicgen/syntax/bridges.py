@@ -81,7 +81,7 @@ def from_sympy(expression: Boolean) -> Formula:
         if node.func is boolalg.Implies:
             return operands[0] >> operands[1]
         if node.func is boolalg.Equivalent:
-            # All of them are equal exactly if neighbours are.
+            # All operands are equal exactly if each equals the next.
             pairs = [Formula("<->", pair) for pair in pairwise(operands)]
             whole = pairs[0]
             for pair in pairs[1:]:

@@ -13,7 +13,7 @@ from logicgen.syntax.formula import Formula
 
 CORE = frozenset({"!", "&", "X", "U", "0", "1"})
 
-# Operators whose operands are written twice, nested, make formulas that nothing can read any more.
+# Nested operators whose operands are written twice make formulas too long for anything to read.
 LONGEST = 10_000
 
 _TRUE = Formula("1")

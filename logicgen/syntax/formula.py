@@ -66,7 +66,7 @@ class Formula:
         set_attribute(self, "length", length)
         entry = _Entry(self, _forget)
         entry.key = key
-        # Another thread may have come first since the look-up above; then its formula is the one.
+        # Another thread may have added the formula since the look-up above; then that one counts.
         first = _table.setdefault(key, entry)
         if first is not entry:
             known = first()

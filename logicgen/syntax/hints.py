@@ -26,8 +26,8 @@ _TEMPORAL = [
     (r"[01]", "behind X, F or G a constant needs parentheses, as in X(0); X0 is a name to Spot"),
 ]
 
-# A pattern applies where the first token that does not fit begins, or one character earlier: of
-# `||`, the second half is what does not fit.
+# A pattern applies where the first token that does not fit begins, or one character earlier: in
+# `||`, the second half does not fit.
 _HINTS = {"propositional": _OTHER_SPELLINGS, "ltl": _OTHER_SPELLINGS + _TEMPORAL}
 
 

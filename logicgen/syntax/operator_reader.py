@@ -70,7 +70,7 @@ class OperatorReader:
                 case (Token(text="("), str(inner), Token(text=")")) if p.meaning is None:
                     self._before["("] = _Operator("", p.rule, frozenset(), below[inner])
         # The longest fixed token wins, and a word is a symbol before it is several tokens; both as
-        # in Lark's lexer. Whatever else there is becomes a token that nothing accepts.
+        # in Lark's lexer. Any other character becomes a token that nothing accepts.
         fixed = {*self._leaves, *self._before, *self._between, ")"}
         longest_first = sorted(fixed, key=len, reverse=True)
         symbol = language.symbol_pattern.pattern

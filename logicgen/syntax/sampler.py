@@ -94,7 +94,7 @@ class FormulaSampler:
         self._splits_with_holes: dict[tuple[int, int], list[float]] = {}
         self._holes: dict[tuple[int, int], list[float]] = {}
 
-    # -- how much everything weighs ---------------------------------------------------------------
+    # -- weights ----------------------------------------------------------------------------------
 
     def mass(self, length: int) -> list[Number]:
         """Return the weight of all formulas of `length` tokens, by how many of these are symbols.
@@ -282,7 +282,7 @@ class FormulaSampler:
                 stack.append(Formula(token))
         return stack[0]
 
-    # -- all of them ------------------------------------------------------------------------------
+    # -- listing ----------------------------------------------------------------------------------
 
     def patterns(self, length: int, distinct: int) -> Iterator[Pattern]:
         """Yield every formula of `length` tokens with `distinct` symbols, up to renaming."""
