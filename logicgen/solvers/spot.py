@@ -70,7 +70,7 @@ class SpotSolver:
         return Solution.sat(Trace.read(word).rename(back))
 
     def check(self, problem: Formula, answer: Trace) -> Verdict:
-        """Return `correct` if no word of the trace violates the formula; unknown if Spot refuses."""
+        """Return `correct` if no word of the trace breaks the formula, unknown if Spot refuses."""
         import spot
 
         symbols = dict.fromkeys([*problem.symbols, *answer.symbols])

@@ -1,4 +1,4 @@
-"""One file per task: drawing, answering, writing and judging its problems."""
+"""Tasks, one file each: they draw, answer, write and judge problems, or make corpora."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CORPORA = {
 
 @cache
 def load_task(name: str) -> Task:
-    """The task called `name`. Raises LogicgenError for an unknown one."""
+    """Return the task called `name`. Raises LogicgenError for an unknown one."""
     if name in CORPORA:
         raise LogicgenError(f"task {name} makes corpora, without problems and answers")
     if name not in TASKS:
@@ -55,7 +55,7 @@ def load_task(name: str) -> Task:
 
 @cache
 def load_corpus_task(name: str) -> CorpusTask:
-    """The corpus task called `name`. Raises LogicgenError for an unknown one."""
+    """Return the corpus task called `name`. Raises LogicgenError for an unknown one."""
     if name not in CORPORA:
         raise LogicgenError(f"no corpus task is called {name!r}: {nearest(name, list(CORPORA))}")
     task: CorpusTask = _load(CORPORA[name])
@@ -68,7 +68,7 @@ def _load(place: str) -> Any:
 
 
 def fitting_solver(task: str, solver: str | None) -> str | None:
-    """The solver's name, once it is known to be there and to fit the task.
+    """Check that a solver is there and fits the task; return its name as it was given.
 
     Raises LogicgenError for one that is unknown, missing, of another logic, or given to a task that
     needs none.

@@ -1,8 +1,8 @@
-"""Strings of a weighted automaton, whose every probability is known.
+"""Strings of a weighted automaton, in which the probability of every string is known.
 
 The automaton is given as a file (`docs/automata.md`) or drawn at random. Every row is one string
 from its beginning, cut at the row's length, so that the automaton gives the exact probability of
-whatever stands there.
+the row.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class AutomatonSettings(RowSettings):
     """Keys of `[corpus]` beside those of rows.
 
     Attributes:
-        file: of an automaton; without it one is drawn, and the other keys say which.
-        symbols, states, branching, concentration: as of `automata.random_automaton`.
-        expected_length: of its strings, in symbols.
-        draw: which of the automata with these keys.
+        file: path of an automaton; without it one is drawn, as the other keys say.
+        symbols, states, branching, concentration: as in `automata.random_automaton`.
+        expected_length: mean length of the strings, in symbols.
+        draw: number of the automaton among those that these keys can give.
     """
 
     file: str | None = None
@@ -56,7 +56,10 @@ class AutomatonSettings(RowSettings):
         return self
 
     def automaton(self) -> Automaton:
-        """The one that is meant, locally normalised."""
+        """Return the automaton, read or drawn, locally normalised.
+
+        Raises LogicgenError for a file that is no automaton, or that has a symbol with a blank.
+        """
         if self.file is not None:
             automaton = normalise(read_automaton(Path(self.file)))
             for symbol in automaton.symbols:
@@ -110,5 +113,5 @@ class AutomatonTask(CorpusTask):
     Settings: ClassVar = AutomatonSettings
 
     def source(self, settings: AutomatonSettings, seed: int) -> AutomatonSource:
-        """Random strings."""
+        """Return the source of random strings."""
         return AutomatonSource(settings, seed)

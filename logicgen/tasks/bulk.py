@@ -1,4 +1,4 @@
-"""Solving and verifying many problems: worker processes, limits, one JSON object per line."""
+"""Solving and verifying of many problems: worker processes, limits, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 def solve_lines(
     task: str, lines: Iterable[str], solver: str | None, workers: int, limits: Limits
 ) -> Iterator[Row]:
-    """Each line's problem (plain, or JSON with `problem`) with `status` and `witness`.
+    """Yield each line's problem (plain, or JSON with `problem`) with `status` and `witness`.
 
     `invalid` and `unknown` ones carry a `reason`, `unsat` ones where there is more to say. Raises
     LogicgenError for an unknown task or solver.
@@ -33,7 +33,11 @@ def solve_lines(
 def verify_lines(
     task: str, lines: Iterable[str], solver: str | None, workers: int, limits: Limits
 ) -> Iterator[Row]:
-    """Each JSON line with `problem` and `answer` as it is, and with `verdict`."""
+    """Yield the fields of each JSON line with `problem` and `answer`, and its `verdict`.
+
+    `invalid` and `unknown` ones carry a `reason`. Raises LogicgenError for an unknown task or
+    solver.
+    """
     unknown = partial(_judged, Verdict.UNKNOWN)
     return _mapped(verifying, task, solver, lines, workers, limits, unknown)
 
@@ -66,7 +70,7 @@ def _mapped(
 
 
 def solving(task: str, solver: str | None) -> Callable[[str], Row]:
-    """The function of one line that `solve_lines` runs in its workers."""
+    """Return the function of one line that `solve_lines` runs in its workers."""
     chosen = load_task(task)
     solver = fitting_solver(task, solver)
 
@@ -91,7 +95,7 @@ def solving(task: str, solver: str | None) -> Callable[[str], Row]:
 
 
 def verifying(task: str, solver: str | None) -> Callable[[str], Row]:
-    """The function of one line that `verify_lines` runs in its workers."""
+    """Return the function of one line that `verify_lines` runs in its workers."""
     chosen = load_task(task)
     solver = fitting_solver(task, solver)
 
@@ -122,7 +126,10 @@ def _judged(verdict: Verdict, reason: str) -> Row:
 
 
 def fields_of(line: str, json_only: bool = False) -> Row:
-    """The fields of a JSON line, or `problem` alone for a plain one."""
+    """Return the fields of a JSON line, or `problem` alone for a plain one.
+
+    Raises LogicgenError where the line should be a JSON object and is not.
+    """
     text = line.strip()
     if not json_only and not text.startswith("{"):
         return {"problem": text}
@@ -136,6 +143,7 @@ def fields_of(line: str, json_only: bool = False) -> Row:
 
 
 def text_of(row: Row, key: str) -> str:
+    """Return the text of a key. Raises LogicgenError where it is missing or no text."""
     value = row.get(key)
     if not isinstance(value, str):
         raise LogicgenError(f"key {key!r} is missing" if value is None else f"{key} is not a text")
@@ -147,7 +155,7 @@ def _one_line(error: LogicgenError) -> str:
 
 
 def _failure(error: Exception) -> str:
-    """Why a solver gave no answer: more than it takes, or a fault of its own."""
+    """Return why a solver gave no answer: a problem beyond its limits, or a fault of its own."""
     if isinstance(error, LogicgenError):
         return _one_line(error)
     return f"the solver failed: {type(error).__name__}: {error}"

@@ -1,7 +1,7 @@
 """Substitution ciphers: rows of text, each with its characters exchanged by a key of its own.
 
-A key is a permutation of all tokens that are characters; `<end>` and `<other>` stay. What is
-written `keys[i, t]` in row i was token t of the text.
+A key is a permutation of all tokens that are characters; `<end>` and `<other>` stay. Token t of the
+text is written `keys[i, t]` in row i.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
 """
@@ -27,8 +27,8 @@ class CipherSettings(RowSettings):
     """Keys of `[corpus]` beside those of rows.
 
     Attributes:
-        text: where the text comes from, as a recipe for the task `text` of characters says it in
-            its own table `[corpus]`.
+        text: the text to encipher: a table like `[corpus]` of a recipe for the task `text` of
+            characters.
     """
 
     text: TextSettings
@@ -54,7 +54,7 @@ class CipherSource(RowSource):
 
     @property
     def tokens(self) -> Tokens:  # type: ignore[override]
-        """Those of the text."""
+        """Return the tokens of the text."""
         return self._text.tokens
 
     def drawn(
@@ -91,5 +91,5 @@ class Cipher(CorpusTask):
     Settings: ClassVar = CipherSettings
 
     def source(self, settings: CipherSettings, seed: int) -> CipherSource:
-        """Random rows and keys."""
+        """Return the source of random rows and keys."""
         return CipherSource(settings, seed)

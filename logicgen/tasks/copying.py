@@ -1,8 +1,8 @@
 """Copying with extendable vocabulary: given a string of symbols, the same string.
 
-The simplest task that shows whether a model handles symbols it never saw. A cell's `symbols` is the
-number of symbols the string is drawn from: a string of 20 cannot show 160 different ones, but a
-model that copies it has to tell it from all strings over 160.
+It is the simplest task that shows whether a model handles symbols it never saw. A cell's `symbols`
+is the number of symbols the string is drawn from: a string of 20 cannot show 160 different ones,
+but a model that copies it has to tell it from all strings over 160.
 
 Source: Işık, Cinbiş, Aydın Göl, Interchangeable Token Embeddings (ICML 2025).
 """
@@ -36,7 +36,10 @@ class LettersSource(Source):
         super().__init__((max(1, symbols[0]), max(1, symbols[1])))
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """A string; without symbols asked for, how many it is drawn from is drawn first."""
+        """Return a string; without symbols asked for, how many it is drawn from is drawn first.
+
+        Raises LogicgenError for a string of symbols without a symbol.
+        """
         symbols = rng.choice(self.symbols(cell)) if cell.symbols is None else cell.symbols
         if symbols < 1 and cell.length > 0:
             raise LogicgenError(f"no string of length {cell.length} has {symbols} symbols")
@@ -44,12 +47,12 @@ class LettersSource(Source):
         return self._draw([int(random() * symbols) for _ in range(cell.length)], symbols)
 
     def count(self, cell: Cell) -> dict[int, int]:
-        """Strings by number of distinct letters."""
+        """Return the number of strings by number of distinct letters."""
         most = self.symbols(cell)[-1]
         return {k: stirling(cell.length, k) for k in range(min(most, cell.length) + 1)}
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Every string of the cell up to renaming."""
+        """Yield every string of the cell up to renaming."""
         allowed = self.symbols(cell)
         for k in range(min(allowed[-1], cell.length) + 1):
             for partition in all_partitions(cell.length, k):
@@ -60,7 +63,7 @@ class LettersSource(Source):
 
 
 class Copying(Task):
-    """A string in, the same string out."""
+    """The task of copying: a string in, the same string out."""
 
     name: ClassVar = "copying"
     about: ClassVar = "a string of symbols -> the same string, with symbols never seen in training"
@@ -73,46 +76,46 @@ class Copying(Task):
 
     @property
     def problem_language(self) -> Language:
-        """`letters.lark`."""
+        """Return the language of strings, `letters.lark`."""
         return letters_language()
 
     answer_language = problem_language
 
     def source(self, settings: CopyingSettings, symbols: tuple[int, int]) -> LettersSource:
-        """Random strings."""
+        """Return the source of random strings."""
         return LettersSource(symbols)
 
     def solve(self, problem: Letters, solver: str | None = None) -> Solution:
-        """The string itself."""
+        """Return the string itself."""
         return Solution.sat(problem)
 
     def check(self, problem: Letters, answer: Letters, solver: str | None = None) -> Verdict:
-        """Whether the answer is the string."""
+        """Return `correct` if the answer is the string, else `incorrect`."""
         return Verdict.CORRECT if answer == problem else Verdict.INCORRECT
 
     def same(self, answer: Letters, other: Letters) -> bool:
-        """Equality."""
+        """Return whether the answers are equal."""
         return answer == other
 
     def read_problem(self, text: str) -> Letters:
-        """From `a b c`."""
+        """Return the string of a text such as `a b c`. Raises FormatError."""
         letters: Letters = letters_language().read(text)
         return letters
 
     read_answer = decode_answer = decode_problem = read_problem
 
     def encode(self, value: Letters) -> str:
-        """`a b c`."""
+        """Return the text of a string, `a b c`."""
         return " ".join(value)
 
     def show(self, answer: Letters) -> str:
-        """The same."""
+        """Return the text of a string, `a b c`."""
         return self.encode(answer)
 
 
 @cache
 def letters_language() -> Language:
-    """The language of strings, made once."""
+    """Return the language of strings, made once."""
     return Language("letters", _build)
 
 

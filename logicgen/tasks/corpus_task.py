@@ -1,8 +1,8 @@
-"""What a corpus task is: sequences of tokens to be modelled, without questions and answers.
+"""The contract of a corpus task: sequences of tokens to be modelled, without questions and answers.
 
-A corpus is made in parts, each of which follows from the settings and its number alone, so that it
-can be made at a size that memory does not hold, and goes on where it stopped. A part is a few
-arrays by name; `tokens` is always one of them:
+A corpus is made in parts, each of which follows from the settings and its number alone. So it can
+be larger than memory, and its making can be resumed after an interruption. A part is a few arrays
+by name; `tokens` is always one of them:
 
 - (N,) where documents are written one after another, each ended by `<end>`;
 - (N, length) where every row is a sequence of its own. A row that ends before holds `<end>` from
@@ -58,7 +58,7 @@ class RowCounts(CorpusSettings):
 
 
 class RowSettings(RowCounts):
-    """Keys of corpora whose rows are as long as somebody wants them.
+    """Keys of corpora whose rows have a length to choose.
 
     Attributes:
         length: tokens of a row.
@@ -71,10 +71,10 @@ class CorpusSource(ABC):
     """A corpus that can be made, part by part.
 
     Attributes:
-        tokens: of which it consists.
-        facts: about what it was made from, such as versions, for the corpus's description.
-        digest: changes when what it is made from does.
-        files: what belongs to the corpus besides, as text by file name.
+        tokens: the tokens that it consists of.
+        facts: versions and the like of what it was made from, for the corpus's description.
+        digest: a text that changes when the corpus is made from something else.
+        files: further files of the corpus, as text by file name.
     """
 
     tokens: Tokens
@@ -84,11 +84,11 @@ class CorpusSource(ABC):
 
     @abstractmethod
     def parts(self, split: str) -> int:
-        """How many parts a split has."""
+        """Return how many parts a split has."""
 
     @abstractmethod
     def part(self, split: str, number: int) -> dict[str, np.ndarray]:
-        """The arrays of one part."""
+        """Return the arrays of one part."""
 
 
 class RowSource(CorpusSource):
@@ -120,7 +120,7 @@ class RowSource(CorpusSource):
 
 
 class CorpusTask(ABC):
-    """One kind of corpora."""
+    """A kind of corpora."""
 
     name: ClassVar[str]
     about: ClassVar[str]
@@ -128,4 +128,6 @@ class CorpusTask(ABC):
 
     @abstractmethod
     def source(self, settings: Any, seed: int) -> CorpusSource:
-        """What makes the corpus. Raises LogicgenError where there is nothing to make it of."""
+        """Return the source of the corpus. Raises LogicgenError where there is nothing to make it
+        of.
+        """

@@ -1,7 +1,7 @@
 """Tasks whose answer is a string of symbols that the examples in the problem determine.
 
-What a problem shows leaves some rules possible (mappings of keys to values, permutations). It has
-an answer if there are such rules and all of them answer alike; that is then the only right one.
+The examples leave some rules possible (mappings of keys to values, permutations). A problem has an
+answer if there are such rules and all of them give the same one; that is then the only right one.
 
 Source of these tasks: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
 """
@@ -98,7 +98,11 @@ def canonical_names(numbers: Iterable[int]) -> dict[int, str]:
 
 
 class Determined(Task):
-    """A problem that shows examples of a rule in, what the rule gives for the last part out."""
+    """A task that shows examples of a rule, and asks to apply the rule.
+
+    Attributes:
+        between: text between two symbols that follow one another, where a problem is written as text.
+    """
 
     distinct: ClassVar = "exact"
     solver: ClassVar = None
@@ -108,53 +112,53 @@ class Determined(Task):
 
     @abstractmethod
     def answer_length(self, problem: Any) -> int:
-        """Tokens of the answer."""
+        """Return the number of tokens of the answer."""
 
     @abstractmethod
     def solve(self, problem: Any, solver: str | None = None) -> Solution:
-        """The only answer; or `unsat`, and that there is none or more than one, and why."""
+        """Return the only answer; or `unsat` with the reason: there is none, or more than one."""
 
     @abstractmethod
     def problem_of(self, tokens: list[str]) -> Any:
-        """The problem with these tokens, which the grammar has accepted."""
+        """Return the problem with these tokens, which the grammar has accepted."""
 
     @property
     def answer_language(self) -> Language:
-        """`symbols.lark`."""
+        """Return the language of strings of symbols, `symbols.lark`."""
         return token_language("symbols")
 
     def check(self, problem: Any, answer: Symbols, solver: str | None = None) -> Verdict:
-        """Whether the answer is the only one; nothing is right where there is none or several."""
+        """Return `correct` if the answer is the only one, else `incorrect`."""
         return Verdict.CORRECT if answer == self.solve(problem).witness else Verdict.INCORRECT
 
     def same(self, answer: Symbols, other: Symbols) -> bool:
-        """Equality."""
+        """Return whether the answers are equal."""
         return answer == other
 
     def read_problem(self, text: str) -> Any:
-        """From the one notation that there is."""
+        """Return the problem of a text, in the only notation that there is. Raises FormatError."""
         return self.problem_of(self.problem_language.read(text))
 
     decode_problem = read_problem
 
     def read_answer(self, text: str) -> Symbols:
-        """From `i g h`."""
+        """Return the answer of a text such as `i g h`. Raises FormatError."""
         return tuple(self.answer_language.read(text))
 
     decode_answer = read_answer
 
     def encode(self, value: Any) -> str:
-        """Tokens separated by blanks."""
+        """Return the tokens of a problem or an answer, separated by blanks."""
         return " ".join(value if isinstance(value, tuple) else value.tokens)
 
     def show(self, answer: Symbols) -> str:
-        """The same."""
+        """Return the tokens of an answer, separated by blanks."""
         return self.encode(answer)
 
 
 @cache
 def token_language(grammar: str) -> Language:
-    """The language of a grammar whose values are the tokens of a text, made once."""
+    """Return the language of a grammar whose values are the tokens of a text, made once."""
     return Language(grammar, _build)
 
 

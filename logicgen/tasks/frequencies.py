@@ -1,4 +1,4 @@
-"""How often symbols are drawn: all alike, as the characters of English text are, or by Zipf's law.
+"""Frequencies of symbols: all alike, as of the characters of English text, or by Zipf's law.
 
 Symbol 0 is the most frequent one. With n symbols the n most frequent are drawn, in proportion to
 their weights.
@@ -41,7 +41,7 @@ TRIES = 16
 
 
 class Frequencies:
-    """Draws symbols, by number.
+    """Random symbols, by number, drawn in proportion to weights.
 
     Attributes:
         most: how many symbols there are at most; None for any number.
@@ -53,7 +53,7 @@ class Frequencies:
         self._sums: list[float] = []  # of the weights of the symbols up to each
 
     def weight(self, symbol: int) -> float:
-        """How often a symbol is drawn, next to others.
+        """Return the weight of a symbol: how often it is drawn, relative to others.
 
         A character's count and one (Laplace), so that every character can be drawn; 1 / (rank) by
         Zipf's law.
@@ -67,7 +67,7 @@ class Frequencies:
                 return 1 / (symbol + 1)
 
     def draw(self, rng: Random, symbols: int, without: Collection[int] = ()) -> int:
-        """One of the first `symbols` symbols, in proportion to their weights, none of `without`.
+        """Return a random one of the first `symbols` symbols by weight, none of `without`.
 
         Raises IndexError where that leaves none.
         """
@@ -80,11 +80,11 @@ class Frequencies:
         return self.among(rng, left)
 
     def among(self, rng: Random, symbols: Sequence[int]) -> int:
-        """One of these symbols, in proportion to their weights."""
+        """Return a random one of these symbols, in proportion to their weights."""
         return rng.choices(symbols, [self.weight(symbol) for symbol in symbols])[0]
 
     def obstacle(self, symbols: int) -> str | None:
-        """Why so many symbols cannot be drawn from, if they cannot."""
+        """Return why so many symbols cannot be drawn from; None if they can."""
         if self.most is None or symbols <= self.most:
             return None
         return (
@@ -102,5 +102,5 @@ class Frequencies:
 
 @cache
 def frequencies(kind: FrequencyKind) -> Frequencies:
-    """The frequencies of a kind, made once."""
+    """Return the frequencies of a kind, made once."""
     return Frequencies(kind)

@@ -1,4 +1,4 @@
-"""Sentences of a grammar of productions, whose every probability is known.
+"""Sentences of a grammar of productions, in which the probability of every sentence is known.
 
 The grammar stands in the recipe, in a file (`docs/inductive.md`), or is drawn at random. A row is
 `<start>` and the words of one sentence. Beside the rows lie the grammar and the automaton that
@@ -33,13 +33,13 @@ MOST_WEIGHTS = 10_000_000
 
 
 class GrammarSentencesSettings(RowCounts):
-    """Keys of `[corpus]` beside those of rows: `grammar`, or `file`, or what one is drawn with.
+    """Keys of `[corpus]` beside those of rows: `grammar`, `file`, or the keys to draw one with.
 
     Attributes:
-        grammar: as a grammar file has it.
-        file: of a grammar.
-        words, width, layers, concentration, own_words: as of `productions.random_grammar`.
-        draw: which of the grammars with these keys.
+        grammar: the tables of a grammar file.
+        file: path of a grammar.
+        words, width, layers, concentration, own_words: as in `productions.random_grammar`.
+        draw: number of the grammar among those that these keys can give.
     """
 
     grammar: dict[str, Any] | None = None
@@ -67,7 +67,7 @@ class GrammarSentencesSettings(RowCounts):
         return self
 
     def made(self) -> Grammar:
-        """The grammar that is meant. Raises LogicgenError where it is none."""
+        """Return the grammar, read or drawn. Raises LogicgenError where it is not one."""
         if self.grammar is not None:
             return make_grammar(self.grammar, "corpus.grammar")
         if self.file is not None:
@@ -115,5 +115,5 @@ class GrammarSentences(CorpusTask):
     Settings: ClassVar = GrammarSentencesSettings
 
     def source(self, settings: GrammarSentencesSettings, seed: int) -> GrammarSentencesSource:
-        """Random sentences."""
+        """Return the source of random sentences."""
         return GrammarSentencesSource(settings, seed)

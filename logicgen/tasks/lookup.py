@@ -1,9 +1,9 @@
-"""Look-up: pairs of a key and its value, then keys that are asked for; their values.
+"""Look-up: given pairs of a key and its value, then keys; the values of these keys.
 
 `a -> b c -> d e -> f c ->` is answered by `d`. A problem determines its answer if no key has two
 values and every key that is asked for is shown: exactly then there are mappings that fit all pairs,
-and all of them agree on what is asked. A cell's `symbols` is the number of symbols the problem is
-drawn from; its length is 3 for each pair, 1 for each key asked for, and 1.
+and all of them agree on the keys asked for. A cell's `symbols` is the number of symbols the problem
+is drawn from; its length is 3 for each pair, 1 for each key asked for, and 1.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
 """
@@ -41,14 +41,14 @@ MANY_PAIRS = 64
 
 @dataclass(frozen=True)
 class LookupProblem:
-    """What is shown, and which keys are asked for; at least one."""
+    """The pairs that are shown, and the keys that are asked for; at least one."""
 
     pairs: tuple[tuple[str, str], ...]
     queries: tuple[str, ...]
 
     @property
     def tokens(self) -> list[str]:
-        """As it is written."""
+        """Return the tokens of the text."""
         shown = [token for key, value in self.pairs for token in (key, "->", value)]
         return [*shown, *self.queries, "->"]
 
@@ -77,12 +77,12 @@ class LookupSettings(DeterminedSettings):
         return self
 
     def room(self, keys: int, values: int) -> int:
-        """How many symbols it takes to draw so many different keys and values."""
+        """Return how many symbols it takes to draw so many different keys and values."""
         keys, values = self.keys or keys, self.values or values
         return max(keys, values) if self.overlap else keys + values
 
     def most_keys(self, symbols: int) -> int:
-        """How many different keys a problem over so many symbols has at most."""
+        """Return how many different keys a problem over so many symbols has at most."""
         return self.keys or (symbols if self.overlap else symbols - (self.values or 1))
 
 
@@ -130,7 +130,7 @@ class LookupSource(DeterminedSource):
         return self._draw(shown, mapping, asked, symbols)
 
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Problems by number of distinct symbols; infinity where they are many."""
+        """Return the number of problems by number of distinct symbols; infinity if they are many."""
         most = self.symbols(cell)[-1]
         found: Counter[int] = Counter()
         if self._frequencies.obstacle(most) is not None:
@@ -147,14 +147,14 @@ class LookupSource(DeterminedSource):
         return found
 
     def _few(self, keys: int, most: int) -> bool:
-        """Whether there are few ways to show so many keys and their values, however many pairs."""
+        """Return whether there are few ways to show so many keys and values, however many pairs."""
         settings = self._settings
         if settings.repeat:
             return keys == 1
         return settings.values == 1 or (not settings.overlap and most == keys + 1)
 
     def _count(self, pairs: int, keys: int, most: int) -> dict[int, int]:
-        """Problems with so many different keys, by number of distinct symbols.
+        """Return the number of problems with so many different keys, by number of distinct symbols.
 
         The keys are told apart by their order. `values` different values are given to them in as
         many ways as there are partitions of the keys. Of these values `old` are keys themselves,
@@ -171,7 +171,7 @@ class LookupSource(DeterminedSource):
         return found
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Every problem of the cell up to renaming."""
+        """Yield every problem of the cell up to renaming."""
         low, most = self.symbols(cell)[0], self.symbols(cell)[-1]
         for pairs in self.examples(cell):
             if self._room(pairs) > most:
@@ -185,7 +185,7 @@ class LookupSource(DeterminedSource):
                             yield self._draw(shown, dict(enumerate(values)), list(asked), symbols)
 
     def _values(self, keys: int, most: int) -> Iterator[list[int]]:
-        """The values of each of so many keys: keys, or further symbols in order of occurrence."""
+        """Yield the values of so many keys: keys, or further symbols in order of occurrence."""
         old = range(keys if self._settings.overlap else 0)
         pending: list[tuple[list[int], int]] = [([], keys)]
         while pending:
@@ -230,11 +230,11 @@ class LookupSource(DeterminedSource):
         )
 
     def _room(self, pairs: int) -> int:
-        """How many symbols it takes for so many pairs."""
+        """Return how many symbols it takes for so many pairs."""
         return self._settings.room(1 if self._settings.repeat else pairs, 1)
 
     def _different_keys(self, pairs: int, symbols: int) -> range:
-        """How many different keys so many pairs may have."""
+        """Return the numbers of different keys that so many pairs may have."""
         if not self._settings.repeat:
             return range(pairs, pairs + 1)
         return range(1, min(pairs, self._settings.most_keys(symbols)) + 1)
@@ -245,7 +245,7 @@ def _some(count: int, thing: str) -> str:
 
 
 class Lookup(Determined):
-    """Pairs and keys in, the values of the keys out."""
+    """The task of look-up: pairs and keys in, the values of the keys out."""
 
     name: ClassVar = "lookup"
     about: ClassVar = "pairs of a key and a value, then keys -> the values of these keys"
@@ -253,15 +253,15 @@ class Lookup(Determined):
     between: ClassVar = " "
 
     def answer_length(self, problem: LookupProblem) -> int:
-        """One token for each that is asked for."""
+        """Return one token for each key that is asked for."""
         return len(problem.queries)
 
     def source(self, settings: LookupSettings, symbols: tuple[int, int]) -> LookupSource:
-        """Random pairs."""
+        """Return the source of random pairs."""
         return LookupSource(settings, symbols)
 
     def solve(self, problem: LookupProblem, solver: str | None = None) -> Solution:
-        """The values of the keys that are asked for."""
+        """Return the values of the keys that are asked for, or why they are not determined."""
         mapping: dict[str, str] = {}
         for key, value in problem.pairs:
             if mapping.setdefault(key, value) != value:
@@ -276,11 +276,11 @@ class Lookup(Determined):
 
     @property
     def problem_language(self) -> Language:
-        """`lookup.lark`."""
+        """Return the language of pairs and keys, `lookup.lark`."""
         return token_language("lookup")
 
     def problem_of(self, tokens: list[str]) -> LookupProblem:
-        """From `a -> b c -> d c ->`."""
+        """Return the problem of tokens such as `a -> b c -> d c ->`."""
         pairs, place = [], 0
         while place + 2 < len(tokens) and tokens[place + 1] == "->":
             pairs.append((tokens[place], tokens[place + 2]))

@@ -1,5 +1,4 @@
-"""LTL trace prediction: given a formula of linear temporal logic, a symbolic trace that satisfies
-it.
+"""LTL trace prediction: given a formula, a symbolic trace all of whose words satisfy it.
 
 Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 """
@@ -41,7 +40,7 @@ class LTLSettings(FormulaSettings):
 
 
 class LTL(FormulaTask):
-    """Formula in, symbolic trace out; right if it denotes words and all satisfy the formula."""
+    """The task of LTL: formula in, symbolic trace out; right if all its words satisfy the formula."""
 
     name: ClassVar = "ltl"
     about: ClassVar = "an LTL formula -> a symbolic trace all of whose words satisfy it"
@@ -51,7 +50,7 @@ class LTL(FormulaTask):
     refutation: ClassVar = NO_TRACE
 
     def source(self, settings: LTLSettings, symbols: tuple[int, int]) -> Source:
-        """Formulas over the operators of the settings, or conjunctions of patterns."""
+        """Return the source of formulas over the operators of the settings, or of patterns."""
         if settings.source == "patterns":
             return PatternSource(symbols)
         return FormulaSource(self.formulas, settings, symbols)
@@ -59,9 +58,10 @@ class LTL(FormulaTask):
     def check(
         self, problem: Formula, answer: Trace | NoTrace, solver: str | None = None
     ) -> Verdict:
-        """Whether all words of the trace satisfy the formula; one that denotes none is invalid.
+        """Return `correct` if all words of the trace satisfy the formula, `invalid` if it denotes
+        none.
 
-        That there is no trace is correct where the formula is unsatisfiable.
+        The answer that there is no trace is correct where the formula is unsatisfiable.
         """
         chosen = self._solver(solver)
         if isinstance(answer, NoTrace):
@@ -69,7 +69,7 @@ class LTL(FormulaTask):
         return chosen.check(problem, answer)
 
     def same(self, answer: Trace | NoTrace, other: Trace | NoTrace) -> bool:
-        """Whether both have the same shape and, position by position, equivalent formulas."""
+        """Return whether both have the same shape and equivalent formulas, position by position."""
         if answer == other:
             return True
         if isinstance(answer, NoTrace) or isinstance(other, NoTrace):
@@ -82,27 +82,30 @@ class LTL(FormulaTask):
 
     @property
     def answer_language(self) -> Language:
-        """`trace.lark`."""
+        """Return the language of traces, `trace.lark`."""
         return trace_language()
 
     def read_problem(self, text: str) -> Formula:
-        """From `a U !b` or `U a ! b`."""
+        """Return the formula of a text such as `a U !b` or `U a ! b`. Raises FormatError."""
         return self.formulas.read_either(text)
 
     def read_answer(self, text: str) -> Trace | NoTrace:
-        """From `a ; {b ; !a}`, Spot's `a; cycle{b; !a}`, `a ; { b ; ! a }`, or `0`."""
+        """Return the answer of a text, a trace or `0`. Raises FormatError.
+
+        A trace is written `a ; {b ; !a}`, `a; cycle{b; !a}` as by Spot, or `a ; { b ; ! a }`.
+        """
         return NO_TRACE if text.strip() == NO_TRACE.prefix else Trace.read_either(text)
 
     def decode_answer(self, text: str) -> Trace | NoTrace:
-        """From `a ; { b ; ! a }` or `0`."""
+        """Return the answer of a text such as `a ; { b ; ! a }` or `0`. Raises FormatError."""
         return NO_TRACE if text.strip() == NO_TRACE.prefix else Trace.read_prefix(text)
 
     def show(self, answer: Trace | NoTrace) -> str:
-        """`a ; {b ; !a}`."""
+        """Return a text such as `a ; {b ; !a}`."""
         return answer.infix
 
     def picture(self, answer: Trace | NoTrace) -> str:
-        """A table: a row per proposition, a column per position, the period between bars."""
+        """Return a table: a row per proposition, a column per position, the period between bars."""
         return answer.table() if isinstance(answer, Trace) else ""
 
 

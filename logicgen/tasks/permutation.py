@@ -1,10 +1,10 @@
-"""Permutation: demonstrations of one permutation of positions, then a sub-sequence; it permuted.
+"""Permutation: given demonstrations of a permutation, then a sub-sequence; it permuted.
 
 `a b c > c a b ; d e f > f d e ; g h i >` is answered by `i g h`. A cell's `symbols` is the number
 of symbols the sub-sequences are drawn from. A problem with D demonstrations of a permutation of m
 positions has (m + 1)(2 D + 1) tokens.
 
-When a problem determines its answer. Let x_j be the column of position j in the inputs, that is its
+When a problem determines its answer: Let x_j be the column of position j in the inputs, that is its
 symbols in all demonstrations, and y_i that of position i in the outputs. A permutation p, which
 puts position p(i) in place i, fits all demonstrations if and only if x_p(i) = y_i for all i. So
 place i may take exactly the positions whose columns equal y_i; these sets are equal for two places
@@ -13,8 +13,9 @@ or have nothing in common. Hence
 - some permutation fits if and only if the columns of inputs and outputs are the same, each equally
   often; and then every way to give the places with a column the positions with that column, one to
   one, is part of one that fits;
-- all that fit answer alike if and only if positions with equal columns hold equal symbols in what
-  is asked: of two that do not, either may go to a place, which then shows one or the other.
+- all that fit answer alike if and only if positions with equal columns hold equal symbols in the
+  sub-sequence asked for: of two that do not, either may go to a place, which then shows one or the
+  other.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
 """
@@ -56,7 +57,7 @@ class PermutationProblem:
 
     @property
     def tokens(self) -> list[str]:
-        """As it is written."""
+        """Return the tokens of the text."""
         shown = [
             token for before, after in self.demonstrations for token in (*before, ">", *after, ";")
         ]
@@ -79,7 +80,7 @@ class PermutationSettings(DeterminedSettings):
 class PermutationSource(DeterminedSource):
     """Sub-sequences whose symbols are drawn by frequency, and a permutation, all equally likely.
 
-    Problems that do not determine their answer are drawn, counted and listed as well; they have no
+    Problems that do not determine their answer are drawn, counted and listed too; they have no
     answer, so no data set holds them.
     """
 
@@ -106,7 +107,7 @@ class PermutationSource(DeterminedSource):
         return row
 
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Problems by number of distinct symbols, determined or not; infinity where many."""
+        """Return the number of problems by number of distinct symbols; infinity if they are many."""
         most = self.symbols(cell)[-1]
         found: Counter[int] = Counter()
         if most < self._room or self._frequencies.obstacle(most) is not None:
@@ -121,7 +122,7 @@ class PermutationSource(DeterminedSource):
         return found
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Every problem of the cell up to renaming, determined or not."""
+        """Yield every problem of the cell up to renaming, determined or not."""
         low, most = self.symbols(cell)[0], self.symbols(cell)[-1]
         for demonstrations in self.examples(cell):
             for rows in self._inputs(demonstrations + 1, most):
@@ -132,7 +133,7 @@ class PermutationSource(DeterminedSource):
                     yield self._draw(rows, outputs, symbols)
 
     def _inputs(self, rows: int, most: int) -> Iterator[list[list[int]]]:
-        """Sub-sequences over up to `most` symbols, numbered in order of first occurrence."""
+        """Yield sub-sequences over up to `most` symbols, numbered in order of first occurrence."""
         size = self._settings.size
         pending: list[tuple[list[int], int]] = [([], 0)]
         while pending:
@@ -169,13 +170,13 @@ class PermutationSource(DeterminedSource):
 
     @property
     def _room(self) -> int:
-        """How many symbols it takes."""
+        """Return how many symbols a sub-sequence takes."""
         return 1 if self._settings.repeat else self._settings.size
 
 
 @cache
 def _patterns(settings: PermutationSettings, demonstrations: int, symbols: int) -> int:
-    """Problems with so many demonstrations and exactly so many symbols, up to renaming.
+    """Return the number of problems with exactly so many symbols, up to renaming.
 
     Over n given symbols there are L(n) problems. By inclusion and exclusion, the sum over j of
     (-1)^(k - j) C(k, j) L(j) of them hold k given symbols and no others. Every renaming of these
@@ -192,7 +193,7 @@ def _patterns(settings: PermutationSettings, demonstrations: int, symbols: int) 
 
 @cache
 def _named(settings: PermutationSettings, demonstrations: int, symbols: int) -> int:
-    """Problems over so many given symbols, whether or not all of them occur."""
+    """Return the number of problems over so many given symbols, whether or not all occur."""
     size = settings.size
     if not settings.repeat:
         return int(math.perm(symbols, size) ** (demonstrations + 1)) * math.factorial(size)
@@ -200,7 +201,7 @@ def _named(settings: PermutationSettings, demonstrations: int, symbols: int) -> 
 
 
 def _two_orders(size: int, kinds: int) -> int:
-    """Pairs of sequences of `size` things of so many kinds that hold the same things.
+    """Return how many pairs of sequences of `size` things, of so many kinds, hold the same things.
 
     A(m, s + t) = sum over c of C(m, c)^2 A(c, s) A(m - c, t): of the m things in either order, c
     are of the first s kinds. A(m, 1) = 1. So A is found by doubling, however many kinds.
@@ -223,7 +224,7 @@ def _two_orders(size: int, kinds: int) -> int:
 
 
 def _arrangements(things: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
-    """The different orders of some things, of which some may be equal; each once."""
+    """Yield the different orders of some things, of which some may be equal; each once."""
     pending: list[tuple[list[tuple[int, ...]], Counter[tuple[int, ...]]]] = [([], Counter(things))]
     while pending:
         arranged, left = pending.pop()
@@ -235,7 +236,7 @@ def _arrangements(things: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int,
 
 
 class Permutation(Determined):
-    """Demonstrations and a sub-sequence in, the sub-sequence permuted out."""
+    """The task of permutation: demonstrations and a sub-sequence in, it permuted out."""
 
     name: ClassVar = "permutation"
     about: ClassVar = "demonstrations of a permutation, then a sub-sequence -> it permuted"
@@ -243,15 +244,15 @@ class Permutation(Determined):
     edit_distance: ClassVar = True
 
     def answer_length(self, problem: PermutationProblem) -> int:
-        """One token for each that is asked for."""
+        """Return one token for each that is asked for."""
         return len(problem.query)
 
     def source(self, settings: PermutationSettings, symbols: tuple[int, int]) -> PermutationSource:
-        """Random sub-sequences and a random permutation."""
+        """Return the source of random sub-sequences and permutations."""
         return PermutationSource(settings, symbols)
 
     def solve(self, problem: PermutationProblem, solver: str | None = None) -> Solution:
-        """The sub-sequence in the order of the demonstrations; the module says why it is right."""
+        """Return the sub-sequence permuted, or why it is not determined, as the module proves."""
         query = problem.query
         for before, after in problem.demonstrations:
             if not len(before) == len(after) == len(query):
@@ -277,11 +278,11 @@ class Permutation(Determined):
 
     @property
     def problem_language(self) -> Language:
-        """`permutation.lark`."""
+        """Return the language of demonstrations, `permutation.lark`."""
         return token_language("permutation")
 
     def problem_of(self, tokens: list[str]) -> PermutationProblem:
-        """From `a b > b a ; c d >`."""
+        """Return the problem of tokens such as `a b > b a ; c d >`."""
         *shown, query = " ".join(tokens).split(";")
         pairs = (demonstration.split(">") for demonstration in shown)
         return PermutationProblem(

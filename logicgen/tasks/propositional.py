@@ -23,7 +23,7 @@ class PropositionalSettings(FormulaSettings):
 
     Attributes:
         source: `random` draws formulas over the operators; `cnf` draws conjunctions of clauses, as
-            NeuroSAT does, for which the other keys mean nothing.
+            NeuroSAT does, and takes no other key.
     """
 
     source: Literal["random", "cnf"] = "random"
@@ -36,7 +36,7 @@ class PropositionalSettings(FormulaSettings):
 
 
 class Propositional(FormulaTask):
-    """Formula in, partial assignment out; right if every completion satisfies the formula."""
+    """The task of assignments: formula in, a partial assignment out that satisfies it."""
 
     name: ClassVar = "propositional"
     about: ClassVar = "a formula -> a partial assignment all of whose completions satisfy it"
@@ -45,38 +45,38 @@ class Propositional(FormulaTask):
     logic: ClassVar = "propositional"
 
     def source(self, settings: PropositionalSettings, symbols: tuple[int, int]) -> Source:
-        """Formulas over the operators of the settings, or satisfiable sets of clauses."""
+        """Return the source of formulas over the operators, or of satisfiable sets of clauses."""
         if settings.source == "cnf":
             return CNFSource(symbols)
         return FormulaSource(self.formulas, settings, symbols)
 
     def check(self, problem: Formula, answer: Assignment, solver: str | None = None) -> Verdict:
-        """Whether every completion satisfies the formula; a contradictory assignment is invalid."""
+        """Return `correct` if every completion satisfies the formula, `invalid` if contradictory."""
         return self._solver(solver).check(problem, answer)
 
     def same(self, answer: Assignment, other: Assignment) -> bool:
-        """Whether both give the same symbols the same values."""
+        """Return whether both give the same symbols the same values."""
         return answer.same_as(other)
 
     @property
     def answer_language(self) -> Language:
-        """`assignment.lark`."""
+        """Return the language of assignments, `assignment.lark`."""
         return assignment_language()
 
     def read_problem(self, text: str) -> Formula:
-        """From `a & !b` or `& a ! b`."""
+        """Return the formula of a text such as `a & !b` or `& a ! b`. Raises FormatError."""
         formula: Formula = read_either(self.problem_language.read, text)
         return formula
 
     def read_answer(self, text: str) -> Assignment:
-        """From `a=1, b=0`, `a & !b` or `a 1 b 0`."""
+        """Return the assignment of `a=1, b=0`, `a & !b` or `a 1 b 0`. Raises FormatError."""
         answer: Assignment = read_either(self.answer_language.read, text)
         return answer
 
     def decode_answer(self, text: str) -> Assignment:
-        """From `a 1 b 0`."""
+        """Return the assignment of a text such as `a 1 b 0`. Raises FormatError."""
         return Assignment.read_prefix(text)
 
     def show(self, answer: Assignment) -> str:
-        """`a=1, b=0`, each literal once: a model may repeat itself."""
+        """Return a text such as `a=1, b=0`, each literal once: a model may repeat itself."""
         return Assignment(tuple(dict.fromkeys(answer.literals))).infix

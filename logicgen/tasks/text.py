@@ -1,4 +1,4 @@
-"""Text, cut into tokens: of any files, or of what every Python installation carries.
+"""Text, cut into tokens: any files, or texts that every Python installation carries.
 
 Files are read in blocks, each of which belongs to one split by a hash of its place, so that a
 corpus of any size takes no more memory than one part of it.
@@ -44,11 +44,11 @@ class TextSettings(CorpusSettings):
     Attributes:
         source: `python-library`, the standard library's own sources, or `python-topics`, the
             English of `pydoc_data.topics`; or
-        files: files and folders, UTF-8, in which all files are taken that fit
-        pattern: of their names, such as `*.txt`.
+        files: files and folders, UTF-8, of which all files are taken whose names fit
+        pattern: such as `*.txt`.
         tokens: `characters` or `byte-pairs`.
         vocabulary: how many tokens there are at most.
-        validation, test: shares of the text that are held out, about.
+        validation, test: approximate shares of the text that are held out.
     """
 
     source: Literal["python-library", "python-topics"] | None = None
@@ -81,7 +81,7 @@ class Block:
 
 
 class Documents:
-    """The documents of a corpus by name, in order, and how they are read."""
+    """The documents of a corpus by name, in order, with access to their texts."""
 
     def __init__(self, settings: TextSettings) -> None:
         self._topics: dict[str, bytes] = {}
@@ -113,7 +113,11 @@ class Documents:
             )
 
     def read(self, block: Block) -> str:
-        """A block's text. Raises LogicgenError naming file and byte where it is not UTF-8."""
+        """Return a block's text.
+
+        Raises LogicgenError naming the file where it cannot be read, and the byte where it is not
+        UTF-8.
+        """
         where = Path(block.document)
         if self._topics:
             data = self._topics[block.document][block.start : block.stop]
@@ -133,7 +137,7 @@ class Documents:
             ) from None
 
     def blocks(self) -> Iterator[Block]:
-        """All of all documents, in order. No character is cut in two."""
+        """Yield the blocks of all documents, in order. No character is cut in two."""
         for name, size in self.sizes.items():
             if self._topics:
                 yield from _cut(name, self._topics[name])
@@ -158,7 +162,7 @@ class Documents:
 
 
 def _cut(name: str, data: bytes) -> Iterator[Block]:
-    """A topic in blocks that end with a line: there are few topics, and some are long."""
+    """Yield a topic in blocks that end with a line: there are few topics, and some are long."""
     start = 0
     while start < len(data):
         stop = data.find(b"\n", start + TOPIC_BLOCK) + 1 or len(data)
@@ -167,7 +171,7 @@ def _cut(name: str, data: bytes) -> Iterator[Block]:
 
 
 def _files(names: list[str], pattern: str) -> dict[Path, str]:
-    """Each file once, by the path that leads to it first; its name below what was given."""
+    """Return each file once, by the path that leads to it first, with its name below that path."""
     found: dict[Path, tuple[Path, str]] = {}
     for name in names:
         path = Path(name)
@@ -185,7 +189,7 @@ def _files(names: list[str], pattern: str) -> dict[Path, str]:
 
 
 class TextSource(CorpusSource):
-    """Documents, cut into tokens. Which split a block belongs to follows from seed and place."""
+    """Documents, cut into tokens. The split of a block follows from seed and place."""
 
     def __init__(self, settings: TextSettings, seed: int) -> None:
         self._settings, self._seed = settings, seed
@@ -206,7 +210,7 @@ class TextSource(CorpusSource):
         return self._documents.keys[document], self._documents.sizes[document]
 
     def split_of(self, block: Block) -> str:
-        """By a hash, which with short documents comes near the shares."""
+        """Return the split of a block, by a hash, which with short blocks comes near the shares."""
         key = f"{self._seed}:{self._documents.keys[block.document]}:{block.start}".encode()
         place = int.from_bytes(hashlib.sha256(key).digest()[:8]) / 2**64
         settings = self._settings
@@ -216,7 +220,7 @@ class TextSource(CorpusSource):
 
     @cached_property
     def _parts(self) -> dict[str, list[list[Block]]]:
-        """Blocks by split and part."""
+        """Return blocks by split and part."""
         parts: dict[str, list[list[Block]]] = {"train": [], "validation": [], "test": []}
         held: dict[str, int] = dict.fromkeys(parts, PART)
         for block in self._documents.blocks():
@@ -235,7 +239,7 @@ class TextSource(CorpusSource):
 
     @cached_property
     def tokens(self) -> Tokens:  # type: ignore[override]
-        """Learnt from the training text."""
+        """Return the tokens, learnt from the training text."""
         if self._settings.tokens == "byte-pairs":
             return Tokens.of_byte_pairs(self._beginning(), self._settings.vocabulary)
         counts = np.zeros(0x110000, dtype=np.int64)
@@ -260,11 +264,11 @@ class TextSource(CorpusSource):
             yield text
 
     def parts(self, split: str) -> int:
-        """As many as the text takes."""
+        """Return how many parts the text of a split takes."""
         return len(self._parts[split])
 
     def part(self, split: str, number: int) -> dict[str, np.ndarray]:
-        """`tokens`: (N,)."""
+        """Return `tokens`, (N,)."""
         pieces = []
         for block in self._parts[split][number]:
             pieces.append(self.tokens.encode(self._documents.read(block)))
@@ -274,12 +278,12 @@ class TextSource(CorpusSource):
 
 
 class Text(CorpusTask):
-    """Text as it is."""
+    """Text as it is written."""
 
     name: ClassVar = "text"
     about: ClassVar = "text of any files, or that every Python carries, as characters or byte pairs"
     Settings: ClassVar = TextSettings
 
     def source(self, settings: TextSettings, seed: int) -> TextSource:
-        """All of it."""
+        """Return the source of all the text."""
         return TextSource(settings, seed)
