@@ -30,13 +30,13 @@ Result = TypeVar("Result")
 _context = multiprocessing.get_context("spawn")
 
 
-# What commands allow for one problem unless told otherwise.
+# Bytes that commands allow for one problem unless told otherwise.
 MEMORY = 1 << 30
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one item may use: wall-clock seconds and bytes of memory; None is no limit."""
+    """Limits of one item: wall-clock seconds and bytes of memory; None is no limit."""
 
     seconds: float | None = None
     memory: int | None = None
@@ -44,7 +44,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Failure:
-    """In place of a result: the item ran into a limit or its process died."""
+    """A result of an item that ran into a limit or whose process died, with the reason."""
 
     reason: str
 
@@ -52,7 +52,7 @@ class Failure:
 @dataclass
 class _Chunk(Generic[Item]):
     items: list[Item]
-    results: list[Any]  # Failure where known to fail, else a value once it is there
+    results: list[Any]  # None until known; Failure where a limit was reached
     pending: list[int]  # places in `items` that are not settled
 
 
@@ -69,7 +69,7 @@ class _Worker(Generic[Item]):
             args=(theirs, self.place, self.since, setup, arguments, limits.memory),
             daemon=True,
         )
-        # A Ctrl-C before the worker is set up is not for it either.
+        # A Ctrl-C before the worker is set up must not reach it either.
         here = threading.current_thread() is threading.main_thread()
         before = signal.signal(signal.SIGINT, signal.SIG_IGN) if here else None
         try:
@@ -81,6 +81,7 @@ class _Worker(Generic[Item]):
         self.chunk: _Chunk[Item] | None = None
 
     def stop(self) -> None:
+        """Kill the process and close the connection."""
         self.process.kill()
         self.process.join()
         self.connection.close()
@@ -123,7 +124,7 @@ def _serve(
 
 
 class Workers(Generic[Item, Result]):
-    """`count` processes that each run the function `setup(*arguments)` returns.
+    """A pool of `count` processes that each run the function `setup(*arguments)` returns.
 
     Use as a context manager. An exception in the function is raised by `map` in the parent.
     """
@@ -157,10 +158,14 @@ class Workers(Generic[Item, Result]):
         self._workers = []
 
     def map(self, items: Iterable[Item], chunk: int = 1) -> Iterator[Result | Failure]:
-        """Results in the order of the items, at most a few chunks ahead of the consumer."""
+        """Yield results in the order of the items, at most a few chunks ahead of the consumer.
+
+        Raises the exception of the function, or LogicgenError where a worker ends before its first
+        item.
+        """
         source = iter(items)
         waiting: deque[_Chunk[Item]] = deque()  # parts of chunks whose worker was killed go first
-        running: deque[_Chunk[Item]] = deque()  # in order, until yielded
+        running: deque[_Chunk[Item]] = deque()  # in order, until their results are yielded
         exhausted = False
         while True:
             for worker in self._workers:
@@ -190,7 +195,7 @@ class Workers(Generic[Item, Result]):
             worker.connection.send([chunk.items[place] for place in chunk.pending])
 
     def _collect(self) -> list[_Chunk[Item]]:
-        """Wait for results or limits; returns chunks that need a worker again."""
+        """Wait for results or limits; return chunks that need a worker again."""
         busy = [worker for worker in self._workers if worker.chunk is not None]
         ready = wait([worker.connection for worker in busy], self._patience(busy))
         again: list[_Chunk[Item]] = []
@@ -232,7 +237,7 @@ class Workers(Generic[Item, Result]):
     def _replace(
         self, worker: _Worker[Item], chunk: _Chunk[Item], place: int, reason: str
     ) -> list[_Chunk[Item]]:
-        """A new worker for one that failed at `place`; what it had not settled is done again."""
+        """Start a worker for one that failed at `place`; return the chunk if it has items left."""
         worker.stop()
         self._workers[self._workers.index(worker)] = self._new()
         if place < 0:

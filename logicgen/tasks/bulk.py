@@ -12,7 +12,7 @@ from logicgen.solvers import Status, Verdict
 from logicgen.tasks import fitting_solver, load_task
 from logicgen.workers import Failure, Limits, Workers
 
-# Enough that sending a chunk costs little next to solving it, few enough that results keep coming.
+# Lines per chunk: sending one costs little next to solving it, and results keep coming.
 CHUNK = 256
 
 Row = dict[str, Any]

@@ -27,11 +27,11 @@ from logicgen.vocabulary import symbol_name
 LONGER = 0.7
 END = 0.4
 
-# Problems of n variables have the length they have. A cell is in reach if one of so many does.
+# A problem's length is random. A cell is in reach if one problem in RARE has a length of it.
 RARE = 50
 PILOT = 4 * RARE
 
-# Longer problems than a recipe can ask for are not grown to their end.
+# Problems longer than a recipe can ask for are given up.
 LONGEST = 10_000
 
 
@@ -83,8 +83,7 @@ class CNFSource(Source):
     exact = False
 
     def sample(self, rng: Random, cell: Cell) -> Draw | None:
-        """Return a problem, or None if it missed the cell; how many symbols is drawn if not asked
-        for.
+        """Return a problem, or None if it missed the cell; draw its number of symbols if need be.
 
         Raises LogicgenError where the cell is out of reach.
         """

@@ -128,6 +128,4 @@ class CorpusTask(ABC):
 
     @abstractmethod
     def source(self, settings: Any, seed: int) -> CorpusSource:
-        """Return the source of the corpus. Raises LogicgenError where there is nothing to make it
-        of.
-        """
+        """Return the source of the corpus. Raises LogicgenError where it would be empty."""

@@ -23,7 +23,7 @@ from logicgen.vocabulary import symbol_name
 
 Symbols = tuple[str, ...]
 
-# What a grammar's alternatives put into a text besides symbols.
+# The fixed tokens of the grammars, by the names of their alternatives.
 _FIXED = {"arrow": "->", "end": "->", "becomes": ">", "next": ";"}
 
 
@@ -108,7 +108,7 @@ class Determined(Task):
     solver: ClassVar = None
     logic: ClassVar = None
     symbols_meaning: ClassVar = "number of symbols the problem was drawn from"
-    between: ClassVar[str] = ""  # two symbols that follow one another, where it is written as text
+    between: ClassVar[str] = ""
 
     @abstractmethod
     def answer_length(self, problem: Any) -> int:

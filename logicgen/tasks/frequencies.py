@@ -50,7 +50,7 @@ class Frequencies:
     def __init__(self, kind: FrequencyKind) -> None:
         self.kind = kind
         self.most = len(CHARACTERS) if kind == "characters" else None
-        self._sums: list[float] = []  # of the weights of the symbols up to each
+        self._sums: list[float] = []  # by symbol: the sum of the weights up to it
 
     def weight(self, symbol: int) -> float:
         """Return the weight of a symbol: how often it is drawn, relative to others.

@@ -28,7 +28,7 @@ GRAMMAR = "grammar.toml"
 FIRST_WORD = 2
 """Token of the first word: before it are `<end>` and `<start>`."""
 
-# Of one drawn at random: its file takes some twenty bytes each.
+# Limit of a grammar drawn at random: its file takes some twenty bytes for each weight.
 MOST_WEIGHTS = 10_000_000
 
 

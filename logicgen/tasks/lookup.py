@@ -130,7 +130,7 @@ class LookupSource(DeterminedSource):
         return self._draw(shown, mapping, asked, symbols)
 
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Return the number of problems by number of distinct symbols; infinity if they are many."""
+        """Return how many problems there are by number of distinct symbols; infinity if many."""
         most = self.symbols(cell)[-1]
         found: Counter[int] = Counter()
         if self._frequencies.obstacle(most) is not None:

@@ -40,7 +40,7 @@ class LTLSettings(FormulaSettings):
 
 
 class LTL(FormulaTask):
-    """The task of LTL: formula in, symbolic trace out; right if all its words satisfy the formula."""
+    """The task of LTL: formula in, symbolic trace out; right if all its words satisfy it."""
 
     name: ClassVar = "ltl"
     about: ClassVar = "an LTL formula -> a symbolic trace all of whose words satisfy it"
@@ -58,8 +58,7 @@ class LTL(FormulaTask):
     def check(
         self, problem: Formula, answer: Trace | NoTrace, solver: str | None = None
     ) -> Verdict:
-        """Return `correct` if all words of the trace satisfy the formula, `invalid` if it denotes
-        none.
+        """Return `correct` if all words of the trace satisfy the formula, `invalid` if it has none.
 
         The answer that there is no trace is correct where the formula is unsatisfiable.
         """

@@ -51,7 +51,7 @@ class Propositional(FormulaTask):
         return FormulaSource(self.formulas, settings, symbols)
 
     def check(self, problem: Formula, answer: Assignment, solver: str | None = None) -> Verdict:
-        """Return `correct` if every completion satisfies the formula, `invalid` if contradictory."""
+        """Return `correct` if all completions satisfy the formula, `invalid` if there are none."""
         return self._solver(solver).check(problem, answer)
 
     def same(self, answer: Assignment, other: Assignment) -> bool:

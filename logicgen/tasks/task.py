@@ -106,8 +106,7 @@ class Source(ABC):
         """Yield every problem of the cell up to renaming, each once, if they can be counted."""
 
     def obstacle(self, cell: Cell) -> str | None:
-        """Return why the cell holds no problem, and which keys of a recipe to change; None if it
-        may.
+        """Return why the cell holds no problem, and which keys to change; None if it may hold one.
 
         An obstacle to a number of symbols is one to all lower, or to all higher numbers.
         """

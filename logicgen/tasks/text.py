@@ -27,9 +27,9 @@ from logicgen.tokens import Tokens
 Share = Annotated[float, Field(gt=0, lt=0.5)]
 
 BLOCK = 1 << 22  # bytes of a file that are read, and given to a split, together
-TOPIC_BLOCK = 1 << 12  # of a topic
+TOPIC_BLOCK = 1 << 12  # the same, for the source `python-topics`
 PART = 1 << 24  # bytes of text in a part of a corpus
-LEARNT_FROM = 1 << 28  # bytes of text that byte pairs are merged by, at most
+LEARNT_FROM = 1 << 28  # bytes of text, at most, from which byte pairs are learnt
 
 PYTHON, TOPICS = "python-library", "python-topics"
 
@@ -86,7 +86,7 @@ class Documents:
     def __init__(self, settings: TextSettings) -> None:
         self._topics: dict[str, bytes] = {}
         self.sizes: dict[str, int] = {}  # in bytes
-        # Wherever a folder lies and whatever leads to it: below it, names are the same.
+        # Names below the folders given, which are the same wherever these lie.
         self.keys: dict[str, str] = {}
         if settings.source == TOPICS:
             topics: dict[str, str] = import_module("pydoc_data.topics").topics
@@ -151,7 +151,8 @@ class Documents:
                 while start < size:
                     stop = min(start + BLOCK, size)
                     file.seek(stop)
-                    # Bytes 10xxxxxx go on a character; a whole line more where it is not long.
+                    # The block ends with a line, or, where lines are long, with a character: bytes
+                    # 10xxxxxx continue one.
                     ahead = file.read(4096)
                     line = ahead.find(b"\n") + 1
                     if not line:
