@@ -44,7 +44,7 @@ class EmbeddedSolver:
     The witness is found by rules that depend on meaning and order only, never on names, hashes or
     the heuristics of a SAT solver: the first shape (fewer positions, then shorter period) in which
     a word is found, its first word (true before false), the literals that justify it, and of these,
-    last first, those dropped that are not needed.
+    those that are needed when the others are dropped, last first.
     """
 
     name: ClassVar[str] = "embedded"

@@ -109,9 +109,9 @@ def evaluate_known(
 ) -> list[list[int]]:
     """Return, by edge and position, what holds whatever the unknown symbols are at each visit.
 
-    `known` gives, by symbol, at which positions it is known to be true and to be false (1). What
-    is certain of the operands decides the operator, so a formula that always holds need not be
-    certain; but one that is certain holds in every word.
+    `known` gives, by symbol, at which positions it is known to be true and to be false (1). An
+    operator is evaluated on what is known of its operands alone: every formula that is found holds
+    in all words, but not every formula that holds in all words is found.
     """
     kind, left, right = graph.kind, graph.left, graph.right
     certain: list[list[int]] = [[]] * (2 * len(kind))

@@ -141,7 +141,7 @@ def _letters(position: Formula, symbols: tuple[str, ...]) -> list[Letter]:
 def _property(operator: str, formula: Formula) -> str:
     """Return a formula as Storm writes it; proposition number i is labelled `p<i>`.
 
-    The constant true is a label, `one`: Storm takes `!(false)` for the name of one.
+    The constant true is the label `one`, because Storm takes `!(false)` for the name of a label.
     """
     number = {name: i for i, name in enumerate(formula.symbols)}
 

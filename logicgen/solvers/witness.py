@@ -98,8 +98,8 @@ def minimal(
     """Return the literals without those that are not needed, dropped last first.
 
     Args:
-        nodes: those that `root` depends on.
-        literals: such that all words with them satisfy the formula of `root`.
+        nodes: the nodes that `root` depends on.
+        literals: literals with which all words satisfy the formula of `root`.
     """
     needed = _needed(graph, nodes, root, literals, positions, loop)
     for literal in reversed([literal for literal in literals if literal not in needed]):
@@ -147,7 +147,7 @@ def _needed(
 ) -> set[tuple[int, int]]:
     """Return the literals without which some word tried does not satisfy the formula.
 
-    They are all the more needed when other literals are dropped.
+    They are still needed when other literals are dropped.
     """
     length, places = _unrolled(positions, loop)
     noise = _noise(len(graph.symbols), length)

@@ -1,4 +1,4 @@
-"""Copying with extendable vocabulary: given a string of symbols, the same string.
+"""Copying with extendable vocabulary: given a string of symbols, predict the same string.
 
 It is the simplest task that shows whether a model handles symbols it never saw. A cell's `symbols`
 is the number of symbols the string is drawn from: a string of 20 cannot show 160 different ones,
@@ -36,7 +36,7 @@ class LettersSource(Source):
         super().__init__((max(1, symbols[0]), max(1, symbols[1])))
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """Return a string; without symbols asked for, how many it is drawn from is drawn first.
+        """Return a random string; the number of symbols is drawn first if the cell has none.
 
         Raises LogicgenError for a string of symbols without a symbol.
         """

@@ -57,7 +57,7 @@ class DeterminedSource(Source):
         self._frequencies = frequencies(settings.frequencies)
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """Return a problem; without symbols asked for, how many it is drawn from is drawn first.
+        """Return a random problem; the number of symbols is drawn first if the cell has none.
 
         Raises LogicgenError where the cell is empty.
         """
@@ -101,7 +101,7 @@ class Determined(Task):
     """A task that shows examples of a rule, and asks to apply the rule.
 
     Attributes:
-        between: text between two symbols that follow one another, where a problem is written as text.
+        between: text between two symbols that follow one another in a written problem.
     """
 
     distinct: ClassVar = "exact"

@@ -45,7 +45,7 @@ class FormulaSource(Source):
         )
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """Return a formula of the cell; if it has no symbols, each leaf holds any of the region's.
+        """Return a random formula, over any of the region's symbols if the cell has no number.
 
         Raises LogicgenError where the cell is empty.
         """

@@ -55,8 +55,8 @@ class Frequencies:
     def weight(self, symbol: int) -> float:
         """Return the weight of a symbol: how often it is drawn, relative to others.
 
-        A character's count and one (Laplace), so that every character can be drawn; 1 / (rank) by
-        Zipf's law.
+        For characters it is the count plus one (Laplace), so that each can be drawn; by Zipf's law
+        it is 1 / rank.
         """
         match self.kind:
             case "uniform":

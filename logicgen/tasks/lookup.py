@@ -1,4 +1,4 @@
-"""Look-up: given pairs of a key and its value, then keys; the values of these keys.
+"""Look-up: given pairs of a key and its value, then keys, predict the values of these.
 
 `a -> b c -> d e -> f c ->` is answered by `d`. A problem determines its answer if no key has two
 values and every key that is asked for is shown: exactly then there are mappings that fit all pairs,
@@ -61,7 +61,7 @@ class LookupSettings(DeterminedSettings):
         values: how many different values a problem has at most; as many as fit if not given.
         overlap: whether a symbol may be a key and a value in one problem.
         repeat: whether a key may be shown more than once, with the same value each time.
-        queries: how many keys are asked for, the same one more than once perhaps.
+        queries: how many keys are asked for; one may be asked for more than once.
     """
 
     keys: Positive | None = None
@@ -89,7 +89,7 @@ class LookupSettings(DeterminedSettings):
 class LookupSource(DeterminedSource):
     """Pairs whose keys and values are drawn by frequency, queries drawn from the keys.
 
-    The first `keys` different keys that come up are the problem's keys, and so with values.
+    The first `keys` different keys that come up are the problem's keys, and likewise for values.
     """
 
     step = 3

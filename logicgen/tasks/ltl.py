@@ -1,4 +1,4 @@
-"""LTL trace prediction: given a formula, a symbolic trace all of whose words satisfy it.
+"""LTL trace prediction: given a formula, predict a symbolic trace that satisfies it.
 
 Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 """

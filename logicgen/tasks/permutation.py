@@ -1,4 +1,4 @@
-"""Permutation: given demonstrations of a permutation, then a sub-sequence; it permuted.
+"""Permutation: given demonstrations of a permutation, predict a sub-sequence permuted.
 
 `a b c > c a b ; d e f > f d e ; g h i >` is answered by `i g h`. A cell's `symbols` is the number
 of symbols the sub-sequences are drawn from. A problem with D demonstrations of a permutation of m

@@ -1,4 +1,4 @@
-"""Propositional assignment prediction: given a formula, a partial assignment that satisfies it.
+"""Assignment prediction: given a propositional formula, predict an assignment to satisfy it.
 
 Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 """

@@ -132,7 +132,7 @@ class PatternSource(Source):
         self._ways = cache(self._count_ways)
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """Return a conjunction of the cell; without symbols asked for, over any of the region's.
+        """Return a random conjunction, over any of the region's symbols if the cell has none.
 
         Raises LogicgenError where the cell is empty.
         """

@@ -108,7 +108,7 @@ class Source(ABC):
     def obstacle(self, cell: Cell) -> str | None:
         """Return why the cell holds no problem, and which keys to change; None if it may hold one.
 
-        An obstacle to a number of symbols is one to all lower, or to all higher numbers.
+        An obstacle to a number of symbols is one to all lower numbers, or to all higher ones.
         """
         return None
 

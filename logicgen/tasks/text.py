@@ -43,9 +43,9 @@ class TextSettings(CorpusSettings):
 
     Attributes:
         source: `python-library`, the standard library's own sources, or `python-topics`, the
-            English of `pydoc_data.topics`; or
-        files: files and folders, UTF-8, of which all files are taken whose names fit
-        pattern: such as `*.txt`.
+            English of `pydoc_data.topics`; given instead of `files`.
+        files: files and folders, UTF-8.
+        pattern: pattern of the names of files to take from folders, such as `*.txt`.
         tokens: `characters` or `byte-pairs`.
         vocabulary: how many tokens there are at most.
         validation, test: approximate shares of the text that are held out.
