@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -101,12 +101,3 @@ def _build(meaning: str, values: Sequence[Any]) -> Any:
 def assignment_language() -> Language:
     """Return the language of assignments, made once."""
     return Language("assignment", _build)
-
-
-def all_assignments(symbols: Sequence[str]) -> Iterable[Assignment]:
-    """Yield every partial assignment to `symbols`, the empty one first."""
-    from itertools import product
-
-    for values in product((None, True, False), repeat=len(symbols)):
-        pairs = zip(symbols, values, strict=True)
-        yield Assignment(tuple((name, value) for name, value in pairs if value is not None))

@@ -34,10 +34,10 @@ TASKS = {
 """Every task by name, as `module:class`; imported when it is first asked for."""
 
 CORPORA = {
-    "automaton": "logicgen.tasks.automaton_strings:AutomatonTask",
-    "cipher": "logicgen.tasks.cipher:Cipher",
-    "production": "logicgen.tasks.grammar_sentences:GrammarSentences",
-    "text": "logicgen.tasks.text:Text",
+    "automaton": "logicgen.tasks.automaton_strings:TASK",
+    "cipher": "logicgen.tasks.cipher:TASK",
+    "production": "logicgen.tasks.grammar_sentences:TASK",
+    "text": "logicgen.tasks.text:TASK",
 }
 """Every corpus task, likewise: sequences to be modelled, without questions and answers."""
 
@@ -49,7 +49,7 @@ def load_task(name: str) -> Task:
         raise LogicgenError(f"task {name} makes corpora, without problems and answers")
     if name not in TASKS:
         raise LogicgenError(f"no task is called {name!r}: {nearest(name, [*TASKS, *CORPORA])}")
-    task: Task = _load(TASKS[name])
+    task: Task = _load(TASKS[name])()
     return task
 
 
@@ -64,7 +64,7 @@ def load_corpus_task(name: str) -> CorpusTask:
 
 def _load(place: str) -> Any:
     module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)()
+    return getattr(import_module(module), attribute)
 
 
 def fitting_solver(task: str, solver: str | None) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -105,13 +105,9 @@ class AutomatonSource(RowSource):
         return {TOKENS: tokens}
 
 
-class AutomatonTask(CorpusTask):
-    """Strings of an automaton."""
-
-    name: ClassVar = "automaton"
-    about: ClassVar = "strings of a weighted automaton, given as a file or drawn at random"
-    Settings: ClassVar = AutomatonSettings
-
-    def source(self, settings: AutomatonSettings, seed: int) -> AutomatonSource:
-        """Return the source of random strings."""
-        return AutomatonSource(settings, seed)
+TASK = CorpusTask(
+    "automaton",
+    "strings of a weighted automaton, given as a file or drawn at random",
+    AutomatonSettings,
+    AutomatonSource,
+)

@@ -8,8 +8,6 @@ Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from pydantic import model_validator
 
@@ -83,13 +81,9 @@ class CipherSource(RowSource):
         return {TOKENS: np.take_along_axis(keys, plain, axis=1), KEYS: keys}
 
 
-class Cipher(CorpusTask):
-    """Enciphered text."""
-
-    name: ClassVar = "cipher"
-    about: ClassVar = "text with its characters exchanged by a key that is stored with it"
-    Settings: ClassVar = CipherSettings
-
-    def source(self, settings: CipherSettings, seed: int) -> CipherSource:
-        """Return the source of random rows and keys."""
-        return CipherSource(settings, seed)
+TASK = CorpusTask(
+    "cipher",
+    "text with its characters exchanged by a key that is stored with it",
+    CipherSettings,
+    CipherSource,
+)

@@ -10,15 +10,15 @@ Source: Işık, Cinbiş, Aydın Göl, Interchangeable Token Embeddings (ICML 202
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from random import Random
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.language import Language
 from logicgen.syntax.partitions import all_partitions, partition_of, stirling
-from logicgen.tasks.task import Cell, Draw, Settings, Source, Task
+from logicgen.tasks.string_task import StringTask, token_language
+from logicgen.tasks.task import Cell, Draw, Settings, Source
 from logicgen.vocabulary import symbol_name
 
 Letters = tuple[str, ...]
@@ -62,22 +62,19 @@ class LettersSource(Source):
         return Draw(tuple(symbol_name(i) for i in partition_of(labels)), symbols)
 
 
-class Copying(Task):
+class Copying(StringTask):
     """The task of copying: a string in, the same string out."""
 
     name: ClassVar = "copying"
     about: ClassVar = "a string of symbols -> the same string, with symbols never seen in training"
     Settings: ClassVar = CopyingSettings
-    distinct: ClassVar = "exact"
-    solver: ClassVar = None
-    logic: ClassVar = None
     symbols_meaning: ClassVar = "number of symbols the string was drawn from"
     edit_distance: ClassVar = True
 
     @property
     def problem_language(self) -> Language:
         """Return the language of strings, `letters.lark`."""
-        return letters_language()
+        return token_language("letters")
 
     answer_language = problem_language
 
@@ -92,40 +89,3 @@ class Copying(Task):
     def check(self, problem: Letters, answer: Letters, solver: str | None = None) -> Verdict:
         """Return `correct` if the answer is the string, else `incorrect`."""
         return Verdict.CORRECT if answer == problem else Verdict.INCORRECT
-
-    def same(self, answer: Letters, other: Letters) -> bool:
-        """Return whether the answers are equal."""
-        return answer == other
-
-    def read_problem(self, text: str) -> Letters:
-        """Return the string of a text such as `a b c`. Raises FormatError."""
-        letters: Letters = letters_language().read(text)
-        return letters
-
-    read_answer = decode_answer = decode_problem = read_problem
-
-    def encode(self, value: Letters) -> str:
-        """Return the text of a string, `a b c`."""
-        return " ".join(value)
-
-    def show(self, answer: Letters) -> str:
-        """Return the text of a string, `a b c`."""
-        return self.encode(answer)
-
-
-@cache
-def letters_language() -> Language:
-    """Return the language of strings, made once."""
-    return Language("letters", _build)
-
-
-def _build(meaning: str, values: Sequence[Any]) -> Any:
-    match meaning:
-        case "nothing":
-            return []
-        case "then":
-            values[1].append(str(values[0]))
-            return values[1]
-        case "all":
-            return tuple(reversed(values[0]))
-    raise AssertionError(meaning)

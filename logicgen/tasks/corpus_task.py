@@ -12,8 +12,9 @@ by name; `tokens` is always one of them:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Self
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -119,13 +120,19 @@ class RowSource(CorpusSource):
         """Return the arrays of part `number` of a split, with so many rows."""
 
 
-class CorpusTask(ABC):
-    """A kind of corpora."""
+@dataclass(frozen=True)
+class CorpusTask:
+    """A kind of corpora.
 
-    name: ClassVar[str]
-    about: ClassVar[str]
-    Settings: ClassVar[type[CorpusSettings]]
+    Attributes:
+        name: the name in recipes.
+        about: one line for `logicgen list tasks`.
+        Settings: the keys of `[corpus]`.
+        source: returns the source for settings and a seed. Raises LogicgenError where the corpus
+            would be empty.
+    """
 
-    @abstractmethod
-    def source(self, settings: Any, seed: int) -> CorpusSource:
-        """Return the source of the corpus. Raises LogicgenError where it would be empty."""
+    name: str
+    about: str
+    Settings: type[CorpusSettings]
+    source: Callable[[Any, int], CorpusSource]

@@ -9,8 +9,7 @@ Source of these tasks: Huang et al., Lexinvariant Language Models (NeurIPS 2023)
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable
 from random import Random
 from typing import Any, ClassVar
 
@@ -18,13 +17,9 @@ from logicgen.errors import LogicgenError
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.language import Language
 from logicgen.tasks.frequencies import FrequencyKind, frequencies
-from logicgen.tasks.task import Cell, Draw, Settings, Source, Task
+from logicgen.tasks.string_task import StringTask, Symbols, token_language
+from logicgen.tasks.task import Cell, Draw, Settings, Source
 from logicgen.vocabulary import symbol_name
-
-Symbols = tuple[str, ...]
-
-# The fixed tokens of the grammars, by the names of their alternatives.
-_FIXED = {"arrow": "->", "end": "->", "becomes": ">", "next": ";"}
 
 
 class DeterminedSettings(Settings):
@@ -97,16 +92,13 @@ def canonical_names(numbers: Iterable[int]) -> dict[int, str]:
     return {number: symbol_name(place) for place, number in enumerate(dict.fromkeys(numbers))}
 
 
-class Determined(Task):
+class Determined(StringTask):
     """A task that shows examples of a rule, and asks to apply the rule.
 
     Attributes:
         between: text between two symbols that follow one another in a written problem.
     """
 
-    distinct: ClassVar = "exact"
-    solver: ClassVar = None
-    logic: ClassVar = None
     symbols_meaning: ClassVar = "number of symbols the problem was drawn from"
     between: ClassVar[str] = ""
 
@@ -118,10 +110,6 @@ class Determined(Task):
     def solve(self, problem: Any, solver: str | None = None) -> Solution:
         """Return the only answer; or `unsat` with the reason: there is none, or more than one."""
 
-    @abstractmethod
-    def problem_of(self, tokens: list[str]) -> Any:
-        """Return the problem with these tokens, which the grammar has accepted."""
-
     @property
     def answer_language(self) -> Language:
         """Return the language of strings of symbols, `symbols.lark`."""
@@ -130,48 +118,3 @@ class Determined(Task):
     def check(self, problem: Any, answer: Symbols, solver: str | None = None) -> Verdict:
         """Return `correct` if the answer is the only one, else `incorrect`."""
         return Verdict.CORRECT if answer == self.solve(problem).witness else Verdict.INCORRECT
-
-    def same(self, answer: Symbols, other: Symbols) -> bool:
-        """Return whether the answers are equal."""
-        return answer == other
-
-    def read_problem(self, text: str) -> Any:
-        """Return the problem of a text, in the only notation that there is. Raises FormatError."""
-        return self.problem_of(self.problem_language.read(text))
-
-    decode_problem = read_problem
-
-    def read_answer(self, text: str) -> Symbols:
-        """Return the answer of a text such as `i g h`. Raises FormatError."""
-        return tuple(self.answer_language.read(text))
-
-    decode_answer = read_answer
-
-    def encode(self, value: Any) -> str:
-        """Return the tokens of a problem or an answer, separated by blanks."""
-        return " ".join(value if isinstance(value, tuple) else value.tokens)
-
-    def show(self, answer: Symbols) -> str:
-        """Return the tokens of an answer, separated by blanks."""
-        return self.encode(answer)
-
-
-@cache
-def token_language(grammar: str) -> Language:
-    """Return the language of a grammar whose values are the tokens of a text, made once."""
-    return Language(grammar, _build)
-
-
-def _build(meaning: str, values: Sequence[Any]) -> list[str]:
-    # Right-recursive rules are complete from the last token on, so tokens are gathered backwards.
-    tokens: list[str] = values[-1] if values else []
-    match meaning:
-        case "all":
-            return tokens[::-1]
-        case "then":
-            tokens.append(str(values[0]))
-        case "nothing":
-            pass
-        case fixed:
-            tokens.append(_FIXED[fixed])
-    return tokens

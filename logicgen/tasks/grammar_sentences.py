@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -107,13 +107,9 @@ class GrammarSentencesSource(RowSource):
         return {TOKENS: np.insert(words, 0, self.tokens.id(START), axis=1)}
 
 
-class GrammarSentences(CorpusTask):
-    """Sentences of a grammar of productions."""
-
-    name: ClassVar = "production"
-    about: ClassVar = "sentences of a grammar of productions, given or drawn at random"
-    Settings: ClassVar = GrammarSentencesSettings
-
-    def source(self, settings: GrammarSentencesSettings, seed: int) -> GrammarSentencesSource:
-        """Return the source of random sentences."""
-        return GrammarSentencesSource(settings, seed)
+TASK = CorpusTask(
+    "production",
+    "sentences of a grammar of productions, given or drawn at random",
+    GrammarSentencesSettings,
+    GrammarSentencesSource,
+)

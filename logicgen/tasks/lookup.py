@@ -28,8 +28,8 @@ from logicgen.tasks.determined import (
     DeterminedSettings,
     DeterminedSource,
     canonical_names,
-    token_language,
 )
+from logicgen.tasks.string_task import token_language
 from logicgen.tasks.task import Cell, Draw, Positive
 from logicgen.vocabulary import symbol_name
 
@@ -46,11 +46,19 @@ class LookupProblem:
     pairs: tuple[tuple[str, str], ...]
     queries: tuple[str, ...]
 
-    @property
-    def tokens(self) -> list[str]:
-        """Return the tokens of the text."""
-        shown = [token for key, value in self.pairs for token in (key, "->", value)]
-        return [*shown, *self.queries, "->"]
+    def __iter__(self) -> Iterator[str]:
+        for key, value in self.pairs:
+            yield from (key, "->", value)
+        yield from (*self.queries, "->")
+
+    @classmethod
+    def of_tokens(cls, tokens: list[str]) -> LookupProblem:
+        """Return the problem of tokens such as `a -> b c -> d c ->`."""
+        pairs, place = [], 0
+        while place + 2 < len(tokens) and tokens[place + 1] == "->":
+            pairs.append((tokens[place], tokens[place + 2]))
+            place += 3
+        return cls(tuple(pairs), tuple(tokens[place:-1]))
 
 
 class LookupSettings(DeterminedSettings):
@@ -277,12 +285,4 @@ class Lookup(Determined):
     @property
     def problem_language(self) -> Language:
         """Return the language of pairs and keys, `lookup.lark`."""
-        return token_language("lookup")
-
-    def problem_of(self, tokens: list[str]) -> LookupProblem:
-        """Return the problem of tokens such as `a -> b c -> d c ->`."""
-        pairs, place = [], 0
-        while place + 2 < len(tokens) and tokens[place + 1] == "->":
-            pairs.append((tokens[place], tokens[place + 2]))
-            place += 3
-        return LookupProblem(tuple(pairs), tuple(tokens[place:-1]))
+        return token_language("lookup", LookupProblem.of_tokens)

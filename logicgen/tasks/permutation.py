@@ -36,10 +36,9 @@ from logicgen.tasks.determined import (
     Determined,
     DeterminedSettings,
     DeterminedSource,
-    Symbols,
     canonical_names,
-    token_language,
 )
+from logicgen.tasks.string_task import Symbols, token_language
 from logicgen.tasks.task import Cell, Draw, Positive
 from logicgen.vocabulary import symbol_name
 
@@ -55,13 +54,20 @@ class PermutationProblem:
     demonstrations: tuple[tuple[Symbols, Symbols], ...]
     query: Symbols
 
-    @property
-    def tokens(self) -> list[str]:
-        """Return the tokens of the text."""
-        shown = [
-            token for before, after in self.demonstrations for token in (*before, ">", *after, ";")
-        ]
-        return [*shown, *self.query, ">"]
+    def __iter__(self) -> Iterator[str]:
+        for before, after in self.demonstrations:
+            yield from (*before, ">", *after, ";")
+        yield from (*self.query, ">")
+
+    @classmethod
+    def of_tokens(cls, tokens: list[str]) -> PermutationProblem:
+        """Return the problem of tokens such as `a b > b a ; c d >`."""
+        *shown, query = " ".join(tokens).split(";")
+        pairs = (demonstration.split(">") for demonstration in shown)
+        return cls(
+            tuple((tuple(before.split()), tuple(after.split())) for before, after in pairs),
+            tuple(query.split()[:-1]),
+        )
 
 
 class PermutationSettings(DeterminedSettings):
@@ -279,13 +285,4 @@ class Permutation(Determined):
     @property
     def problem_language(self) -> Language:
         """Return the language of demonstrations, `permutation.lark`."""
-        return token_language("permutation")
-
-    def problem_of(self, tokens: list[str]) -> PermutationProblem:
-        """Return the problem of tokens such as `a b > b a ; c d >`."""
-        *shown, query = " ".join(tokens).split(";")
-        pairs = (demonstration.split(">") for demonstration in shown)
-        return PermutationProblem(
-            tuple((tuple(before.split()), tuple(after.split())) for before, after in pairs),
-            tuple(query.split()[:-1]),
-        )
+        return token_language("permutation", PermutationProblem.of_tokens)

@@ -12,7 +12,7 @@ from pydantic import model_validator
 from logicgen.solvers import Verdict
 from logicgen.syntax.assignment import Assignment, assignment_language
 from logicgen.syntax.formula import Formula
-from logicgen.syntax.language import Language, read_either
+from logicgen.syntax.language import Language
 from logicgen.tasks.cnf import CNFSource
 from logicgen.tasks.formula_task import FormulaSettings, FormulaSource, FormulaTask
 from logicgen.tasks.task import Source
@@ -62,20 +62,6 @@ class Propositional(FormulaTask):
     def answer_language(self) -> Language:
         """Return the language of assignments, `assignment.lark`."""
         return assignment_language()
-
-    def read_problem(self, text: str) -> Formula:
-        """Return the formula of a text such as `a & !b` or `& a ! b`. Raises FormatError."""
-        formula: Formula = read_either(self.problem_language.read, text)
-        return formula
-
-    def read_answer(self, text: str) -> Assignment:
-        """Return the assignment of `a=1, b=0`, `a & !b` or `a 1 b 0`. Raises FormatError."""
-        answer: Assignment = read_either(self.answer_language.read, text)
-        return answer
-
-    def decode_answer(self, text: str) -> Assignment:
-        """Return the assignment of a text such as `a 1 b 0`. Raises FormatError."""
-        return Assignment.read_prefix(text)
 
     def show(self, answer: Assignment) -> str:
         """Return a text such as `a=1, b=0`, each literal once: a model may repeat itself."""

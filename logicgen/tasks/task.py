@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.answer_automaton import TokenAutomaton, token_automaton
-from logicgen.syntax.language import Language
+from logicgen.syntax.language import Language, read_either
 from logicgen.vocabulary import Vocabulary, symbol_index
 
 
@@ -143,9 +143,9 @@ class Task(ABC):
     def check(self, problem: Any, answer: Any, solver: str | None = None) -> Verdict:
         """Return `correct`, `incorrect`, `invalid`, or `unknown` where the solver cannot tell."""
 
-    @abstractmethod
     def same(self, answer: Any, other: Any) -> bool:
         """Return whether two answers are equal, which makes a correct answer an exact one."""
+        return bool(answer == other)
 
     # -- writing ----------------------------------------------------------------------------------
 
@@ -159,21 +159,21 @@ class Task(ABC):
     def answer_language(self) -> Language:
         """Return the language of answers."""
 
-    @abstractmethod
     def read_problem(self, text: str) -> Any:
         """Return the problem of a text in people's or in prefix notation. Raises FormatError."""
+        return read_either(self.problem_language.read, text)
 
-    @abstractmethod
     def read_answer(self, text: str) -> Any:
         """Return the answer of a text in people's or in prefix notation. Raises FormatError."""
+        return read_either(self.answer_language.read, text)
 
-    @abstractmethod
-    def decode_answer(self, text: str) -> Any:
-        """Return the answer of a prefix text, as a model writes it. Raises FormatError."""
-
-    @abstractmethod
     def decode_problem(self, text: str) -> Any:
         """Return the problem of a prefix text, as data sets hold it. Raises FormatError."""
+        return self.problem_language.read(text, "prefix")
+
+    def decode_answer(self, text: str) -> Any:
+        """Return the answer of a prefix text, as a model writes it. Raises FormatError."""
+        return self.answer_language.read(text, "prefix")
 
     @abstractmethod
     def encode(self, value: Any) -> str:

@@ -15,7 +15,7 @@ from fnmatch import fnmatch
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -278,13 +278,9 @@ class TextSource(CorpusSource):
         return {TOKENS: np.concatenate(pieces)}
 
 
-class Text(CorpusTask):
-    """Text as it is written."""
-
-    name: ClassVar = "text"
-    about: ClassVar = "text of any files, or that every Python carries, as characters or byte pairs"
-    Settings: ClassVar = TextSettings
-
-    def source(self, settings: TextSettings, seed: int) -> TextSource:
-        """Return the source of all the text."""
-        return TextSource(settings, seed)
+TASK = CorpusTask(
+    "text",
+    "text of any files, or that every Python carries, as characters or byte pairs",
+    TextSettings,
+    TextSource,
+)
