@@ -13,9 +13,10 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
@@ -50,13 +51,13 @@ class Failure:
 
 
 @dataclass
-class _Chunk(Generic[Item]):
-    items: list[Item]
+class _Chunk:
+    items: Sequence[object]
     results: list[Any]  # None until known; Failure where a limit was reached
     pending: list[int]  # places in `items` that are not settled
 
 
-class _Worker(Generic[Item]):
+class _Worker:
     def __init__(
         self, setup: Callable[..., Any], arguments: tuple[Any, ...], limits: Limits
     ) -> None:
@@ -78,7 +79,7 @@ class _Worker(Generic[Item]):
             if here:
                 signal.signal(signal.SIGINT, before)
         theirs.close()
-        self.chunk: _Chunk[Item] | None = None
+        self.chunk: _Chunk | None = None
 
     def stop(self) -> None:
         """Kill the process and close the connection."""
@@ -137,13 +138,9 @@ class Workers(Generic[Item, Result]):
         count: int = 1,
         limits: Limits | None = None,
     ) -> None:
-        self._limits = limits or Limits()
-        self._seconds = self._limits.seconds
-        self._setup, self._arguments = setup, arguments
+        self._new = partial(_Worker, setup, arguments, limits or Limits())
+        self._seconds = limits.seconds if limits else None
         self._workers = [self._new() for _ in range(count)]
-
-    def _new(self) -> _Worker[Item]:
-        return _Worker(self._setup, self._arguments, self._limits)
 
     def __enter__(self) -> Workers[Item, Result]:
         return self
@@ -164,8 +161,8 @@ class Workers(Generic[Item, Result]):
         item.
         """
         source = iter(items)
-        waiting: deque[_Chunk[Item]] = deque()  # parts of chunks whose worker was killed go first
-        running: deque[_Chunk[Item]] = deque()  # in order, until their results are yielded
+        waiting: deque[_Chunk] = deque()  # parts of chunks whose worker was killed go first
+        running: deque[_Chunk] = deque()  # in order, until their results are yielded
         exhausted = False
         while True:
             for worker in self._workers:
@@ -188,17 +185,17 @@ class Workers(Generic[Item, Result]):
             elif exhausted:
                 return
 
-    def _give(self, worker: _Worker[Item], chunk: _Chunk[Item]) -> None:
+    def _give(self, worker: _Worker, chunk: _Chunk) -> None:
         worker.chunk = chunk
         worker.place.value = -1
         with suppress(BrokenPipeError):  # it died; `_collect` sees that
             worker.connection.send([chunk.items[place] for place in chunk.pending])
 
-    def _collect(self) -> list[_Chunk[Item]]:
+    def _collect(self) -> list[_Chunk]:
         """Wait for results or limits; return chunks that need a worker again."""
         busy = [worker for worker in self._workers if worker.chunk is not None]
         ready = wait([worker.connection for worker in busy], self._patience(busy))
-        again: list[_Chunk[Item]] = []
+        again: list[_Chunk] = []
         for worker in busy:
             chunk = worker.chunk
             assert chunk is not None
@@ -224,7 +221,7 @@ class Workers(Generic[Item, Result]):
                     again += self._replace(worker, chunk, place, reason)
         return again
 
-    def _patience(self, busy: list[_Worker[Item]]) -> float | None:
+    def _patience(self, busy: list[_Worker]) -> float | None:
         if self._seconds is None:
             return None
         now = time.monotonic()
@@ -234,9 +231,7 @@ class Workers(Generic[Item, Result]):
         ]
         return max(min([*left, 1.0]), 0.001)
 
-    def _replace(
-        self, worker: _Worker[Item], chunk: _Chunk[Item], place: int, reason: str
-    ) -> list[_Chunk[Item]]:
+    def _replace(self, worker: _Worker, chunk: _Chunk, place: int, reason: str) -> list[_Chunk]:
         """Start a worker for one that failed at `place`; return the chunk if it has items left."""
         worker.stop()
         self._workers[self._workers.index(worker)] = self._new()

@@ -23,7 +23,7 @@ def solver_plugins() -> dict[str, EntryPoint]:
 def load_solver(name: str, logic: str) -> Solver:
     """Return the solver plugin called `name`, made once.
 
-    Raises LogicgenError where it is not registered, not for this logic, or not installed completely.
+    Raises LogicgenError where it is not registered, not for this logic, or not fully installed.
     """
     plugins = solver_plugins()
     if name not in plugins:

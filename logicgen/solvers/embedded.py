@@ -7,7 +7,7 @@ from typing import ClassVar
 from logicgen.solvers.bounded import shapes, word_of_shape
 from logicgen.solvers.lassos import Columns, Values, all_or_some, evaluate, exhaustive, holds
 from logicgen.solvers.ltl_graph import SYMBOL, TRUE, Graph
-from logicgen.solvers.solver import UNSAT, Solution, Verdict
+from logicgen.solvers.solver import UNSAT, Solution, Solver, Verdict
 from logicgen.solvers.tableau import Tableau
 from logicgen.solvers.unfolding import Letter
 from logicgen.solvers.witness import (
@@ -38,7 +38,7 @@ Found = tuple[Values, int, int, int]
 positions and the length of the period."""
 
 
-class EmbeddedSolver:
+class EmbeddedSolver(Solver):
     """A complete decision procedure for LTL in Python, with PySAT for propositional reasoning.
 
     The witness is found by rules that depend on meaning and order only, never on names, hashes or
@@ -51,11 +51,6 @@ class EmbeddedSolver:
     logic: ClassVar[str] = "ltl"
     about: ClassVar[str] = "an exact tableau and lassos in parallel, in Python; needs nothing else"
     fewest: ClassVar[bool] = False
-
-    @classmethod
-    def missing(cls) -> str | None:
-        """Return None: the solver needs nothing that could be missing."""
-        return None
 
     def solve(self, problem: Formula) -> Solution:
         """Return the canonical witness, or unsat.

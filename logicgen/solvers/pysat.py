@@ -10,7 +10,7 @@ from pysat.solvers import Solver as SatEngine
 from pysolvers import error as NativeError
 
 from logicgen.errors import LogicgenError
-from logicgen.solvers.solver import UNSAT, Solution, Verdict
+from logicgen.solvers.solver import UNSAT, Solution, Solver, Verdict
 from logicgen.syntax.assignment import Assignment
 from logicgen.syntax.formula import Formula
 
@@ -21,7 +21,7 @@ ENGINE = "minisat22"
 STRONG_ENGINE = "cadical153"
 
 
-class PySATSolver:
+class PySATSolver(Solver):
     """A SAT solver on the Tseitin encoding of the formula.
 
     The witness is the one that `TruthTableSolver` defines, found with assumptions instead of
@@ -31,11 +31,6 @@ class PySATSolver:
     name: ClassVar[str] = "pysat"
     logic: ClassVar[str] = "propositional"
     about: ClassVar[str] = "the SAT solver MiniSat 2.2 through PySAT, any number of symbols"
-
-    @classmethod
-    def missing(cls) -> str | None:
-        """Return None: PySAT is a dependency of logicgen, so nothing can be missing."""
-        return None
 
     def solve(self, problem: Formula) -> Solution:
         """Return the canonical witness, or unsat."""

@@ -73,12 +73,10 @@ class Solver(Protocol):
     @classmethod
     def missing(cls) -> str | None:
         """Return None if the solver can run here, else what to install."""
-        ...
+        return None
 
     def solve(self, problem: Any) -> Solution:
         """Return a solution with a witness, or one that says that there is none."""
-        ...
 
     def check(self, problem: Any, answer: Any) -> Verdict:
         """Return `correct`, `incorrect` or `invalid`; the task decides whether it is `exact`."""
-        ...

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar
 
-from logicgen.solvers.solver import UNSAT, Solution, Status, Verdict
+from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
 from logicgen.solvers.spot_words import SpotWords
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import ltl, propositional
@@ -26,7 +26,7 @@ HOW = (
 NEEDED = ("formula", "make_bdd_dict", "parse_word", "translate", "version")
 
 
-class SpotSolver:
+class SpotSolver(Solver):
     """Decisions by translation to automata, emptiness and intersection."""
 
     name: ClassVar[str] = "spot"

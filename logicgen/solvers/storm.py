@@ -19,7 +19,7 @@ from itertools import product
 from typing import Any, ClassVar
 
 from logicgen.errors import LogicgenError
-from logicgen.solvers.solver import UNSAT, Solution, Status, Verdict
+from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.trace import Trace
 
@@ -54,7 +54,7 @@ _WRITTEN = {
 }
 
 
-class StormSolver:
+class StormSolver(Solver):
     """Satisfiability without a witness, and exact checks of traces; `unknown` where Storm fails."""
 
     name: ClassVar[str] = "storm"

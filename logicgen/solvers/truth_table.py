@@ -9,14 +9,14 @@ from functools import cache
 from typing import ClassVar
 
 from logicgen.errors import LogicgenError
-from logicgen.solvers.solver import UNSAT, Solution, Verdict
+from logicgen.solvers.solver import UNSAT, Solution, Solver, Verdict
 from logicgen.syntax.assignment import Assignment
 from logicgen.syntax.formula import Formula
 
 MOST_SYMBOLS = 20
 
 
-class TruthTableSolver:
+class TruthTableSolver(Solver):
     """Truth tables as integers.
 
     The witness is defined by meaning alone, so that every solver that follows the definition gives
@@ -29,11 +29,6 @@ class TruthTableSolver:
     name: ClassVar[str] = "truth-table"
     logic: ClassVar[str] = "propositional"
     about: ClassVar[str] = f"truth tables as big integers, up to {MOST_SYMBOLS} symbols"
-
-    @classmethod
-    def missing(cls) -> str | None:
-        """Return None: the solver needs nothing that could be missing."""
-        return None
 
     def solve(self, problem: Formula) -> Solution:
         """Return the canonical witness, or unsat.

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from logicgen.errors import LogicgenError
-from logicgen.solvers import Status, Verdict
+from logicgen.solvers import Status
 from logicgen.tasks import fitting_solver, load_task
 from logicgen.workers import Failure, Limits, Workers
 
@@ -26,8 +26,7 @@ def solve_lines(
     `invalid` and `unknown` ones carry a `reason`, `unsat` ones where there is more to say. Raises
     LogicgenError for an unknown task or solver.
     """
-    unknown = partial(_solved, Status.UNKNOWN)
-    return _mapped(solving, task, solver, lines, workers, limits, unknown)
+    return _mapped(solving, _unsolved, task, lines, solver, workers, limits)
 
 
 def verify_lines(
@@ -38,18 +37,17 @@ def verify_lines(
     `invalid` and `unknown` ones carry a `reason`. Raises LogicgenError for an unknown task or
     solver.
     """
-    unknown = partial(_judged, Verdict.UNKNOWN)
-    return _mapped(verifying, task, solver, lines, workers, limits, unknown)
+    return _mapped(verifying, _unjudged, task, lines, solver, workers, limits)
 
 
 def _mapped(
     setup: Callable[[str, str | None], Callable[[str], Row]],
+    failed: Callable[[str, str], Row],
     task: str,
-    solver: str | None,
     lines: Iterable[str],
+    solver: str | None,
     workers: int,
     limits: Limits,
-    unknown: Callable[[str], Row],
 ) -> Iterator[Row]:
     setup(task, solver)  # complain here, not in a worker
     sent: list[str] = []
@@ -64,64 +62,68 @@ def _mapped(
         for result in pool.map(remembered(), CHUNK):
             line = sent.pop(0)
             if isinstance(result, Failure):
-                yield {**fields_of(line), **unknown(result.reason)}
+                yield {**fields_of(line), **failed(Status.UNKNOWN, result.reason)}
             else:
                 yield result
 
 
 def solving(task: str, solver: str | None) -> Callable[[str], Row]:
     """Return the function of one line that `solve_lines` runs in its workers."""
-    chosen = load_task(task)
-    solver = fitting_solver(task, solver)
+    chosen, solver = load_task(task), fitting_solver(task, solver)
 
-    def solve(line: str) -> Row:
-        row: Row = {"problem": line}
-        try:
-            row = fields_of(line)
-            problem = chosen.read_problem(text_of(row, "problem"))
-        except LogicgenError as error:
-            return {**row, **_solved(Status.INVALID, _one_line(error))}
-        try:
-            solution = chosen.solve(problem, solver)
-        except MemoryError:
-            raise  # a limit, which the worker reports
-        except Exception as error:  # whatever a plugin raises, the other problems go on
-            return {**row, **_solved(Status.UNKNOWN, _failure(error))}
+    def read(row: Row) -> tuple[Any, ...]:
+        return (chosen.read_problem(text_of(row, "problem")),)
+
+    def solve(problem: Any) -> Row:
+        solution = chosen.solve(problem, solver)
         witness = None if solution.witness is None else chosen.show(solution.witness)
-        result = {**row, "status": str(solution.status), "witness": witness}
+        result = {"status": str(solution.status), "witness": witness}
         return {**result, "reason": solution.reason} if solution.reason else result
 
-    return solve
+    return partial(_done, read, solve, _unsolved, False)
 
 
 def verifying(task: str, solver: str | None) -> Callable[[str], Row]:
     """Return the function of one line that `verify_lines` runs in its workers."""
-    chosen = load_task(task)
-    solver = fitting_solver(task, solver)
+    chosen, solver = load_task(task), fitting_solver(task, solver)
 
-    def verify(line: str) -> Row:
-        row: Row = {"problem": line}
-        try:
-            row = fields_of(line, json_only=True)
-            problem = chosen.read_problem(text_of(row, "problem"))
-            answer = chosen.read_answer(text_of(row, "answer"))
-        except LogicgenError as error:
-            return {**row, **_judged(Verdict.INVALID, _one_line(error))}
-        try:
-            return {**row, "verdict": str(chosen.check(problem, answer, solver))}
-        except MemoryError:
-            raise  # a limit, which the worker reports
-        except Exception as error:  # whatever a plugin raises, the other problems go on
-            return {**row, **_judged(Verdict.UNKNOWN, _failure(error))}
+    def read(row: Row) -> tuple[Any, ...]:
+        problem = chosen.read_problem(text_of(row, "problem"))
+        return problem, chosen.read_answer(text_of(row, "answer"))
 
-    return verify
+    def verify(problem: Any, answer: Any) -> Row:
+        return {"verdict": str(chosen.check(problem, answer, solver))}
+
+    return partial(_done, read, verify, _unjudged, True)
 
 
-def _solved(status: Status, reason: str) -> Row:
+def _done(
+    read: Callable[[Row], tuple[Any, ...]],
+    work: Callable[..., Row],
+    failed: Callable[[str, str], Row],
+    json_only: bool,
+    line: str,
+) -> Row:
+    """Return the fields of a line with the result of `work` on what `read` finds in them."""
+    row: Row = {"problem": line}
+    try:
+        row = fields_of(line, json_only)
+        values = read(row)
+    except LogicgenError as error:
+        return {**row, **failed(Status.INVALID, _one_line(error))}
+    try:
+        return {**row, **work(*values)}
+    except MemoryError:
+        raise  # a limit, which the worker reports
+    except Exception as error:  # whatever a plugin raises, the other problems go on
+        return {**row, **failed(Status.UNKNOWN, _failure(error))}
+
+
+def _unsolved(status: str, reason: str) -> Row:
     return {"status": str(status), "witness": None, "reason": reason}
 
 
-def _judged(verdict: Verdict, reason: str) -> Row:
+def _unjudged(verdict: str, reason: str) -> Row:
     return {"verdict": str(verdict), "reason": reason}
 
 

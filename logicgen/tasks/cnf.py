@@ -85,7 +85,8 @@ class CNFSource(Source):
     def sample(self, rng: Random, cell: Cell) -> Draw | None:
         """Return a random problem, or None if it missed the cell.
 
-        The number of symbols is drawn first if the cell has none. Raises LogicgenError where the cell is out of reach.
+        The number of symbols is drawn first if the cell has none. Raises LogicgenError where the
+        cell is out of reach.
         """
         reached = list(self.count(cell)) if cell.symbols is None else [cell.symbols]
         if not reached or reached[0] < 2:
