@@ -99,7 +99,7 @@ class Tokens:
         return number
 
     def encode(self, text: str) -> np.ndarray:
-        """Return the (T,) ids of a text, without `<end>`. Raises LogicgenError for unknown names."""
+        """Return the (T,) ids of a text without `<end>`. Raises LogicgenError for unknown names."""
         if self.kind == "characters":
             return self._by_character[np.frombuffer(text.encode("utf-32-le"), np.uint32)]
         if self.kind == "byte-pairs":

@@ -34,7 +34,7 @@ class PySATSolver(Solver):
 
     def solve(self, problem: Formula) -> Solution:
         """Return the canonical witness, or unsat."""
-        symbols, root, clauses = encode(problem)
+        symbols, root, clauses = tseitin_encoding(problem)
         with sat_engine(clauses) as engine:
             solve, get_model = engine.solve, engine.get_model
             model = list(range(1, len(symbols) + 1))
@@ -66,7 +66,7 @@ class PySATSolver(Solver):
         """Return `correct` if every completion of the assignment satisfies the formula."""
         if answer.is_contradictory:
             return Verdict.INVALID
-        symbols, root, clauses = encode(problem)
+        symbols, root, clauses = tseitin_encoding(problem)
         variable = {name: i for i, name in enumerate(symbols, start=1)}
         assumed = [-root]
         for name, value in answer.literals:
@@ -110,7 +110,7 @@ def sat_engine(clauses: Sequence[Sequence[int]] = (), name: str = ENGINE) -> Ite
         raise KeyboardInterrupt from error
 
 
-def encode(formula: Formula) -> tuple[tuple[str, ...], int, list[list[int]]]:
+def tseitin_encoding(formula: Formula) -> tuple[tuple[str, ...], int, list[list[int]]]:
     """Return the Tseitin encoding of a formula: symbols, root literal, clauses.
 
     Symbol number i (from 0, in order of first occurrence) is variable i + 1. The clauses define a

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from logicgen.errors import LogicgenError
-from logicgen.syntax.tseitin import Clause
+from logicgen.syntax.clauses import Clause
 
 SUFFIX = ".cnf"
 

@@ -18,7 +18,7 @@ from random import Random
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers.pysat import sat_engine
-from logicgen.syntax.tseitin import Clause, formula_of
+from logicgen.syntax.clauses import Clause, formula_of
 from logicgen.tasks.task import Cell, Draw, Source
 from logicgen.vocabulary import symbol_name
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Verdict, load_solver
-from logicgen.solvers.pysat import encode
+from logicgen.solvers.pysat import tseitin_encoding
 from logicgen.syntax import Assignment, Formula, propositional
 from logicgen.syntax.sampler import FormulaSampler
 from tests.solvers.lasso_words import BOOLEAN
@@ -159,7 +159,7 @@ def test_encoding_defines_the_formula_in_both_directions():
     sampler = FormulaSampler(propositional(), dict.fromkeys(BOOLEAN, 1) | {"0": 1}, "uniform", 3)
     for _ in range(50):
         formula = sampler.sample(rng, rng.randint(1, 7), "abc")
-        symbols, root, clauses = encode(formula)
+        symbols, root, clauses = tseitin_encoding(formula)
         last = max([len(symbols), abs(root), *(abs(i) for c in clauses for i in c)])
         for total in every_completion(formula, ()):
             fixed = {i + 1: total[s] for i, s in enumerate(symbols)}
