@@ -1,6 +1,6 @@
-"""logicgen: formal-logic data sets whose every answer a solver has verified.
+"""Formal-logic data sets whose every answer a solver has verified.
 
-The functions below are the library in five lines; everything is imported when it is first used.
+The functions below cover the common uses; everything is imported when it is first used.
 
     logicgen.solve("propositional", "a & !b")               # Solution(status, witness)
     logicgen.verify("propositional", "a | b", "a=1")        # Verdict.CORRECT
@@ -24,10 +24,10 @@ __version__ = "0.1.0"
 
 
 def solve(task: str, problem: str, *, solver: str | None = None) -> Solution:
-    """The canonical answer to a problem, written for people or in prefix notation.
+    """Return the canonical answer to a problem, written for people or in prefix notation.
 
-    Returns a Solution with `status` `sat` and a `witness`, or `unsat`. Raises LogicgenError for an
-    unknown task or solver, FormatError (with line and column) for a problem that does not parse.
+    The solution has `status` `sat` and a `witness`, or `unsat`. Raises LogicgenError for an unknown
+    task or solver, FormatError (with line and column) for a problem that does not parse.
     """
     from logicgen.tasks import fitting_solver, load_task
 
@@ -36,9 +36,9 @@ def solve(task: str, problem: str, *, solver: str | None = None) -> Solution:
 
 
 def verify(task: str, problem: str, answer: str, *, solver: str | None = None) -> Verdict:
-    """Whether an answer solves a problem: `correct`, `incorrect`, or `invalid`.
+    """Return the verdict on an answer: `correct`, `incorrect`, or `invalid` if it does not parse.
 
-    An answer that does not parse is `invalid`. Raises like `solve` for everything else.
+    Raises as `solve` does for everything else.
     """
     from logicgen.errors import FormatError
     from logicgen.solvers import Verdict
@@ -55,14 +55,14 @@ def verify(task: str, problem: str, answer: str, *, solver: str | None = None) -
 
 
 def load_dataset(folder: str | Path) -> Dataset:
-    """The finished data set in a folder."""
+    """Return the finished data set in a folder."""
     from logicgen.data.dataset import load_dataset
 
     return load_dataset(folder)
 
 
 def load_model(run: str | Path, device: str = "auto") -> EncoderDecoder:
-    """The trained model in a run's folder, on `auto`, `cpu` or `cuda`."""
+    """Return the trained model in a run's folder, on `auto`, `cpu` or `cuda`."""
     from pathlib import Path
 
     from logicgen.model.checkpoint import load_model

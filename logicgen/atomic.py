@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Atomic writing of files: a file is there whole or not at all."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from logicgen.errors import LogicgenError
 
 
 def part_path(path: Path) -> Path:
-    """Where a file is while it is written."""
+    """Return the path of a file while it is written."""
     return path.with_name(f".{path.name}.part")
 
 
 def is_part(path: Path) -> bool:
-    """Whether a file is one that a killed process had not finished."""
+    """Return whether a file is one that a killed process had not finished."""
     return path.name.startswith(".") and path.name.endswith(".part")
 
 
@@ -45,5 +45,5 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, UTF-8, at once."""
+    """Write a text file atomically, as UTF-8."""
     write_atomically(path, lambda part: part.write_text(text, encoding="utf-8"))

@@ -1,10 +1,10 @@
-"""The one base class of everything logicgen complains about."""
+"""The base class of all errors that logicgen raises for a person to read."""
 
 from __future__ import annotations
 
 
 class LogicgenError(Exception):
-    """What was wrong, where, and what to do: one message for a person.
+    """An error with one message for a person: what was wrong, where, and what to do.
 
     The command line prints the message and exits with status 2. A message spans several lines only
     where it points into a text (`FormatError`).
@@ -12,7 +12,7 @@ class LogicgenError(Exception):
 
 
 class FormatError(LogicgenError):
-    """A text that does not parse. Knows the line and column (both from 1) where it went wrong."""
+    """A text that does not parse, with the line and column (both from 1) of the error."""
 
     def __init__(self, reason: str, text: str, line: int, column: int) -> None:
         self.reason = reason
@@ -28,7 +28,7 @@ class FormatError(LogicgenError):
 
 
 def nearest(word: str, known: list[str]) -> str:
-    """`did you mean ...?` for a misspelt name, or the list of names where none is near."""
+    """Return `did you mean ...?` for a misspelt name, or the known names if none is near."""
     from difflib import get_close_matches
 
     close = get_close_matches(word, known, n=3, cutoff=0.5)

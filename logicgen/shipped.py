@@ -1,4 +1,4 @@
-"""Where the declarations that ship with logicgen are: grammars, and recipes of three kinds."""
+"""The declarations that ship with logicgen: grammars, and recipes of three kinds."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def folder(kind: str) -> Path:
-    """The folder of all shipped declarations of a `kind`: `grammars`, `datasets`, `models`,
-    `studies`.
+    """Return the folder of shipped `grammars`, `datasets`, `models` or `studies`.
 
-    Inside the package in an installed wheel, beside it in a source checkout.
+    It lies inside the package in an installed wheel, beside it in a source checkout. Raises
+    LogicgenError where it is missing.
     """
     for candidate in (_PACKAGE / "declarations" / kind, _PACKAGE.parent / kind):
         if candidate.is_dir():
@@ -25,17 +25,20 @@ def folder(kind: str) -> Path:
 
 
 def names(kind: str, suffix: str) -> list[str]:
-    """Names of all shipped declarations of a kind, sorted."""
+    """Return the names of all shipped declarations of a kind, sorted."""
     return sorted(path.stem for path in folder(kind).glob(f"*{suffix}"))
 
 
 def trained() -> list[str]:
-    """Names of the models that ship with their weights, sorted."""
+    """Return the names of the models that ship with their weights, sorted."""
     return sorted(path.parent.name for path in folder("models").glob("weights/*/model.json"))
 
 
 def find(kind: str, suffix: str, name: str) -> Path:
-    """The file that `name` means: a path if it looks like one, else a shipped name."""
+    """Return the file that `name` means: a path if it looks like one, else a shipped name.
+
+    Raises LogicgenError where there is no such file, with names that are near.
+    """
     if name.endswith(suffix) or "/" in name:
         path = Path(name)
         with suppress(OSError):  # a name that is too long is no file either

@@ -1,4 +1,4 @@
-"""Tokens of language models: how a text becomes ids, and ids a text.
+"""Tokens of language models: the conversion of texts to ids, and back.
 
     kind          a token is                            ids
     characters    a character                           0 <end>, 1 <other>, then the most frequent
@@ -34,8 +34,8 @@ class Tokens:
 
     Attributes:
         kind: how texts are cut into tokens.
-        texts: of each token, by id.
-        merges: of `byte-pairs`: the tokenizer of the library `tokenizers`, as JSON.
+        texts: the text of each token, by id.
+        merges: for `byte-pairs`, the tokenizer of the library `tokenizers`, as JSON.
     """
 
     end = 0
@@ -49,7 +49,7 @@ class Tokens:
             raise ValueError("a token is listed twice")
 
     def __len__(self) -> int:
-        """V."""
+        """Return V."""
         return len(self.texts)
 
     def __eq__(self, other: object) -> bool:
@@ -59,21 +59,22 @@ class Tokens:
         return hash((self.kind, self.texts))
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as JSON has it; `Tokens(**...)` is the way back."""
+        """Return the content as JSON has it; `Tokens(**...)` is the way back."""
         content = {"kind": self.kind, "texts": list(self.texts)}
         return content | ({"merges": self.merges} if self.merges is not None else {})
 
     @staticmethod
     def of_characters(counts: dict[str, int], most: int) -> Tokens:
-        """The most frequent characters, so that there are `most` tokens at most."""
+        """Return the most frequent characters as tokens, `most` tokens in all at most."""
         ordered = sorted(counts, key=lambda one: (-counts[one], one))
         return Tokens("characters", [END, OTHER, *ordered[: most - 2]])
 
     @staticmethod
     def of_byte_pairs(texts: Iterable[str], most: int) -> Tokens:
-        """Byte pairs merged by how often they occur in texts (Sennrich et al. 2016).
+        """Return byte pairs merged by how often they occur in texts (Sennrich et al. 2016).
 
-        Bytes are the first tokens, so that every text can be written; `most` is at least 257.
+        Bytes are the first tokens, so that every text can be written; `most`, the greatest number
+        of tokens, is at least 257.
         """
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -91,14 +92,14 @@ class Tokens:
         return Tokens("byte-pairs", sorted(ids, key=lambda one: ids[one]), tokenizer.to_str())
 
     def id(self, text: str) -> int:
-        """Of one token. Raises LogicgenError, with what is near, where it is none."""
+        """Return the id of a token. Raises LogicgenError, with what is near, where it is none."""
         number = self._ids.get(text)
         if number is None:
             raise LogicgenError(f"{text!r} is no token: {nearest(text, list(self.texts))}")
         return number
 
     def encode(self, text: str) -> np.ndarray:
-        """(T,) ids of a text, `<end>` not added. Raises LogicgenError for an unknown name."""
+        """Return the (T,) ids of a text without `<end>`. Raises LogicgenError for unknown names."""
         if self.kind == "characters":
             return self._by_character[np.frombuffer(text.encode("utf-32-le"), np.uint32)]
         if self.kind == "byte-pairs":
@@ -110,7 +111,7 @@ class Tokens:
         return np.array([self.id(name) for name in names], dtype=np.int64)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids up to the first `<end>`; a character that is no token is written `�`."""
+        """Return the text of ids up to the first `<end>`; unknown characters are written `�`."""
         before: list[int] = []
         for number in ids:
             if number == self.end:
@@ -132,7 +133,7 @@ class Tokens:
 
     @cached_property
     def _by_character(self) -> np.ndarray:
-        """The id of each of Unicode's characters."""
+        """Return the id of each of Unicode's characters."""
         table = np.ones(0x110000, dtype=np.int64)
         for number, text in enumerate(self.texts[2:], 2):
             table[ord(text)] = number

@@ -16,13 +16,13 @@ _SYMBOL = re.compile(r"([a-z])(0|[1-9][0-9]*)?\Z")
 
 
 def symbol_name(index: int) -> str:
-    """The name of symbol number `index` (from 0): `a`..`z`, then `a1`..`z1`, and so on."""
+    """Return the name of symbol number `index` (from 0): `a`..`z`, then `a1`..`z1`, and so on."""
     turn, letter = divmod(index, 26)
     return chr(97 + letter) + (str(turn) if turn else "")
 
 
 def symbol_index(name: str) -> int | None:
-    """The number of the symbol called `name`, or None where no symbol has that name."""
+    """Return the number of the symbol called `name`, or None where no symbol has that name."""
     match = _SYMBOL.match(name)
     if match is None or match[2] == "0":
         return None
@@ -32,8 +32,9 @@ def symbol_index(name: str) -> int | None:
 class Vocabulary:
     """The tokens of a task as ids.
 
-    `fixed` lists the task's own fixed tokens; the markers `<pad>`, `<start>` and `<end>` come
-    before them, at ids 0, 1 and 2.
+    Args:
+        fixed: the task's own fixed tokens; the markers `<pad>`, `<start>` and `<end>` come before
+            them, at ids 0, 1 and 2.
     """
 
     pad, start, end = 0, 1, 2
@@ -45,7 +46,7 @@ class Vocabulary:
             raise ValueError(f"a fixed token is listed twice: {self.fixed}")
 
     def __len__(self) -> int:
-        """F, the number of fixed tokens; symbols come on top of it."""
+        """Return F, the number of fixed tokens; the ids of symbols come after them."""
         return len(self.fixed)
 
     def __eq__(self, other: object) -> bool:
@@ -58,7 +59,7 @@ class Vocabulary:
         return f"Vocabulary({' '.join(self.fixed[3:])})"
 
     def id(self, token: str) -> int:
-        """The id of one token. Raises KeyError for what is neither a fixed token nor a symbol."""
+        """Return the id of a token. Raises KeyError if it is neither a fixed token nor a symbol."""
         number = self._ids.get(token)
         if number is None:
             symbol = symbol_index(token)
@@ -68,16 +69,16 @@ class Vocabulary:
         return number
 
     def token(self, number: int) -> str:
-        """The text of one id."""
+        """Return the text of an id."""
         fixed = len(self.fixed)
         return self.fixed[number] if number < fixed else symbol_name(number - fixed)
 
     def encode(self, text: str) -> list[int]:
-        """Ids of the blank-separated tokens of `text`; no markers are added."""
+        """Return the ids of the blank-separated tokens of `text`; no markers are added."""
         return [self.id(token) for token in text.split()]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of `ids` up to the first `<end>`, without markers."""
+        """Return the text of `ids` up to the first `<end>`, without markers."""
         tokens = []
         for number in ids:
             if number == self.end:

@@ -13,9 +13,10 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
@@ -30,13 +31,13 @@ Result = TypeVar("Result")
 _context = multiprocessing.get_context("spawn")
 
 
-# What commands allow for one problem unless told otherwise.
+# Bytes that commands allow for one problem unless told otherwise.
 MEMORY = 1 << 30
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one item may use: wall-clock seconds and bytes of memory; None is no limit."""
+    """Limits of one item: wall-clock seconds and bytes of memory; None is no limit."""
 
     seconds: float | None = None
     memory: int | None = None
@@ -44,20 +45,22 @@ class Limits:
 
 @dataclass(frozen=True)
 class Failure:
-    """In place of a result: the item ran into a limit or its process died."""
+    """A result of an item that ran into a limit or whose process died, with the reason."""
 
     reason: str
 
 
 @dataclass
-class _Chunk(Generic[Item]):
-    items: list[Item]
-    results: list[Any]  # Failure where known to fail, else a value once it is there
+class _Chunk:
+    items: Sequence[object]
+    results: list[Any]  # None until known; Failure where a limit was reached
     pending: list[int]  # places in `items` that are not settled
 
 
 class _Worker:
-    def __init__(self, setup: Callable[..., Any], arguments: tuple, limits: Limits) -> None:
+    def __init__(
+        self, setup: Callable[..., Any], arguments: tuple[Any, ...], limits: Limits
+    ) -> None:
         self.connection, theirs = _context.Pipe()
         # Which place of its chunk the worker is at, and since when (monotonic clock); -1 is idle.
         self.place = _context.RawValue("l", -1)
@@ -67,7 +70,7 @@ class _Worker:
             args=(theirs, self.place, self.since, setup, arguments, limits.memory),
             daemon=True,
         )
-        # A Ctrl-C before the worker is set up is not for it either.
+        # A Ctrl-C before the worker is set up must not reach it either.
         here = threading.current_thread() is threading.main_thread()
         before = signal.signal(signal.SIGINT, signal.SIG_IGN) if here else None
         try:
@@ -79,6 +82,7 @@ class _Worker:
         self.chunk: _Chunk | None = None
 
     def stop(self) -> None:
+        """Kill the process and close the connection."""
         self.process.kill()
         self.process.join()
         self.connection.close()
@@ -89,7 +93,7 @@ def _serve(
     place: Any,
     since: Any,
     setup: Callable[..., Callable[[Any], Any]],
-    arguments: tuple,
+    arguments: tuple[Any, ...],
     memory: int | None,
 ) -> None:
     # Ctrl-C goes to the whole group; the parent decides what becomes of the workers.
@@ -121,7 +125,7 @@ def _serve(
 
 
 class Workers(Generic[Item, Result]):
-    """`count` processes that each run the function `setup(*arguments)` returns.
+    """A pool of `count` processes that each run the function `setup(*arguments)` returns.
 
     Use as a context manager. An exception in the function is raised by `map` in the parent.
     """
@@ -129,12 +133,12 @@ class Workers(Generic[Item, Result]):
     def __init__(
         self,
         setup: Callable[..., Callable[[Item], Result]],
-        arguments: tuple = (),
+        arguments: tuple[Any, ...] = (),
         *,
         count: int = 1,
         limits: Limits | None = None,
     ) -> None:
-        self._new = lambda: _Worker(setup, arguments, limits or Limits())
+        self._new = partial(_Worker, setup, arguments, limits or Limits())
         self._seconds = limits.seconds if limits else None
         self._workers = [self._new() for _ in range(count)]
 
@@ -151,10 +155,14 @@ class Workers(Generic[Item, Result]):
         self._workers = []
 
     def map(self, items: Iterable[Item], chunk: int = 1) -> Iterator[Result | Failure]:
-        """Results in the order of the items, at most a few chunks ahead of the consumer."""
+        """Yield results in the order of the items, at most a few chunks ahead of the consumer.
+
+        Raises the exception of the function, or LogicgenError where a worker ends before its first
+        item.
+        """
         source = iter(items)
         waiting: deque[_Chunk] = deque()  # parts of chunks whose worker was killed go first
-        running: deque[_Chunk] = deque()  # in order, until yielded
+        running: deque[_Chunk] = deque()  # in order, until their results are yielded
         exhausted = False
         while True:
             for worker in self._workers:
@@ -184,7 +192,7 @@ class Workers(Generic[Item, Result]):
             worker.connection.send([chunk.items[place] for place in chunk.pending])
 
     def _collect(self) -> list[_Chunk]:
-        """Wait for results or limits; returns chunks that need a worker again."""
+        """Wait for results or limits; return chunks that need a worker again."""
         busy = [worker for worker in self._workers if worker.chunk is not None]
         ready = wait([worker.connection for worker in busy], self._patience(busy))
         again: list[_Chunk] = []
@@ -224,7 +232,7 @@ class Workers(Generic[Item, Result]):
         return max(min([*left, 1.0]), 0.001)
 
     def _replace(self, worker: _Worker, chunk: _Chunk, place: int, reason: str) -> list[_Chunk]:
-        """A new worker for one that failed at `place`; what it had not settled is done again."""
+        """Start a worker for one that failed at `place`; return the chunk if it has items left."""
         worker.stop()
         self._workers[self._workers.index(worker)] = self._new()
         if place < 0:

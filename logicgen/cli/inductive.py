@@ -78,7 +78,7 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     from logicgen.evaluate.predictions import prepare_folder
     from logicgen.productions import cut, find_connection, grammar_text, pruned
     from logicgen.report.grammar_figure import draw_grammars
-    from logicgen.tasks.production import GRAMMAR
+    from logicgen.tasks.grammar_sentences import GRAMMAR
 
     whole, least = load(run)
     grammar = pruned(whole, least) if least else whole
@@ -300,7 +300,7 @@ def needed_command(teachers: int, workers: int | None, out: Path | None) -> None
 def load(run: Path) -> tuple[Grammar, float]:
     """The grammar of RUN, and how little in it counts as nothing."""
     from logicgen.productions import NEGLIGIBLE, read_grammar
-    from logicgen.tasks.production import GRAMMAR
+    from logicgen.tasks.grammar_sentences import GRAMMAR
 
     if run.suffix == ".toml":
         return read_grammar(run), 0.0
@@ -341,11 +341,11 @@ def described(grammar: Grammar) -> str:
 
 def _teacher(name: str) -> Grammar:
     from logicgen.data.corpus import read_corpus_recipe
-    from logicgen.tasks.production import ProductionSettings
+    from logicgen.tasks.grammar_sentences import GrammarSentencesSettings
 
     if name in shipped.names("datasets", ".toml"):
         settings = read_corpus_recipe(name).settings(name)
-        if not isinstance(settings, ProductionSettings):
+        if not isinstance(settings, GrammarSentencesSettings):
             raise LogicgenError(f"{name}: a recipe of another task: give one of production")
         return settings.made()
     if not Path(name).exists():

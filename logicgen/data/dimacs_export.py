@@ -15,9 +15,9 @@ from logicgen.atomic import part_path
 from logicgen.data.two_lines import Example
 from logicgen.errors import LogicgenError
 from logicgen.syntax.assignment import Assignment
+from logicgen.syntax.clauses import clauses_of, formula_of
 from logicgen.syntax.dimacs import CNF, SUFFIX, read_cnf, read_model, write_cnf, write_model
 from logicgen.syntax.formula_language import propositional
-from logicgen.syntax.tseitin import clauses_of, formula_of
 from logicgen.tasks import Task
 from logicgen.tasks.task import symbols_of
 from logicgen.vocabulary import symbol_index, symbol_name

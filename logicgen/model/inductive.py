@@ -1,7 +1,7 @@
 """The inductive Transformer as a language model, and the grammar that its weights are.
 
-Tokens are those of a corpus of sentences (`tasks/production.py`): `<end>`, `<start>`, then the
-words. What comes before the first word is certain, and so is what comes after the last.
+Tokens are those of a corpus of sentences (`tasks/grammar_sentences.py`): `<end>`, `<start>`, then
+the words. What comes before the first word is certain, and so is what comes after the last.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who decides: solver plugins behind one small protocol."""
+"""Solver plugins behind one small protocol: they find answers and judge them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ GROUP = "logicgen.solvers"
 
 @cache
 def solver_plugins() -> dict[str, EntryPoint]:
-    """Every registered solver plugin by name; nothing is imported yet."""
+    """Return every registered solver plugin by name; nothing is imported yet."""
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda p: p.name)}
 
 
 @cache
 def load_solver(name: str, logic: str) -> Solver:
-    """The solver plugin called `name`, made once.
+    """Return the solver plugin called `name`, made once.
 
-    Raises LogicgenError where it is not registered, not for this logic, or not installed whole.
+    Raises LogicgenError where it is not registered, not for this logic, or not fully installed.
     """
     plugins = solver_plugins()
     if name not in plugins:
@@ -39,4 +39,5 @@ def load_solver(name: str, logic: str) -> Solver:
         raise LogicgenError(f"solver {name} is not available here: {missing}")
     if plugin.logic != logic:
         raise LogicgenError(f"solver {name} decides {plugin.logic} problems, not {logic} ones")
-    return plugin()
+    solver: Solver = plugin()
+    return solver

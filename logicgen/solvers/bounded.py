@@ -1,4 +1,4 @@
-"""Words of one given shape that satisfy an LTL formula, by a SAT solver.
+"""A SAT solver's search for words of one given shape that satisfy an LTL formula.
 
 With this, shapes can be ruled out one after the other, so that the first that is left has provably
 the fewest positions.
@@ -15,21 +15,22 @@ from collections.abc import Iterator
 from pysat.solvers import Solver as SatEngine
 
 from logicgen.solvers.ltl_graph import AND, NEXT, SYMBOL, UNTIL, XOR, Graph
-from logicgen.solvers.unfolding import ENGINE, Letter
+from logicgen.solvers.pysat import ENGINE
+from logicgen.solvers.unfolding import Letter
 
 
 def shapes(fewest: int, most: int) -> Iterator[tuple[int, int]]:
-    """Shapes as `(positions, period)`: fewer positions first, then shorter periods."""
+    """Yield shapes as `(positions, period)`: fewer positions first, then shorter periods."""
     for positions in range(fewest, most + 1):
         for period in range(1, positions + 1):
             yield positions, period
 
 
 def word_of_shape(graph: Graph, root: int, positions: int, period: int) -> list[Letter] | None:
-    """The letters of the first such word that satisfies the formula of an edge, or None.
+    """Return the letters of the first word of a shape that satisfies an edge's formula, or None.
 
-    First in lexicographic order: position by position, symbols in order of first occurrence, true
-    before false. Every symbol of the graph gets a value.
+    Words are in lexicographic order: position by position, symbols in order of first occurrence,
+    true before false. Every symbol of the graph gets a value.
     """
     encoding = _Encoding(graph, positions, positions - period)
     encoding.clauses.append([encoding.literal(root, 0)])
@@ -53,7 +54,7 @@ def word_of_shape(graph: Graph, root: int, positions: int, period: int) -> list[
 
 
 class _Encoding:
-    """Clauses in one direction: a literal that is true makes its formula hold at its position."""
+    """A word's shape as clauses, in one direction: a true literal makes its formula hold there."""
 
     def __init__(self, graph: Graph, positions: int, loop: int) -> None:
         self.graph = graph
@@ -66,7 +67,7 @@ class _Encoding:
         self._pending: list[tuple[int, int, bool]] = []
 
     def literal(self, edge: int, position: int, last_round: bool = False) -> int:
-        """A literal for the formula of an edge at a position."""
+        """Return a literal for the formula of an edge at a position."""
         node = edge >> 1
         if node and self.graph.kind[node] == SYMBOL:
             variable = position * len(self.graph.symbols) + self.graph.left[node] + 1

@@ -1,4 +1,4 @@
-"""LTL decided here: folding, lassos in parallel, an exact tableau, a canonical witness."""
+"""The embedded LTL solver: folding, lassos in parallel, an exact tableau, a canonical witness."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 from logicgen.solvers.bounded import shapes, word_of_shape
 from logicgen.solvers.lassos import Columns, Values, all_or_some, evaluate, exhaustive, holds
 from logicgen.solvers.ltl_graph import SYMBOL, TRUE, Graph
-from logicgen.solvers.solver import UNSAT, Solution, Verdict
+from logicgen.solvers.solver import UNSAT, Solution, Solver, Verdict
 from logicgen.solvers.tableau import Tableau
 from logicgen.solvers.unfolding import Letter
 from logicgen.solvers.witness import (
@@ -38,13 +38,13 @@ Found = tuple[Values, int, int, int]
 positions and the length of the period."""
 
 
-class EmbeddedSolver:
+class EmbeddedSolver(Solver):
     """A complete decision procedure for LTL in Python, with PySAT for propositional reasoning.
 
-    The witness is found by rules that know meaning and order only, never names, hashes or a SAT
-    solver's luck: the first shape (fewer positions, then shorter period) in which a word is found,
-    its first word (true before false), the literals that justify it, and of these, last first,
-    those dropped that are not needed.
+    The witness is found by rules that depend on meaning and order only, never on names, hashes or
+    the heuristics of a SAT solver: the first shape (fewer positions, then shorter period) in which
+    a word is found, its first word (true before false), the literals that justify it, and of these,
+    those that are needed when the others are dropped, last first.
     """
 
     name: ClassVar[str] = "embedded"
@@ -52,13 +52,11 @@ class EmbeddedSolver:
     about: ClassVar[str] = "an exact tableau and lassos in parallel, in Python; needs nothing else"
     fewest: ClassVar[bool] = False
 
-    @classmethod
-    def missing(cls) -> str | None:
-        """Nothing ever is."""
-        return None
-
     def solve(self, problem: Formula) -> Solution:
-        """The canonical witness, or unsat. Raises LogicgenError for what is no LTL operator."""
+        """Return the canonical witness, or unsat.
+
+        Raises LogicgenError for an operator that LTL does not have.
+        """
         graph = Graph()
         root = graph.add(problem)
         if root <= 1:
@@ -74,10 +72,10 @@ class EmbeddedSolver:
         return Solution.sat(_trace(graph, literals, positions, loop))
 
     def check(self, problem: Formula, answer: Trace) -> Verdict:
-        """`correct` if all words of the trace satisfy the formula; exact for any positions.
+        """Return `correct` if all words of the trace satisfy the formula; exact for any positions.
 
-        `invalid` if a position is unsatisfiable. Raises LogicgenError for what is no LTL operator,
-        or no propositional one in the trace.
+        `invalid` if a position is unsatisfiable. Raises LogicgenError for an operator that LTL does
+        not have, or, in the trace, for one that is not propositional.
         """
         graph = Graph()
         root = graph.add(problem)
@@ -105,7 +103,7 @@ class EmbeddedSolver:
     def _check_any(
         self, graph: Graph, root: int, answer: Trace, others: list[Formula], literals: Literals
     ) -> Verdict:
-        """The verdict on a trace with positions `others` that are no conjunctions of literals."""
+        """Return the verdict on a trace with positions `others` that are no conjunctions."""
         for position in others:
             propositional().check_operators(position)
         loop = len(answer.stem)
@@ -122,7 +120,7 @@ class EmbeddedSolver:
         return Verdict.CORRECT if verdict else Verdict.INCORRECT
 
     def _first(self, graph: Graph, nodes: list[int], root: int) -> Found | None:
-        """A word that satisfies the formula, short ones first; None if there is none."""
+        """Return a word that satisfies the formula, short ones first; None if there is none."""
         for positions, period in shapes(1, PARALLEL):
             found = _parallel(graph, nodes, root, positions, period)
             if found is not None:
@@ -142,7 +140,7 @@ class EmbeddedSolver:
         return _single(graph, nodes, letters, period)
 
     def _fewest(self, graph: Graph, nodes: list[int], root: int) -> Found | None:
-        """A word of the first shape that has one; None if there is none."""
+        """Return a word of the first shape that has one; None if there is none."""
         with Tableau(graph, root) as tableau:
             word = tableau.word()
         if word is None:
@@ -160,7 +158,7 @@ class EmbeddedSolver:
 
 
 class FewestSolver(EmbeddedSolver):
-    """The same with provably as few positions, and then as short a period, as any witness has."""
+    """The embedded solver with provably the fewest positions, then the shortest period."""
 
     name: ClassVar[str] = "embedded-fewest"
     about: ClassVar[str] = "like embedded; witnesses have provably the fewest positions"
@@ -170,7 +168,7 @@ class FewestSolver(EmbeddedSolver):
 def _parallel(
     graph: Graph, nodes: list[int], root: int, positions: int, period: int
 ) -> Found | None:
-    """The first lasso of one shape, among all or many, that satisfies the root."""
+    """Return the first lasso of one shape, among all or many, that satisfies the root."""
     used = [graph.left[node] for node in nodes if graph.kind[node] == SYMBOL]
     columns, full = all_or_some(len(used), positions)
     if len(used) < len(graph.symbols):
@@ -184,17 +182,14 @@ def _parallel(
 
 
 def _single(graph: Graph, nodes: list[int], letters: list[Letter], period: int) -> Found:
-    """One lasso, evaluated."""
+    """Return one lasso, evaluated."""
     columns = [[int(letter[symbol]) for letter in letters] for symbol in range(len(graph.symbols))]
     count = len(letters)
     return evaluate(graph, nodes, columns, count, count - period, 1), 1, count, period
 
 
 def _rolled(stem: list[Letter], period: list[Letter]) -> tuple[list[Letter], int]:
-    """The same word with the shortest period and then the shortest stem, and the period's length.
-
-    Returns the letters of both.
-    """
+    """Return the letters of the word with the shortest period and stem, and the period's length."""
     for length in range(1, len(period)):
         if len(period) % length == 0 and period == period[:length] * (len(period) // length):
             period = period[:length]
@@ -207,7 +202,7 @@ def _rolled(stem: list[Letter], period: list[Letter]) -> tuple[list[Letter], int
 
 
 def _trace(graph: Graph, literals: Literals, positions: int, loop: int) -> Trace:
-    """Conjunctions of literals, symbols in order of first occurrence."""
+    """Return the trace of the literals, symbols in order of first occurrence."""
     letters: list[Formula] = [_ONE] * positions
     for (position, symbol), value in literals.items():
         literal = Formula(graph.symbols[symbol])

@@ -11,6 +11,7 @@ from functools import cache
 from random import Random
 
 from logicgen.solvers.ltl_graph import AND, NEXT, SYMBOL, UNTIL, Graph
+from logicgen.solvers.truth_table import table_columns
 
 # Enough lassos that a formula which many satisfy is rarely missed, few enough that an operation on
 # the integers costs little more than one on a machine word.
@@ -26,18 +27,14 @@ Values = list[list[int] | None]
 
 @cache
 def all_or_some(symbols: int, positions: int) -> tuple[Columns, int]:
-    """Letters for every lasso over the symbols where that is at most LANES, else for random ones.
+    """Return the letters of all lassos over the symbols, or of LANES random ones if there are more.
 
     Returns the columns and the integer of all lassos. The first lasso has everything true; the
     random ones are the same on every machine.
     """
     bits = symbols * positions
-    if bits <= _BITS:
-        full = (1 << (1 << bits)) - 1
-        columns = []
-        for i in range(bits):  # true in runs of this many lassos, then false
-            run = 1 << (bits - 1 - i)
-            columns.append(full // ((1 << (2 * run)) - 1) * ((1 << run) - 1))
+    if exhaustive(symbols, positions):
+        columns, full = table_columns(bits)
     else:
         full = (1 << LANES) - 1
         rng = Random(f"{symbols} symbols, {positions} positions")
@@ -46,14 +43,14 @@ def all_or_some(symbols: int, positions: int) -> tuple[Columns, int]:
 
 
 def exhaustive(symbols: int, positions: int) -> bool:
-    """Whether `all_or_some` gives all lassos."""
+    """Return whether `all_or_some` gives all lassos."""
     return symbols * positions <= _BITS
 
 
 def evaluate(
     graph: Graph, nodes: list[int], columns: Columns, positions: int, loop: int, full: int
 ) -> Values:
-    """Truth values of `nodes` (operands first) on words.
+    """Return the truth values of `nodes` (operands first) on words.
 
     `columns` are letters by symbol of the graph and position; those of symbols that do not occur
     among the nodes may be anything. `full` is the integer of all lassos.
@@ -96,7 +93,7 @@ def _negated(values: Values, edge: int, full: int) -> list[int]:
 
 
 def holds(values: Values, edge: int, full: int) -> int:
-    """The lassos whose first position satisfies the formula of an edge."""
+    """Return the lassos whose first position satisfies the formula of an edge."""
     found = values[edge]
     if found is None:
         found = _negated(values, edge, full)
@@ -110,11 +107,11 @@ def evaluate_known(
     positions: int,
     loop: int,
 ) -> list[list[int]]:
-    """What certainly holds, by edge and position, whatever the unknown symbols are at each visit.
+    """Return, by edge and position, what holds whatever the unknown symbols are at each visit.
 
-    `known` gives, by symbol, at which positions it is known to be true and to be false (1). What
-    is certain of the operands decides the operator, so a formula that always holds need not be
-    certain; but one that is certain holds in every word.
+    `known` gives, by symbol, at which positions it is known to be true and to be false (1). An
+    operator is evaluated on what is known of its operands alone: every formula that is found holds
+    in all words, but not every formula that holds in all words is found.
     """
     kind, left, right = graph.kind, graph.left, graph.right
     certain: list[list[int]] = [[]] * (2 * len(kind))

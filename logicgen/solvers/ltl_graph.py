@@ -2,12 +2,12 @@
 
 A node is a symbol, `&`, `^`, `X` or `U`; every other operator is one of these with negations. An
 edge is `2 * node + 1` where it negates and `2 * node` where it does not, so `edge ^ 1` is the
-negation. Node 0 is the constant true. Equal parts are one node, and what simple laws make constant
-or equal to a part never becomes a node, which settles most unsatisfiable formulas of random data
-sets before anything else starts.
+negation. Node 0 is the constant true. Equal parts are one node, and a part that simple laws make
+constant or equal to another part never becomes a node, which settles most unsatisfiable formulas of
+random data sets before anything else starts.
 
-Nodes are numbered as they first occur, operands before operators: nothing depends on what symbols
-are called.
+Nodes are numbered as they first occur, operands before operators: nothing depends on the names of
+symbols.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEPTH = 50
 
 
 class Graph:
-    """Nodes shared by any number of formulas.
+    """A graph of nodes that any number of formulas share.
 
     Attributes:
         kind: by node, SYMBOL, AND, XOR, NEXT or UNTIL.
@@ -51,7 +51,7 @@ class Graph:
         return edge
 
     def symbol(self, name: str) -> int:
-        """The edge to a symbol."""
+        """Return the edge to a symbol."""
         edge = self._symbol.get(name)
         if edge is None:
             number = len(self.symbols)
@@ -60,7 +60,7 @@ class Graph:
         return edge
 
     def conjunction(self, a: int, b: int, depth: int = DEPTH) -> int:
-        """`a & b`."""
+        """Return the edge to `a & b`."""
         if a > b:
             a, b = b, a
         if a <= 1:  # a constant
@@ -85,7 +85,7 @@ class Graph:
         return self._node(AND, a, b)
 
     def implies(self, a: int, b: int) -> bool:
-        """Whether a law that looks at one node only says that `a` implies `b`."""
+        """Return whether a law that looks at only one node says that `a` implies `b`."""
         node = a >> 1
         kind = self.kind[node]
         if kind == AND:
@@ -100,7 +100,7 @@ class Graph:
         return kind == UNTIL and not b & 1 and self.right[node] == a  # y implies x U y
 
     def exclusive(self, a: int, b: int, depth: int = DEPTH) -> int:
-        """`a ^ b`."""
+        """Return the edge to `a ^ b`."""
         sign = (a ^ b) & 1
         a, b = a & -2, b & -2
         if a > b:
@@ -115,13 +115,13 @@ class Graph:
         return self._node(XOR, a, b) ^ sign
 
     def next(self, a: int) -> int:
-        """`X a`."""
+        """Return the edge to `X a`."""
         if a <= 1:
             return a
         return self._node(NEXT, a & -2, a & -2) ^ (a & 1)
 
     def until(self, a: int, b: int, depth: int = DEPTH) -> int:
-        """`a U b`."""
+        """Return the edge to `a U b`."""
         kind, left, right = self.kind, self.left, self.right
         if a == b ^ 1:
             a = TRUE
@@ -151,7 +151,10 @@ class Graph:
         return self._node(UNTIL, a, b)
 
     def add(self, formula: Formula) -> int:
-        """The edge to a formula. Raises LogicgenError for an operator that LTL does not have."""
+        """Return the edge to a formula.
+
+        Raises LogicgenError for an operator or a constant that LTL does not have.
+        """
         done: dict[Formula, int] = {}
         todo = [formula]
         while todo:
@@ -218,7 +221,7 @@ class Graph:
         raise LogicgenError(f"{token} is not an operator of LTL with two operands")
 
     def reachable(self, edge: int) -> list[int]:
-        """The nodes that an edge depends on, operands before operators; without the constant."""
+        """Return the nodes that an edge depends on, operands first, without the constant."""
         kind, left, right = self.kind, self.left, self.right
         found = {edge >> 1}
         todo = [edge >> 1]

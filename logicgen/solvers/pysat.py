@@ -10,18 +10,18 @@ from pysat.solvers import Solver as SatEngine
 from pysolvers import error as NativeError
 
 from logicgen.errors import LogicgenError
-from logicgen.solvers.solver import UNSAT, Solution, Verdict
+from logicgen.solvers.solver import UNSAT, Solution, Solver, Verdict
 from logicgen.syntax.assignment import Assignment
 from logicgen.syntax.formula import Formula
 
-# Starts and stops fastest of PySAT's solvers, which is what counts for a million small formulas.
+# The fastest of PySAT's solvers to start and stop, which decides the time of a million formulas.
 ENGINE = "minisat22"
 
-# For one problem of a hundred thousand clauses, inprocessing counts.
+# Simplifies clauses while it searches, which pays for one problem of a hundred thousand clauses.
 STRONG_ENGINE = "cadical153"
 
 
-class PySATSolver:
+class PySATSolver(Solver):
     """A SAT solver on the Tseitin encoding of the formula.
 
     The witness is the one that `TruthTableSolver` defines, found with assumptions instead of
@@ -32,14 +32,9 @@ class PySATSolver:
     logic: ClassVar[str] = "propositional"
     about: ClassVar[str] = "the SAT solver MiniSat 2.2 through PySAT, any number of symbols"
 
-    @classmethod
-    def missing(cls) -> str | None:
-        """PySAT is a dependency of logicgen, so nothing is."""
-        return None
-
     def solve(self, problem: Formula) -> Solution:
-        """The canonical witness, or unsat."""
-        symbols, root, clauses = encode(problem)
+        """Return the canonical witness, or unsat."""
+        symbols, root, clauses = tseitin_encoding(problem)
         with sat_engine(clauses) as engine:
             solve, get_model = engine.solve, engine.get_model
             model = list(range(1, len(symbols) + 1))
@@ -68,10 +63,10 @@ class PySATSolver:
         return Solution.sat(Assignment(literals))
 
     def check(self, problem: Formula, answer: Assignment) -> Verdict:
-        """`correct` if every completion of the assignment satisfies the formula."""
+        """Return `correct` if every completion of the assignment satisfies the formula."""
         if answer.is_contradictory:
             return Verdict.INVALID
-        symbols, root, clauses = encode(problem)
+        symbols, root, clauses = tseitin_encoding(problem)
         variable = {name: i for i, name in enumerate(symbols, start=1)}
         assumed = [-root]
         for name, value in answer.literals:
@@ -82,14 +77,15 @@ class PySATSolver:
 
 
 def clause_solver() -> Callable[[list[list[int]]], list[int] | None]:
-    """For worker processes: the function that solves a set of clauses."""
+    """Return the function that solves a set of clauses, for worker processes."""
     return solve_clauses
 
 
 def solve_clauses(clauses: Sequence[Sequence[int]]) -> list[int] | None:
-    """A model of a set of clauses, a literal for every variable that occurs; None if unsatisfiable.
+    """Return a model of a set of clauses, or None if it is unsatisfiable.
 
-    The same set gives the same model; unlike a formula's witness it is what the engine finds first.
+    A model has a literal for every variable that occurs. The same set gives the same model; unlike
+    a formula's witness it is the one that the engine finds first.
     """
     variables = sorted({abs(literal) for clause in clauses for literal in clause})
     if not all(clauses):  # an empty clause is false, which not every engine notices
@@ -106,7 +102,7 @@ def solve_clauses(clauses: Sequence[Sequence[int]]) -> list[int] | None:
 
 @contextmanager
 def sat_engine(clauses: Sequence[Sequence[int]] = (), name: str = ENGINE) -> Iterator[SatEngine]:
-    """A SAT engine with these clauses; Ctrl-C in native code is a KeyboardInterrupt again."""
+    """Yield a SAT engine with these clauses; Ctrl-C in native code is a KeyboardInterrupt again."""
     try:
         with SatEngine(name=name, bootstrap_with=clauses) as engine:
             yield engine
@@ -114,11 +110,12 @@ def sat_engine(clauses: Sequence[Sequence[int]] = (), name: str = ENGINE) -> Ite
         raise KeyboardInterrupt from error
 
 
-def encode(formula: Formula) -> tuple[tuple[str, ...], int, list[list[int]]]:
-    """Tseitin encoding: symbols, root literal, clauses.
+def tseitin_encoding(formula: Formula) -> tuple[tuple[str, ...], int, list[list[int]]]:
+    """Return the Tseitin encoding of a formula: symbols, root literal, clauses.
 
     Symbol number i (from 0, in order of first occurrence) is variable i + 1. The clauses define a
-    literal for the formula in both directions, so the root or its negation can be assumed.
+    literal for the formula in both directions, so that the root or its negation can be assumed.
+    Raises LogicgenError for an operator or a constant that is not propositional.
     """
     symbols = formula.symbols
     variable = {name: i for i, name in enumerate(symbols, start=1)}

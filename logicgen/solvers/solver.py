@@ -1,4 +1,4 @@
-"""What a solver is: the protocol behind which every decision procedure stands."""
+"""The protocol that every decision procedure follows, and the results that it returns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 
 class Verdict(StrEnum):
-    """How good an answer is."""
+    """The judgement on an answer."""
 
     EXACT = "exact"  # correct, and equal to the stored answer
     CORRECT = "correct"
@@ -18,12 +18,12 @@ class Verdict(StrEnum):
 
     @property
     def is_right(self) -> bool:
-        """Whether the answer solves the problem."""
+        """Return whether the answer solves the problem."""
         return self in (Verdict.EXACT, Verdict.CORRECT)
 
 
 class Status(StrEnum):
-    """How a problem came out."""
+    """The result of solving a problem."""
 
     SAT = "sat"
     UNSAT = "unsat"
@@ -44,10 +44,12 @@ class Solution:
 
     @staticmethod
     def sat(witness: Any) -> Solution:
+        """Return a solution with a witness."""
         return Solution(Status.SAT, witness)
 
     @staticmethod
     def unsat(reason: str) -> Solution:
+        """Return a solution that says why there is no witness."""
         return Solution(Status.UNSAT, reason=reason)
 
 
@@ -70,13 +72,11 @@ class Solver(Protocol):
 
     @classmethod
     def missing(cls) -> str | None:
-        """None if the solver can run here, else what to install."""
-        ...
+        """Return None if the solver can run here, else what to install."""
+        return None
 
     def solve(self, problem: Any) -> Solution:
-        """A witness, or that there is none."""
-        ...
+        """Return a solution with a witness, or one that says that there is none."""
 
     def check(self, problem: Any, answer: Any) -> Verdict:
-        """`correct`, `incorrect` or `invalid`; whether it is `exact` is for the task to say."""
-        ...
+        """Return `correct`, `incorrect` or `invalid`; the task decides whether it is `exact`."""

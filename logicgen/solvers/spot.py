@@ -1,9 +1,10 @@
 """LTL by Spot, where its Python bindings are installed (any version from 2.10).
 
-Its witnesses are an accepting run of Spot's translation, simplified by Spot, so that a recipe can
-ask for data of the kind the literature trained on. They depend on Spot's version, and on nothing
-else: symbols are given to Spot as `p0`, `p1`, ... in order of first occurrence, so that a renamed
-formula is the same one, and each word is found by a process of its own (`spot_words.py`).
+A witness is an accepting run of Spot's translation, simplified by Spot, so that a recipe can ask
+for data of the kind that the models of the literature were trained on. Witnesses depend on Spot's
+version, and on nothing else: symbols are given to Spot as `p0`, `p1`, ... in order of first
+occurrence, so that a renamed formula is the same one, and each word is found by a process of its
+own (`spot_words.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar
 
-from logicgen.solvers.solver import UNSAT, Solution, Status, Verdict
+from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
 from logicgen.solvers.spot_words import SpotWords
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import ltl, propositional
@@ -25,8 +26,8 @@ HOW = (
 NEEDED = ("formula", "make_bdd_dict", "parse_word", "translate", "version")
 
 
-class SpotSolver:
-    """Translation to automata, emptiness, intersection."""
+class SpotSolver(Solver):
+    """Decisions by translation to automata, emptiness and intersection."""
 
     name: ClassVar[str] = "spot"
     logic: ClassVar[str] = "ltl"
@@ -37,7 +38,7 @@ class SpotSolver:
 
     @classmethod
     def missing(cls) -> str | None:
-        """How to get Spot where it is not installed, or what is wrong with what is."""
+        """Return how to get Spot where it is not installed, or why the installed one is no use."""
         try:
             import spot
         except ModuleNotFoundError as error:
@@ -56,7 +57,7 @@ class SpotSolver:
         return None
 
     def solve(self, problem: Formula) -> Solution:
-        """A simplified accepting word, or unsat; unknown where Spot refuses."""
+        """Return a simplified accepting word, or unsat; unknown where Spot refuses."""
         ltl().check_operators(problem)
         names = {name: f"p{i}" for i, name in enumerate(problem.symbols)}
         try:
@@ -69,7 +70,7 @@ class SpotSolver:
         return Solution.sat(Trace.read(word).rename(back))
 
     def check(self, problem: Formula, answer: Trace) -> Verdict:
-        """`correct` if no word of the trace satisfies the negation; unknown where Spot refuses."""
+        """Return `correct` if no word of the trace breaks the formula, unknown if Spot refuses."""
         import spot
 
         symbols = dict.fromkeys([*problem.symbols, *answer.symbols])
@@ -89,7 +90,7 @@ class SpotSolver:
 
 
 def _automaton(formula: Formula, dictionary: Any) -> Any:
-    """For checks: any automaton will do, and Spot is faster where it seeks no small one."""
+    """Return an automaton for checks: any will do, and Spot is faster if it need not be small."""
     import spot
 
     ltl().check_operators(formula)

@@ -1,8 +1,8 @@
 """Spot's words, each found in a process that has solved nothing before.
 
-Which word Spot finds depends a little on what the process did earlier: of 2,400 random formulas, in
-another order, some 16 get another word. So there is a helper process that has only set Spot up, and
-forks for every formula. The helper ends, and its child with it, when the process that asks does.
+Which word Spot finds depends a little on what the process did earlier: of 2,400 random formulas in
+another order, some 16 get another word. So a helper process that has only set Spot up forks for
+every formula. The helper ends, and its child with it, when the process that asks does.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from threading import Lock
 
 _COMMAND = "from logicgen.solvers.spot_words import serve; serve()"
 
-# How an answer begins; a word or a reason follows.
+# The first word of an answer; the accepting word or a reason follows.
 WORD, UNSAT, REFUSED = "word", "unsat", "refused"
 
 
 class SpotWords:
-    """Asks the helper, which is started at the first question and again if it has died."""
+    """A client of the helper, which is started at the first question and again if it has died."""
 
     def __init__(self) -> None:
         self._helper: subprocess.Popen[str] | None = None
@@ -33,7 +33,7 @@ class SpotWords:
         atexit.register(self.close)
 
     def word(self, formula: str) -> str | None:
-        """A simplified accepting word in Spot's form, or None where there is none.
+        """Return a simplified accepting word in Spot's form, or None where there is none.
 
         Raises RuntimeError with one line where Spot refuses or dies.
         """
@@ -85,7 +85,7 @@ class SpotWords:
 
 
 def serve() -> None:
-    """What the helper does: a line with a formula in, a line with the answer out."""
+    """Run the helper: read a line with a formula, write a line with the answer, and so on."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the process that asks
     _answer("p0 U p1")  # Spot is set up, always in the same way
     gc.freeze()
@@ -94,7 +94,7 @@ def serve() -> None:
 
 
 def _from_child(formula: str) -> str:
-    """The answer of a forked process, or an empty one if that dies."""
+    """Return the answer of a forked process, or an empty one if that dies."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

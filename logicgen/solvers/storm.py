@@ -1,9 +1,9 @@
 """LTL judged by the probabilistic model checker Storm, independently of the embedded solver.
 
-A lasso of letters is a Markov chain; a symbolic trace is a Markov decision process in which the
-letter of the next position is chosen, of which all words satisfy a formula exactly if
-`Pmin = 1`; and a formula is satisfiable exactly if `Pmax > 0` on the process that may play any
-letter next. Storm translates the formula with the copy of Spot in its wheel.
+A lasso of letters is a Markov chain. A symbolic trace is a Markov decision process in which the
+letter of the next position is chosen; all its words satisfy a formula exactly if `Pmin = 1`. A
+formula is satisfiable exactly if `Pmax > 0` on the process that may play any letter next. Storm
+translates the formula with the copy of Spot in its wheel.
 
 Of a few formulas in ten thousand Storm (stormpy 2.0.0) refuses the acceptance condition of its own
 automaton, or gives `Pmax = 0` where `Pmin = 0` for the negation. So everything is asked twice, of
@@ -19,7 +19,7 @@ from itertools import product
 from typing import Any, ClassVar
 
 from logicgen.errors import LogicgenError
-from logicgen.solvers.solver import UNSAT, Solution, Status, Verdict
+from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.trace import Trace
 
@@ -54,7 +54,7 @@ _WRITTEN = {
 }
 
 
-class StormSolver:
+class StormSolver(Solver):
     """Satisfiability without a witness, and exact checks of traces; `unknown` where Storm fails."""
 
     name: ClassVar[str] = "storm"
@@ -63,13 +63,13 @@ class StormSolver:
 
     @classmethod
     def missing(cls) -> str | None:
-        """How to get stormpy where it is not installed."""
+        """Return how to get stormpy where it is not installed."""
         if find_spec("stormpy") is None:
             return "stormpy is not installed: pip install 'logicgen[storm]'"
         return None
 
     def solve(self, problem: Formula) -> Solution:
-        """Satisfiable, without a witness, or unsat. Raises LogicgenError above 8 symbols."""
+        """Return satisfiable, without a witness, or unsat. Raises LogicgenError above 8 symbols."""
         symbols = problem.symbols
         model = _any_letter(_few(symbols))
         try:
@@ -82,7 +82,7 @@ class StormSolver:
         return Solution(Status.SAT, reason="Storm gives no witness") if possible else UNSAT
 
     def check(self, problem: Formula, answer: Trace) -> Verdict:
-        """`correct` if all words of the trace satisfy the formula.
+        """Return `correct` if all words of the trace satisfy the formula, unknown if Storm fails.
 
         Raises LogicgenError above 8 symbols in formula or trace.
         """
@@ -118,7 +118,7 @@ def _few(symbols: tuple[str, ...]) -> int:
 
 
 def _letters(position: Formula, symbols: tuple[str, ...]) -> list[Letter]:
-    """The letters over `symbols` that some letter satisfying the position agrees with."""
+    """Return the letters over `symbols` that some letter satisfying the position agrees with."""
     others = tuple(name for name in position.symbols if name not in symbols)
     _few(others)
     found = dict[Letter, None]()
@@ -126,7 +126,7 @@ def _letters(position: Formula, symbols: tuple[str, ...]) -> list[Letter]:
     for values in product((True, False), repeat=len(names)):
         letter = dict(zip(names, values, strict=True))
 
-        def value(node: Formula, operands: list[bool], letter: dict = letter) -> bool:
+        def value(node: Formula, operands: list[bool], letter: dict[str, bool] = letter) -> bool:
             if operands:
                 if node.token not in _PROPOSITIONAL:
                     raise LogicgenError(f"{node.token} is not an operator of propositional logic")
@@ -139,9 +139,9 @@ def _letters(position: Formula, symbols: tuple[str, ...]) -> list[Letter]:
 
 
 def _property(operator: str, formula: Formula) -> str:
-    """A formula as Storm writes it; proposition number i is labelled `p<i>`.
+    """Return a formula as Storm writes it; proposition number i is labelled `p<i>`.
 
-    The constant true is a label, `one`: Storm takes `!(false)` for the name of one.
+    The constant true is the label `one`, because Storm takes `!(false)` for the name of a label.
     """
     number = {name: i for i, name in enumerate(formula.symbols)}
 
@@ -154,12 +154,12 @@ def _property(operator: str, formula: Formula) -> str:
             raise LogicgenError(f"{node.token} is not an operator of LTL")
         return _WRITTEN[node.token].format(*operands)
 
-    # With an X it is a path formula to Storm, whatever it is otherwise.
+    # With an X, Storm takes any formula as a path formula.
     return f'{operator}=? [ (X "one") & {formula.fold(text)} ]'
 
 
 def _probabilities(model: Any, operator: str, formula: Formula) -> list[float]:
-    """By state of a model: the probability (`P`, `Pmin` or `Pmax`) of a formula from there."""
+    """Return by state the probability (`P`, `Pmin` or `Pmax`) of a formula from there."""
     import stormpy
 
     (wanted,) = stormpy.parse_properties(_property(operator, formula))
@@ -169,12 +169,12 @@ def _probabilities(model: Any, operator: str, formula: Formula) -> list[float]:
 
 @lru_cache(MOST_SYMBOLS + 1)
 def _any_letter(symbols: int) -> Any:
-    """The process whose every letter is chosen freely."""
+    """Return the process whose every letter is chosen freely."""
     return _process([list(product((True, False), repeat=symbols))], 0)
 
 
 def _process(letters: list[list[Letter]], loop: int) -> Any:
-    """A Markov decision process: at each position one of its letters, chosen at every visit."""
+    """Return a Markov decision process that chooses a position's letter at every visit."""
     from stormpy.datastructures import SparseMatrixBuilder
     from stormpy.models import SparseMdp, SparseModelComponents
 
@@ -198,7 +198,7 @@ def _process(letters: list[list[Letter]], loop: int) -> Any:
 
 
 def _chain(letters: list[Letter], loop: int) -> Any:
-    """A Markov chain: the letters one after the other, then again from `loop`."""
+    """Return a Markov chain: the letters one after the other, then again from `loop`."""
     from stormpy.datastructures import SparseMatrixBuilder
     from stormpy.models import SparseDtmc, SparseModelComponents
 

@@ -1,9 +1,10 @@
-"""Whether some word of a lasso of letters satisfies an LTL formula: an exact tableau, on the fly.
+"""An exact LTL tableau, built on the fly: does some word of a lasso of letters satisfy a formula?
 
-States and steps are those of `unfolding.py`. To take `X(a U b)` for `a U b` postpones it, and a run
-is accepting if no until is postponed for ever: a generalised Büchi condition. A depth-first search
-for strongly connected components stops at the first accepting one. States found to accept nothing
-are excluded by a clause, so that nothing that contains one is visited again.
+States and steps are those of `unfolding.py`. To take `X(a U b)` for `a U b` postpones the until,
+and a run is accepting if no until is postponed for ever: a generalised Büchi condition. A
+depth-first search for strongly connected components stops at the first accepting one. A clause
+excludes every state that is found to accept nothing, so that no state that contains it is visited
+again.
 
 Source: Couvreur, On-the-fly verification of linear temporal logic (FM 1999).
 """
@@ -30,11 +31,11 @@ class Tableau(Unfolding):
     """The product of a lasso of letters with the words that satisfy a formula."""
 
     def is_empty(self) -> bool:
-        """Whether no word of the lasso satisfies the formula."""
+        """Return whether no word of the lasso satisfies the formula."""
         return self._search() is None
 
     def word(self) -> tuple[list[Letter], list[Letter]] | None:
-        """A word of the lasso that satisfies the formula, as stem and period, or None."""
+        """Return a word of the lasso that satisfies the formula, as stem and period, or None."""
         found = self._search()
         if found is None:
             return None
@@ -55,7 +56,7 @@ class Tableau(Unfolding):
         return letters[: len(stem)], letters[len(stem) :]
 
     def _search(self) -> tuple[dict[State, _Visit], State, set[State]] | None:
-        """An accepting component: what was visited, its root, and its states; None if none is."""
+        """Return the states visited, and root and states of an accepting component, or None."""
         if self.start is None:
             return None
         visits: dict[State, _Visit] = {}
@@ -109,7 +110,7 @@ class Tableau(Unfolding):
         return None
 
     def _urgent_first(self, order: list[int], postponed: int) -> list[int]:
-        """The atoms in the order of `order`, but those that postpone the given untils first.
+        """Return the atoms in the order of `order`, but those that postpone the given untils first.
 
         Trying hardest to fulfil what was just postponed makes the search a fair scheduler.
         """
@@ -124,7 +125,7 @@ def _path(
     allowed: Collection[State],
     nonempty: bool = False,
 ) -> list[tuple[State, Step]]:
-    """A shortest way from one state to another along known steps between allowed states."""
+    """Return a shortest way from one state to another along known steps between allowed states."""
     if start == goal and not nonempty:
         return []
     return _search_steps(visits, start, allowed, lambda step: step.target == goal)
@@ -133,7 +134,7 @@ def _path(
 def _steps_to_met(
     visits: dict[State, _Visit], start: State, allowed: Collection[State], missing: int
 ) -> list[tuple[State, Step]]:
-    """A shortest way of which the last step meets one of the missing untils."""
+    """Return a shortest way whose last step meets one of the missing untils."""
     return _search_steps(visits, start, allowed, lambda step: bool(step.met & missing))
 
 
@@ -143,7 +144,7 @@ def _search_steps(
     allowed: Collection[State],
     is_last: Callable[[Step], bool],
 ) -> list[tuple[State, Step]]:
-    """The fewest steps of which the last one satisfies a condition; there are some."""
+    """Return the fewest steps of which the last one satisfies a condition; there are some."""
     came: dict[State, tuple[State, Step]] = {}
     queue = deque([start])
     seen = {start}

@@ -1,4 +1,4 @@
-"""Propositional problems by truth table: exact, needs nothing, and independent of any SAT solver.
+"""Propositional problems by truth table: exact, without dependencies, independent of SAT solvers.
 
 A table over n symbols is one Python integer of 2**n bits; an operator is one operation on integers.
 """
@@ -9,39 +9,34 @@ from functools import cache
 from typing import ClassVar
 
 from logicgen.errors import LogicgenError
-from logicgen.solvers.solver import UNSAT, Solution, Verdict
+from logicgen.solvers.solver import UNSAT, Solution, Solver, Verdict
 from logicgen.syntax.assignment import Assignment
 from logicgen.syntax.formula import Formula
 
 MOST_SYMBOLS = 20
 
 
-class TruthTableSolver:
+class TruthTableSolver(Solver):
     """Truth tables as integers.
 
     The witness is defined by meaning alone, so that every solver that follows the definition gives
     the same one: the first total model in lexicographic order (symbols in order of first
     occurrence, true before false), from which literals are dropped, last one first, whenever every
-    completion of the rest still satisfies the formula. What remains is subset-minimal (a prime
-    implicant).
+    completion of the rest still satisfies the formula. The remaining literals are subset-minimal (a
+    prime implicant).
     """
 
     name: ClassVar[str] = "truth-table"
     logic: ClassVar[str] = "propositional"
     about: ClassVar[str] = f"truth tables as big integers, up to {MOST_SYMBOLS} symbols"
 
-    @classmethod
-    def missing(cls) -> str | None:
-        """Nothing ever is."""
-        return None
-
     def solve(self, problem: Formula) -> Solution:
-        """The canonical witness, or unsat.
+        """Return the canonical witness, or unsat.
 
         Raises LogicgenError above 20 symbols, where a table no longer fits.
         """
         symbols = problem.symbols
-        columns, full = _columns(len(symbols))
+        columns, full = table_columns(len(symbols))
         table = _table(problem, dict(zip(symbols, columns, strict=True)), full)
         if not table:
             return UNSAT
@@ -63,11 +58,11 @@ class TruthTableSolver:
         return Solution.sat(Assignment(tuple(reversed(values))))
 
     def check(self, problem: Formula, answer: Assignment) -> Verdict:
-        """`correct` if every completion of the assignment satisfies the formula."""
+        """Return `correct` if every completion of the assignment satisfies the formula."""
         if answer.is_contradictory:
             return Verdict.INVALID
         symbols = problem.symbols
-        columns, full = _columns(len(symbols))
+        columns, full = table_columns(len(symbols))
         column = dict(zip(symbols, columns, strict=True))
         cover = full
         for name, value in answer.literals:
@@ -77,13 +72,17 @@ class TruthTableSolver:
 
 
 def row_has(column: int, row: int) -> bool:
-    """Whether the symbol of `column` is true in `row`."""
+    """Return whether the symbol of `column` is true in `row`."""
     return bool(column >> row & 1)
 
 
 @cache
-def _columns(symbols: int) -> tuple[list[int], int]:
-    """The rows in which each symbol is true, as bit sets, and the set of all rows."""
+def table_columns(symbols: int) -> tuple[list[int], int]:
+    """Return the rows in which each symbol is true, as bit sets, and the set of all rows.
+
+    Row 0 makes every symbol true, and the first symbol changes last. Raises LogicgenError above 20
+    symbols.
+    """
     if symbols > MOST_SYMBOLS:
         raise LogicgenError(
             f"{symbols} symbols are too many for a truth table (at most {MOST_SYMBOLS}); "
@@ -100,7 +99,7 @@ def _columns(symbols: int) -> tuple[list[int], int]:
 
 
 def _table(formula: Formula, column: dict[str, int], full: int) -> int:
-    """The rows in which the formula is true."""
+    """Return the rows in which the formula is true."""
     stack: list[int] = []
     nodes: list[Formula] = []
     todo = [formula]

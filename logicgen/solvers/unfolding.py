@@ -1,12 +1,12 @@
-"""One step of an LTL tableau as a propositional problem, its ways to be met by a SAT solver.
+"""One step of an LTL tableau as a propositional problem, whose models a SAT solver finds.
 
 A state is a position of a lasso of letters and a set of formulas that must hold from there on. One
 step unfolds every formula into what it asks of the letter now and of the next state:
 
     a U b  =  b | a & X(a U b)        !(a U b)  =  !b & (!a | X !(a U b))
 
-so a state is a propositional problem over the symbols and atoms "f must hold next". Its steps are
-the models with inclusion-minimal sets of atoms: a state with more obligations accepts no more
+So a state is a propositional problem over the symbols and the atoms "f must hold next". Its steps
+are the models with inclusion-minimal sets of atoms: a state with more obligations accepts no more
 words, so the others add nothing. No disjunction is ever multiplied out.
 
 Sources: Gerth, Peled, Vardi, Wolper (PSTV 1995) for the unfolding; Li, Zhu, Pu, Zhang, Vardi,
@@ -22,8 +22,7 @@ from typing import Self
 from pysat.solvers import Solver as SatEngine
 
 from logicgen.solvers.ltl_graph import AND, FALSE, NEXT, SYMBOL, TRUE, UNTIL, XOR, Graph
-
-ENGINE = "minisat22"
+from logicgen.solvers.pysat import ENGINE
 
 State = tuple[int, int]
 """A position, and a set of formulas as bits."""
@@ -102,7 +101,7 @@ class Unfolding:
         return self._last
 
     def _now_literal(self, edge: int) -> int:
-        """A literal that, assumed, makes the formula of an edge hold now."""
+        """Return a literal that, assumed, makes the formula of an edge hold now."""
         literal = self._literal.get(edge)
         if literal is None:
             node = edge >> 1
@@ -121,7 +120,7 @@ class Unfolding:
         return literal
 
     def _unfold(self, edge: int) -> None:
-        """The clauses of an edge's literal; one direction is enough, since it is only assumed."""
+        """Add the clauses of an edge's literal, in one direction, since it is only assumed."""
         graph, clauses, holds = self._graph, self._clauses, self._now_literal
         node, negated = edge >> 1, edge & 1
         now, kind = self._literal[edge], graph.kind[node]
@@ -145,7 +144,7 @@ class Unfolding:
             clauses.append([-now, holds(a ^ 1), holds(b ^ 1 ^ negated)])
 
     def _next_atom(self, edge: int) -> int:
-        """The atom that the formula of an edge must hold next."""
+        """Return the atom that says that the formula of an edge must hold next."""
         atom = self._next.get(edge)
         if atom is None:
             atom = self._next[edge] = self._atom(self._elements(edge), 0)
@@ -158,7 +157,7 @@ class Unfolding:
         return atom
 
     def _elements(self, edge: int) -> int:
-        """The set of formulas that stands for one: its conjuncts."""
+        """Return the set of formulas that stands for one: its conjuncts."""
         graph = self._graph
         found = 0
         todo = [edge]
@@ -188,9 +187,10 @@ class Unfolding:
         return [self._at[position], *(self._now[number] for number in _members(formulas))]
 
     def steps(self, state: State, order: list[int]) -> Iterator[Step]:
-        """The minimal steps, in lexicographic order of their atoms (absent before present).
+        """Yield the minimal steps, in lexicographic order of their atoms (absent before present).
 
-        Defined by meaning alone, so the engine's heuristics change nothing. `order` are all atoms.
+        They are defined by meaning alone, so the engine's heuristics change nothing. `order` holds
+        all atoms.
         """
         engine, atoms = self._engine, self.atoms
         here = self._new()  # switches on what excludes steps already given
@@ -221,7 +221,7 @@ class Unfolding:
             engine.add_clause([-here, *(-atom for atom in chosen)])
 
     def exclude(self, state: State) -> None:
-        """Never step to a state, or to one with more obligations, again."""
+        """Exclude steps to a state, or to one with more obligations, from now on."""
         position, formulas = state
         asked = [-self._asked[number] for number in _members(formulas)]
         for before in {position - 1, self._count - 1}:
@@ -229,7 +229,7 @@ class Unfolding:
                 self._engine.add_clause([-self._at[before], *asked])
 
     def letter(self, state: State, step: Step) -> Letter:
-        """The first letter, true before false, that allows a step."""
+        """Return the first letter, true before false, that allows a step."""
         chosen = set(step.atoms)
         fixed = self._assumed(state)
         fixed += [atom if atom in chosen else -atom for atom in self.atoms]
@@ -242,7 +242,7 @@ class Unfolding:
 
 
 def _members(formulas: int) -> Iterator[int]:
-    """The numbers of the elements in a set."""
+    """Yield the numbers of the elements in a set."""
     while formulas:
         lowest = formulas & -formulas
         yield lowest.bit_length() - 1

@@ -1,9 +1,9 @@
-"""From a word that satisfies a formula to a symbolic trace with as few literals as possible.
+"""Symbolic traces with as few literals as possible, from a word that satisfies a formula.
 
 First the literals that justify the formula's truth are collected, top down: of a true disjunction
 one side, of a true until the way to its fulfilment. Every word with these literals satisfies the
-formula. Then literals are dropped, last first, as long as that stays so; what is left is minimal:
-dropping any literal lets a word in that does not satisfy the formula.
+formula. Then literals are dropped, last first, as long as that stays so. The result is minimal:
+without any one of its literals, some word would not satisfy the formula.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TOGETHER = 64
 
 
 def justify(graph: Graph, root: int, values: Values, lane: int, loop: int) -> Literals:
-    """Literals of a word that make the formula of an edge true whatever the other ones are.
+    """Return literals of a word that make an edge's formula true, whatever the other ones are.
 
     `values` are those of `evaluate`, in which the formula holds at the first position of the lasso
     whose bit is `lane`; `loop` is the lassos' loop. Sorted by position, then by symbol.
@@ -79,7 +79,7 @@ def justify(graph: Graph, root: int, values: Values, lane: int, loop: int) -> Li
 def certain(
     graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
 ) -> bool | None:
-    """Whether all words with these literals satisfy the formula of an edge, or none does.
+    """Return True if all words with these literals satisfy an edge's formula, False if none does.
 
     None if neither can be seen by looking at one operator at a time.
     """
@@ -95,11 +95,11 @@ def certain(
 def minimal(
     graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
 ) -> Literals:
-    """The literals without those that are not needed, dropped last first.
+    """Return the literals without those that are not needed, dropped last first.
 
     Args:
-        nodes: those that `root` depends on.
-        literals: such that all words with them satisfy the formula of `root`.
+        nodes: the nodes that `root` depends on.
+        literals: literals with which all words satisfy the formula of `root`.
     """
     needed = _needed(graph, nodes, root, literals, positions, loop)
     for literal in reversed([literal for literal in literals if literal not in needed]):
@@ -112,7 +112,7 @@ def minimal(
 def all_satisfy(
     graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
 ) -> bool:
-    """Whether all words with these literals satisfy the formula of an edge. Exact."""
+    """Return whether all words with these literals satisfy the formula of an edge. Exact."""
     verdict = certain(graph, nodes, root, literals, positions, loop)
     if verdict is not None:
         return verdict
@@ -129,7 +129,7 @@ def all_satisfy(
 def all_tried_satisfy(
     graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
 ) -> bool:
-    """Whether all of some words with these literals satisfy the formula."""
+    """Return whether all words of a sample with these literals satisfy the formula."""
     length, places = _unrolled(positions, loop)
     full = (1 << 64) - 1
     noise = _noise(len(graph.symbols), length)
@@ -145,9 +145,9 @@ def all_tried_satisfy(
 def _needed(
     graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
 ) -> set[tuple[int, int]]:
-    """Literals without which some word tried does not satisfy the formula.
+    """Return the literals without which some word tried does not satisfy the formula.
 
-    They are needed the more when other literals are dropped.
+    They are still needed when other literals are dropped.
     """
     length, places = _unrolled(positions, loop)
     noise = _noise(len(graph.symbols), length)
@@ -182,7 +182,7 @@ def _needed(
 
 @lru_cache(256)
 def _unrolled(positions: int, loop: int) -> tuple[int, list[int]]:
-    """How long the lasso is with its period written out several times, and which place is where."""
+    """Return the length of the lasso with its period written out, and its places in order."""
     period = list(range(loop, positions))
     times = max(2, -(-VISITS // len(period)))
     places = [*range(loop), *(period * times)]
@@ -191,6 +191,6 @@ def _unrolled(positions: int, loop: int) -> tuple[int, list[int]]:
 
 @lru_cache(256)
 def _noise(symbols: int, positions: int) -> list[list[int]]:
-    """By symbol, then position: random bits, the same on every machine."""
+    """Return random bits by symbol, then position, the same on every machine."""
     rng = Random(f"noise for {symbols} symbols, {positions} positions")
     return [[rng.getrandbits(TRIES * TOGETHER) for _ in range(positions)] for _ in range(symbols)]

@@ -1,4 +1,4 @@
-"""Which tokens may come next: a language's prefix grammar as a finite automaton.
+"""A language's prefix grammar as a finite automaton: which tokens may come next in an answer.
 
 What is still expected is a stack of tokens and rules; where one token does not decide the
 alternative, a set of stacks. Answers of bounded length meet finitely many of them, so the whole
@@ -44,7 +44,7 @@ class TokenAutomaton:
     tokens: tuple[str, ...]
 
     def step(self, state: int, token: str) -> int:
-        """The state after one more token, -1 if it may not come."""
+        """Return the state after one more token, or -1 if it may not come."""
         try:
             return int(self.transition[state, self.tokens.index(token)])
         except ValueError:
@@ -53,7 +53,7 @@ class TokenAutomaton:
     def allowed(
         self, prefix: Sequence[str], budget: int | None = None
     ) -> tuple[set[str | None], bool]:
-        """Tokens that may follow `prefix` (None: any symbol), and whether it may end.
+        """Return the tokens that may follow `prefix` (None: any symbol), and whether it may end.
 
         With a `budget`, only tokens after which the answer can end within that many tokens in all.
         Raises ValueError if `prefix` itself cannot be completed.
@@ -72,7 +72,7 @@ class TokenAutomaton:
         return following, bool(self.distance[state] == 0)
 
     def widened(self, tokens: Sequence[str]) -> TokenAutomaton:
-        """The same automaton over a larger list of fixed tokens, none of the new ones allowed."""
+        """Return the automaton over a longer list of fixed tokens, the new ones never allowed."""
         import numpy as np
 
         table = np.full((len(self.transition), len(tokens) + 1), -1, dtype=np.int64)
@@ -82,7 +82,7 @@ class TokenAutomaton:
 
 
 def token_automaton(language: Language, longest: int) -> TokenAutomaton:
-    """The automaton of all prefix texts of a language of up to `longest` tokens.
+    """Return the automaton of all prefix texts of a language with up to `longest` tokens.
 
     Raises LogicgenError where a rule of the grammar is left-recursive or can never end.
     """
@@ -134,7 +134,7 @@ class _Grammar:
                     self.beginning[rule, token].append(production)
 
     def _shortest(self, productions: dict[str, list[Production]]) -> dict[str, float]:
-        """Fewest tokens of each rule."""
+        """Return the fewest tokens that each rule can produce."""
         shortest = dict.fromkeys(productions, float("inf"))
         for _ in productions:  # one more rule is settled, if any is left, in every round
             for rule, alternatives in productions.items():
@@ -160,11 +160,11 @@ class _Grammar:
         return found
 
     def distance(self, stack: Stack) -> int:
-        """Fewest tokens that complete what is expected."""
+        """Return the fewest tokens that complete what is expected."""
         return int(sum(self.shortest[part] if isinstance(part, str) else 1 for part in stack))
 
     def after(self, stacks: Stacks, token: Token, longest: int) -> Stacks:
-        """What may be expected after `token`, within `longest` further tokens."""
+        """Return what may be expected after `token`, within `longest` further tokens."""
         found = {after for stack in stacks for after in self._after(stack, token)}
         return frozenset(stack for stack in found if self.distance(stack) <= longest)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -24,50 +24,55 @@ class Assignment:
 
     @property
     def is_contradictory(self) -> bool:
-        """Whether some symbol is given both values."""
+        """Return whether some symbol is given both values."""
         return len(dict(self.literals)) != len(set(self.literals))
 
     def same_as(self, other: Assignment) -> bool:
-        """Whether both give the same symbols the same values, in whatever order."""
+        """Return whether both give the same symbols the same values, in whatever order."""
         return set(self.literals) == set(other.literals)
 
     def rename(self, mapping: Mapping[str, str]) -> Assignment:
-        """The assignment with symbol `s` written `mapping[s]`; others stay."""
+        """Return the assignment with symbol `s` written `mapping[s]`; others stay."""
         return Assignment(tuple((mapping.get(name, name), value) for name, value in self.literals))
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The distinct symbols, in order of first occurrence."""
+        """Return the distinct symbols, in order of first occurrence."""
         return tuple(dict.fromkeys(name for name, _ in self.literals))
 
     @property
     def prefix(self) -> str:
-        """As networks write it: `a 1 b 0`."""
+        """Return the text that networks read: `a 1 b 0`."""
         return " ".join(f"{name} {int(value)}" for name, value in self.literals)
 
     @property
     def infix(self) -> str:
-        """As people write it: `a=1, b=0`; an empty one is `1`."""
+        """Return the text that people read: `a=1, b=0`, or `1` if there is no literal."""
         return ", ".join(f"{name}={int(value)}" for name, value in self.literals) or "1"
 
     @property
     def conjunction(self) -> str:
-        """As a formula: `a & !b`; an empty one is `1`."""
+        """Return the assignment as a formula: `a & !b`, or `1` if there is no literal."""
         return " & ".join(name if value else f"!{name}" for name, value in self.literals) or "1"
 
     @staticmethod
     def read(text: str) -> Assignment:
-        """From `a=1, b=0` or `a & !b`. Raises FormatError with line and column."""
-        return assignment_language().read(text, "infix")
+        """Return the assignment of a text such as `a=1, b=0` or `a & !b`.
+
+        Raises FormatError with line and column.
+        """
+        found: Assignment = assignment_language().read(text, "infix")
+        return found
 
     @staticmethod
     def read_prefix(text: str) -> Assignment:
-        """From `a 1 b 0`. Raises FormatError with line and column."""
-        return assignment_language().read(text, "prefix")
+        """Return the assignment of a text such as `a 1 b 0`. Raises FormatError likewise."""
+        found: Assignment = assignment_language().read(text, "prefix")
+        return found
 
 
 def _build(meaning: str, values: Sequence[Any]) -> Any:
-    """The value of one alternative of `assignment.lark`: a literal, a list, or the whole."""
+    """Return the value of one alternative of `assignment.lark`: a literal, a list, or the whole."""
     match meaning:
         case "positive":
             return (str(values[0]), True)
@@ -94,14 +99,5 @@ def _build(meaning: str, values: Sequence[Any]) -> Any:
 
 @cache
 def assignment_language() -> Language:
-    """The language of assignments, made once."""
+    """Return the language of assignments, made once."""
     return Language("assignment", _build)
-
-
-def all_assignments(symbols: Sequence[str]) -> Iterable[Assignment]:
-    """Every partial assignment to `symbols`, the empty one first."""
-    from itertools import product
-
-    for values in product((None, True, False), repeat=len(symbols)):
-        pairs = zip(symbols, values, strict=True)
-        yield Assignment(tuple((name, value) for name, value in pairs if value is not None))

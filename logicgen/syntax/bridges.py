@@ -1,4 +1,4 @@
-"""Formulas to and from SymPy, and to LaTeX."""
+"""Conversions of formulas to and from SymPy, and to LaTeX."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LATEX = {
 
 
 def to_sympy(formula: Formula) -> Boolean:
-    """The same formula as a SymPy expression. SymPy simplifies as it builds (`a & a` is `a`).
+    """Return the formula as a SymPy expression. SymPy simplifies as it builds: `a & a` becomes `a`.
 
     Raises LogicgenError for an operator that is not propositional.
     """
@@ -51,7 +51,9 @@ def to_sympy(formula: Formula) -> Boolean:
 
 
 def from_sympy(expression: Boolean) -> Formula:
-    """The formula of a SymPy expression; operands of `And`, `Or` and `Xor` associate to the left.
+    """Return the formula of a SymPy expression.
+
+    Operands of `And`, `Or` and `Xor` associate to the left.
 
     Raises LogicgenError for a part that is none of `& | ^ ~ >> Equivalent`, a symbol or a constant.
     """
@@ -79,7 +81,7 @@ def from_sympy(expression: Boolean) -> Formula:
         if node.func is boolalg.Implies:
             return operands[0] >> operands[1]
         if node.func is boolalg.Equivalent:
-            # All of them are equal exactly if neighbours are.
+            # All operands are equal exactly if each equals the next.
             pairs = [Formula("<->", pair) for pair in pairwise(operands)]
             whole = pairs[0]
             for pair in pairs[1:]:
@@ -101,7 +103,7 @@ def from_sympy(expression: Boolean) -> Formula:
 
 
 def to_latex(formula: Formula) -> str:
-    r"""LaTeX for math mode, e.g. `a \land \lnot b_{1}`; parentheses as in infix notation."""
+    r"""Return LaTeX for math mode, such as `a \land \lnot b_{1}`; parentheses as in infix."""
     language = propositional()
     language.check_operators(formula)
     infix = language.write(formula)
@@ -112,7 +114,7 @@ def to_latex(formula: Formula) -> str:
 
 
 def _name(symbol: str) -> str:
-    """`p12` as `p_{12}`, `req` as `\\mathit{req}`, `a` as `a`."""
+    """Return `p_{12}` for `p12`, `\\mathit{req}` for `req`, `a` for `a`."""
     if len(symbol) == 1:
         return symbol
     letter, rest = symbol[0], symbol[1:]

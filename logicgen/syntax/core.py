@@ -1,6 +1,7 @@
-"""Formulas over fewer operators, above all the core `! & X U 0 1` that the literature trains on.
+"""Translation of formulas to fewer operators, above all to the core `! & X U 0 1`.
 
-The core says everything that the full set of operators says; `to_core` is the translation.
+The core, over which the models of the literature are trained, can express everything that the full
+set of operators can.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from logicgen.syntax.formula import Formula
 
 CORE = frozenset({"!", "&", "X", "U", "0", "1"})
 
-# Operators whose operands are written twice, nested, make formulas that nothing can read any more.
+# Nested operators whose operands are written twice make formulas too long for anything to read.
 LONGEST = 10_000
 
 _TRUE = Formula("1")
 
 
 def to_core(formula: Formula) -> Formula:
-    """An equivalent formula over `! & X U 0 1`; one that is over them comes back as it is.
+    """Return an equivalent formula over `! & X U 0 1`, the same one if it is over them already.
 
     No new negation is put on a negation. `^` and `<->` write both operands twice, `W` and `M` one
     of them: nested n deep they make about 2^n tokens, though few distinct parts.
@@ -28,10 +29,11 @@ def to_core(formula: Formula) -> Formula:
 
 
 def within(formula: Formula, tokens: Collection[str]) -> Formula:
-    """An equivalent formula over these operators and constants, in which all others are said.
+    """Return an equivalent formula over these operators and constants.
 
-    Without a constant, `1` becomes `!(a & !a)` with the formula's first symbol. Raises
-    LogicgenError where the operators do not suffice, or the formula gets longer than LONGEST.
+    All others are rewritten with them; where no constant is among them, `1` becomes `!(a & !a)`
+    with the formula's first symbol. Raises LogicgenError where the operators do not suffice, or the
+    formula gets longer than LONGEST.
     """
 
     def rewritten(node: Formula, operands: list[Formula]) -> Formula:

@@ -1,4 +1,4 @@
-"""DIMACS: sets of clauses as `.cnf` text, and what solvers say of them (`s` and `v` lines).
+"""The DIMACS format: sets of clauses as `.cnf` text, and solvers' answers as `s` and `v` lines.
 
 The reader is strict where leniency would change the answer: a file whose header announces other
 numbers than it holds was truncated or edited, and is refused. It is lenient where nothing can be
@@ -15,21 +15,21 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from logicgen.errors import LogicgenError
-from logicgen.syntax.tseitin import Clause
+from logicgen.syntax.clauses import Clause
 
 SUFFIX = ".cnf"
 
 
 @dataclass(frozen=True)
 class CNF:
-    """What a file holds: clauses over the variables 1 to `variables`."""
+    """A set of clauses over the variables 1 to `variables`."""
 
     variables: int
     clauses: list[Clause]
 
 
 def read_cnf(text: bytes, where: str) -> CNF:
-    """The clauses of a file's text; `where` is the file's name for messages.
+    """Return the clauses of a file's text; `where` is the file's name for messages.
 
     Raises LogicgenError with file and line.
     """
@@ -86,7 +86,7 @@ def _wrong(where: str, number: int, reason: str) -> LogicgenError:
 
 
 def _header(line: bytes, where: str, number: int) -> tuple[int, int]:
-    """The numbers of `p cnf VARIABLES CLAUSES`."""
+    """Return the numbers of `p cnf VARIABLES CLAUSES`."""
     words = line.split()
     numbers = _integers(b" ".join(words[2:]))
     if words[:2] != [b"p", b"cnf"] or numbers is None or len(numbers) != 2 or min(numbers) < 0:
@@ -97,7 +97,7 @@ def _header(line: bytes, where: str, number: int) -> tuple[int, int]:
 
 
 def _integers(line: bytes) -> list[int] | None:
-    """The whole numbers of a line, or None where something else stands there."""
+    """Return the whole numbers of a line, or None where it holds anything else."""
     if b"_" in line:  # which int() takes
         return None
     try:
@@ -111,7 +111,7 @@ def _shown(word: bytes) -> str:
 
 
 def write_cnf(cnf: CNF, comments: Iterable[str] = ()) -> str:
-    """The text of a file, comments first."""
+    """Return the text of a file, comments first."""
     lines = [f"c {comment}" for comment in comments]
     lines.append(f"p cnf {cnf.variables} {len(cnf.clauses)}")
     lines += [" ".join(map(str, [*clause, 0])) for clause in cnf.clauses]
@@ -119,9 +119,9 @@ def write_cnf(cnf: CNF, comments: Iterable[str] = ()) -> str:
 
 
 def read_model(text: bytes, where: str) -> list[int]:
-    """The literals of a solver's output: its `v` lines, or bare numbers, ended by 0.
+    """Return the literals of a solver's output: its `v` lines, or bare numbers, ended by 0.
 
-    Raises LogicgenError where there are none, or something else stands there.
+    Raises LogicgenError where there are none, or a line is anything else.
     """
     literals: list[int] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -141,7 +141,7 @@ def read_model(text: bytes, where: str) -> list[int]:
 
 
 def write_model(literals: Sequence[int] | None) -> str:
-    """`s` and `v` lines: satisfiable with these literals, or unsatisfiable."""
+    """Return the `s` and `v` lines that say: satisfiable with these literals, or unsatisfiable."""
     if literals is None:
         return "s UNSATISFIABLE\n"
     values = " ".join(map(str, [*literals, 0]))
@@ -150,7 +150,7 @@ def write_model(literals: Sequence[int] | None) -> str:
 
 
 def satisfies(literals: Sequence[int], clauses: Iterable[Clause]) -> bool:
-    """Whether every assignment with these literals makes every clause true."""
+    """Return whether every assignment with these literals makes every clause true."""
     true = set(literals)
     return all(
         any(literal in true for literal in clause) or any(-literal in clause for literal in clause)

@@ -16,8 +16,8 @@ from logicgen.vocabulary import symbol_name
 T = TypeVar("T")
 
 
-class _Entry(ref):
-    """A weak reference that knows its key, so that a dead formula leaves the table."""
+class _Entry(ref["Formula"]):
+    """A weak reference that knows its key, so that a dead formula can leave the table."""
 
     __slots__ = ("key",)
     key: tuple[str, tuple[Formula, ...]]
@@ -66,7 +66,7 @@ class Formula:
         set_attribute(self, "length", length)
         entry = _Entry(self, _forget)
         entry.key = key
-        # Another thread may have come first since the look-up above; then its formula is the one.
+        # Another thread may have added the formula since the look-up above; then that one counts.
         first = _table.setdefault(key, entry)
         if first is not entry:
             known = first()
@@ -83,11 +83,11 @@ class Formula:
 
     @property
     def is_symbol(self) -> bool:
-        """Whether this is a symbol: its name starts with a lowercase letter."""
+        """Return whether this is a symbol: its name starts with a lowercase letter."""
         return not self.operands and self.token[0].islower()
 
     def preorder(self) -> Iterator[Formula]:
-        """Every node, operator before operands, a shared part as often as it occurs."""
+        """Yield every node, operator before operands, a shared part as often as it occurs."""
         stack = [self]
         while stack:
             node = stack.pop()
@@ -95,7 +95,10 @@ class Formula:
             stack.extend(reversed(node.operands))
 
     def fold(self, combine: Callable[[Formula, list[T]], T]) -> T:
-        """`combine(node, results of its operands)` from the leaves up, each distinct node once."""
+        """Return `combine(node, results of its operands)`, computed from the leaves up.
+
+        Each distinct node is combined once.
+        """
         results: dict[Formula, T] = {}
         stack = [self]
         while stack:
@@ -113,7 +116,7 @@ class Formula:
 
     @property
     def prefix(self) -> str:
-        """Prefix (Polish) notation, tokens separated by blanks."""
+        """Return prefix (Polish) notation, tokens separated by blanks."""
         tokens = []
         stack = [self]
         while stack:
@@ -126,7 +129,7 @@ class Formula:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The distinct symbols, in order of first occurrence from left to right."""
+        """Return the distinct symbols, in order of first occurrence from left to right."""
         found: dict[str, None] = {}
         seen: set[Formula] = set()
         stack = [self]
@@ -142,7 +145,7 @@ class Formula:
         return tuple(found)
 
     def rename(self, mapping: Mapping[str, str]) -> Formula:
-        """The formula with symbol `s` written `mapping[s]`, all at once; others stay."""
+        """Return the formula with symbol `s` written `mapping[s]`, all at once; others stay."""
 
         def renamed(node: Formula, operands: list[Formula]) -> Formula:
             if operands:
@@ -152,9 +155,10 @@ class Formula:
         return self.fold(renamed)
 
     def alpha_canonical(self) -> Formula:
-        """Symbols renamed to `a`, `b`, `c`, ... in order of first occurrence.
+        """Return the formula with symbols renamed to `a`, `b`, ... in order of first occurrence.
 
-        Two formulas are alpha-equivalent exactly if this gives the same formula.
+        Two formulas are alpha-equivalent, that is equal up to renaming, exactly if this gives the
+        same formula for both.
         """
         return self.rename({name: symbol_name(i) for i, name in enumerate(self.symbols)})
 
@@ -186,8 +190,8 @@ class Formula:
     def __deepcopy__(self, memo: object) -> Formula:
         return self
 
-    def __reduce__(self) -> tuple[Callable, tuple[list[tuple[str, int]]]]:
-        """Pickled (to a worker process) as prefix tokens with arities, so depth does not matter."""
+    def __reduce__(self) -> tuple[Callable[..., Formula], tuple[list[tuple[str, int]]]]:
+        """Return what pickle stores: prefix tokens with arities, so that no depth is too much."""
         return _from_arities, ([(node.token, len(node.operands)) for node in self.preorder()],)
 
 

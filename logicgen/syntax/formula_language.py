@@ -9,7 +9,7 @@ from typing import Any
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.hints import hint
-from logicgen.syntax.language import Language, Production, Token
+from logicgen.syntax.language import Language, Production, Token, read_either
 from logicgen.syntax.operator_reader import OperatorReader, rules_below
 
 
@@ -19,7 +19,7 @@ class FormulaLanguage:
     Attributes:
         arity: number of operands of every operator and constant, by prefix token.
         tokens: the fixed tokens of the prefix notation.
-        reader: reads infix texts fast, or not at all.
+        reader: the fast reader of infix texts, which leaves to Lark what it does not accept.
     """
 
     def __init__(self, grammar: str) -> None:
@@ -43,42 +43,33 @@ class FormulaLanguage:
         self._infix = _InfixWriter(self.language, self._token)
 
     def build(self, meaning: str, operands: Sequence[Any]) -> Formula:
-        """The formula of one alternative of the grammar."""
+        """Return the formula of one alternative of the grammar."""
         if meaning == "symbol":
             return Formula(str(operands[0]))
         return Formula(self._token[meaning], tuple(operands))
 
-    def read(self, text: str) -> Formula:
-        """The formula that an infix text means. Raises FormatError with line and column."""
-        formula = self.reader.read(text)
-        return formula if formula is not None else self._explained(text, "infix")
+    def read(self, text: str, notation: str = "infix") -> Formula:
+        """Return the formula of a text. Raises FormatError with line and column."""
+        parse = self.reader.read if notation == "infix" else self.parse_prefix
+        formula = parse(text)
+        return formula if formula is not None else self._explained(text, notation)
 
     def read_prefix(self, text: str) -> Formula:
-        """The formula of a prefix text. Raises FormatError with line and column."""
-        formula = self.parse_prefix(text)
-        return formula if formula is not None else self._explained(text, "prefix")
+        """Return the formula of a prefix text. Raises FormatError with line and column."""
+        return self.read(text, "prefix")
 
     def read_either(self, text: str) -> Formula:
-        """The formula of an infix or a prefix text; no text means different things in the two.
+        """Return the formula of an infix or a prefix text; no text means two different things.
 
         Raises the FormatError of the notation that got further.
         """
         formula = self.reader.read(text) or self.parse_prefix(text)
-        if formula is not None:
-            return formula
-        try:
-            return self.read(text)
-        except FormatError as infix:
-            try:
-                return self.read_prefix(text)
-            except FormatError as prefix:
-                further = (prefix.line, prefix.column) > (infix.line, infix.column)
-                raise (prefix if further else infix) from None
+        return formula if formula is not None else read_either(self.read, text)
 
     def _explained(self, text: str, notation: str) -> Formula:
-        """What Lark says to a text that the fast readers do not accept, with a remedy if known."""
+        """Read a text that the fast readers refuse; its error gets a remedy if one is known."""
         try:
-            formula = self.language.read(text, notation)
+            formula: Formula = self.language.read(text, notation)
         except FormatError as error:
             remedy = hint(self.name, self.tokens, text, error.line, error.column)
             if remedy is None:
@@ -90,7 +81,7 @@ class FormulaLanguage:
         return formula
 
     def parse_prefix(self, text: str) -> Formula | None:
-        """The formula of a prefix text, fast, or None where it is none."""
+        """Return the formula of a prefix text, fast, or None if it does not parse."""
         stack: list[Formula] = []
         arity = self.arity
         is_symbol = self.language.symbol_pattern.fullmatch
@@ -109,7 +100,7 @@ class FormulaLanguage:
         return stack[0] if len(stack) == 1 else None
 
     def write(self, formula: Formula) -> str:
-        """Infix with as few parentheses as precedence and associativity allow."""
+        """Return infix notation with as few parentheses as precedence and associativity allow."""
         return self._infix.write(formula)
 
     def check_operators(self, formula: Formula) -> None:
@@ -120,7 +111,7 @@ class FormulaLanguage:
 
 
 class _InfixWriter:
-    """Writes formulas by the infix grammar: parentheses where an operand would not fit otherwise.
+    """Infix notation by the grammar: parentheses where an operand would not fit otherwise.
 
     An operand fits a place if its operator can be derived from the place's rule without brackets.
     """
@@ -138,6 +129,7 @@ class _InfixWriter:
         }
 
     def write(self, formula: Formula) -> str:
+        """Return the infix text of a formula."""
         pieces: list[str] = []
         # What is still to be written, last first: texts, and operands with the rule of their place.
         todo: list[str | tuple[Formula, str]] = [(formula, "infix")]
@@ -169,15 +161,15 @@ class _InfixWriter:
 
 @cache
 def formula_language(grammar: str) -> FormulaLanguage:
-    """The formula language of a shipped grammar, made once."""
+    """Return the formula language of a shipped grammar, made once."""
     return FormulaLanguage(grammar)
 
 
 def propositional() -> FormulaLanguage:
-    """Propositional logic."""
+    """Return the language of propositional logic."""
     return formula_language("propositional")
 
 
 def ltl() -> FormulaLanguage:
-    """Linear temporal logic."""
+    """Return the language of linear temporal logic."""
     return formula_language("ltl")

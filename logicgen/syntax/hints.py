@@ -1,4 +1,4 @@
-"""What to do about a text that does not parse, where a person's likely intention is known."""
+"""Remedies for texts that do not parse, where it is known what a person is likely to mean."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _TEMPORAL = [
     (r"[01]", "behind X, F or G a constant needs parentheses, as in X(0); X0 is a name to Spot"),
 ]
 
-# A pattern applies where the first token that does not fit begins, or one character earlier: of
-# `||`, the second half is what does not fit.
+# A pattern applies where the first token that does not fit begins, or one character earlier: in
+# `||`, the second half does not fit.
 _HINTS = {"propositional": _OTHER_SPELLINGS, "ltl": _OTHER_SPELLINGS + _TEMPORAL}
 
 
 def hint(language: str, tokens: Sequence[str], text: str, line: int, column: int) -> str | None:
-    """A remedy for what stands at `line` and `column` (from 1) of a text, or None.
+    """Return a remedy for the error at `line` and `column` (from 1) of a text, or None.
 
     `tokens` are the fixed tokens of the language, to say which capital letters are operators.
     """

@@ -1,9 +1,9 @@
-"""A language, made from one `.lark` file.
+"""A formal language, made from one `.lark` file.
 
-The file holds two start rules. `infix` is what people write; it is read with Lark's LALR parser.
-`prefix` is what networks read, a grammar over blank-separated tokens; the token set, the sampler
-(`sampler.py`) and the next-token masks (`automaton.py`) are derived from it. A name behind an arrow
-(`-> and`) says what an alternative means and links the two notations.
+The file holds two start rules. `infix` is the notation of people; it is read with Lark's LALR
+parser. `prefix` is the notation of networks, a grammar over blank-separated tokens; the token set,
+the sampler (`sampler.py`) and the next-token masks (`answer_automaton.py`) are derived from it. A
+name behind an arrow (`-> and`) gives the meaning of an alternative and links the two notations.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import lark
 from lark.grammar import Terminal as LarkTerminal
@@ -23,18 +23,19 @@ from logicgen.errors import FormatError, LogicgenError
 SYMBOL = "SYMBOL"
 
 Build = Callable[[str, Sequence[Any]], Any]
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
 class Token:
-    """A place in a production where a token stands: a fixed one, or any symbol (`text` is None)."""
+    """A token in a production: a fixed one, or any symbol (`text` is None)."""
 
     text: str | None
 
 
 @dataclass(frozen=True)
 class Production:
-    """One alternative of a rule: tokens and names of rules, in order, and what it means."""
+    """One alternative of a rule: its tokens and rules in order, and the name of its meaning."""
 
     rule: str
     meaning: str | None
@@ -42,16 +43,17 @@ class Production:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The names of rules among the parts."""
+        """Return the names of rules among the parts."""
         return tuple(part for part in self.parts if isinstance(part, str))
 
 
 class Language:
-    """Reads one notation into values; hands out the productions of either.
+    """A reader of both notations of a language, with their productions.
 
-    `grammar` is the name of a shipped `.lark` file or the path of one.
-    `build(meaning, values)` makes the value of an alternative from the values of its parts; symbols
-    are strings, fixed tokens are left out.
+    Args:
+        grammar: name of a shipped `.lark` file, or the path of one.
+        build: `build(meaning, values)` returns the value of an alternative from the values of its
+            parts; symbols are strings, fixed tokens are left out.
     """
 
     def __init__(self, grammar: str, build: Build) -> None:
@@ -72,7 +74,7 @@ class Language:
         self._terminals = {terminal.name: terminal for terminal in self._lark.terminals}
 
     def read(self, text: str, notation: str = "infix") -> Any:
-        """The value of `text`. Raises FormatError with line and column where it does not parse."""
+        """Return the value of `text`. Raises FormatError with line and column."""
         try:
             return self._lark.parse(text, start=notation)
         except lark.exceptions.UnexpectedInput as error:
@@ -104,7 +106,7 @@ class Language:
         return known.pattern.value if known else terminal
 
     def productions(self, notation: str) -> list[Production]:
-        """All productions of a notation's grammar, in the order of the file."""
+        """Return all productions of a notation's grammar, in the order of the file."""
         reachable, pending = {notation}, [notation]
         by_rule: dict[str, list[Production]] = {}
         for rule in self._lark.rules:
@@ -137,7 +139,7 @@ class Language:
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
-        """The fixed tokens of the prefix notation, in the order of the file."""
+        """Return the fixed tokens of the prefix notation, in the order of the file."""
         found: dict[str, None] = {}
         for production in self.productions("prefix"):
             for part in production.parts:
@@ -147,17 +149,33 @@ class Language:
 
     @cached_property
     def symbol_pattern(self) -> re.Pattern[str]:
-        """What a symbol looks like."""
+        """Return the regular expression of symbols."""
         return re.compile(self._terminals[SYMBOL].pattern.to_regexp())
 
 
+def read_either(read: Callable[[str, str], Value], text: str) -> Value:
+    """Return what `read(text, notation)` makes of an infix or a prefix text.
+
+    No text means different things in the two notations. Raises the FormatError of the notation
+    that got further.
+    """
+    try:
+        return read(text, "infix")
+    except FormatError as infix:
+        try:
+            return read(text, "prefix")
+        except FormatError as prefix:
+            further = (prefix.line, prefix.column) > (infix.line, infix.column)
+            raise (prefix if further else infix) from None
+
+
 def _meaning(alias: str) -> str:
-    """The name behind an arrow; Lark puts the file's name before those of imported rules."""
+    """Return the name behind an arrow; Lark puts the file's name before those of imported rules."""
     return alias.rpartition("__")[2]
 
 
-class _Builder(lark.Transformer):
-    """Builds values while Lark parses, so that no tree is built and depth does not matter.
+class _Builder(lark.Transformer[Any, Any]):
+    """A Lark transformer that builds values instead of a tree, so that no depth is too much.
 
     Lark asks for an attribute named like the alternative's meaning; any lower-case name is one.
     """

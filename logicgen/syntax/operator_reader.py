@@ -1,8 +1,8 @@
 """A fast reader of infix formulas: operator precedence, driven by the rules of the grammar.
 
-What it accepts, it reads as Lark does: every step it takes is a step of a derivation by the
-grammar's own productions, and a grammar that LALR parses is unambiguous. What it does not accept it
-leaves to Lark, which then accepts it or says where it goes wrong.
+Texts that it accepts, it reads as Lark does: every step it takes is a step of a derivation by the
+grammar's own productions, and a grammar that LALR parses is unambiguous. All other texts are left
+to Lark, which then accepts them or says where they go wrong.
 
 Method: Floyd, Syntactic Analysis and Operator Precedence (J. ACM 1963).
 """
@@ -18,7 +18,7 @@ from logicgen.syntax.language import Language, Production, Token
 
 
 def rules_below(productions: list[Production]) -> dict[str, frozenset[str]]:
-    """By rule: the rules whose texts it derives without adding a token, itself among them.
+    """Return, for each rule, the rules whose texts it derives without adding a token, and itself.
 
     These are the rules that fit a place where the rule is asked for without parentheses.
     """
@@ -32,7 +32,7 @@ def rules_below(productions: list[Production]) -> dict[str, frozenset[str]]:
 
 @dataclass(frozen=True)
 class _Operator:
-    """A prefix or binary operator: which rule it makes, and which rules its operands may be."""
+    """A prefix or binary operator: the rule that it makes and the rules its operands may be."""
 
     token: str  # prefix token of its meaning; empty for an opening parenthesis
     makes: str
@@ -41,10 +41,10 @@ class _Operator:
 
 
 class OperatorReader:
-    """Reads infix formulas made of symbols, constants, prefix and binary operators, parentheses.
+    """A reader of infix formulas of symbols, constants, prefix and binary operators, parentheses.
 
     Args:
-        language: whose `infix` productions say how operators bind.
+        language: its `infix` productions say how operators bind.
         token_of: prefix token by meaning.
     """
 
@@ -70,7 +70,7 @@ class OperatorReader:
                 case (Token(text="("), str(inner), Token(text=")")) if p.meaning is None:
                     self._before["("] = _Operator("", p.rule, frozenset(), below[inner])
         # The longest fixed token wins, and a word is a symbol before it is several tokens; both as
-        # in Lark's lexer. Whatever else there is becomes a token that nothing accepts.
+        # in Lark's lexer. Any other character becomes a token that nothing accepts.
         fixed = {*self._leaves, *self._before, *self._between, ")"}
         longest_first = sorted(fixed, key=len, reverse=True)
         symbol = language.symbol_pattern.pattern
@@ -79,7 +79,7 @@ class OperatorReader:
         self._is_symbol = language.symbol_pattern.fullmatch
 
     def read(self, text: str) -> Formula | None:
-        """The formula of a text, or None where this reader does not accept it."""
+        """Return the formula of a text, or None where this reader does not accept it."""
         leaves, before, between = self._leaves, self._before, self._between
         fixed, is_symbol = self._fixed, self._is_symbol
         operators: list[_Operator] = []
@@ -137,7 +137,7 @@ class OperatorReader:
 
 
 def _apply(operator: _Operator, values: list[Formula]) -> str:
-    """Put the operator's formula in place of its operands; returns the rule that made it."""
+    """Put the operator's formula in place of its operands; return the rule that made it."""
     if operator.left:
         right = values.pop()
         values[-1] = Formula(operator.token, (values[-1], right))

@@ -1,8 +1,8 @@
-"""Set partitions: which places hold the same symbol, when names do not matter.
+"""Set partitions, which say which places hold the same symbol when names do not matter.
 
 A partition of `n` places into `k` blocks is written as a restricted growth string: place `i` holds
-the number of its block, and blocks are numbered in order of first occurrence. It is what is left of
-a sequence of symbols after alpha-renaming.
+the number of its block, and blocks are numbered in order of first occurrence. Alpha-renaming
+reduces a sequence of symbols to such a string.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _stirling: list[list[int]] = [[1]]
 
 
 def stirling(places: int, blocks: int) -> int:
-    """Number of partitions of `places` places into exactly `blocks` blocks (second kind)."""
+    """Return the number of partitions of `places` places into `blocks` blocks (second kind)."""
     if places > 0 and blocks in (1, places):
         return 1  # without the table, which long problems over one symbol would make large
     while len(_stirling) <= places:
@@ -29,7 +29,7 @@ def stirling(places: int, blocks: int) -> int:
 
 @cache
 def _completions(places: int, used: int, blocks: int) -> int:
-    """In how many ways `places` further places end with `blocks` blocks when `used` are in use."""
+    """Return how many ways there are to fill further places, from `used` blocks to `blocks`."""
     if places < blocks - used:
         return 0
     if places == 0:
@@ -40,14 +40,14 @@ def _completions(places: int, used: int, blocks: int) -> int:
 
 @cache
 def _chance_of_new(places: int, used: int, blocks: int) -> float:
-    """Chance that the next of `places` places opens a new block, all partitions equally likely."""
+    """Return the chance that the next place opens a block, all partitions equally likely."""
     if used == blocks:
         return 0.0
     return _completions(places - 1, used + 1, blocks) / _completions(places, used, blocks)
 
 
 def random_partition(rng: Random, places: int, blocks: int) -> Partition:
-    """A partition into exactly `blocks` blocks, all equally likely.
+    """Return a partition into exactly `blocks` blocks, all equally likely.
 
     Raises ValueError where there is none.
     """
@@ -65,7 +65,7 @@ def random_partition(rng: Random, places: int, blocks: int) -> Partition:
 
 
 def all_partitions(places: int, blocks: int) -> Iterator[Partition]:
-    """Every partition of `places` places into exactly `blocks` blocks, each once."""
+    """Yield every partition of `places` places into exactly `blocks` blocks, each once."""
     pending: list[tuple[Partition, int]] = [([], 0)] if blocks <= places else []
     while pending:
         partition, used = pending.pop()
@@ -80,6 +80,6 @@ def all_partitions(places: int, blocks: int) -> Iterator[Partition]:
 
 
 def partition_of(labels: Iterable[int]) -> Partition:
-    """Which of the labels are equal, as a partition of their places."""
+    """Return which of the labels are equal, as a partition of their places."""
     blocks: dict[int, int] = {}
     return [blocks.setdefault(label, len(blocks)) for label in labels]

@@ -50,11 +50,11 @@ Pattern = tuple[Shape, Partition]
 
 
 class FormulaSampler:
-    """Draws formulas of exact length over `symbols` symbols.
+    """A sampler of formulas of exact length over `symbols` symbols.
 
     Args:
-        language: whose tokens are used; operators have at most two operands.
-        weights: token -> weight, for the operators and constants that may occur; `symbol` is the
+        language: its tokens are used; operators have at most two operands.
+        weights: weight by token, of the operators and constants that may occur; `symbol` is the
             weight of each single symbol (1 if not given).
         distribution: `uniform` or `tree`.
         symbols: how many symbols there are to draw from.
@@ -94,13 +94,13 @@ class FormulaSampler:
         self._splits_with_holes: dict[tuple[int, int], list[float]] = {}
         self._holes: dict[tuple[int, int], list[float]] = {}
 
-    # -- how much everything weighs ---------------------------------------------------------------
+    # -- weights ----------------------------------------------------------------------------------
 
     def mass(self, length: int) -> list[Number]:
-        """`mass(n)[m]`: weight of all formulas of `n` tokens of which `m` are symbols.
+        """Return the weight of all formulas of `length` tokens, by how many of these are symbols.
 
-        Exact integers for `uniform`; probabilities for `tree`. Empty where no formula has the
-        length.
+        Weights are exact integers for `uniform` and probabilities for `tree`. The list is empty
+        where no formula has the length. Raises LogicgenError above LONGEST.
         """
         if length > LONGEST:
             raise LogicgenError(
@@ -127,7 +127,7 @@ class FormulaSampler:
         return mass
 
     def _factors(self, n: int) -> tuple[Number, Number, Number]:
-        """What a leaf, the unary operators, and one split of the binary ones weigh at length n."""
+        """Return the weight of a leaf, of the unary operators, of a split of the binary ones."""
         _, unary, binary = self._total
         if self.distribution == "uniform":
             return 1, unary, binary
@@ -139,18 +139,21 @@ class FormulaSampler:
         return 0, unary / max(either, 1), binary / max(either, 1) / max(splits, 1)
 
     def exists(self, length: int) -> bool:
-        """Whether any formula has `length` tokens."""
+        """Return whether any formula has `length` tokens."""
         return length >= 1 and bool(self.mass(length))
 
     # -- drawing ----------------------------------------------------------------------------------
 
     def sample(self, rng: Random, length: int, names: Sequence[str]) -> Formula:
-        """A formula of `length` tokens over `names`, of which there are `symbols`."""
+        """Return a formula of `length` tokens over `names`, of which there are `symbols`.
+
+        Raises LogicgenError where there is none.
+        """
         shape, partition = self.pattern(rng, length)
         return self.formula((shape, partition), rng.sample(names, max(partition, default=-1) + 1))
 
     def pattern(self, rng: Random, length: int, distinct: int | None = None) -> Pattern:
-        """A formula of `length` tokens up to renaming, with `distinct` symbols if that is given.
+        """Return a formula of `length` tokens up to renaming, with `distinct` symbols if given.
 
         Raises LogicgenError where there is none.
         """
@@ -188,7 +191,7 @@ class FormulaSampler:
         return shape
 
     def _split_table(self, n: int) -> list[float]:
-        """Cumulative weight of: unary operator; binary with 1, 2, ... tokens on the left."""
+        """Return cumulative weights: unary operator; binary with 1, 2, ... tokens on the left."""
         leaf, unary, binary = self._factors(n)
         if n == 1:
             weights = [leaf * self._total[0], leaf * self._hole]
@@ -200,7 +203,7 @@ class FormulaSampler:
         return table
 
     def _draw_holes(self, rng: Random, length: int, distinct: int) -> int:
-        """How many places for symbols a formula has in which exactly `distinct` symbols occur."""
+        """Draw how many places for symbols a formula has in which `distinct` symbols occur."""
         table = self._holes.get((length, distinct))
         if table is None:
             mass = self.mass(length) if length >= 1 else []
@@ -249,7 +252,7 @@ class FormulaSampler:
         return shape
 
     def _split_table_with_holes(self, n: int, m: int) -> list[float]:
-        """Cumulative weight of: unary; binary by tokens on the left, then by holes on the left."""
+        """Return cumulative weights: unary; binary by tokens, then by holes, on the left."""
         _, unary, binary = self._factors(n)
 
         def at(length: int, holes: int) -> Number:
@@ -263,7 +266,7 @@ class FormulaSampler:
         return table
 
     def formula(self, pattern: Pattern, names: Sequence[str]) -> Formula:
-        """The formula of a pattern; its symbols are called `names` as they first occur."""
+        """Return the formula of a pattern; its symbols are called `names` as they first occur."""
         shape, partition = pattern
         arity = self.language.arity
         labels = reversed(partition)
@@ -279,10 +282,10 @@ class FormulaSampler:
                 stack.append(Formula(token))
         return stack[0]
 
-    # -- all of them ------------------------------------------------------------------------------
+    # -- listing ----------------------------------------------------------------------------------
 
     def patterns(self, length: int, distinct: int) -> Iterator[Pattern]:
-        """Every formula of `length` tokens with `distinct` symbols, up to renaming, each once."""
+        """Yield every formula of `length` tokens with `distinct` symbols, up to renaming."""
         for shape in self._shapes(length):
             for partition in all_partitions(shape.count(HOLE), distinct):
                 yield shape, partition
@@ -303,7 +306,7 @@ class FormulaSampler:
                         yield from ([token, *first, *second] for token in binary)
 
     def count_patterns(self, length: int, distinct: int) -> int:
-        """How many formulas of `length` tokens have exactly `distinct` symbols, up to renaming."""
+        """Return how many formulas of `length` tokens have `distinct` symbols, up to renaming."""
         if length < 1:
             return 0
         counts = self._counter.mass(length)
@@ -317,6 +320,6 @@ class FormulaSampler:
 
 
 def _cumulative_shares(weights: Sequence[Number | Fraction]) -> list[float]:
-    """Running sums of weights as shares of the whole; for integers exact but for one rounding."""
+    """Return running sums of weights as shares of the whole; integers are rounded only once."""
     whole = sum(weights)
     return [float(running / whole) if whole else 0.0 for running in accumulate(weights)]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from logicgen.errors import FormatError
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import propositional
-from logicgen.syntax.language import Language
+from logicgen.syntax.language import Language, read_either
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,16 @@ class Trace:
 
     @property
     def positions(self) -> tuple[Formula, ...]:
-        """Stem and period; after the last one comes position number `len(stem)`."""
+        """Return stem and period; the position after the last one is number `len(stem)`."""
         return self.stem + self.period
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The distinct symbols, in order of first occurrence."""
+        """Return the distinct symbols, in order of first occurrence."""
         return tuple(dict.fromkeys(name for p in self.positions for name in p.symbols))
 
     def rename(self, mapping: Mapping[str, str]) -> Trace:
-        """The trace with symbol `s` written `mapping[s]`, all at once; others stay."""
+        """Return the trace with symbol `s` written `mapping[s]`, all at once; others stay."""
         return Trace(
             tuple(position.rename(mapping) for position in self.stem),
             tuple(position.rename(mapping) for position in self.period),
@@ -51,26 +51,26 @@ class Trace:
 
     @property
     def prefix(self) -> str:
-        """As networks write it: `& a ! b ; 1 ; { | c d ; ! a }`."""
+        """Return the text that networks read: `& a ! b ; 1 ; { | c d ; ! a }`."""
         stem = "".join(f"{position.prefix} ; " for position in self.stem)
         return f"{stem}{{ {' ; '.join(position.prefix for position in self.period)} }}"
 
     @property
     def infix(self) -> str:
-        """As people write it: `a & !b ; 1 ; {c | d ; !a}`."""
+        """Return the text that people read: `a & !b ; 1 ; {c | d ; !a}`."""
         write = propositional().write
         stem = "".join(f"{write(position)} ; " for position in self.stem)
         return f"{stem}{{{' ; '.join(map(write, self.period))}}}"
 
     @property
     def spot(self) -> str:
-        """As Spot writes it: `a & !b; 1; cycle{c | d; !a}`."""
+        """Return the text that Spot reads: `a & !b; 1; cycle{c | d; !a}`."""
         write = propositional().write
         stem = "".join(f"{write(position)}; " for position in self.stem)
         return f"{stem}cycle{{{'; '.join(map(write, self.period))}}}"
 
     def table(self) -> str:
-        """A row per proposition, a column per position; the period stands between bars.
+        """Return a table: a row per proposition, a column per position, the period between bars.
 
         `1` is true, `0` false, `.` either; a position that is no conjunction of literals shows `?`
         and is written out below.
@@ -98,28 +98,19 @@ class Trace:
 
     @staticmethod
     def read(text: str) -> Trace:
-        """From people's or Spot's form. Raises FormatError with line and column."""
+        """Return the trace of people's or Spot's form. Raises FormatError with line and column."""
         return _read(text, "infix")
 
     @staticmethod
     def read_prefix(text: str) -> Trace:
-        """From prefix form. Raises FormatError with line and column."""
+        """Return the trace of the prefix form. Raises FormatError with line and column."""
         return _read(text, "prefix")
 
     @staticmethod
     def read_either(text: str) -> Trace:
-        """From any form. Raises the FormatError of the notation that got further."""
+        """Return the trace of any form. Raises the FormatError of the notation that got further."""
         trace = _split_and_read(text, "infix") or _split_and_read(text, "prefix")
-        if trace is not None:
-            return trace
-        try:
-            return Trace.read(text)
-        except FormatError as infix:
-            try:
-                return Trace.read_prefix(text)
-            except FormatError as prefix:
-                further = (prefix.line, prefix.column) > (infix.line, infix.column)
-                raise (prefix if further else infix) from None
+        return trace if trace is not None else read_either(_read, text)
 
 
 @dataclass(frozen=True)
@@ -136,9 +127,9 @@ _NO_PERIOD = "a trace ends with its period in braces, as in `a ; {b ; !a}`; ther
 
 
 def literals_of(position: Formula) -> dict[str, str] | None:
-    """`1` or `0` by symbol where the formula is a consistent conjunction of literals, or `1`.
+    """Return `1` or `0` by symbol, if the formula is a consistent conjunction of literals, or `1`.
 
-    None for anything else. A symbol that does not occur may have any value.
+    None for any other formula. A symbol that does not occur may have any value.
     """
     values: dict[str, str] = {}
     todo = [position]
@@ -163,19 +154,19 @@ def _read(text: str, notation: str) -> Trace:
     if trace is not None:
         return trace
     try:
-        trace = trace_language().read(text, notation)
+        written: Trace | NoTrace = trace_language().read(text, notation)
     except FormatError as error:
         remedy = _remedy(text, error)
         if remedy is None:
             raise
         raise FormatError(remedy, text, error.line, error.column) from None
-    if trace is NO_TRACE:
+    if isinstance(written, NoTrace):
         raise FormatError(_NO_PERIOD, text, 1, len(text.rstrip()) + 1)
-    return trace
+    return written
 
 
 def _split_and_read(text: str, notation: str) -> Trace | None:
-    """A trace taken apart at `;`, `{` and `}`, which no position holds, or None."""
+    """Return the trace of a text split at `;`, `{` and `}`, or None if that does not work."""
     stem, brace, rest = text.partition("{")
     period, end, behind = rest.partition("}")
     stem = stem.rstrip()
@@ -185,11 +176,10 @@ def _split_and_read(text: str, notation: str) -> Trace | None:
         return None
     language = propositional()
     read = language.reader.read if notation == "infix" else language.parse_prefix
-    stems = [read(position) for position in stem.split(";")[:-1]]
-    periods = [read(position) for position in period.split(";")]
-    if None in stems or None in periods:
-        return None
-    return Trace(tuple(stems), tuple(periods))  # type: ignore[arg-type]
+    loop = stem.count(";")
+    texts = [*stem.split(";")[:loop], *period.split(";")]
+    positions = tuple(position for position in map(read, texts) if position is not None)
+    return Trace(positions[:loop], positions[loop:]) if len(positions) == len(texts) else None
 
 
 def _remedy(text: str, error: FormatError) -> str | None:
@@ -203,7 +193,7 @@ def _remedy(text: str, error: FormatError) -> str | None:
 
 
 def _build(meaning: str, values: Sequence[Any]) -> Any:
-    """The value of one alternative of `trace.lark`; positions are formulas, parts are lists."""
+    """Return the value of one alternative of `trace.lark`: a formula, a list, or a trace."""
     match meaning:
         case "nothing":
             return []
@@ -231,5 +221,5 @@ def _build(meaning: str, values: Sequence[Any]) -> Any:
 
 @cache
 def trace_language() -> Language:
-    """The language of traces, made once."""
+    """Return the language of traces, made once."""
     return Language("trace", _build)

@@ -1,4 +1,4 @@
-"""One file per task: drawing, answering, writing and judging its problems."""
+"""Tasks, one file each: they draw, answer, write and judge problems, or make corpora."""
 
 from __future__ import annotations
 
@@ -34,39 +34,41 @@ TASKS = {
 """Every task by name, as `module:class`; imported when it is first asked for."""
 
 CORPORA = {
-    "automaton": "logicgen.tasks.automaton_strings:AutomatonTask",
-    "cipher": "logicgen.tasks.cipher:Cipher",
-    "production": "logicgen.tasks.production:Production",
-    "text": "logicgen.tasks.text:Text",
+    "automaton": "logicgen.tasks.automaton_strings:TASK",
+    "cipher": "logicgen.tasks.cipher:TASK",
+    "production": "logicgen.tasks.grammar_sentences:TASK",
+    "text": "logicgen.tasks.text:TASK",
 }
 """Every corpus task, likewise: sequences to be modelled, without questions and answers."""
 
 
 @cache
 def load_task(name: str) -> Task:
-    """The task called `name`. Raises LogicgenError for an unknown one."""
+    """Return the task called `name`. Raises LogicgenError for an unknown one."""
     if name in CORPORA:
         raise LogicgenError(f"task {name} makes corpora, without problems and answers")
     if name not in TASKS:
         raise LogicgenError(f"no task is called {name!r}: {nearest(name, [*TASKS, *CORPORA])}")
-    return _load(TASKS[name])
+    task: Task = _load(TASKS[name])()
+    return task
 
 
 @cache
 def load_corpus_task(name: str) -> CorpusTask:
-    """The corpus task called `name`. Raises LogicgenError for an unknown one."""
+    """Return the corpus task called `name`. Raises LogicgenError for an unknown one."""
     if name not in CORPORA:
         raise LogicgenError(f"no corpus task is called {name!r}: {nearest(name, list(CORPORA))}")
-    return _load(CORPORA[name])
+    task: CorpusTask = _load(CORPORA[name])
+    return task
 
 
 def _load(place: str) -> Any:
     module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)()
+    return getattr(import_module(module), attribute)
 
 
 def fitting_solver(task: str, solver: str | None) -> str | None:
-    """The solver's name, once it is known to be there and to fit the task.
+    """Check that a solver is there and fits the task; return its name as it was given.
 
     Raises LogicgenError for one that is unknown, missing, of another logic, or given to a task that
     needs none.

@@ -1,15 +1,15 @@
-"""Strings of a weighted automaton, whose every probability is known.
+"""Strings of a weighted automaton, in which the probability of every string is known.
 
 The automaton is given as a file (`docs/automata.md`) or drawn at random. Every row is one string
 from its beginning, cut at the row's length, so that the automaton gives the exact probability of
-whatever stands there.
+the row.
 """
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -18,14 +18,8 @@ from logicgen.automata import Automaton, normalise, random_automaton, read_autom
 from logicgen.automata.automaton_file import automaton_text
 from logicgen.automata.sampling import sample_beginnings
 from logicgen.errors import LogicgenError
-from logicgen.tasks.corpus_task import (
-    CORPUS_SPLITS,
-    TOKENS,
-    CorpusSource,
-    CorpusTask,
-    Positive,
-    RowSettings,
-)
+from logicgen.tasks.corpus_task import TOKENS, CorpusTask, RowSettings, RowSource
+from logicgen.tasks.task import Positive
 from logicgen.tokens import Tokens
 from logicgen.vocabulary import END, symbol_name
 
@@ -36,10 +30,10 @@ class AutomatonSettings(RowSettings):
     """Keys of `[corpus]` beside those of rows.
 
     Attributes:
-        file: of an automaton; without it one is drawn, and the other keys say which.
-        symbols, states, branching, concentration: as of `automata.random_automaton`.
-        expected_length: of its strings, in symbols.
-        draw: which of the automata with these keys.
+        file: path of an automaton; without it one is drawn, as the other keys say.
+        symbols, states, branching, concentration: as in `automata.random_automaton`.
+        expected_length: mean length of the strings, in symbols.
+        draw: number of the automaton among those that these keys can give.
     """
 
     file: str | None = None
@@ -62,7 +56,10 @@ class AutomatonSettings(RowSettings):
         return self
 
     def automaton(self) -> Automaton:
-        """The one that is meant, locally normalised."""
+        """Return the automaton, read or drawn, locally normalised.
+
+        Raises LogicgenError for a file that is no automaton, or that has a symbol with a blank.
+        """
         if self.file is not None:
             automaton = normalise(read_automaton(Path(self.file)))
             for symbol in automaton.symbols:
@@ -85,40 +82,32 @@ class AutomatonSettings(RowSettings):
         )
 
 
-class AutomatonSource(CorpusSource):
-    """Strings drawn independently; those of part n of a split follow from seed, split and n."""
+class AutomatonSource(RowSource):
+    """Strings drawn independently."""
 
     def __init__(self, settings: AutomatonSettings, seed: int) -> None:
-        self._settings, self._seed = settings, seed
+        super().__init__(settings, settings.length, seed)
         self._automaton = settings.automaton()
         self.tokens = Tokens("names", [END, *self._automaton.symbols])
         self.facts = {}
         self.files = {AUTOMATON: automaton_text(self._automaton)}
         self.digest = hashlib.sha256(self.files[AUTOMATON].encode()).hexdigest()
 
-    def parts(self, split: str) -> int:
-        """As many as the rows take."""
-        return len(self._settings.parts(split))
-
-    def part(self, split: str, number: int) -> dict[str, np.ndarray]:
-        """`tokens`: (rows, length)."""
-        rows, length = self._settings.parts(split)[number], self._settings.length
-        rng = np.random.default_rng((self._seed, CORPUS_SPLITS.index(split), number))
-        strings = sample_beginnings(self._automaton, len(rows), length, rng)
-        tokens = np.full((len(rows), length), self.tokens.end)
+    def drawn(
+        self, rng: np.random.Generator, rows: int, split: str, number: int
+    ) -> dict[str, np.ndarray]:
+        """Return `tokens`, (rows, length)."""
+        strings = sample_beginnings(self._automaton, rows, self._length, rng)
+        tokens = np.full((rows, self._length), self.tokens.end)
         tokens[:, : strings.ids.shape[1]] = np.where(
             strings.inside, strings.ids + 1, self.tokens.end
         )
         return {TOKENS: tokens}
 
 
-class AutomatonTask(CorpusTask):
-    """Strings of an automaton."""
-
-    name: ClassVar = "automaton"
-    about: ClassVar = "strings of a weighted automaton, given as a file or drawn at random"
-    Settings: ClassVar = AutomatonSettings
-
-    def source(self, settings: AutomatonSettings, seed: int) -> AutomatonSource:  # type: ignore[override]
-        """Random strings."""
-        return AutomatonSource(settings, seed)
+TASK = CorpusTask(
+    "automaton",
+    "strings of a weighted automaton, given as a file or drawn at random",
+    AutomatonSettings,
+    AutomatonSource,
+)

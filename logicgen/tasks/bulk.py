@@ -1,4 +1,4 @@
-"""Solving and verifying many problems: worker processes, limits, one JSON object per line."""
+"""Solving and verifying of many problems: worker processes, limits, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from logicgen.errors import LogicgenError
-from logicgen.solvers import Status, Verdict
+from logicgen.solvers import Status
 from logicgen.tasks import fitting_solver, load_task
 from logicgen.workers import Failure, Limits, Workers
 
-# Enough that sending a chunk costs little next to solving it, few enough that results keep coming.
+# Lines per chunk: sending one costs little next to solving it, and results keep coming.
 CHUNK = 256
 
 Row = dict[str, Any]
@@ -21,31 +21,33 @@ Row = dict[str, Any]
 def solve_lines(
     task: str, lines: Iterable[str], solver: str | None, workers: int, limits: Limits
 ) -> Iterator[Row]:
-    """Each line's problem (plain, or JSON with `problem`) with `status` and `witness`.
+    """Yield each line's problem (plain, or JSON with `problem`) with `status` and `witness`.
 
     `invalid` and `unknown` ones carry a `reason`, `unsat` ones where there is more to say. Raises
     LogicgenError for an unknown task or solver.
     """
-    unknown = partial(_solved, Status.UNKNOWN)
-    return _mapped(solving, task, solver, lines, workers, limits, unknown)
+    return _mapped(solving, _unsolved, task, lines, solver, workers, limits)
 
 
 def verify_lines(
     task: str, lines: Iterable[str], solver: str | None, workers: int, limits: Limits
 ) -> Iterator[Row]:
-    """Each JSON line with `problem` and `answer` as it is, and with `verdict`."""
-    unknown = partial(_judged, Verdict.UNKNOWN)
-    return _mapped(verifying, task, solver, lines, workers, limits, unknown)
+    """Yield the fields of each JSON line with `problem` and `answer`, and its `verdict`.
+
+    `invalid` and `unknown` ones carry a `reason`. Raises LogicgenError for an unknown task or
+    solver.
+    """
+    return _mapped(verifying, _unjudged, task, lines, solver, workers, limits)
 
 
 def _mapped(
     setup: Callable[[str, str | None], Callable[[str], Row]],
+    failed: Callable[[str, str], Row],
     task: str,
-    solver: str | None,
     lines: Iterable[str],
+    solver: str | None,
     workers: int,
     limits: Limits,
-    unknown: Callable[[str], Row],
 ) -> Iterator[Row]:
     setup(task, solver)  # complain here, not in a worker
     sent: list[str] = []
@@ -60,69 +62,76 @@ def _mapped(
         for result in pool.map(remembered(), CHUNK):
             line = sent.pop(0)
             if isinstance(result, Failure):
-                yield {**fields_of(line), **unknown(result.reason)}
+                yield {**fields_of(line), **failed(Status.UNKNOWN, result.reason)}
             else:
                 yield result
 
 
 def solving(task: str, solver: str | None) -> Callable[[str], Row]:
-    """The function of one line that `solve_lines` runs in its workers."""
-    chosen = load_task(task)
-    solver = fitting_solver(task, solver)
+    """Return the function of one line that `solve_lines` runs in its workers."""
+    chosen, solver = load_task(task), fitting_solver(task, solver)
 
-    def solve(line: str) -> Row:
-        row: Row = {"problem": line}
-        try:
-            row = fields_of(line)
-            problem = chosen.read_problem(text_of(row, "problem"))
-        except LogicgenError as error:
-            return {**row, **_solved(Status.INVALID, _one_line(error))}
-        try:
-            solution = chosen.solve(problem, solver)
-        except MemoryError:
-            raise  # a limit, which the worker reports
-        except Exception as error:  # whatever a plugin raises, the other problems go on
-            return {**row, **_solved(Status.UNKNOWN, _failure(error))}
+    def read(row: Row) -> tuple[Any, ...]:
+        return (chosen.read_problem(text_of(row, "problem")),)
+
+    def solve(problem: Any) -> Row:
+        solution = chosen.solve(problem, solver)
         witness = None if solution.witness is None else chosen.show(solution.witness)
-        result = {**row, "status": str(solution.status), "witness": witness}
+        result = {"status": str(solution.status), "witness": witness}
         return {**result, "reason": solution.reason} if solution.reason else result
 
-    return solve
+    return partial(_done, read, solve, _unsolved, False)
 
 
 def verifying(task: str, solver: str | None) -> Callable[[str], Row]:
-    """The function of one line that `verify_lines` runs in its workers."""
-    chosen = load_task(task)
-    solver = fitting_solver(task, solver)
+    """Return the function of one line that `verify_lines` runs in its workers."""
+    chosen, solver = load_task(task), fitting_solver(task, solver)
 
-    def verify(line: str) -> Row:
-        row: Row = {"problem": line}
-        try:
-            row = fields_of(line, json_only=True)
-            problem = chosen.read_problem(text_of(row, "problem"))
-            answer = chosen.read_answer(text_of(row, "answer"))
-        except LogicgenError as error:
-            return {**row, **_judged(Verdict.INVALID, _one_line(error))}
-        try:
-            return {**row, "verdict": str(chosen.check(problem, answer, solver))}
-        except MemoryError:
-            raise  # a limit, which the worker reports
-        except Exception as error:  # whatever a plugin raises, the other problems go on
-            return {**row, **_judged(Verdict.UNKNOWN, _failure(error))}
+    def read(row: Row) -> tuple[Any, ...]:
+        problem = chosen.read_problem(text_of(row, "problem"))
+        return problem, chosen.read_answer(text_of(row, "answer"))
 
-    return verify
+    def verify(problem: Any, answer: Any) -> Row:
+        return {"verdict": str(chosen.check(problem, answer, solver))}
+
+    return partial(_done, read, verify, _unjudged, True)
 
 
-def _solved(status: Status, reason: str) -> Row:
+def _done(
+    read: Callable[[Row], tuple[Any, ...]],
+    work: Callable[..., Row],
+    failed: Callable[[str, str], Row],
+    json_only: bool,
+    line: str,
+) -> Row:
+    """Return the fields of a line with the result of `work` on what `read` finds in them."""
+    row: Row = {"problem": line}
+    try:
+        row = fields_of(line, json_only)
+        values = read(row)
+    except LogicgenError as error:
+        return {**row, **failed(Status.INVALID, _one_line(error))}
+    try:
+        return {**row, **work(*values)}
+    except MemoryError:
+        raise  # a limit, which the worker reports
+    except Exception as error:  # whatever a plugin raises, the other problems go on
+        return {**row, **failed(Status.UNKNOWN, _failure(error))}
+
+
+def _unsolved(status: str, reason: str) -> Row:
     return {"status": str(status), "witness": None, "reason": reason}
 
 
-def _judged(verdict: Verdict, reason: str) -> Row:
+def _unjudged(verdict: str, reason: str) -> Row:
     return {"verdict": str(verdict), "reason": reason}
 
 
 def fields_of(line: str, json_only: bool = False) -> Row:
-    """The fields of a JSON line, or `problem` alone for a plain one."""
+    """Return the fields of a JSON line, or `problem` alone for a plain one.
+
+    Raises LogicgenError where the line should be a JSON object and is not.
+    """
     text = line.strip()
     if not json_only and not text.startswith("{"):
         return {"problem": text}
@@ -136,6 +145,7 @@ def fields_of(line: str, json_only: bool = False) -> Row:
 
 
 def text_of(row: Row, key: str) -> str:
+    """Return the text of a key. Raises LogicgenError where it is missing or no text."""
     value = row.get(key)
     if not isinstance(value, str):
         raise LogicgenError(f"key {key!r} is missing" if value is None else f"{key} is not a text")
@@ -147,7 +157,7 @@ def _one_line(error: LogicgenError) -> str:
 
 
 def _failure(error: Exception) -> str:
-    """Why a solver gave no answer: more than it takes, or a fault of its own."""
+    """Return why a solver gave no answer: a problem beyond its limits, or a fault of its own."""
     if isinstance(error, LogicgenError):
         return _one_line(error)
     return f"the solver failed: {type(error).__name__}: {error}"

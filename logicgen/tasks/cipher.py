@@ -1,20 +1,18 @@
 """Substitution ciphers: rows of text, each with its characters exchanged by a key of its own.
 
-A key is a permutation of all tokens that are characters; `<end>` and `<other>` stay. What is
-written `keys[i, t]` in row i was token t of the text.
+A key is a permutation of all tokens that are characters; `<end>` and `<other>` stay. Token t of the
+text is written `keys[i, t]` in row i.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from pydantic import model_validator
 
 from logicgen.errors import LogicgenError
-from logicgen.tasks.corpus_task import CORPUS_SPLITS, TOKENS, CorpusSource, CorpusTask, RowSettings
+from logicgen.tasks.corpus_task import TOKENS, CorpusTask, RowSettings, RowSource
 from logicgen.tasks.text import TextSettings, TextSource
 from logicgen.tokens import Tokens
 
@@ -27,8 +25,8 @@ class CipherSettings(RowSettings):
     """Keys of `[corpus]` beside those of rows.
 
     Attributes:
-        text: where the text comes from, as a recipe for the task `text` of characters says it in
-            its own table `[corpus]`.
+        text: the text to encipher: a table like `[corpus]` of a recipe for the task `text` of
+            characters.
     """
 
     text: TextSettings
@@ -40,32 +38,31 @@ class CipherSettings(RowSettings):
         return self
 
 
-class CipherSource(CorpusSource):
+class CipherSource(RowSource):
     """Rows from random places of a split of the text, and random keys.
 
-    Those of part n of a split follow from seed, split, n and the text. The text's own splits are
-    those of the task `text`, so that no test row was seen by a model of it with the same seed.
+    The text's own splits are those of the task `text`, so that a model of that text with the same
+    seed has not seen any test row.
     """
 
     def __init__(self, settings: CipherSettings, seed: int) -> None:
-        self._settings, self._seed = settings, seed
+        super().__init__(settings, settings.length, seed)
         self._text = TextSource(settings.text, seed)
         self.facts, self.files, self.digest = self._text.facts, {}, self._text.digest
 
     @property
     def tokens(self) -> Tokens:  # type: ignore[override]
-        """Those of the text."""
+        """Return the tokens of the text."""
         return self._text.tokens
 
-    def parts(self, split: str) -> int:
-        """As many as the rows take."""
-        return len(self._settings.parts(split))
+    def drawn(
+        self, rng: np.random.Generator, rows: int, split: str, number: int
+    ) -> dict[str, np.ndarray]:
+        """Return `tokens`, (rows, length), enciphered, and `keys`, (rows, V).
 
-    def part(self, split: str, number: int) -> dict[str, np.ndarray]:
-        """`tokens`: (rows, length), enciphered; `keys`: (rows, V)."""
-        rows, length = self._settings.parts(split)[number], self._settings.length
-        rng = np.random.default_rng((self._seed, CORPUS_SPLITS.index(split), number))
-        available = self._text.parts(split)
+        Raises LogicgenError where the split has no text, or less than a row takes.
+        """
+        length, available = self._length, self._text.parts(split)
         if not available:
             raise LogicgenError(f"the text has no {split} part; give more text, or another seed")
         # Rows of one part come from one part of the text, part by part in turn: a corpus does not
@@ -76,21 +73,17 @@ class CipherSource(CorpusSource):
                 f"the {split} part of the text has {len(text)} characters, and a row {length}: give"
                 " more text, or shorter rows"
             )
-        starts = rng.integers(len(text) - length + 1, size=len(rows))
+        starts = rng.integers(len(text) - length + 1, size=rows)
         plain = text[starts[:, None] + np.arange(length)]
         count = len(self.tokens)
-        keys = np.tile(np.arange(count), (len(rows), 1))
+        keys = np.tile(np.arange(count), (rows, 1))
         keys[:, STAYING:] = rng.permuted(keys[:, STAYING:], axis=1)
         return {TOKENS: np.take_along_axis(keys, plain, axis=1), KEYS: keys}
 
 
-class Cipher(CorpusTask):
-    """Enciphered text."""
-
-    name: ClassVar = "cipher"
-    about: ClassVar = "text with its characters exchanged by a key that is stored with it"
-    Settings: ClassVar = CipherSettings
-
-    def source(self, settings: CipherSettings, seed: int) -> CipherSource:  # type: ignore[override]
-        """Random rows and keys."""
-        return CipherSource(settings, seed)
+TASK = CorpusTask(
+    "cipher",
+    "text with its characters exchanged by a key that is stored with it",
+    CipherSettings,
+    CipherSource,
+)

@@ -1,9 +1,9 @@
 """Random satisfiable sets of clauses, SR(n).
 
 Clauses over n variables are added until the set is unsatisfiable; then one literal of the last one
-is flipped. What remains is satisfiable (every model of the others makes the last clause false, so
-it makes the flipped literal true) and one literal away from a set that is not, so that no statistic
-of it gives the answer away.
+is flipped. The result is satisfiable (every model of the others makes the last clause false, so it
+makes the flipped literal true) and one literal away from a set that is not, so that no statistic of
+it gives the answer away.
 
 Source: Selsam et al., Learning a SAT Solver from Single-Bit Supervision (ICLR 2019).
 """
@@ -18,7 +18,7 @@ from random import Random
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers.pysat import sat_engine
-from logicgen.syntax.tseitin import Clause, formula_of
+from logicgen.syntax.clauses import Clause, formula_of
 from logicgen.tasks.task import Cell, Draw, Source
 from logicgen.vocabulary import symbol_name
 
@@ -27,16 +27,16 @@ from logicgen.vocabulary import symbol_name
 LONGER = 0.7
 END = 0.4
 
-# Problems of n variables have the length they have. A cell is in reach if one of so many does.
+# A problem's length is random. A cell is in reach if one problem in RARE has a length of it.
 RARE = 50
 PILOT = 4 * RARE
 
-# Longer problems than a recipe can ask for are not grown to their end.
+# Problems longer than a recipe can ask for are given up.
 LONGEST = 10_000
 
 
 def clause_length(rng: Random) -> int:
-    """How many literals a clause has, if there are as many variables."""
+    """Return a random number of literals for a clause, if there are as many variables."""
     length = 2 + (rng.random() < LONGER)
     while rng.random() >= END:
         length += 1
@@ -44,8 +44,7 @@ def clause_length(rng: Random) -> int:
 
 
 def random_clauses(rng: Random, variables: int, longest: int = LONGEST) -> list[Clause] | None:
-    """A problem of SR(n): satisfiable, and unsatisfiable with the last clause's first literal
-    flipped.
+    """Return a problem of SR(n): satisfiable, but not with the last clause's first literal flipped.
 
     Variables are drawn without repetition, so that the flipped literal is any of the clause's. None
     where the problem would have more than `longest` tokens in prefix notation.
@@ -74,7 +73,7 @@ def random_clauses(rng: Random, variables: int, longest: int = LONGEST) -> list[
 
 
 def tokens_of(clause: Clause) -> int:
-    """What a clause adds to a formula's length: literals, `!`, `|`, and an `&` before it."""
+    """Return the length that a clause adds to a formula: literals, `!`, `|`, an `&` before it."""
     return 2 * len(clause) + sum(literal < 0 for literal in clause)
 
 
@@ -83,11 +82,12 @@ class CNFSource(Source):
 
     exact = False
 
-    def __init__(self, symbols: tuple[int, int]) -> None:
-        self._range = symbols
-
     def sample(self, rng: Random, cell: Cell) -> Draw | None:
-        """A problem; without symbols asked for, their number is drawn first."""
+        """Return a random problem, or None if it missed the cell.
+
+        The number of symbols is drawn first if the cell has none. Raises LogicgenError where the
+        cell is out of reach.
+        """
         reached = list(self.count(cell)) if cell.symbols is None else [cell.symbols]
         if not reached or reached[0] < 2:
             raise LogicgenError(f"no set of clauses is drawn with {cell}")
@@ -102,14 +102,16 @@ class CNFSource(Source):
         return Draw(formula_of(clauses, names.__getitem__), symbols)
 
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Infinity for the numbers of symbols with which at least one problem in 50 has a length of
-        the cell: too many to count. The others would take too long to find, and count as none."""
-        low, high = self._range if cell.symbols is None else (cell.symbols, cell.symbols)
-        hits = {k: _hits(k, cell) for k in range(max(2, low), high + 1)}
-        return {k: math.inf for k, hit in hits.items() if hit * RARE >= PILOT}
+        """Return infinity for each number of symbols with which the cell is in reach.
+
+        That is where at least one problem in 50 has a length of the cell. There are too many to
+        count. The other problems would take too long to find, and count as none.
+        """
+        allowed = (k for k in self.symbols(cell) if k >= 2)
+        return {k: math.inf for k in allowed if _hits(k, cell) * RARE >= PILOT}
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Nothing: a cell holds none or too many."""
+        """Yield nothing: a cell holds none or too many."""
         return iter(())
 
 
@@ -120,7 +122,7 @@ def _hits(symbols: int, cell: Cell) -> int:
 
 @cache
 def _pilot(symbols: int) -> list[int]:
-    """The lengths of some problems, always the same, in order."""
+    """Return the lengths of some problems, always the same, in order."""
     rng = Random(f"SR({symbols})")
     drawn = (random_clauses(rng, symbols) for _ in range(PILOT))
     return sorted(sum(map(tokens_of, clauses)) - 1 for clauses in drawn if clauses is not None)

@@ -1,8 +1,8 @@
-"""Copying with extendable vocabulary: given a string of symbols, the same string.
+"""Copying with extendable vocabulary: given a string of symbols, predict the same string.
 
-The simplest task that shows whether a model handles symbols it never saw. A cell's `symbols` is the
-number of symbols the string is drawn from: a string of 20 cannot show 160 different ones, but a
-model that copies it has to tell it from all strings over 160.
+It is the simplest task that shows whether a model handles symbols it never saw. A cell's `symbols`
+is the number of symbols the string is drawn from: a string of 20 cannot show 160 different ones,
+but a model that copies it has to tell it from all strings over 160.
 
 Source: Işık, Cinbiş, Aydın Göl, Interchangeable Token Embeddings (ICML 2025).
 """
@@ -10,15 +10,15 @@ Source: Işık, Cinbiş, Aydın Göl, Interchangeable Token Embeddings (ICML 202
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from random import Random
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.language import Language
 from logicgen.syntax.partitions import all_partitions, partition_of, stirling
-from logicgen.tasks.task import Cell, Draw, Settings, Source, Task
+from logicgen.tasks.string_task import StringTask, token_language
+from logicgen.tasks.task import Cell, Draw, Settings, Source
 from logicgen.vocabulary import symbol_name
 
 Letters = tuple[str, ...]
@@ -33,97 +33,59 @@ class LettersSource(Source):
 
     def __init__(self, symbols: tuple[int, int]) -> None:
         # A string has at least one letter, whatever the range says.
-        self._range = (max(1, symbols[0]), max(1, symbols[1]))
+        super().__init__((max(1, symbols[0]), max(1, symbols[1])))
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """A string; without symbols asked for, how many it is drawn from is drawn first."""
-        symbols = rng.randint(*self._range) if cell.symbols is None else cell.symbols
+        """Return a random string; the number of symbols is drawn first if the cell has none.
+
+        Raises LogicgenError for a string of symbols without a symbol.
+        """
+        symbols = rng.choice(self.symbols(cell)) if cell.symbols is None else cell.symbols
         if symbols < 1 and cell.length > 0:
             raise LogicgenError(f"no string of length {cell.length} has {symbols} symbols")
         random = rng.random
         return self._draw([int(random() * symbols) for _ in range(cell.length)], symbols)
 
     def count(self, cell: Cell) -> dict[int, int]:
-        """Strings by number of distinct letters."""
-        most = self._range[1] if cell.symbols is None else cell.symbols
+        """Return the number of strings by number of distinct letters."""
+        most = self.symbols(cell)[-1]
         return {k: stirling(cell.length, k) for k in range(min(most, cell.length) + 1)}
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Every string of the cell up to renaming."""
-        most = self._range[1] if cell.symbols is None else cell.symbols
-        for k in range(min(most, cell.length) + 1):
+        """Yield every string of the cell up to renaming."""
+        allowed = self.symbols(cell)
+        for k in range(min(allowed[-1], cell.length) + 1):
             for partition in all_partitions(cell.length, k):
-                yield self._draw(
-                    partition, max(k, self._range[0]) if cell.symbols is None else most
-                )
+                yield self._draw(partition, max(k, allowed[0]))
 
     def _draw(self, labels: Sequence[int], symbols: int) -> Draw:
         return Draw(tuple(symbol_name(i) for i in partition_of(labels)), symbols)
 
 
-class Copying(Task):
-    """A string in, the same string out."""
+class Copying(StringTask):
+    """The task of copying: a string in, the same string out."""
 
     name: ClassVar = "copying"
     about: ClassVar = "a string of symbols -> the same string, with symbols never seen in training"
     Settings: ClassVar = CopyingSettings
-    distinct: ClassVar = "exact"
-    solver: ClassVar = None
-    logic: ClassVar = None
     symbols_meaning: ClassVar = "number of symbols the string was drawn from"
     edit_distance: ClassVar = True
 
     @property
     def problem_language(self) -> Language:
-        """`letters.lark`."""
-        return letters_language()
+        """Return the language of strings, `letters.lark`."""
+        return token_language("letters")
 
     answer_language = problem_language
 
     def source(self, settings: CopyingSettings, symbols: tuple[int, int]) -> LettersSource:
-        """Random strings."""
+        """Return the source of random strings."""
         return LettersSource(symbols)
 
     def solve(self, problem: Letters, solver: str | None = None) -> Solution:
-        """The string itself."""
+        """Return the string itself."""
         return Solution.sat(problem)
 
     def check(self, problem: Letters, answer: Letters, solver: str | None = None) -> Verdict:
-        """Whether the answer is the string."""
+        """Return `correct` if the answer is the string, else `incorrect`."""
         return Verdict.CORRECT if answer == problem else Verdict.INCORRECT
-
-    def same(self, answer: Letters, other: Letters) -> bool:
-        """Equality."""
-        return answer == other
-
-    def read_problem(self, text: str) -> Letters:
-        """From `a b c`."""
-        return letters_language().read(text)
-
-    read_answer = decode_answer = decode_problem = read_problem
-
-    def encode(self, value: Letters) -> str:
-        """`a b c`."""
-        return " ".join(value)
-
-    def show(self, answer: Letters) -> str:
-        """The same."""
-        return self.encode(answer)
-
-
-@cache
-def letters_language() -> Language:
-    """The language of strings, made once."""
-    return Language("letters", _build)
-
-
-def _build(meaning: str, values: Sequence[Any]) -> Any:
-    match meaning:
-        case "nothing":
-            return []
-        case "then":
-            values[1].append(str(values[0]))
-            return values[1]
-        case "all":
-            return tuple(reversed(values[0]))
-    raise AssertionError(meaning)

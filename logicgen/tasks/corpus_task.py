@@ -1,8 +1,8 @@
-"""What a corpus task is: sequences of tokens to be modelled, without questions and answers.
+"""The contract of a corpus task: sequences of tokens to be modelled, without questions and answers.
 
-A corpus is made in parts, each of which follows from the settings and its number alone, so that it
-can be made at a size that memory does not hold, and goes on where it stopped. A part is a few
-arrays by name; `tokens` is always one of them:
+A corpus is made in parts, each of which follows from the settings and its number alone. So it can
+be larger than memory, and its making can be resumed after an interruption. A part is a few arrays
+by name; `tokens` is always one of them:
 
 - (N,) where documents are written one after another, each ended by `<end>`;
 - (N, length) where every row is a sequence of its own. A row that ends before holds `<end>` from
@@ -12,16 +12,17 @@ arrays by name; `tokens` is always one of them:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Annotated, ClassVar, Self
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from logicgen.tasks.task import Settings
 from logicgen.tokens import Tokens
 
 Count = Annotated[int, Field(strict=True, ge=0)]
-Positive = Annotated[int, Field(strict=True, ge=1)]
 
 TOKENS = "tokens"
 CORPUS_SPLITS = ("train", "validation", "test")
@@ -30,10 +31,8 @@ CORPUS_SPLITS = ("train", "validation", "test")
 PART = 1 << 22
 
 
-class CorpusSettings(BaseModel):
+class CorpusSettings(Settings):
     """The `[corpus]` table of a recipe; each task adds its own keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class RowCounts(CorpusSettings):
@@ -53,14 +52,14 @@ class RowCounts(CorpusSettings):
             raise ValueError("asks for no rows; give it train, validation or test")
         return self
 
-    def parted(self, split: str, length: int) -> list[range]:
-        """The rows of a split, each of so many tokens, by part."""
+    def parts(self, split: str, length: int) -> list[range]:
+        """Return the rows of each part of a split, where a row has `length` tokens."""
         rows, each = getattr(self, split), max(1, PART // length)
         return [range(first, min(first + each, rows)) for first in range(0, rows, each)]
 
 
 class RowSettings(RowCounts):
-    """Keys of corpora whose rows are as long as somebody wants them.
+    """Keys of corpora whose rows have a length to choose.
 
     Attributes:
         length: tokens of a row.
@@ -68,19 +67,15 @@ class RowSettings(RowCounts):
 
     length: Annotated[int, Field(strict=True, ge=2, le=1_000_000)]
 
-    def parts(self, split: str) -> list[range]:
-        """The rows of a split, by part."""
-        return self.parted(split, self.length)
-
 
 class CorpusSource(ABC):
     """A corpus that can be made, part by part.
 
     Attributes:
-        tokens: of which it consists.
-        facts: about what it was made from, such as versions, for the corpus's description.
-        digest: changes when what it is made from does.
-        files: what belongs to the corpus besides, as text by file name.
+        tokens: the tokens that it consists of.
+        facts: versions and the like of what it was made from, for the corpus's description.
+        digest: a text that changes when the corpus is made from something else.
+        files: further files of the corpus, as text by file name.
     """
 
     tokens: Tokens
@@ -90,20 +85,54 @@ class CorpusSource(ABC):
 
     @abstractmethod
     def parts(self, split: str) -> int:
-        """How many parts a split has."""
+        """Return how many parts a split has."""
 
     @abstractmethod
     def part(self, split: str, number: int) -> dict[str, np.ndarray]:
-        """The arrays of one part."""
+        """Return the arrays of one part."""
 
 
-class CorpusTask(ABC):
-    """One kind of corpora."""
+class RowSource(CorpusSource):
+    """Rows drawn at random; those of part n of a split follow from seed, split and n.
 
-    name: ClassVar[str]
-    about: ClassVar[str]
-    Settings: ClassVar[type[CorpusSettings]]
+    Args:
+        counts: how many rows each split has.
+        length: tokens of a row.
+    """
+
+    def __init__(self, counts: RowCounts, length: int, seed: int) -> None:
+        self._counts, self._length, self._seed = counts, length, seed
+
+    def parts(self, split: str) -> int:
+        """Return how many parts the rows of a split take."""
+        return len(self._counts.parts(split, self._length))
+
+    def part(self, split: str, number: int) -> dict[str, np.ndarray]:
+        """Return the arrays of one part, of which `tokens` is (rows, length)."""
+        rows = len(self._counts.parts(split, self._length)[number])
+        rng = np.random.default_rng((self._seed, CORPUS_SPLITS.index(split), number))
+        return self.drawn(rng, rows, split, number)
 
     @abstractmethod
-    def source(self, settings: CorpusSettings, seed: int) -> CorpusSource:
-        """What makes the corpus. Raises LogicgenError where there is nothing to make it of."""
+    def drawn(
+        self, rng: np.random.Generator, rows: int, split: str, number: int
+    ) -> dict[str, np.ndarray]:
+        """Return the arrays of part `number` of a split, with so many rows."""
+
+
+@dataclass(frozen=True)
+class CorpusTask:
+    """A kind of corpora.
+
+    Attributes:
+        name: the name in recipes.
+        about: one line for `logicgen list tasks`.
+        Settings: the keys of `[corpus]`.
+        source: returns the source for settings and a seed. Raises LogicgenError where the corpus
+            would be empty.
+    """
+
+    name: str
+    about: str
+    Settings: type[CorpusSettings]
+    source: Callable[[Any, int], CorpusSource]

@@ -1,7 +1,7 @@
 """Tasks whose answer is a string of symbols that the examples in the problem determine.
 
-What a problem shows leaves some rules possible (mappings of keys to values, permutations). It has
-an answer if there are such rules and all of them answer alike; that is then the only right one.
+The examples leave some rules possible (mappings of keys to values, permutations). A problem has an
+answer if there are such rules and all of them give the same one; that is then the only right one.
 
 Source of these tasks: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
 """
@@ -9,100 +9,112 @@ Source of these tasks: Huang et al., Lexinvariant Language Models (NeurIPS 2023)
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterable
+from random import Random
 from typing import Any, ClassVar
 
+from logicgen.errors import LogicgenError
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.language import Language
-from logicgen.tasks.task import Cell, Task
-
-Symbols = tuple[str, ...]
-
-# What a grammar's alternatives put into a text besides symbols.
-_FIXED = {"arrow": "->", "end": "->", "becomes": ">", "next": ";"}
+from logicgen.tasks.frequencies import FrequencyKind, frequencies
+from logicgen.tasks.string_task import StringTask, Symbols, token_language
+from logicgen.tasks.task import Cell, Draw, Settings, Source
+from logicgen.vocabulary import symbol_name
 
 
-class Determined(Task):
-    """A problem that shows examples of a rule in, what the rule gives for the last part out."""
+class DeterminedSettings(Settings):
+    """Keys of `[problem]` that these tasks share.
 
-    distinct: ClassVar = "exact"
-    solver: ClassVar = None
-    logic: ClassVar = None
+    Attributes:
+        frequencies: how often symbols are drawn (`tasks/frequencies.py`).
+    """
+
+    frequencies: FrequencyKind = "uniform"
+
+
+class DeterminedSource(Source):
+    """Problems that show one or more examples, with symbols drawn by frequency.
+
+    Attributes:
+        called: the problems in a message, with the keys that decide their length.
+        first: length of a problem with one example.
+        step: tokens that each further example adds.
+    """
+
+    exact = False
+    named = True
+    called: str
+    first: int
+    step: int
+
+    def __init__(self, settings: DeterminedSettings, symbols: tuple[int, int]) -> None:
+        super().__init__(symbols)
+        self._frequencies = frequencies(settings.frequencies)
+
+    def sample(self, rng: Random, cell: Cell) -> Draw:
+        """Return a random problem; the number of symbols is drawn first if the cell has none.
+
+        Raises LogicgenError where the cell is empty.
+        """
+        if obstacle := self.obstacle(cell):
+            raise LogicgenError(obstacle)
+        return self.drawn(rng, cell)
+
+    @abstractmethod
+    def drawn(self, rng: Random, cell: Cell) -> Draw:
+        """Return a random problem of a cell that is not empty."""
+
+    @abstractmethod
+    def too_few(self, examples: int, symbols: int) -> str | None:
+        """Return why so many symbols are too few for so many examples; None if they are not."""
+
+    def obstacle(self, cell: Cell) -> str | None:
+        """Return why no problem has the length, or the symbols are too few or too many."""
+        examples, most = self.examples(cell), self.symbols(cell)[-1]
+        if not examples:
+            first, step, lengths = self.first, self.step, cell.lengths
+            asked = str(cell.length) if cell.width == 1 else f"{lengths[0]} to {lengths[-1]}"
+            return (
+                f"no {self.called} has {asked} tokens, but {first}, {first + step}, "
+                f"{first + 2 * step} and so on: change length, or give step = {step}, so that "
+                "every cell takes one of these"
+            )
+        return self.too_few(examples[0], most) or self._frequencies.obstacle(most)
+
+    def examples(self, cell: Cell) -> list[int]:
+        """Return the numbers of examples that give a length of the cell, in rising order."""
+        further = (divmod(length - self.first, self.step) for length in cell.lengths)
+        return [number + 1 for number, rest in further if number >= 0 and rest == 0]
+
+
+def canonical_names(numbers: Iterable[int]) -> dict[int, str]:
+    """Return the names `a`, `b`, ... of symbols in order of first occurrence."""
+    return {number: symbol_name(place) for place, number in enumerate(dict.fromkeys(numbers))}
+
+
+class Determined(StringTask):
+    """A task that shows examples of a rule, and asks to apply the rule.
+
+    Attributes:
+        between: text between two symbols that follow one another in a written problem.
+    """
+
     symbols_meaning: ClassVar = "number of symbols the problem was drawn from"
-    between: ClassVar[str] = ""  # two symbols that follow one another, where it is written as text
+    between: ClassVar[str] = ""
 
     @abstractmethod
     def answer_length(self, problem: Any) -> int:
-        """Tokens of the answer."""
+        """Return the number of tokens of the answer."""
 
     @abstractmethod
     def solve(self, problem: Any, solver: str | None = None) -> Solution:
-        """The only answer; or `unsat`, and that there is none or more than one, and why."""
-
-    @abstractmethod
-    def problem_of(self, tokens: list[str]) -> Any:
-        """The problem with these tokens, which the grammar has accepted."""
+        """Return the only answer; or `unsat` with the reason: there is none, or more than one."""
 
     @property
     def answer_language(self) -> Language:
-        """`symbols.lark`."""
+        """Return the language of strings of symbols, `symbols.lark`."""
         return token_language("symbols")
 
     def check(self, problem: Any, answer: Symbols, solver: str | None = None) -> Verdict:
-        """Whether the answer is the only one; nothing is right where there is none or several."""
+        """Return `correct` if the answer is the only one, else `incorrect`."""
         return Verdict.CORRECT if answer == self.solve(problem).witness else Verdict.INCORRECT
-
-    def same(self, answer: Symbols, other: Symbols) -> bool:
-        """Equality."""
-        return answer == other
-
-    def read_problem(self, text: str) -> Any:
-        """From the one notation that there is."""
-        return self.problem_of(self.problem_language.read(text))
-
-    decode_problem = read_problem
-
-    def read_answer(self, text: str) -> Symbols:
-        """From `i g h`."""
-        return tuple(self.answer_language.read(text))
-
-    decode_answer = read_answer
-
-    def encode(self, value: Any) -> str:
-        """Tokens separated by blanks."""
-        return " ".join(value if isinstance(value, tuple) else value.tokens)
-
-    def show(self, answer: Symbols) -> str:
-        """The same."""
-        return self.encode(answer)
-
-
-def no_such_length(cell: Cell, called: str, first: int, step: int) -> str:
-    """Why a cell is empty: what is `called` so has `first` tokens, or `step` more, and so on."""
-    asked = str(cell.length) if cell.width == 1 else f"{cell.lengths[0]} to {cell.lengths[-1]}"
-    return (
-        f"no {called} has {asked} tokens, but {first}, {first + step}, {first + 2 * step} and so "
-        f"on: change length, or give step = {step}, so that every cell takes one of these"
-    )
-
-
-@cache
-def token_language(grammar: str) -> Language:
-    """The language of a grammar whose values are the tokens of a text, made once."""
-    return Language(grammar, _build)
-
-
-def _build(meaning: str, values: Sequence[Any]) -> list[str]:
-    # Right-recursive rules are complete from the last token on, so tokens are gathered backwards.
-    match meaning:
-        case "all":
-            return values[0][::-1]
-        case "nothing":
-            return []
-        case "then":
-            values[1].append(str(values[0]))
-            return values[1]
-    tokens: list[str] = values[0] if values else []
-    tokens.append(_FIXED[meaning])
-    return tokens

@@ -1,4 +1,4 @@
-"""How often symbols are drawn: all alike, as the characters of English text are, or by Zipf's law.
+"""Frequencies of symbols: all alike, as of the characters of English text, or by Zipf's law.
 
 Symbol 0 is the most frequent one. With n symbols the n most frequent are drawn, in proportion to
 their weights.
@@ -12,7 +12,7 @@ from functools import cache
 from random import Random
 from typing import Literal
 
-Kind = Literal["uniform", "characters", "zipf"]
+FrequencyKind = Literal["uniform", "characters", "zipf"]
 
 # ASCII characters in `pydoc_data.topics` of Python 3.11.7, an English text that every Python
 # carries: those that occur, the most frequent first, and how often. Kept here, because the text
@@ -41,22 +41,22 @@ TRIES = 16
 
 
 class Frequencies:
-    """Draws symbols, by number.
+    """Random symbols, by number, drawn in proportion to weights.
 
     Attributes:
         most: how many symbols there are at most; None for any number.
     """
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: FrequencyKind) -> None:
         self.kind = kind
         self.most = len(CHARACTERS) if kind == "characters" else None
-        self._sums: list[float] = []  # of the weights of the symbols up to each
+        self._sums: list[float] = []  # by symbol: the sum of the weights up to it
 
     def weight(self, symbol: int) -> float:
-        """How often a symbol is drawn, next to others.
+        """Return the weight of a symbol: how often it is drawn, relative to others.
 
-        A character's count and one (Laplace), so that every character can be drawn; 1 / (rank) by
-        Zipf's law.
+        For characters it is the count plus one (Laplace), so that each can be drawn; by Zipf's law
+        it is 1 / rank.
         """
         match self.kind:
             case "uniform":
@@ -67,7 +67,7 @@ class Frequencies:
                 return 1 / (symbol + 1)
 
     def draw(self, rng: Random, symbols: int, without: Collection[int] = ()) -> int:
-        """One of the first `symbols` symbols, in proportion to their weights, none of `without`.
+        """Return a random one of the first `symbols` symbols by weight, none of `without`.
 
         Raises IndexError where that leaves none.
         """
@@ -80,11 +80,11 @@ class Frequencies:
         return self.among(rng, left)
 
     def among(self, rng: Random, symbols: Sequence[int]) -> int:
-        """One of these symbols, in proportion to their weights."""
+        """Return a random one of these symbols, in proportion to their weights."""
         return rng.choices(symbols, [self.weight(symbol) for symbol in symbols])[0]
 
     def obstacle(self, symbols: int) -> str | None:
-        """Why so many symbols cannot be drawn from, if they cannot."""
+        """Return why so many symbols cannot be drawn from; None if they can."""
         if self.most is None or symbols <= self.most:
             return None
         return (
@@ -101,6 +101,6 @@ class Frequencies:
 
 
 @cache
-def frequencies(kind: Kind) -> Frequencies:
-    """The frequencies of a kind, made once."""
+def frequencies(kind: FrequencyKind) -> Frequencies:
+    """Return the frequencies of a kind, made once."""
     return Frequencies(kind)

@@ -1,9 +1,9 @@
-"""Look-up: pairs of a key and its value, then keys that are asked for; their values.
+"""Look-up: given pairs of a key and its value, then keys, predict the values of these.
 
 `a -> b c -> d e -> f c ->` is answered by `d`. A problem determines its answer if no key has two
 values and every key that is asked for is shown: exactly then there are mappings that fit all pairs,
-and all of them agree on what is asked. A cell's `symbols` is the number of symbols the problem is
-drawn from; its length is 3 for each pair, 1 for each key asked for, and 1.
+and all of them agree on the keys asked for. A cell's `symbols` is the number of symbols the problem
+is drawn from; its length is 3 for each pair, 1 for each key asked for, and 1.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
 """
@@ -16,20 +16,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from random import Random
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from logicgen.errors import LogicgenError
 from logicgen.solvers import Solution
 from logicgen.syntax.language import Language
 from logicgen.syntax.partitions import all_partitions, stirling
-from logicgen.tasks.determined import Determined, no_such_length, token_language
-from logicgen.tasks.frequencies import Kind, frequencies
-from logicgen.tasks.task import Cell, Draw, Settings, Source
+from logicgen.tasks.determined import (
+    Determined,
+    DeterminedSettings,
+    DeterminedSource,
+    canonical_names,
+)
+from logicgen.tasks.string_task import token_language
+from logicgen.tasks.task import Cell, Draw, Positive
 from logicgen.vocabulary import symbol_name
-
-Positive = Annotated[int, Field(strict=True, ge=1)]
 
 # More problems than these are not counted, nor those of more pairs than these: two keys alone are
 # shown in 2^63 ways by 64 pairs.
@@ -39,19 +41,27 @@ MANY_PAIRS = 64
 
 @dataclass(frozen=True)
 class LookupProblem:
-    """What is shown, and which keys are asked for; at least one."""
+    """The pairs that are shown, and the keys that are asked for; at least one."""
 
     pairs: tuple[tuple[str, str], ...]
     queries: tuple[str, ...]
 
-    @property
-    def tokens(self) -> list[str]:
-        """As it is written."""
-        shown = [token for key, value in self.pairs for token in (key, "->", value)]
-        return [*shown, *self.queries, "->"]
+    def __iter__(self) -> Iterator[str]:
+        for key, value in self.pairs:
+            yield from (key, "->", value)
+        yield from (*self.queries, "->")
+
+    @classmethod
+    def of_tokens(cls, tokens: list[str]) -> LookupProblem:
+        """Return the problem of tokens such as `a -> b c -> d c ->`."""
+        pairs, place = [], 0
+        while place + 2 < len(tokens) and tokens[place + 1] == "->":
+            pairs.append((tokens[place], tokens[place + 2]))
+            place += 3
+        return cls(tuple(pairs), tuple(tokens[place:-1]))
 
 
-class LookupSettings(Settings):
+class LookupSettings(DeterminedSettings):
     """Keys of `[problem]`.
 
     Attributes:
@@ -59,8 +69,7 @@ class LookupSettings(Settings):
         values: how many different values a problem has at most; as many as fit if not given.
         overlap: whether a symbol may be a key and a value in one problem.
         repeat: whether a key may be shown more than once, with the same value each time.
-        queries: how many keys are asked for, the same one more than once perhaps.
-        frequencies: how often symbols are drawn (`tasks/frequencies.py`).
+        queries: how many keys are asked for; one may be asked for more than once.
     """
 
     keys: Positive | None = None
@@ -68,7 +77,6 @@ class LookupSettings(Settings):
     overlap: bool = False
     repeat: bool = True
     queries: Positive = 1
-    frequencies: Kind = "uniform"
 
     @model_validator(mode="after")
     def _fitting(self) -> LookupSettings:
@@ -77,37 +85,34 @@ class LookupSettings(Settings):
         return self
 
     def room(self, keys: int, values: int) -> int:
-        """How many symbols it takes to draw so many different keys and values."""
+        """Return how many symbols it takes to draw so many different keys and values."""
         keys, values = self.keys or keys, self.values or values
         return max(keys, values) if self.overlap else keys + values
 
     def most_keys(self, symbols: int) -> int:
-        """How many different keys a problem over so many symbols has at most."""
+        """Return how many different keys a problem over so many symbols has at most."""
         return self.keys or (symbols if self.overlap else symbols - (self.values or 1))
 
 
-class LookupSource(Source):
+class LookupSource(DeterminedSource):
     """Pairs whose keys and values are drawn by frequency, queries drawn from the keys.
 
-    The first `keys` different keys that come up are the problem's keys, and so with values.
+    The first `keys` different keys that come up are the problem's keys, and likewise for values.
     """
 
-    exact = False
-    named = True
+    step = 3
 
     def __init__(self, settings: LookupSettings, symbols: tuple[int, int]) -> None:
+        super().__init__(settings, symbols)
         self._settings = settings
-        self._range = symbols
-        self._frequencies = frequencies(settings.frequencies)
+        self.called = f"look-up of problem.queries = {settings.queries}"
+        self.first = 4 + settings.queries
 
-    def sample(self, rng: Random, cell: Cell) -> Draw:
-        """A problem; without symbols asked for, how many it is drawn from is drawn first."""
-        if obstacle := self.obstacle(cell):
-            raise LogicgenError(obstacle)
-        settings, drawn = self._settings, self._frequencies
-        low, high = self._symbols(cell)
-        pairs = rng.choice([n for n in self._pairs(cell) if self._room(n) <= high])
-        symbols = rng.randint(max(low, self._room(pairs)), high)
+    def drawn(self, rng: Random, cell: Cell) -> Draw:
+        """Return a random problem of a cell that is not empty."""
+        settings, drawn, allowed = self._settings, self._frequencies, self.symbols(cell)
+        pairs = rng.choice([n for n in self.examples(cell) if self._room(n) <= allowed[-1]])
+        symbols = rng.randint(max(allowed[0], self._room(pairs)), allowed[-1])
         most_keys = settings.most_keys(symbols)
         most_values = settings.values or symbols
         shown: list[int] = []
@@ -133,12 +138,12 @@ class LookupSource(Source):
         return self._draw(shown, mapping, asked, symbols)
 
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Problems by number of distinct symbols; infinity where they are many."""
-        most = self._symbols(cell)[1]
+        """Return how many problems there are by number of distinct symbols; infinity if many."""
+        most = self.symbols(cell)[-1]
         found: Counter[int] = Counter()
         if self._frequencies.obstacle(most) is not None:
             return found
-        for pairs in self._pairs(cell):
+        for pairs in self.examples(cell):
             if self._room(pairs) > most:
                 continue
             for keys in self._different_keys(pairs, most):
@@ -150,14 +155,14 @@ class LookupSource(Source):
         return found
 
     def _few(self, keys: int, most: int) -> bool:
-        """Whether there are few ways to show so many keys and their values, however many pairs."""
+        """Return whether there are few ways to show so many keys and values, however many pairs."""
         settings = self._settings
         if settings.repeat:
             return keys == 1
         return settings.values == 1 or (not settings.overlap and most == keys + 1)
 
     def _count(self, pairs: int, keys: int, most: int) -> dict[int, int]:
-        """Problems with so many different keys, by number of distinct symbols.
+        """Return the number of problems with so many different keys, by number of distinct symbols.
 
         The keys are told apart by their order. `values` different values are given to them in as
         many ways as there are partitions of the keys. Of these values `old` are keys themselves,
@@ -174,9 +179,9 @@ class LookupSource(Source):
         return found
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Every problem of the cell up to renaming."""
-        low, most = self._symbols(cell)
-        for pairs in self._pairs(cell):
+        """Yield every problem of the cell up to renaming."""
+        low, most = self.symbols(cell)[0], self.symbols(cell)[-1]
+        for pairs in self.examples(cell):
             if self._room(pairs) > most:
                 continue
             for keys in self._different_keys(pairs, most):
@@ -188,7 +193,7 @@ class LookupSource(Source):
                             yield self._draw(shown, dict(enumerate(values)), list(asked), symbols)
 
     def _values(self, keys: int, most: int) -> Iterator[list[int]]:
-        """The values of each of so many keys: keys, or further symbols in order of occurrence."""
+        """Yield the values of so many keys: keys, or further symbols in order of occurrence."""
         old = range(keys if self._settings.overlap else 0)
         pending: list[tuple[list[int], int]] = [([], keys)]
         while pending:
@@ -204,58 +209,43 @@ class LookupSource(Source):
     def _draw(
         self, shown: list[int], mapping: Mapping[int, int], asked: list[int], symbols: int
     ) -> Draw:
-        order = list(dict.fromkeys(number for key in shown for number in (key, mapping[key])))
-        name = {number: symbol_name(place) for place, number in enumerate(order)}
+        name = canonical_names(number for key in shown for number in (key, mapping[key]))
         problem = LookupProblem(
             tuple((name[key], name[mapping[key]]) for key in shown),
             tuple(name[key] for key in asked),
         )
-        return Draw(problem, symbols, tuple(map(symbol_name, order)))
+        return Draw(problem, symbols, tuple(map(symbol_name, name)))
 
-    def obstacle(self, cell: Cell) -> str | None:
-        """A length that is none, too few symbols, or more than have a frequency."""
-        settings, most = self._settings, self._symbols(cell)[1]
-        numbers = list(self._pairs(cell))
-        if not numbers:
-            called = f"look-up of problem.queries = {settings.queries}"
-            return no_such_length(cell, called, 4 + settings.queries, 3)
-        if (needed := self._room(numbers[0])) > most:
-            keys = settings.keys or (1 if settings.repeat else numbers[0])
-            values = settings.values or 1
-            remedies = ["raise symbols"]
-            if settings.keys:
-                remedies.append("lower problem.keys")
-            if settings.values:
-                remedies.append("lower problem.values")
-            if not settings.repeat:
-                remedies += ["lower length", "set problem.repeat = true"]
-            if max(keys, values) <= most:
-                remedies.append("set problem.overlap = true")
-            return (
-                f"{_some(keys, 'different key')} and {_some(values, 'different value')} take "
-                f"{_some(needed, 'symbol')}, and there are only {most}: {' or '.join(remedies)}"
-            )
-        return self._frequencies.obstacle(most)
-
-    def _pairs(self, cell: Cell) -> Iterator[int]:
-        """The numbers of pairs that give a length of the cell."""
-        for length in cell.lengths:
-            pairs, left = divmod(length - self._settings.queries - 1, 3)
-            if pairs > 0 and left == 0:
-                yield pairs
+    def too_few(self, examples: int, symbols: int) -> str | None:
+        """Return why so many symbols are too few for so many pairs; None if they are not."""
+        settings, needed = self._settings, self._room(examples)
+        if needed <= symbols:
+            return None
+        keys = settings.keys or (1 if settings.repeat else examples)
+        values = settings.values or 1
+        remedies = ["raise symbols"]
+        if settings.keys:
+            remedies.append("lower problem.keys")
+        if settings.values:
+            remedies.append("lower problem.values")
+        if not settings.repeat:
+            remedies += ["lower length", "set problem.repeat = true"]
+        if max(keys, values) <= symbols:
+            remedies.append("set problem.overlap = true")
+        return (
+            f"{_some(keys, 'different key')} and {_some(values, 'different value')} take "
+            f"{_some(needed, 'symbol')}, and there are only {symbols}: {' or '.join(remedies)}"
+        )
 
     def _room(self, pairs: int) -> int:
-        """How many symbols it takes for so many pairs."""
+        """Return how many symbols it takes for so many pairs."""
         return self._settings.room(1 if self._settings.repeat else pairs, 1)
 
     def _different_keys(self, pairs: int, symbols: int) -> range:
-        """How many different keys so many pairs may have."""
+        """Return the numbers of different keys that so many pairs may have."""
         if not self._settings.repeat:
             return range(pairs, pairs + 1)
         return range(1, min(pairs, self._settings.most_keys(symbols)) + 1)
-
-    def _symbols(self, cell: Cell) -> tuple[int, int]:
-        return self._range if cell.symbols is None else (cell.symbols, cell.symbols)
 
 
 def _some(count: int, thing: str) -> str:
@@ -263,7 +253,7 @@ def _some(count: int, thing: str) -> str:
 
 
 class Lookup(Determined):
-    """Pairs and keys in, the values of the keys out."""
+    """The task of look-up: pairs and keys in, the values of the keys out."""
 
     name: ClassVar = "lookup"
     about: ClassVar = "pairs of a key and a value, then keys -> the values of these keys"
@@ -271,15 +261,15 @@ class Lookup(Determined):
     between: ClassVar = " "
 
     def answer_length(self, problem: LookupProblem) -> int:
-        """One token for each that is asked for."""
+        """Return one token for each key that is asked for."""
         return len(problem.queries)
 
     def source(self, settings: LookupSettings, symbols: tuple[int, int]) -> LookupSource:
-        """Random pairs."""
+        """Return the source of random pairs."""
         return LookupSource(settings, symbols)
 
     def solve(self, problem: LookupProblem, solver: str | None = None) -> Solution:
-        """The values of the keys that are asked for."""
+        """Return the values of the keys that are asked for, or why they are not determined."""
         mapping: dict[str, str] = {}
         for key, value in problem.pairs:
             if mapping.setdefault(key, value) != value:
@@ -294,13 +284,5 @@ class Lookup(Determined):
 
     @property
     def problem_language(self) -> Language:
-        """`lookup.lark`."""
-        return token_language("lookup")
-
-    def problem_of(self, tokens: list[str]) -> LookupProblem:
-        """From `a -> b c -> d c ->`."""
-        pairs, place = [], 0
-        while place + 2 < len(tokens) and tokens[place + 1] == "->":
-            pairs.append((tokens[place], tokens[place + 2]))
-            place += 3
-        return LookupProblem(tuple(pairs), tuple(tokens[place:-1]))
+        """Return the language of pairs and keys, `lookup.lark`."""
+        return token_language("lookup", LookupProblem.of_tokens)

@@ -1,25 +1,21 @@
-"""LTL trace prediction: given a formula of linear temporal logic, a symbolic trace that satisfies
-it.
+"""LTL trace prediction: given a formula, predict a symbolic trace that satisfies it.
 
 Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from logicgen.solvers import Solution, Status, Verdict, load_solver
-from logicgen.syntax.core import within
+from logicgen.solvers import Status, Verdict, load_solver
 from logicgen.syntax.formula import Formula
-from logicgen.syntax.formula_language import ltl
 from logicgen.syntax.language import Language
 from logicgen.syntax.trace import NO_TRACE, NoTrace, Trace, trace_language
-from logicgen.tasks.propositional import FormulaSettings, FormulaSource
+from logicgen.tasks.formula_task import FormulaSettings, FormulaSource, FormulaTask
 from logicgen.tasks.specification_patterns import PatternSource
-from logicgen.tasks.task import Source, Task
+from logicgen.tasks.task import Source
 
 
 class LTLSettings(FormulaSettings):
@@ -43,41 +39,36 @@ class LTLSettings(FormulaSettings):
         return self
 
 
-class LTL(Task):
-    """Formula in, symbolic trace out; right if it denotes words and all satisfy the formula."""
+class LTL(FormulaTask):
+    """The task of LTL: formula in, symbolic trace out; right if all its words satisfy it."""
 
     name: ClassVar = "ltl"
     about: ClassVar = "an LTL formula -> a symbolic trace all of whose words satisfy it"
     Settings: ClassVar = LTLSettings
-    distinct: ClassVar = "alpha"
     solver: ClassVar = "embedded"
     logic: ClassVar = "ltl"
     refutation: ClassVar = NO_TRACE
 
     def source(self, settings: LTLSettings, symbols: tuple[int, int]) -> Source:
-        """Formulas over the operators of the settings, or conjunctions of patterns."""
+        """Return the source of formulas over the operators of the settings, or of patterns."""
         if settings.source == "patterns":
             return PatternSource(symbols)
-        return FormulaSource(ltl(), settings, symbols)
-
-    def solve(self, problem: Formula, solver: str | None = None) -> Solution:
-        """A trace with few positions and subset-minimal literals, or unsat."""
-        return load_solver(solver or self.solver, self.logic).solve(problem)
+        return FormulaSource(self.formulas, settings, symbols)
 
     def check(
         self, problem: Formula, answer: Trace | NoTrace, solver: str | None = None
     ) -> Verdict:
-        """Whether all words of the trace satisfy the formula; one that denotes none is invalid.
+        """Return `correct` if all words of the trace satisfy the formula, `invalid` if it has none.
 
-        That there is no trace is correct where the formula is unsatisfiable.
+        The answer that there is no trace is correct where the formula is unsatisfiable.
         """
-        chosen = load_solver(solver or self.solver, self.logic)
+        chosen = self._solver(solver)
         if isinstance(answer, NoTrace):
             return _NO_TRACE_IS[chosen.solve(problem).status]
         return chosen.check(problem, answer)
 
     def same(self, answer: Trace | NoTrace, other: Trace | NoTrace) -> bool:
-        """Whether both have the same shape and, position by position, equivalent formulas."""
+        """Return whether both have the same shape and equivalent formulas, position by position."""
         if answer == other:
             return True
         if isinstance(answer, NoTrace) or isinstance(other, NoTrace):
@@ -89,50 +80,31 @@ class LTL(Task):
         return all(p is q or differs(p ^ q).status is Status.UNSAT for p, q in pairs)
 
     @property
-    def problem_language(self) -> Language:
-        """`ltl.lark`."""
-        return ltl().language
-
-    def within(self, problem: Formula, tokens: Collection[str]) -> Formula:
-        """An equivalent formula over these operators and constants."""
-        return within(problem, tokens)
-
-    @property
-    def problem_arities(self) -> Mapping[str, int]:
-        """Of operators and constants."""
-        return ltl().arity
-
-    @property
     def answer_language(self) -> Language:
-        """`trace.lark`."""
+        """Return the language of traces, `trace.lark`."""
         return trace_language()
 
     def read_problem(self, text: str) -> Formula:
-        """From `a U !b` or `U a ! b`."""
-        return ltl().read_either(text)
-
-    def decode_problem(self, text: str) -> Formula:
-        """From `U a ! b`."""
-        return ltl().read_prefix(text)
+        """Return the formula of a text such as `a U !b` or `U a ! b`. Raises FormatError."""
+        return self.formulas.read_either(text)
 
     def read_answer(self, text: str) -> Trace | NoTrace:
-        """From `a ; {b ; !a}`, Spot's `a; cycle{b; !a}`, `a ; { b ; ! a }`, or `0`."""
+        """Return the answer of a text, a trace or `0`. Raises FormatError.
+
+        A trace is written `a ; {b ; !a}`, `a; cycle{b; !a}` as by Spot, or `a ; { b ; ! a }`.
+        """
         return NO_TRACE if text.strip() == NO_TRACE.prefix else Trace.read_either(text)
 
     def decode_answer(self, text: str) -> Trace | NoTrace:
-        """From `a ; { b ; ! a }` or `0`."""
+        """Return the answer of a text such as `a ; { b ; ! a }` or `0`. Raises FormatError."""
         return NO_TRACE if text.strip() == NO_TRACE.prefix else Trace.read_prefix(text)
 
-    def encode(self, value: Formula | Trace | NoTrace) -> str:
-        """Prefix notation."""
-        return value.prefix
-
     def show(self, answer: Trace | NoTrace) -> str:
-        """`a ; {b ; !a}`."""
+        """Return a text such as `a ; {b ; !a}`."""
         return answer.infix
 
     def picture(self, answer: Trace | NoTrace) -> str:
-        """A table: a row per proposition, a column per position, the period between bars."""
+        """Return a table: a row per proposition, a column per position, the period between bars."""
         return answer.table() if isinstance(answer, Trace) else ""
 
 

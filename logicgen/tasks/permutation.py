@@ -1,10 +1,10 @@
-"""Permutation: demonstrations of one permutation of positions, then a sub-sequence; it permuted.
+"""Permutation: given demonstrations of a permutation, predict a sub-sequence permuted.
 
 `a b c > c a b ; d e f > f d e ; g h i >` is answered by `i g h`. A cell's `symbols` is the number
 of symbols the sub-sequences are drawn from. A problem with D demonstrations of a permutation of m
 positions has (m + 1)(2 D + 1) tokens.
 
-When a problem determines its answer. Let x_j be the column of position j in the inputs, that is its
+When a problem determines its answer: Let x_j be the column of position j in the inputs, that is its
 symbols in all demonstrations, and y_i that of position i in the outputs. A permutation p, which
 puts position p(i) in place i, fits all demonstrations if and only if x_p(i) = y_i for all i. So
 place i may take exactly the positions whose columns equal y_i; these sets are equal for two places
@@ -13,8 +13,9 @@ or have nothing in common. Hence
 - some permutation fits if and only if the columns of inputs and outputs are the same, each equally
   often; and then every way to give the places with a column the positions with that column, one to
   one, is part of one that fits;
-- all that fit answer alike if and only if positions with equal columns hold equal symbols in what
-  is asked: of two that do not, either may go to a place, which then shows one or the other.
+- all that fit answer alike if and only if positions with equal columns hold equal symbols in the
+  sub-sequence asked for: of two that do not, either may go to a place, which then shows one or the
+  other.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
 """
@@ -27,17 +28,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from random import Random
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from pydantic import Field
-
-from logicgen.errors import LogicgenError
 from logicgen.solvers import Solution
 from logicgen.syntax.language import Language
-from logicgen.syntax.partitions import partition_of
-from logicgen.tasks.determined import Determined, Symbols, no_such_length, token_language
-from logicgen.tasks.frequencies import Kind, frequencies
-from logicgen.tasks.task import Cell, Draw, Settings, Source
+from logicgen.tasks.determined import (
+    Determined,
+    DeterminedSettings,
+    DeterminedSource,
+    canonical_names,
+)
+from logicgen.tasks.string_task import Symbols, token_language
+from logicgen.tasks.task import Cell, Draw, Positive
 from logicgen.vocabulary import symbol_name
 
 # Inputs of more symbols than these, two different ones or more, are not counted: they are at least
@@ -52,55 +54,53 @@ class PermutationProblem:
     demonstrations: tuple[tuple[Symbols, Symbols], ...]
     query: Symbols
 
-    @property
-    def tokens(self) -> list[str]:
-        """As it is written."""
-        shown = [
-            token for before, after in self.demonstrations for token in (*before, ">", *after, ";")
-        ]
-        return [*shown, *self.query, ">"]
+    def __iter__(self) -> Iterator[str]:
+        for before, after in self.demonstrations:
+            yield from (*before, ">", *after, ";")
+        yield from (*self.query, ">")
+
+    @classmethod
+    def of_tokens(cls, tokens: list[str]) -> PermutationProblem:
+        """Return the problem of tokens such as `a b > b a ; c d >`."""
+        *shown, query = " ".join(tokens).split(";")
+        pairs = (demonstration.split(">") for demonstration in shown)
+        return cls(
+            tuple((tuple(before.split()), tuple(after.split())) for before, after in pairs),
+            tuple(query.split()[:-1]),
+        )
 
 
-class PermutationSettings(Settings):
+class PermutationSettings(DeterminedSettings):
     """Keys of `[problem]`.
 
     Attributes:
         size: how many positions are permuted.
         repeat: whether a sub-sequence may hold a symbol more than once. If not, one demonstration
             determines the permutation.
-        frequencies: how often symbols are drawn (`tasks/frequencies.py`).
     """
 
-    size: Annotated[int, Field(strict=True, ge=1)] = 3
+    size: Positive = 3
     repeat: bool = True
-    frequencies: Kind = "uniform"
 
 
-class PermutationSource(Source):
+class PermutationSource(DeterminedSource):
     """Sub-sequences whose symbols are drawn by frequency, and a permutation, all equally likely.
 
-    Problems that do not determine their answer are drawn, counted and listed as well; they have no
+    Problems that do not determine their answer are drawn, counted and listed too; they have no
     answer, so no data set holds them.
     """
 
-    exact = False
-    named = True
-
     def __init__(self, settings: PermutationSettings, symbols: tuple[int, int]) -> None:
+        super().__init__(settings, symbols)
         self._settings = settings
-        self._range = symbols
-        self._frequencies = frequencies(settings.frequencies)
+        self.called = f"permutation of problem.size = {settings.size}"
+        self.first, self.step = 3 * (settings.size + 1), 2 * (settings.size + 1)
 
-    def sample(self, rng: Random, cell: Cell) -> Draw:
-        """A problem; without symbols asked for, how many it is drawn from is drawn first."""
-        if obstacle := self.obstacle(cell):
-            raise LogicgenError(obstacle)
-        size = self._settings.size
-        low, high = self._symbols(cell)
-        symbols = rng.randint(max(low, self._room), high)
-        rows = [
-            self._row(rng, symbols) for _ in range(rng.choice(list(self._demonstrations(cell))) + 1)
-        ]
+    def drawn(self, rng: Random, cell: Cell) -> Draw:
+        """Return a random problem of a cell that is not empty."""
+        size, allowed = self._settings.size, self.symbols(cell)
+        symbols = rng.randint(max(allowed[0], self._room), allowed[-1])
+        rows = [self._row(rng, symbols) for _ in range(rng.choice(self.examples(cell)) + 1)]
         order = rng.sample(range(size), size)
         return self._draw(rows, [[row[place] for place in order] for row in rows[:-1]], symbols)
 
@@ -113,12 +113,12 @@ class PermutationSource(Source):
         return row
 
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Problems by number of distinct symbols, determined or not; infinity where many."""
-        most = self._symbols(cell)[1]
+        """Return how many problems there are by number of distinct symbols; infinity if many."""
+        most = self.symbols(cell)[-1]
         found: Counter[int] = Counter()
         if most < self._room or self._frequencies.obstacle(most) is not None:
             return found
-        for demonstrations in self._demonstrations(cell):
+        for demonstrations in self.examples(cell):
             places = self._settings.size * (demonstrations + 1)
             if most > 1 and places > MANY_PLACES:
                 return {most: math.inf}
@@ -128,9 +128,9 @@ class PermutationSource(Source):
         return found
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Every problem of the cell up to renaming, determined or not."""
-        low, most = self._symbols(cell)
-        for demonstrations in self._demonstrations(cell):
+        """Yield every problem of the cell up to renaming, determined or not."""
+        low, most = self.symbols(cell)[0], self.symbols(cell)[-1]
+        for demonstrations in self.examples(cell):
             for rows in self._inputs(demonstrations + 1, most):
                 columns = list(zip(*rows[:-1], strict=True))
                 for arranged in _arrangements(columns):
@@ -139,7 +139,7 @@ class PermutationSource(Source):
                     yield self._draw(rows, outputs, symbols)
 
     def _inputs(self, rows: int, most: int) -> Iterator[list[list[int]]]:
-        """Sub-sequences over up to `most` symbols, numbered in order of first occurrence."""
+        """Yield sub-sequences over up to `most` symbols, numbered in order of first occurrence."""
         size = self._settings.size
         pending: list[tuple[list[int], int]] = [([], 0)]
         while pending:
@@ -156,55 +156,42 @@ class PermutationSource(Source):
         self, inputs: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]], symbols: int
     ) -> Draw:
         # An output holds the symbols of its input, so the inputs alone say which come first.
-        numbers = [number for row in inputs for number in row]
-        order = list(dict.fromkeys(numbers))
-        name = dict(zip(numbers, map(symbol_name, partition_of(numbers)), strict=True))
+        name = canonical_names(number for row in inputs for number in row)
         *before, query = [tuple(name[number] for number in row) for row in inputs]
         after = [tuple(name[number] for number in row) for row in outputs]
         problem = PermutationProblem(tuple(zip(before, after, strict=True)), query)
-        return Draw(problem, symbols, tuple(map(symbol_name, order)))
+        return Draw(problem, symbols, tuple(map(symbol_name, name)))
 
-    def obstacle(self, cell: Cell) -> str | None:
-        """A length that is none, too few symbols, or more than have a frequency."""
-        size, most = self._settings.size, self._symbols(cell)[1]
-        if not [*self._demonstrations(cell)]:
-            called = f"permutation of problem.size = {size}"
-            return no_such_length(cell, called, 3 * (size + 1), 2 * (size + 1))
-        if most < 1:
+    def too_few(self, examples: int, symbols: int) -> str | None:
+        """Return why so many symbols are too few to fill a sub-sequence; None if they are not."""
+        size = self._settings.size
+        if symbols < 1:
             return "there are no symbols to permute: raise symbols"
-        if most < self._room:
+        if symbols < self._room:
             return (
                 f"sub-sequences of {size} different symbols take {size}, and there are only "
-                f"{most}: lower problem.size, raise symbols, or set problem.repeat = true"
+                f"{symbols}: lower problem.size, raise symbols, or set problem.repeat = true"
             )
-        return self._frequencies.obstacle(most)
-
-    def _demonstrations(self, cell: Cell) -> Iterator[int]:
-        """The numbers of demonstrations that give a length of the cell."""
-        for length in cell.lengths:
-            parts, left = divmod(length, self._settings.size + 1)
-            if left == 0 and parts % 2 and parts > 1:
-                yield parts // 2
+        return None
 
     @property
     def _room(self) -> int:
-        """How many symbols it takes."""
+        """Return how many symbols a sub-sequence takes."""
         return 1 if self._settings.repeat else self._settings.size
-
-    def _symbols(self, cell: Cell) -> tuple[int, int]:
-        return self._range if cell.symbols is None else (cell.symbols, cell.symbols)
 
 
 @cache
 def _patterns(settings: PermutationSettings, demonstrations: int, symbols: int) -> int:
-    """Problems with so many demonstrations and exactly so many symbols, up to renaming.
+    """Return the number of problems with exactly so many symbols, up to renaming.
 
     Over n given symbols there are L(n) problems. By inclusion and exclusion, the sum over j of
     (-1)^(k - j) C(k, j) L(j) of them hold k given symbols and no others. Every renaming of these
     changes such a problem, so that there are k! times fewer up to renaming.
     """
     signed = (
-        (-1) ** (symbols - j) * math.comb(symbols, j) * _named(settings, demonstrations, j)
+        (-1 if (symbols - j) % 2 else 1)
+        * math.comb(symbols, j)
+        * _named(settings, demonstrations, j)
         for j in range(symbols + 1)
     )
     return sum(signed) // math.factorial(symbols)
@@ -212,15 +199,15 @@ def _patterns(settings: PermutationSettings, demonstrations: int, symbols: int) 
 
 @cache
 def _named(settings: PermutationSettings, demonstrations: int, symbols: int) -> int:
-    """Problems over so many given symbols, whether or not all of them occur."""
+    """Return the number of problems over so many given symbols, whether or not all occur."""
     size = settings.size
     if not settings.repeat:
-        return math.perm(symbols, size) ** (demonstrations + 1) * math.factorial(size)
-    return _two_orders(size, symbols**demonstrations) * symbols**size
+        return int(math.perm(symbols, size) ** (demonstrations + 1)) * math.factorial(size)
+    return _two_orders(size, symbols**demonstrations) * int(symbols**size)
 
 
 def _two_orders(size: int, kinds: int) -> int:
-    """Pairs of sequences of `size` things of so many kinds that hold the same things.
+    """Return how many pairs of sequences of `size` things, of so many kinds, hold the same things.
 
     A(m, s + t) = sum over c of C(m, c)^2 A(c, s) A(m - c, t): of the m things in either order, c
     are of the first s kinds. A(m, 1) = 1. So A is found by doubling, however many kinds.
@@ -243,7 +230,7 @@ def _two_orders(size: int, kinds: int) -> int:
 
 
 def _arrangements(things: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
-    """The different orders of some things, of which some may be equal; each once."""
+    """Yield the different orders of some things, of which some may be equal; each once."""
     pending: list[tuple[list[tuple[int, ...]], Counter[tuple[int, ...]]]] = [([], Counter(things))]
     while pending:
         arranged, left = pending.pop()
@@ -255,7 +242,7 @@ def _arrangements(things: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int,
 
 
 class Permutation(Determined):
-    """Demonstrations and a sub-sequence in, the sub-sequence permuted out."""
+    """The task of permutation: demonstrations and a sub-sequence in, it permuted out."""
 
     name: ClassVar = "permutation"
     about: ClassVar = "demonstrations of a permutation, then a sub-sequence -> it permuted"
@@ -263,15 +250,15 @@ class Permutation(Determined):
     edit_distance: ClassVar = True
 
     def answer_length(self, problem: PermutationProblem) -> int:
-        """One token for each that is asked for."""
+        """Return one token for each that is asked for."""
         return len(problem.query)
 
     def source(self, settings: PermutationSettings, symbols: tuple[int, int]) -> PermutationSource:
-        """Random sub-sequences and a random permutation."""
+        """Return the source of random sub-sequences and permutations."""
         return PermutationSource(settings, symbols)
 
     def solve(self, problem: PermutationProblem, solver: str | None = None) -> Solution:
-        """The sub-sequence in the order of the demonstrations; the module says why it is right."""
+        """Return the sub-sequence permuted, or why it is not determined, as the module proves."""
         query = problem.query
         for before, after in problem.demonstrations:
             if not len(before) == len(after) == len(query):
@@ -297,14 +284,5 @@ class Permutation(Determined):
 
     @property
     def problem_language(self) -> Language:
-        """`permutation.lark`."""
-        return token_language("permutation")
-
-    def problem_of(self, tokens: list[str]) -> PermutationProblem:
-        """From `a b > b a ; c d >`."""
-        *shown, query = " ".join(tokens).split(";")
-        pairs = (demonstration.split(">") for demonstration in shown)
-        return PermutationProblem(
-            tuple((tuple(before.split()), tuple(after.split())) for before, after in pairs),
-            tuple(query.split()[:-1]),
-        )
+        """Return the language of demonstrations, `permutation.lark`."""
+        return token_language("permutation", PermutationProblem.of_tokens)

@@ -1,4 +1,4 @@
-"""Problems as engineers write them: conjunctions of the published specification patterns.
+"""Conjunctions of the published specification patterns: problems as engineers write them.
 
 Source: Dwyer, Avrunin, Corbett, Patterns in Property Specifications for Finite-State Verification
 (ICSE 1999): eleven properties, each in five scopes. Hahn et al. (ICLR 2021) test on conjunctions of
@@ -111,7 +111,7 @@ PATTERNS = {
 
 @cache
 def core_patterns() -> tuple[Formula, ...]:
-    """All patterns over the core operators, symbols named in order of first occurrence."""
+    """Return all patterns over the core operators, symbols named in order of first occurrence."""
     return tuple(
         to_core(ltl().read(text)).alpha_canonical() for row in PATTERNS.values() for text in row
     )
@@ -126,14 +126,17 @@ class PatternSource(Source):
     """
 
     def __init__(self, symbols: tuple[int, int]) -> None:
-        self._range = symbols
+        super().__init__(symbols)
         self._arity = {pattern: len(pattern.symbols) for pattern in core_patterns()}
         self._sequences = cache(self._count_sequences)
         self._ways = cache(self._count_ways)
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """A conjunction of the cell; without symbols asked for, over any of the region's."""
-        alphabet = self._range[1] if cell.symbols is None else cell.symbols
+        """Return a random conjunction, over any of the region's symbols if the cell has none.
+
+        Raises LogicgenError where the cell is empty.
+        """
+        alphabet = self.symbols(cell)[-1]
         if not any(self.count(cell).values()):
             raise LogicgenError(f"no conjunction of specification patterns is in {cell}")
         parts_allowed = [
@@ -162,21 +165,17 @@ class PatternSource(Source):
                 return Draw(problem, distinct)
 
     def count(self, cell: Cell) -> dict[int, int]:
-        """Conjunctions by number of symbols; satisfiable or not."""
-        return {k: self._ways(cell.length + 1, 0, k) for k in self._symbols(cell)}
+        """Return the number of conjunctions, satisfiable or not, by number of symbols."""
+        return {k: self._ways(cell.length + 1, 0, k) for k in self.symbols(cell)}
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Every conjunction of the cell."""
-        for k in self._symbols(cell):
+        """Yield every conjunction of the cell."""
+        for k in self.symbols(cell):
             for formulas in self._conjuncts(cell.length + 1, 0, k):
                 yield Draw(_conjunction(formulas), k)
 
-    def _symbols(self, cell: Cell) -> range:
-        low, high = self._range if cell.symbols is None else (cell.symbols, cell.symbols)
-        return range(low, high + 1)
-
     def _count_sequences(self, parts: int, tokens: int, alphabet: int) -> int:
-        """Sequences of so many patterns over the alphabet, a token more for each than it has."""
+        """Count sequences of so many patterns over the alphabet, with one token added to each."""
         if parts == 0 or tokens <= 0:
             return int(parts == 0 == tokens)
         return sum(
@@ -186,7 +185,7 @@ class PatternSource(Source):
         )
 
     def _count_ways(self, tokens: int, used: int, symbols: int) -> int:
-        """Ways to go on after `used` symbols so that there are `symbols` in the end.
+        """Count ways to go on after `used` symbols so that there are `symbols` in the end.
 
         Of a pattern's propositions, `old` are among the used ones and the others are new; the new
         ones are told apart by their order alone.
@@ -203,7 +202,7 @@ class PatternSource(Source):
         )
 
     def _conjuncts(self, tokens: int, used: int, symbols: int) -> Iterator[list[Formula]]:
-        """What `_count_ways` counts."""
+        """Yield the lists of patterns that `_count_ways` counts."""
         if tokens == 0:
             yield []
             return
@@ -219,7 +218,7 @@ class PatternSource(Source):
 
 
 def _named(pattern: Formula, old: int, used: int) -> Iterator[Formula]:
-    """The pattern with `old` of its symbols among the first `used`, the others new, in order."""
+    """Yield the pattern with `old` of its symbols among the first `used`, the others new."""
     for places in combinations(pattern.symbols, old):
         new = [name for name in pattern.symbols if name not in places]
         fresh = {name: symbol_name(used + i) for i, name in enumerate(new)}

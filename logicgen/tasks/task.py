@@ -1,4 +1,4 @@
-"""What a task is: how its problems are drawn, answered, written and judged.
+"""The contract of a task: how its problems are drawn, answered, written and judged.
 
 A task knows no files, tensors or recipes. Inside it, problems and answers are values of its own;
 outside they travel as prefix text (`& a ! b`), in which every symbol is a token, so that renaming
@@ -11,20 +11,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.answer_automaton import TokenAutomaton, token_automaton
-from logicgen.syntax.language import Language
+from logicgen.syntax.language import Language, read_either
 from logicgen.vocabulary import Vocabulary, symbol_index
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is asked of a problem: its length in tokens and, unless None, its number of symbols.
+    """A cell of a data set: a length in tokens and, unless None, a number of symbols.
 
     A cell of `width` takes the lengths from `length` to `length + width - 1`.
     """
@@ -35,22 +35,27 @@ class Cell:
 
     @property
     def lengths(self) -> range:
-        """The lengths it takes."""
+        """Return the lengths of the cell."""
         return range(self.length, self.length + self.width)
 
 
+Positive = Annotated[int, Field(strict=True, ge=1)]
+
+
 class Settings(BaseModel):
-    """The `[problem]` table of a recipe; each task adds its own keys."""
+    """Keys of the `[problem]` or `[corpus]` table of a recipe; each task adds its own."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True)
 class Draw:
-    """A problem with its symbols named `a`, `b`, ... in order of first occurrence, and its cell's
-    symbols.
+    """A problem that a source has drawn, with symbols named `a`, `b`, ... as they first occur.
 
-    names: what the source called these symbols, in the same order, where it names them.
+    Attributes:
+        problem: a value of the task.
+        symbols: number of symbols of its cell.
+        names: names that the source gave these symbols, in the same order, where it names them.
     """
 
     problem: Any
@@ -59,7 +64,11 @@ class Draw:
 
 
 class Source(ABC):
-    """Where the problems of one recipe come from.
+    """The problems of one recipe: drawn at random, counted, or listed.
+
+    Args:
+        symbols: fewest and most symbols of the training region, which a cell without a number of
+            symbols stands for.
 
     Attributes:
         exact: whether it makes problems of any given length. If not, they come out as long as they
@@ -70,34 +79,42 @@ class Source(ABC):
     exact: ClassVar[bool] = True
     named: ClassVar[bool] = False
 
+    def __init__(self, symbols: tuple[int, int]) -> None:
+        self._region = symbols
+
+    def symbols(self, cell: Cell) -> range:
+        """Return the numbers of symbols that a cell allows, from the fewest to the most."""
+        low, high = self._region if cell.symbols is None else (cell.symbols, cell.symbols)
+        return range(low, high + 1)
+
     @abstractmethod
     def sample(self, rng: Random, cell: Cell) -> Draw | None:
-        """A random problem of the cell, or None where this attempt missed the cell.
+        """Return a random problem of the cell, or None where this attempt missed the cell.
 
         Raises LogicgenError where the cell is empty.
         """
 
     @abstractmethod
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """How many problems the cell holds up to renaming, by how many distinct symbols occur.
+        """Return how many problems the cell holds up to renaming, by number of distinct symbols.
 
         Infinity stands for more than can be counted or listed.
         """
 
     @abstractmethod
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Every problem of the cell up to renaming, each once. Asked where they are countable."""
+        """Yield every problem of the cell up to renaming, each once, if they can be counted."""
 
     def obstacle(self, cell: Cell) -> str | None:
-        """Why the cell holds no problem, with the keys of a recipe to change; None if it may.
+        """Return why the cell holds no problem, and which keys to change; None if it may hold one.
 
-        What is in the way of a number of symbols is in the way of all lower, or of all higher ones.
+        An obstacle to a number of symbols is one to all lower numbers, or to all higher ones.
         """
         return None
 
 
 class Task(ABC):
-    """One kind of problem with verifiable answers."""
+    """A kind of problem with verifiable answers."""
 
     name: ClassVar[str]
     about: ClassVar[str]
@@ -111,7 +128,7 @@ class Task(ABC):
 
     @abstractmethod
     def source(self, settings: Any, symbols: tuple[int, int]) -> Source:
-        """Where problems come from, given the recipe's settings.
+        """Return the source of problems for the recipe's settings.
 
         `symbols` is the range of the training region, which a cell without symbols stands for.
         """
@@ -120,69 +137,69 @@ class Task(ABC):
 
     @abstractmethod
     def solve(self, problem: Any, solver: str | None = None) -> Solution:
-        """The canonical answer as the witness of a `sat` solution, or why there is none."""
+        """Return the canonical answer as the witness of a `sat` solution, or why there is none."""
 
     @abstractmethod
     def check(self, problem: Any, answer: Any, solver: str | None = None) -> Verdict:
-        """`correct`, `incorrect` or `invalid`."""
+        """Return `correct`, `incorrect`, `invalid`, or `unknown` where the solver cannot tell."""
 
-    @abstractmethod
     def same(self, answer: Any, other: Any) -> bool:
-        """Whether two answers are equal, which makes a correct answer an exact one."""
+        """Return whether two answers are equal, which makes a correct answer an exact one."""
+        return bool(answer == other)
 
     # -- writing ----------------------------------------------------------------------------------
 
     @property
     @abstractmethod
     def problem_language(self) -> Language:
-        """How problems are written."""
+        """Return the language of problems."""
 
     @property
     @abstractmethod
     def answer_language(self) -> Language:
-        """How answers are written."""
+        """Return the language of answers."""
 
-    @abstractmethod
     def read_problem(self, text: str) -> Any:
-        """A problem from people's or from prefix notation. Raises FormatError."""
+        """Return the problem of a text in people's or in prefix notation. Raises FormatError."""
+        return read_either(self.problem_language.read, text)
 
-    @abstractmethod
     def read_answer(self, text: str) -> Any:
-        """An answer from people's or from prefix notation. Raises FormatError."""
+        """Return the answer of a text in people's or in prefix notation. Raises FormatError."""
+        return read_either(self.answer_language.read, text)
 
-    @abstractmethod
-    def decode_answer(self, text: str) -> Any:
-        """An answer from prefix notation only, as a model writes it. Raises FormatError."""
-
-    @abstractmethod
     def decode_problem(self, text: str) -> Any:
-        """A problem from prefix notation only, as data sets hold it. Raises FormatError."""
+        """Return the problem of a prefix text, as data sets hold it. Raises FormatError."""
+        return self.problem_language.read(text, "prefix")
+
+    def decode_answer(self, text: str) -> Any:
+        """Return the answer of a prefix text, as a model writes it. Raises FormatError."""
+        return self.answer_language.read(text, "prefix")
 
     @abstractmethod
     def encode(self, value: Any) -> str:
-        """A problem or an answer in prefix notation."""
+        """Return a problem or an answer in prefix notation."""
 
     @abstractmethod
     def show(self, answer: Any) -> str:
-        """An answer as a person writes it."""
+        """Return an answer as a person writes it."""
 
     def picture(self, answer: Any) -> str:
-        """An answer drawn for a person, on lines of its own; empty if `show` says it all."""
+        """Return an answer drawn for a person, on several lines; empty if `show` says it all."""
         return ""
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The fixed tokens of problems and answers."""
+        """Return the fixed tokens of problems and answers."""
         tokens = dict.fromkeys([*self.problem_language.tokens, *self.answer_language.tokens])
         return Vocabulary(tuple(tokens))
 
     @property
     def problem_arities(self) -> Mapping[str, int] | None:
-        """Operands of each fixed token, where problems are trees in prefix notation; else None."""
+        """Return the operands of each fixed token, where problems are trees in prefix notation."""
         return None
 
     def within(self, problem: Any, tokens: Collection[str]) -> Any:
-        """An equivalent problem written with these fixed tokens only.
+        """Return an equivalent problem written with these fixed tokens only.
 
         Raises LogicgenError where there is none, or none is known.
         """
@@ -192,13 +209,13 @@ class Task(ABC):
         return problem
 
     def answer_automaton(self, longest: int) -> TokenAutomaton:
-        """Which tokens may come next in an answer, over the fixed tokens of the vocabulary."""
+        """Return the automaton of answers, over the fixed tokens of the vocabulary."""
         return token_automaton(self.answer_language, longest).widened(self.vocabulary.fixed)
 
     def verdict(
         self, problem: str, answer: str, expected: str, solver: str | None = None
     ) -> Verdict:
-        """The verdict on a predicted answer to a stored example, all in prefix notation.
+        """Return the verdict on a predicted answer to a stored example, all in prefix notation.
 
         `exact` if it is right and equal to the expected answer; `invalid` if it does not parse.
         """
@@ -213,25 +230,10 @@ class Task(ABC):
 
 
 def symbols_of(text: str) -> list[str]:
-    """The distinct symbols of a prefix text, in order of first occurrence."""
+    """Return the distinct symbols of a prefix text, in order of first occurrence."""
     return [token for token in dict.fromkeys(text.split()) if symbol_index(token) is not None]
 
 
 def rename(text: str, mapping: Mapping[str, str]) -> str:
-    """A prefix text with symbol `s` written `mapping[s]`; other tokens stay."""
+    """Return a prefix text with symbol `s` written `mapping[s]`; other tokens stay."""
     return " ".join([mapping.get(token, token) for token in text.split(" ")])
-
-
-def read_either(language: Language, text: str) -> Any:
-    """A value from people's or from prefix notation; no text means different things in the two.
-
-    Raises the FormatError of the notation that got further.
-    """
-    try:
-        return language.read(text, "infix")
-    except FormatError as infix:
-        try:
-            return language.read(text, "prefix")
-        except FormatError as prefix:
-            further = (prefix.line, prefix.column) > (infix.line, infix.column)
-            raise (prefix if further else infix) from None

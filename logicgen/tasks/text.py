@@ -1,4 +1,4 @@
-"""Text, cut into tokens: of any files, or of what every Python installation carries.
+"""Text, cut into tokens: any files, or texts that every Python installation carries.
 
 Files are read in blocks, each of which belongs to one split by a hash of its place, so that a
 corpus of any size takes no more memory than one part of it.
@@ -15,7 +15,7 @@ from fnmatch import fnmatch
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -27,9 +27,9 @@ from logicgen.tokens import Tokens
 Share = Annotated[float, Field(gt=0, lt=0.5)]
 
 BLOCK = 1 << 22  # bytes of a file that are read, and given to a split, together
-TOPIC_BLOCK = 1 << 12  # of a topic
+TOPIC_BLOCK = 1 << 12  # the same, for the source `python-topics`
 PART = 1 << 24  # bytes of text in a part of a corpus
-LEARNT_FROM = 1 << 28  # bytes of text that byte pairs are merged by, at most
+LEARNT_FROM = 1 << 28  # bytes of text, at most, from which byte pairs are learnt
 
 PYTHON, TOPICS = "python-library", "python-topics"
 
@@ -43,12 +43,12 @@ class TextSettings(CorpusSettings):
 
     Attributes:
         source: `python-library`, the standard library's own sources, or `python-topics`, the
-            English of `pydoc_data.topics`; or
-        files: files and folders, UTF-8, in which all files are taken that fit
-        pattern: of their names, such as `*.txt`.
+            English of `pydoc_data.topics`; given instead of `files`.
+        files: files and folders, UTF-8.
+        pattern: pattern of the names of files to take from folders, such as `*.txt`.
         tokens: `characters` or `byte-pairs`.
         vocabulary: how many tokens there are at most.
-        validation, test: shares of the text that are held out, about.
+        validation, test: approximate shares of the text that are held out.
     """
 
     source: Literal["python-library", "python-topics"] | None = None
@@ -81,12 +81,12 @@ class Block:
 
 
 class Documents:
-    """The documents of a corpus by name, in order, and how they are read."""
+    """The documents of a corpus by name, in order, with access to their texts."""
 
     def __init__(self, settings: TextSettings) -> None:
         self._topics: dict[str, bytes] = {}
         self.sizes: dict[str, int] = {}  # in bytes
-        # Wherever a folder lies and whatever leads to it: below it, names are the same.
+        # Names below the folders given, which are the same wherever these lie.
         self.keys: dict[str, str] = {}
         if settings.source == TOPICS:
             topics: dict[str, str] = import_module("pydoc_data.topics").topics
@@ -113,7 +113,11 @@ class Documents:
             )
 
     def read(self, block: Block) -> str:
-        """A block's text. Raises LogicgenError naming file and byte where it is not UTF-8."""
+        """Return a block's text.
+
+        Raises LogicgenError naming the file where it cannot be read, and the byte where it is not
+        UTF-8.
+        """
         where = Path(block.document)
         if self._topics:
             data = self._topics[block.document][block.start : block.stop]
@@ -133,7 +137,7 @@ class Documents:
             ) from None
 
     def blocks(self) -> Iterator[Block]:
-        """All of all documents, in order. No character is cut in two."""
+        """Yield the blocks of all documents, in order. No character is cut in two."""
         for name, size in self.sizes.items():
             if self._topics:
                 yield from _cut(name, self._topics[name])
@@ -147,7 +151,8 @@ class Documents:
                 while start < size:
                     stop = min(start + BLOCK, size)
                     file.seek(stop)
-                    # Bytes 10xxxxxx go on a character; a whole line more where it is not long.
+                    # The block ends with a line, or, where lines are long, with a character: bytes
+                    # 10xxxxxx continue one.
                     ahead = file.read(4096)
                     line = ahead.find(b"\n") + 1
                     if not line:
@@ -158,7 +163,7 @@ class Documents:
 
 
 def _cut(name: str, data: bytes) -> Iterator[Block]:
-    """A topic in blocks that end with a line: there are few topics, and some are long."""
+    """Yield a topic in blocks that end with a line: there are few topics, and some are long."""
     start = 0
     while start < len(data):
         stop = data.find(b"\n", start + TOPIC_BLOCK) + 1 or len(data)
@@ -167,7 +172,7 @@ def _cut(name: str, data: bytes) -> Iterator[Block]:
 
 
 def _files(names: list[str], pattern: str) -> dict[Path, str]:
-    """Each file once, by the path that leads to it first; its name below what was given."""
+    """Return each file once, by the path that leads to it first, with its name below that path."""
     found: dict[Path, tuple[Path, str]] = {}
     for name in names:
         path = Path(name)
@@ -185,7 +190,7 @@ def _files(names: list[str], pattern: str) -> dict[Path, str]:
 
 
 class TextSource(CorpusSource):
-    """Documents, cut into tokens. Which split a block belongs to follows from seed and place."""
+    """Documents, cut into tokens. The split of a block follows from seed and place."""
 
     def __init__(self, settings: TextSettings, seed: int) -> None:
         self._settings, self._seed = settings, seed
@@ -206,7 +211,7 @@ class TextSource(CorpusSource):
         return self._documents.keys[document], self._documents.sizes[document]
 
     def split_of(self, block: Block) -> str:
-        """By a hash, which with short documents comes near the shares."""
+        """Return the split of a block, by a hash, which with short blocks comes near the shares."""
         key = f"{self._seed}:{self._documents.keys[block.document]}:{block.start}".encode()
         place = int.from_bytes(hashlib.sha256(key).digest()[:8]) / 2**64
         settings = self._settings
@@ -216,7 +221,7 @@ class TextSource(CorpusSource):
 
     @cached_property
     def _parts(self) -> dict[str, list[list[Block]]]:
-        """Blocks by split and part."""
+        """Return blocks by split and part."""
         parts: dict[str, list[list[Block]]] = {"train": [], "validation": [], "test": []}
         held: dict[str, int] = dict.fromkeys(parts, PART)
         for block in self._documents.blocks():
@@ -235,7 +240,7 @@ class TextSource(CorpusSource):
 
     @cached_property
     def tokens(self) -> Tokens:  # type: ignore[override]
-        """Learnt from the training text."""
+        """Return the tokens, learnt from the training text."""
         if self._settings.tokens == "byte-pairs":
             return Tokens.of_byte_pairs(self._beginning(), self._settings.vocabulary)
         counts = np.zeros(0x110000, dtype=np.int64)
@@ -260,11 +265,11 @@ class TextSource(CorpusSource):
             yield text
 
     def parts(self, split: str) -> int:
-        """As many as the text takes."""
+        """Return how many parts the text of a split takes."""
         return len(self._parts[split])
 
     def part(self, split: str, number: int) -> dict[str, np.ndarray]:
-        """`tokens`: (N,)."""
+        """Return `tokens`, (N,)."""
         pieces = []
         for block in self._parts[split][number]:
             pieces.append(self.tokens.encode(self._documents.read(block)))
@@ -273,13 +278,9 @@ class TextSource(CorpusSource):
         return {TOKENS: np.concatenate(pieces)}
 
 
-class Text(CorpusTask):
-    """Text as it is."""
-
-    name: ClassVar = "text"
-    about: ClassVar = "text of any files, or that every Python carries, as characters or byte pairs"
-    Settings: ClassVar = TextSettings
-
-    def source(self, settings: TextSettings, seed: int) -> TextSource:  # type: ignore[override]
-        """All of it."""
-        return TextSource(settings, seed)
+TASK = CorpusTask(
+    "text",
+    "text of any files, or that every Python carries, as characters or byte pairs",
+    TextSettings,
+    TextSource,
+)

@@ -11,7 +11,7 @@ import pytest
 from logicgen.solvers.pysat import solve_clauses
 from logicgen.syntax.dimacs import CNF, write_cnf
 from tests.cli.test_commands import refused, rows, run
-from tests.syntax.test_tseitin import brute_force
+from tests.syntax.test_clauses import brute_force
 
 SMALL = "c small\np cnf 3 3\n1 -2 0\n2 3 0\n-1 0\n"
 CONTRADICTION = "p cnf 1 2\n1 0\n-1 0\n"

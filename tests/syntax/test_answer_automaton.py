@@ -12,7 +12,7 @@ from logicgen.syntax.assignment import assignment_language
 from logicgen.syntax.formula_language import propositional
 from logicgen.syntax.language import Language
 from logicgen.tasks import TASKS, load_task
-from logicgen.tasks.copying import letters_language
+from logicgen.tasks.string_task import token_language
 from logicgen.tasks.determined import token_language
 
 
@@ -33,7 +33,7 @@ def words(language, longest):
     ("language", "longest"),
     [
         (assignment_language(), 6),
-        (letters_language(), 4),
+        (token_language("letters"), 4),
         (token_language("symbols"), 4),
         (token_language("lookup"), 7),
         (token_language("permutation"), 6),

@@ -12,12 +12,12 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
-from logicgen.syntax.tseitin import clauses_of
+from logicgen.syntax.clauses import clauses_of
 from logicgen.tasks import Cell, load_task
 from logicgen.tasks.cnf import clause_length, random_clauses
 from logicgen.tasks.task import symbols_of
 from logicgen.vocabulary import symbol_index
-from tests.syntax.test_tseitin import brute_force
+from tests.syntax.test_clauses import brute_force
 
 RECIPE = {
     "task": "propositional",

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import logicgen
-from logicgen.errors import FormatError, LogicgenError
+from logicgen.errors import FormatError
 from logicgen.tasks import Cell, load_task
 from logicgen.tasks.lookup import LookupProblem, LookupSettings, LookupSource
 from logicgen.tasks.task import rename, symbols_of
 from logicgen.vocabulary import symbol_name
+from tests.tasks.determined import check_empty, check_solution
 
 TASK = load_task("lookup")
 LETTERS = st.sampled_from("abcd")
@@ -44,15 +45,7 @@ def answers_by_brute_force(problem):
 @settings(max_examples=300, deadline=None)
 @given(PROBLEMS)
 def test_the_answer_is_what_all_mappings_that_fit_agree_on(problem):
-    possible = answers_by_brute_force(problem)
-    solution = TASK.solve(problem)
-    if len(possible) == 1:
-        assert solution.witness == possible.pop()
-        assert TASK.check(problem, solution.witness) == "correct"
-    else:
-        assert (solution.status, solution.witness) == ("unsat", None)
-        assert solution.reason.startswith("more than one" if possible else "no answer")
-        assert all(TASK.check(problem, answer) == "incorrect" for answer in possible)
+    check_solution(TASK, problem, answers_by_brute_force(problem))
 
 
 @settings(max_examples=200, deadline=None)
@@ -224,9 +217,7 @@ def test_large_cells_are_not_counted_but_small_ones_of_any_length_are():
 )
 def test_empty_cells_say_why(keys, cell, message):
     source = LookupSource(LookupSettings(**keys), (1, 9))
-    assert not sum(source.count(cell).values())
-    with pytest.raises(LogicgenError, match=message):
-        source.sample(Random(0), cell)
+    check_empty(source, cell, message)
 
 
 @pytest.mark.parametrize(

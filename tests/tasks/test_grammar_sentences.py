@@ -7,14 +7,14 @@ from logicgen.data.corpus import Corpus, make_corpus, read_corpus_recipe
 from logicgen.errors import LogicgenError
 from logicgen.productions import read_grammar
 from logicgen.tasks.corpus_task import TOKENS
-from logicgen.tasks.production import GRAMMAR, Production, ProductionSettings
+from logicgen.tasks.grammar_sentences import GRAMMAR, TASK, GrammarSentencesSettings
 
 SIZES = {"words": 5, "width": 2, "layers": 3, "train": 4000, "test": 10}
 
 
 def test_rows_are_sentences_as_frequent_as_they_are_probable():
-    settings = ProductionSettings(**SIZES)
-    source = Production().source(settings, 7)
+    settings = GrammarSentencesSettings(**SIZES)
+    source = TASK.source(settings, 7)
     assert source.tokens.texts[:3] == ("<end>", "<start>", "w0")
     rows = np.concatenate(
         [source.part("train", number)[TOKENS] for number in range(source.parts("train"))]
@@ -25,7 +25,7 @@ def test_rows_are_sentences_as_frequent_as_they_are_probable():
     found = [(rows[:, 1:] - 2 == each).all(axis=1).mean() for each in ids]
     assert sum(found) == pytest.approx(1)
     assert np.abs(found - probabilities).max() < 5 * np.sqrt(0.25 / 4000)
-    again = Production().source(settings, 7).part("test", 0)[TOKENS]
+    again = TASK.source(settings, 7).part("test", 0)[TOKENS]
     assert np.array_equal(again, source.part("test", 0)[TOKENS])
     assert not np.array_equal(again, rows[:10])
 
@@ -56,11 +56,11 @@ def test_settings_that_contradict_themselves(tmp_path):
         ({"grammar": grammar}, "asks for no rows"),
     ):
         with pytest.raises(ValueError, match=says):
-            ProductionSettings(**settings)
+            GrammarSentencesSettings(**settings)
     grammar["layer"][0]["a"]["tokens"]["x"] = 0.5
-    settings = ProductionSettings(grammar=grammar, train=1)
+    settings = GrammarSentencesSettings(grammar=grammar, train=1)
     with pytest.raises(LogicgenError, match=r"corpus\.grammar: layer 1.*sums to 0\.5"):
-        Production().source(settings, 0)
-    settings = ProductionSettings(file=str(tmp_path / "none.toml"), train=1)
+        TASK.source(settings, 0)
+    settings = GrammarSentencesSettings(file=str(tmp_path / "none.toml"), train=1)
     with pytest.raises(LogicgenError, match=r"none.toml: cannot be read"):
-        Production().source(settings, 0)
+        TASK.source(settings, 0)

@@ -1,4 +1,4 @@
-"""Sentences of a grammar of productions, whose every probability is known.
+"""Sentences of a grammar of productions, in which the probability of every sentence is known.
 
 The grammar stands in the recipe, in a file (`docs/inductive.md`), or is drawn at random. A row is
 `<start>` and the words of one sentence. Beside the rows lie the grammar and the automaton that
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -19,30 +19,27 @@ from logicgen.productions import Grammar, grammar_text, random_grammar, read_gra
 from logicgen.productions.as_automaton import START, as_automaton
 from logicgen.productions.grammar_file import make_grammar
 from logicgen.tasks.automaton_strings import AUTOMATON
-from logicgen.tasks.corpus_task import (
-    CORPUS_SPLITS,
-    TOKENS,
-    CorpusSource,
-    CorpusTask,
-    RowCounts,
-)
+from logicgen.tasks.corpus_task import TOKENS, CorpusTask, RowCounts, RowSource
 from logicgen.tokens import Tokens
 from logicgen.vocabulary import END
 
 GRAMMAR = "grammar.toml"
 
-# Of one drawn at random: its file takes some twenty bytes each.
+FIRST_WORD = 2
+"""Token of the first word: before it are `<end>` and `<start>`."""
+
+# Limit of a grammar drawn at random: its file takes some twenty bytes for each weight.
 MOST_WEIGHTS = 10_000_000
 
 
-class ProductionSettings(RowCounts):
-    """Keys of `[corpus]` beside those of rows: `grammar`, or `file`, or what one is drawn with.
+class GrammarSentencesSettings(RowCounts):
+    """Keys of `[corpus]` beside those of rows: `grammar`, `file`, or the keys to draw one with.
 
     Attributes:
-        grammar: as a grammar file has it.
-        file: of a grammar.
-        words, width, layers, concentration, own_words: as of `productions.random_grammar`.
-        draw: which of the grammars with these keys.
+        grammar: the tables of a grammar file.
+        file: path of a grammar.
+        words, width, layers, concentration, own_words: as in `productions.random_grammar`.
+        draw: number of the grammar among those that these keys can give.
     """
 
     grammar: dict[str, Any] | None = None
@@ -55,7 +52,7 @@ class ProductionSettings(RowCounts):
     draw: Annotated[int, Field(strict=True, ge=0)] = 0
 
     @model_validator(mode="after")
-    def _one_grammar(self) -> ProductionSettings:
+    def _one_grammar(self) -> GrammarSentencesSettings:
         random = {"words", "width", "layers", "concentration", "own_words", "draw"}
         drawn = sorted(random & self.model_fields_set)
         given = [key for key in ("grammar", "file") if getattr(self, key) is not None]
@@ -70,7 +67,7 @@ class ProductionSettings(RowCounts):
         return self
 
     def made(self) -> Grammar:
-        """The grammar that is meant. Raises LogicgenError where it is none."""
+        """Return the grammar, read or drawn. Raises LogicgenError where it is not one."""
         if self.grammar is not None:
             return make_grammar(self.grammar, "corpus.grammar")
         if self.file is not None:
@@ -88,12 +85,12 @@ class ProductionSettings(RowCounts):
         )
 
 
-class ProductionSource(CorpusSource):
-    """Sentences drawn independently; those of part n of a split follow from seed, split and n."""
+class GrammarSentencesSource(RowSource):
+    """Sentences drawn independently."""
 
-    def __init__(self, settings: ProductionSettings, seed: int) -> None:
-        self._settings, self._seed = settings, seed
+    def __init__(self, settings: GrammarSentencesSettings, seed: int) -> None:
         self._grammar = settings.made()
+        super().__init__(settings, self._grammar.positions + 1, seed)
         self.tokens = Tokens("names", [END, START, *self._grammar.words])
         self.facts = {}
         self.files = {
@@ -102,32 +99,17 @@ class ProductionSource(CorpusSource):
         }
         self.digest = hashlib.sha256(self.files[GRAMMAR].encode()).hexdigest()
 
-    def parts(self, split: str) -> int:
-        """As many as the rows take."""
-        return len(self._rows(split))
-
-    def _rows(self, split: str) -> list[range]:
-        return self._settings.parted(split, self._grammar.positions + 1)
-
-    def part(self, split: str, number: int) -> dict[str, np.ndarray]:
-        """`tokens`: (rows, P + 1)."""
-        rows = self._rows(split)[number]
-        rng = np.random.default_rng((self._seed, CORPUS_SPLITS.index(split), number))
-        words = self._grammar.sample(rng, len(rows)) + FIRST_WORD
+    def drawn(
+        self, rng: np.random.Generator, rows: int, split: str, number: int
+    ) -> dict[str, np.ndarray]:
+        """Return `tokens`, (rows, P + 1), for sentences of P words."""
+        words = self._grammar.sample(rng, rows) + FIRST_WORD
         return {TOKENS: np.insert(words, 0, self.tokens.id(START), axis=1)}
 
 
-FIRST_WORD = 2
-"""Token of the first word: before it are `<end>` and `<start>`."""
-
-
-class Production(CorpusTask):
-    """Sentences of a grammar of productions."""
-
-    name: ClassVar = "production"
-    about: ClassVar = "sentences of a grammar of productions, given or drawn at random"
-    Settings: ClassVar = ProductionSettings
-
-    def source(self, settings: ProductionSettings, seed: int) -> ProductionSource:  # type: ignore[override]
-        """Random sentences."""
-        return ProductionSource(settings, seed)
+TASK = CorpusTask(
+    "production",
+    "sentences of a grammar of productions, given or drawn at random",
+    GrammarSentencesSettings,
+    GrammarSentencesSource,
+)

@@ -11,6 +11,7 @@ from pysat import formula as pysat
 
 from logicgen.errors import LogicgenError
 from logicgen.syntax import propositional
+from logicgen.syntax.clauses import clauses_of, formula_of
 from logicgen.syntax.dimacs import (
     CNF,
     read_cnf,
@@ -19,7 +20,6 @@ from logicgen.syntax.dimacs import (
     write_cnf,
     write_model,
 )
-from logicgen.syntax.tseitin import clauses_of, formula_of
 from logicgen.vocabulary import symbol_index, symbol_name
 
 LITERALS = st.integers(1, 40).flatmap(lambda v: st.sampled_from([v, -v]))

@@ -1,4 +1,4 @@
-"""Sets of clauses as formulas: a conjunction of disjunctions of literals, and back.
+"""Sets of clauses as formulas, that is conjunctions of disjunctions of literals, and back.
 
 A clause is a list of literals as SAT solvers and DIMACS files write them: variable number `v` (from
 1) or its negation `-v`. Chains of `&` and of `|` associate to the left, as the infix notation reads
@@ -17,7 +17,7 @@ Clause = list[int]
 
 
 def formula_of(clauses: Iterable[Sequence[int]], name: Callable[[int], str]) -> Formula:
-    """The formula of a set of clauses; variable `v` is called `name(v)`.
+    """Return the formula of a set of clauses; variable `v` is called `name(v)`.
 
     An empty clause is `0`, an empty set of clauses `1`.
     """
@@ -37,7 +37,7 @@ def formula_of(clauses: Iterable[Sequence[int]], name: Callable[[int], str]) -> 
 
 
 def clauses_of(formula: Formula, number: Callable[[str], int]) -> list[Clause]:
-    """The clauses of a formula in conjunctive normal form, however its chains associate.
+    """Return the clauses of a formula in conjunctive normal form, however its chains associate.
 
     `number(symbol)` is a symbol's variable. Raises LogicgenError for any other formula.
     """
@@ -59,7 +59,7 @@ def clauses_of(formula: Formula, number: Callable[[str], int]) -> list[Clause]:
 
 
 def _chain(token: str, formula: Formula) -> list[Formula]:
-    """The operands of a chain of one operator, from left to right."""
+    """Return the operands of a chain of one operator, from left to right."""
     parts: list[Formula] = []
     todo = [formula]
     while todo:

@@ -1,0 +1,114 @@
+"""Tasks whose problems are formulas of one language: random ones of exact length."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from random import Random
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from logicgen.solvers import Solution, Solver, load_solver
+from logicgen.syntax.core import within
+from logicgen.syntax.formula import Formula
+from logicgen.syntax.formula_language import FormulaLanguage, formula_language
+from logicgen.syntax.language import Language
+from logicgen.syntax.sampler import FormulaSampler, Pattern
+from logicgen.tasks.task import Cell, Draw, Settings, Source, Task
+from logicgen.vocabulary import symbol_name
+
+
+class FormulaSettings(Settings):
+    """Keys of `[problem]` for random formulas.
+
+    Attributes:
+        operators: weight of each operator, and of each constant that may occur.
+        distribution: `tree` draws the root operator by weight and splits the length uniformly;
+            `uniform` makes every formula of a length equally likely (times its tokens' weights).
+    """
+
+    operators: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default={"!": 1, "&": 1, "|": 1, "^": 1, "<->": 1}, min_length=1
+    )
+    distribution: Literal["tree", "uniform"] = "tree"
+
+
+class FormulaSource(Source):
+    """Formulas of exact length, with an exact number of symbols where a cell asks for it."""
+
+    def __init__(
+        self, language: FormulaLanguage, settings: FormulaSettings, symbols: tuple[int, int]
+    ) -> None:
+        super().__init__(symbols)
+        self._sampler = FormulaSampler(
+            language, settings.operators, settings.distribution, max(symbols[1], 1)
+        )
+
+    def sample(self, rng: Random, cell: Cell) -> Draw:
+        """Return a random formula, over any of the region's symbols if the cell has no number.
+
+        Raises LogicgenError where the cell is empty.
+        """
+        return self._draw(self._sampler.pattern(rng, cell.length, cell.symbols))
+
+    def count(self, cell: Cell) -> dict[int, int]:
+        """Return the number of formulas, satisfiable or not, by number of symbols."""
+        return {k: self._sampler.count_patterns(cell.length, k) for k in self.symbols(cell)}
+
+    def all(self, cell: Cell) -> Iterator[Draw]:
+        """Yield every formula of the cell."""
+        for k in self.symbols(cell):
+            yield from map(self._draw, self._sampler.patterns(cell.length, k))
+
+    def _draw(self, pattern: Pattern) -> Draw:
+        distinct = max(pattern[1], default=-1) + 1
+        names = [symbol_name(i) for i in range(distinct)]
+        return Draw(self._sampler.formula(pattern, names), distinct)
+
+
+class FormulaTask(Task):
+    """A task whose problems are formulas and whose answers come from a solver.
+
+    `logic` names the grammar of the formulas as well as the solvers that fit.
+    """
+
+    distinct: ClassVar = "alpha"
+    solver: ClassVar[str]
+    logic: ClassVar[str]
+
+    @property
+    def formulas(self) -> FormulaLanguage:
+        """Return the language of the problems."""
+        return formula_language(self.logic)
+
+    def _solver(self, name: str | None) -> Solver:
+        return load_solver(name or self.solver, self.logic)
+
+    def solve(self, problem: Formula, solver: str | None = None) -> Solution:
+        """Return the solver's canonical witness, or unsat."""
+        return self._solver(solver).solve(problem)
+
+    @property
+    def problem_language(self) -> Language:
+        """Return the language of the formulas."""
+        return self.formulas.language
+
+    def within(self, problem: Formula, tokens: Collection[str]) -> Formula:
+        """Return an equivalent formula over these operators and constants.
+
+        Raises LogicgenError where they do not suffice or the formula gets too long.
+        """
+        return within(problem, tokens)
+
+    @property
+    def problem_arities(self) -> Mapping[str, int]:
+        """Return the number of operands of each operator and constant."""
+        return self.formulas.arity
+
+    def decode_problem(self, text: str) -> Formula:
+        """Return the formula of a text such as `& a ! b`. Raises FormatError."""
+        return self.formulas.read_prefix(text)
+
+    def encode(self, value: Any) -> str:
+        """Return a formula or an answer in prefix notation."""
+        return str(value.prefix)
