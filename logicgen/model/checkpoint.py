@@ -25,6 +25,7 @@ from torch import Tensor
 import logicgen
 from logicgen import shipped
 from logicgen.atomic import write_atomically, write_text
+from logicgen.checksum import json_sha256, sha256
 from logicgen.errors import LogicgenError
 from logicgen.model.encoder_decoder import Model, find_device
 from logicgen.model.language_model import Language
@@ -141,8 +142,7 @@ def save_model(
 
 def _card_digest(card: dict[str, Any]) -> str:
     """Of a card without its digest: with another recipe the same weights are another model."""
-    content = {key: value for key, value in card.items() if key != "card_sha256"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return json_sha256(card, without="card_sha256")
 
 
 def load_model(
@@ -189,7 +189,7 @@ def load_any(run: str | Path, device: str = "auto") -> Model | Language:
         )
     card = load_json(run / CARD)
     remedy = "restore the file or train again"
-    if not (run / WEIGHTS).is_file() or _sha256(run / WEIGHTS) != card.get("sha256"):
+    if not (run / WEIGHTS).is_file() or sha256(run / WEIGHTS) != card.get("sha256"):
         raise LogicgenError(
             f"{run / WEIGHTS}: missing or altered (its sha256 is not the one in {CARD}): {remedy}"
         )
@@ -241,8 +241,3 @@ def scores_folder(name: str | Path, split: str) -> Path:
 def weights_digest(run: Path) -> str:
     """What identifies a trained model's weights."""
     return str(load_json(find_run(run) / CARD).get("sha256"))
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from logicgen.declaration import Table
 
 if TYPE_CHECKING:
     from logicgen.evaluate.perplexity import Curve
@@ -19,7 +21,7 @@ ANSWERS, PERPLEXITY, KEYS = "answers", "perplexity", "keys"
 """Kinds of measures; which one it is follows from the data."""
 
 
-class Measure(BaseModel):
+class Measure(Table):
     """An entry of `measure` in a study.
 
     Attributes:
@@ -33,11 +35,9 @@ class Measure(BaseModel):
         steps, hidden, layer, window: as the options of `logicgen probe`.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     data: str | None = None
-    data_set: dict[str, Any] = {}
+    data_set: dict[str, Any] = Field(default={})
     split: str = "test"
     limit: Count | None = None
     embedding_seeds: Count = 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -12,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from logicgen.checksum import text_sha256
 from logicgen.data import data_recipe as data_recipes
 from logicgen.data.corpus import CorpusRecipe, is_corpus_recipe, read_corpus_recipe
 from logicgen.data.data_recipe import SPLITS, DataRecipe
@@ -50,8 +50,7 @@ class DataSet(BaseModel):
     @property
     def folder(self) -> str:
         """A name that differs for different recipes."""
-        digest = hashlib.sha256(self.recipe.model_dump_json().encode())
-        return f"{self.name}-{digest.hexdigest()[:8]}"
+        return f"{self.name}-{text_sha256(self.recipe.model_dump_json())[:8]}"
 
 
 class Measured(BaseModel):

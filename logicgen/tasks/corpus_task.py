@@ -16,12 +16,13 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from logicgen.declaration import Table
 from logicgen.tokens import Tokens
 
-Count = Annotated[int, Field(strict=True, ge=0)]
-Positive = Annotated[int, Field(strict=True, ge=1)]
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
 
 TOKENS = "tokens"
 CORPUS_SPLITS = ("train", "validation", "test")
@@ -30,10 +31,8 @@ CORPUS_SPLITS = ("train", "validation", "test")
 PART = 1 << 22
 
 
-class CorpusSettings(BaseModel):
+class CorpusSettings(Table):
     """The `[corpus]` table of a recipe; each task adds its own keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class RowCounts(CorpusSettings):
@@ -66,7 +65,7 @@ class RowSettings(RowCounts):
         length: tokens of a row.
     """
 
-    length: Annotated[int, Field(strict=True, ge=2, le=1_000_000)]
+    length: Annotated[int, Field(ge=2, le=1_000_000)]
 
     def parts(self, split: str) -> list[range]:
         """The rows of a split, by part."""

@@ -29,7 +29,7 @@ from logicgen.tasks.frequencies import Kind, frequencies
 from logicgen.tasks.task import Cell, Draw, Settings, Source
 from logicgen.vocabulary import symbol_name
 
-Positive = Annotated[int, Field(strict=True, ge=1)]
+Positive = Annotated[int, Field(ge=1)]
 
 # More problems than these are not counted, nor those of more pairs than these: two keys alone are
 # shown in 2^63 ways by 64 pairs.

@@ -71,7 +71,7 @@ class PermutationSettings(Settings):
         frequencies: how often symbols are drawn (`tasks/frequencies.py`).
     """
 
-    size: Annotated[int, Field(strict=True, ge=1)] = 3
+    size: Annotated[int, Field(ge=1)] = 3
     repeat: bool = True
     frequencies: Kind = "uniform"
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from logicgen.declaration import Table
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.answer_automaton import TokenAutomaton, token_automaton
@@ -39,10 +38,8 @@ class Cell:
         return range(self.length, self.length + self.width)
 
 
-class Settings(BaseModel):
+class Settings(Table):
     """The `[problem]` table of a recipe; each task adds its own keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True)
