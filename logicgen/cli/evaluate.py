@@ -83,10 +83,11 @@ def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     """
     _check_decoding(**{name: options[name] for name in _DECODING})
 
-    from logicgen.data.corpus import Corpus, load_data
+    from logicgen.data.corpus import Corpus
+    from logicgen.data.opening import open_data
 
     corpus = {name: options.pop(name) for name in ("context", "beyond")}
-    opened = load_data(data)
+    opened = open_data(data)
     if isinstance(opened, Corpus):
         read_with_bars(run, opened, out, **options, **corpus)
         return

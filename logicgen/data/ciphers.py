@@ -19,9 +19,9 @@ class Ciphers:
     """
 
     def __init__(self, corpus: Corpus, split: str) -> None:
-        if corpus.recipe.task != "cipher":
+        if corpus.holds != "ciphers":
             raise LogicgenError(
-                f"{corpus.folder}: a corpus of {corpus.recipe.task} has no keys: give one of the"
+                f"{corpus.folder}: a corpus of {corpus.task_name} has no keys: give one of the"
                 " task cipher, such as logicgen generate cipher-python makes"
             )
         self._tokens, self._keys = corpus.arrays(split), corpus.arrays(split, KEYS)
@@ -29,11 +29,11 @@ class Ciphers:
         self.length = int(self._tokens[0].shape[1])
 
     def __len__(self) -> int:
-        """Rows."""
+        """Return the number of rows."""
         return int(self._ends[-1])
 
     def rows(self, numbers: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
-        """The beginning of some rows (B, length), and what each token of theirs stands for (B, V).
+        """Return the beginning of some rows (B, length), and what each token stands for (B, V).
 
         A row goes on behind `<end>`, where the text's next document begins.
         """

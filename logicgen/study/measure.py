@@ -56,11 +56,12 @@ def take(measure: Measure, data: Path, run: Path, called: str, device: str) -> d
     data: folder of the data set. run: of the model; results that are large stay there.
     Raises LogicgenError where the model cannot be measured so.
     """
-    from logicgen.data.corpus import Corpus, load_data
+    from logicgen.data.corpus import Corpus
+    from logicgen.data.opening import open_data
     from logicgen.evaluate.predictions import prepare_folder
     from logicgen.model.checkpoint import load_language
 
-    opened, model = load_data(data), load_language(run, device)
+    opened, model = open_data(data), load_language(run, device)
     folder = run / measure.name
     prepare_folder(folder)
     if not isinstance(opened, Corpus):

@@ -127,13 +127,13 @@ def _run_measured(
     trial: Trial, folder: Path, device: str, start: Path | None
 ) -> tuple[float, bool]:
     """`run_trial` of a language model."""
-    from logicgen.data.corpus import load_data
+    from logicgen.data.opening import open_data
     from logicgen.model import checkpoint
     from logicgen.study.measure import headline, take
     from logicgen.train.fit import fit, prepared
 
     run = run_folder(trial, folder)
-    data = prepared(trial.model, load_data(data_folder(trial.trained, folder)))
+    data = prepared(trial.model, open_data(data_folder(trial.trained, folder)))
     with _stopwatch(run.with_name(f"{run.name}.time.json")) as clock:
         fit(trial.model, data, run, device=device, resume=True, start=start, quiet=True)
     found = {
