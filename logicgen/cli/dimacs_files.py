@@ -1,4 +1,4 @@
-"""What `solve` and `verify` do with DIMACS files."""
+"""DIMACS files on the command line of `solve` and `verify`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from logicgen.syntax.dimacs import CNF, SUFFIX, read_cnf, read_model, satisfies,
 
 
 def is_dimacs(name: str | None) -> bool:
-    """Whether a problem or file on the command line is a DIMACS file; no formula ends like one."""
+    """Return whether a problem or file is a DIMACS file; no formula ends like one."""
     return name is not None and name.endswith(SUFFIX)
 
 
@@ -60,7 +60,7 @@ def _solved(sources: list[str], workers: int, timeout: float | None) -> Iterator
 
 
 def verify_file(source: str, answer: str) -> str:
-    """The verdict on an answer, a file of `v` lines or their text, to a file's problem."""
+    """Return the verdict on an answer, a file of `v` lines or their text, to a file's problem."""
     cnf = _read(source)
     named = answer == "-"
     with suppress(OSError):  # a text that is too long is no file's name

@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -41,11 +42,7 @@ class Corpus(DataFolder[CorpusRecipe]):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.tokens = Tokens(**self.description["tokens"])
-
-    @property
-    def holds(self) -> Literal["sequences", "ciphers"]:
-        """Return what the sequences are; ciphers have keys."""
-        return "ciphers" if self.task_name == "cipher" else "sequences"
+        self.holds = "ciphers" if self.task_name == "cipher" else "sequences"
 
     @staticmethod
     def files(description: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -68,7 +65,7 @@ class Corpus(DataFolder[CorpusRecipe]):
     def arrays(self, split: str, what: str = TOKENS) -> list[np.ndarray]:
         """Return the arrays of a split, memory-mapped, part by part.
 
-        Raises LogicgenError for an unknown or empty split, arrays that the corpus does not have, and
+        Raises LogicgenError for an unknown or empty split, arrays that the corpus lacks, and
         a file that is missing or truncated.
         """
         found = []
@@ -127,7 +124,7 @@ def make_corpus(
         Corpus.finish(folder, description, _card(recipe, description))
         for split in CORPUS_SPLITS:
             for number in range(len(splits[split]["parts"])):
-                _list(folder, split, number).unlink(missing_ok=True)
+                _listing(folder, split, number).unlink(missing_ok=True)
     return description
 
 
@@ -147,31 +144,30 @@ def _make_parts(source: CorpusSource, folder: Path, progress: Progress) -> dict[
                 files = {}
                 for what, array in source.part(split, number).items():
                     path = folder / split / f"{number:05d}.{what}.npy"
-                    array = array.astype(kind)
-                    write_atomically(path, lambda part, array=array: _save(part, array))  # type: ignore[misc]
+                    write_atomically(path, partial(_save, array.astype(kind)))
                     files[what] = {"shape": list(array.shape), "sha256": sha256(path)}
                 made = files
                 # The list of its files says that a part is whole.
-                write_json(_list(folder, split, number), made)
+                write_json(_listing(folder, split, number), made)
             splits[split]["parts"].append(made)
             splits[split]["tokens"] += int(np.prod(made[TOKENS]["shape"]))
         progress(split, parts, parts)
     return splits
 
 
-def _save(path: Path, array: np.ndarray) -> None:
+def _save(array: np.ndarray, path: Path) -> None:
     with open(path, "wb") as file:
         np.save(file, array, allow_pickle=False)
 
 
-def _list(folder: Path, split: str, number: int) -> Path:
+def _listing(folder: Path, split: str, number: int) -> Path:
     return folder / split / f"{number:05d}.json"
 
 
 def _made(folder: Path, split: str, number: int) -> dict[str, Any] | None:
     """Return the files of a part; None where they are not all there, and it is made anew."""
     with suppress(OSError, ValueError, AttributeError):
-        made = json.loads(_list(folder, split, number).read_text(encoding="utf-8"))
+        made = json.loads(_listing(folder, split, number).read_text(encoding="utf-8"))
         files = [folder / split / f"{number:05d}.{what}.npy" for what in made]
         if all(file.is_file() for file in files):
             return dict(made)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 from logicgen.data.data_recipe import Recipe
@@ -19,7 +18,7 @@ class CorpusRecipe(Recipe):
         corpus: the task's own settings.
     """
 
-    progress_unit = "parts"
+    maker, progress_unit = "logicgen.data.corpus:make_corpus", "parts"
 
     corpus: dict[str, Any]
 
@@ -42,9 +41,3 @@ class CorpusRecipe(Recipe):
         raise LogicgenError(
             f"{where}: size is not for corpora: change the recipe instead (in a study by data_set)"
         )
-
-    def maker(self) -> Callable[..., dict[str, Any]]:
-        """Return the function that makes a corpus of the recipe."""
-        from logicgen.data.corpus import make_corpus
-
-        return make_corpus

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -53,7 +54,8 @@ class Recipe(Table):
         task: name of the task.
     """
 
-    progress_unit: ClassVar[str]  # what is counted while the data are made
+    maker: ClassVar[str]  # the function that makes the data, imported when it is called
+    progress_unit: ClassVar[str]  # what is counted while it does
 
     task: str
     description: str = ""
@@ -98,10 +100,6 @@ class Recipe(Table):
     def resized(self, size: int, where: str = "recipe") -> Self:
         """Return the recipe for `size` examples, or raise LogicgenError naming `where`."""
 
-    @abstractmethod
-    def maker(self) -> Callable[..., dict[str, Any]]:
-        """Return the function that `make` calls, imported only now."""
-
     def make(
         self,
         folder: Path,
@@ -117,7 +115,7 @@ class Recipe(Table):
         workers: processes that share the work, where it can be shared; the bytes are the same.
         Raises LogicgenError where the folder holds something else or cannot be written.
         """
-        make = self.maker()
+        make: Callable[..., dict[str, Any]] = resolve_name(self.maker)
         return make(self, folder, name=name, seed=seed, workers=workers, progress=progress)
 
 
@@ -199,7 +197,7 @@ class DataRecipe(Recipe):
         problem: the task's own settings.
     """
 
-    progress_unit = "examples"
+    maker, progress_unit = "logicgen.data.generate:generate", "examples"
 
     distinct: Literal["alpha", "exact"] | None = None
     names: Literal["first-occurrence", "shuffled", "drawn", "perturbed"] = "shuffled"
@@ -253,12 +251,6 @@ class DataRecipe(Recipe):
         if grid is not None and size < total:
             grid = grid.model_copy(update={"per_cell": max(1, grid.per_cell * size // total)})
         return self.model_copy(update={"sizes": Sizes(**new), "grid": grid})
-
-    def maker(self) -> Callable[..., dict[str, Any]]:
-        """Return the function that makes a data set of the recipe."""
-        from logicgen.data.generate import generate
-
-        return generate
 
     def check(self, where: str) -> None:
         """Raise LogicgenError naming `where` and the key if no such problems can be made."""

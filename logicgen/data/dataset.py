@@ -40,7 +40,7 @@ class Dataset(DataFolder[DataRecipe]):
             )
         super().__init__(folder)
         self._checked: set[str] = set()  # files whose checksum is right
-        self._last: tuple[str, pa.Table] = ("", None)  # the split that was read last
+        self._last: tuple[str, pa.Table] | None = None  # the split that was read last
 
     @staticmethod
     def files(description: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -83,7 +83,7 @@ class Dataset(DataFolder[DataRecipe]):
         The last split of which all columns were asked for stays in memory.
         Raises LogicgenError for an unknown split, or a shard that is missing, truncated or altered.
         """
-        if self._last[0] != split:
+        if self._last is None or self._last[0] != split:
             paths = [self._shard(shard) for shard in self.split(split)["shards"]]
             table = pa.concat_tables([read_shard(path, columns) for path in paths])
             if columns is not None:

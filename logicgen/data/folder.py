@@ -45,6 +45,7 @@ class DataFolder(ABC, Generic[RecipeType]):
         folder: where they are.
         description: the contents of the JSON file.
         recipe: what they were made from.
+        holds: what they are; which scores there are follows from it.
 
     Raises LogicgenError where there are none, and for unfinished or damaged ones.
     """
@@ -54,6 +55,7 @@ class DataFolder(ABC, Generic[RecipeType]):
     counted: ClassVar[str]  # what splits are counted in
     facts: ClassVar[tuple[str, ...]]  # what the description says of each file
     Recipe: type[RecipeType]
+    holds: Literal["problems", "sequences", "ciphers"]
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -68,11 +70,6 @@ class DataFolder(ABC, Generic[RecipeType]):
             raise LogicgenError(
                 f"{folder}: not finished; run the same logicgen generate command again"
             )
-
-    @property
-    @abstractmethod
-    def holds(self) -> Literal["problems", "sequences", "ciphers"]:
-        """Return what the data are: it decides which scores there are."""
 
     @abstractmethod
     def summary(self) -> list[str]:

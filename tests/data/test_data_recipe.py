@@ -69,6 +69,7 @@ def test_shipped_recipes_are_good(name):
         ('task = "propositional"', "", "'task' is missing"),
         ('task = "propositional"', 'task = "propositional"\nnames = "odd"', "names: .*perturbed"),
         ("[sizes]", "[sizes", "not TOML"),
+        ("[problem]", 'unsatisfiable = "0.1"\n[problem]', "unsatisfiable: .* not '0.1'"),
         ("[problem]", "unsatisfiable = 1.5\n[problem]", "unsatisfiable: .* less than or equal"),
         ("[problem]", "unsatisfiable = 0.1\n[problem]", "task propositional has no answer for an"),
     ],
