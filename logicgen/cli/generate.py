@@ -53,7 +53,7 @@ def command(
     read, name = read_data_recipe(recipe), Path(recipe).stem
     if size is not None:
         read = read.resized(size, name)
-    if dimacs is not None and not read.clausal:
+    if dimacs is not None and read.model_dump().get("problem", {}).get("source") != "cnf":
         raise LogicgenError(f'{name}: --dimacs goes with recipes of [problem] source = "cnf"')
     folder = out or Path("data") / name
     generate_with_bars(read, folder, name=name, seed=seed, workers=workers)
@@ -84,8 +84,5 @@ def _write_dimacs(folder: Path, target: Path) -> None:
 
     data = load_dataset(folder)
     for split in (split for split, examples in data.splits.items() if examples):
-        examples = zip(
-            *(c.to_pylist() for c in data.table(split, ["problem", "answer"])), strict=True
-        )
-        count = write_dimacs(examples, target / split, f"{data.name} {split}")
+        count = write_dimacs(data.pairs(split), target / split, f"{data.name} {split}")
         click.echo(f"{target / split}: {count:,} .cnf files", err=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from random import Random
 
 from logicgen.data.data_recipe import DataRecipe
@@ -190,17 +189,15 @@ def first_units(
     listed = [plan for plan in plans if plan.quota and plan.listed]
     drawn = [plan for plan in plans if plan.quota and not plan.listed]
     rationed = frozenset(plan.cell for plan in plans if plan.rationed)
-    units: list[Unit] = []
-    batch: list[Cell] = []
+    batches: list[list[Cell]] = []
     for plan in listed:
-        if batch and len(batch) + plan.quota > shard_size:
-            units.append(
-                Unit(split, number + len(units), 0, 0, tuple(batch), rationed, listed=True)
-            )
-            batch = []
-        batch += [plan.cell] * plan.quota
-    if batch:
-        units.append(Unit(split, number + len(units), 0, 0, tuple(batch), rationed, listed=True))
+        if not batches or len(batches[-1]) + plan.quota > shard_size:
+            batches.append([])
+        batches[-1] += [plan.cell] * plan.quota
+    units = [
+        Unit(split, number + place, 0, 0, tuple(batch), rationed, listed=True)
+        for place, batch in enumerate(batches)
+    ]
     slots = [plan.cell for plan in drawn for _ in range(plan.quota)]
     drawing = draw_units(slots, split, seed, number, number + len(units), rationed, shard_size)
     return units + drawing
@@ -217,14 +214,12 @@ def draw_units(
 ) -> list[Unit]:
     """Return units that draw the slots, in an order shuffled by the seed."""
     Random(f"{seed}/{split}/{round_}").shuffle(slots)
-    source = iter(slots)
-    units: list[Unit] = []
-    first = 0
-    while batch := tuple(islice(source, shard_size)):
-        unit = Unit(split, number + len(units), round_, first, batch, rationed, listed=False)
-        units.append(unit)
-        first += len(batch)
-    return units
+    firsts = range(0, len(slots), shard_size)
+    batches = [tuple(slots[first : first + shard_size]) for first in firsts]
+    return [
+        Unit(split, number + place, round_, first, batch, rationed, listed=False)
+        for place, (first, batch) in enumerate(zip(firsts, batches, strict=True))
+    ]
 
 
 def next_slots(plans: Sequence[CellPlan], missing: int) -> list[Cell]:

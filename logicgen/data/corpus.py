@@ -86,6 +86,18 @@ class Corpus(DataFolder[CorpusRecipe]):
         return found
 
 
+def corpus_rows(
+    arrays: list[np.ndarray], numbers: np.ndarray, length: int | None = None
+) -> np.ndarray:
+    """Return rows of arrays (R, T) that follow one another, or their beginnings: (B, length)."""
+    ends = np.cumsum([len(array) for array in arrays])
+    parts = np.searchsorted(ends, numbers, side="right")
+    places = numbers - np.concatenate([[0], ends])[parts]
+    chosen = zip(parts, places, strict=True)
+    found = [np.asarray(arrays[part][place, :length]) for part, place in chosen]
+    return np.stack(found).astype(np.int64)
+
+
 def make_corpus(
     recipe: CorpusRecipe,
     folder: Path,

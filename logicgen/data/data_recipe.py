@@ -91,11 +91,6 @@ class Recipe(Table):
     def splits(self) -> tuple[str, ...]:
         """Return the splits that it makes."""
 
-    @property
-    def clausal(self) -> bool:
-        """Return whether it makes problems that DIMACS files have room for."""
-        return False
-
     @abstractmethod
     def resized(self, size: int, where: str = "recipe") -> Self:
         """Return the recipe for `size` examples, or raise LogicgenError naming `where`."""
@@ -226,11 +221,6 @@ class DataRecipe(Recipe):
         """Return the splits that it makes."""
         asked = {**self.sizes.model_dump(), "grid": self.grid is not None}
         return tuple(split for split in SPLITS if asked[split])
-
-    @property
-    def clausal(self) -> bool:
-        """Return whether every problem is a conjunction of clauses."""
-        return bool(self.problem.get("source") == "cnf")
 
     def resized(self, size: int, where: str = "recipe") -> Self:
         """Return the recipe with `size` examples in train, validation and test together.

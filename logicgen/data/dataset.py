@@ -91,6 +91,11 @@ class Dataset(DataFolder[DataRecipe]):
             self._last = split, table
         return self._last[1].select(list(columns)) if columns else self._last[1]
 
+    def pairs(self, split: str) -> Iterator[tuple[str, str]]:
+        """Yield the problems of a split with their answers. Raises as `table` does."""
+        table = self.table(split, ["problem", "answer"])
+        yield from zip(*(column.to_pylist() for column in table), strict=True)
+
     def _shard(self, shard: dict[str, Any]) -> Path:
         """Return the path of a shard. Raises LogicgenError unless its checksum is right."""
         path: Path = self.folder / shard["file"]

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from logicgen.data.corpus import Corpus
+from logicgen.data.corpus import Corpus, corpus_rows
 from logicgen.data.encoded import EncodedSplit
 from logicgen.errors import LogicgenError
 from logicgen.tokens import NOTHING, Tokens
@@ -120,22 +120,35 @@ class TextSequences(Sequences):
         return tokens, tokens[:, 1:]
 
 
-class RowSequences(Sequences):
-    """Rows, from their beginning."""
+class ListedSequences(Sequences):
+    """Sequences that are read from their beginning: what is behind the context is left out."""
+
+    @abstractmethod
+    def _rows(self, rows: np.ndarray, context: int) -> Pair:
+        """Return the sequences of these numbers."""
+
+    def spread(self, count: int, context: int) -> Pair:
+        """Return the first sequences."""
+        return self._rows(np.arange(min(count, len(self))), context)
+
+    def once(self, count: int, context: int) -> Iterator[np.ndarray]:
+        """Yield sequence by sequence."""
+        for first in range(0, len(self), count):
+            yield self._rows(np.arange(first, min(first + count, len(self))), context)[0]
+
+
+class RowSequences(ListedSequences):
+    """Rows of a corpus."""
 
     def __init__(self, arrays: list[np.ndarray], tokens: int, end: int) -> None:
         self._arrays, self._tokens, self._end = arrays, tokens, end
         self.length = arrays[0].shape[1]  # tokens of a row
-        self._ends = np.cumsum([len(array) for array in arrays])
 
     def __len__(self) -> int:
-        return int(self._ends[-1])
+        return sum(map(len, self._arrays))
 
     def _rows(self, rows: np.ndarray, context: int) -> Pair:
-        part = np.searchsorted(self._ends, rows, side="right")
-        place = rows - np.concatenate([[0], self._ends])[part]
-        found = [np.asarray(self._arrays[i][j, :context]) for i, j in zip(part, place, strict=True)]
-        tokens = _checked(np.stack(found).astype(np.int64), self._tokens)
+        tokens = _checked(corpus_rows(self._arrays, rows, context), self._tokens)
         ends = tokens == self._end  # the first is a token as others, and then there is nothing
         tokens[np.cumsum(ends, axis=1) - ends > 0] = NOTHING
         return tokens, tokens[:, 1:]
@@ -144,22 +157,13 @@ class RowSequences(Sequences):
         """Return any rows."""
         return self._rows(rng.integers(len(self), size=count), context)
 
-    def spread(self, count: int, context: int) -> Pair:
-        """Return the first rows."""
-        return self._rows(np.arange(min(count, len(self))), context)
-
-    def once(self, count: int, context: int) -> Iterator[np.ndarray]:
-        """Yield row by row; tokens behind the context are left out."""
-        for first in range(0, len(self), count):
-            yield self._rows(np.arange(first, min(first + count, len(self))), context)[0]
-
 
 def longest_example(split: EncodedSplit) -> int:
     """Return the number of tokens of the longest problem with its answer."""
     return int((split.problems.lengths + split.answers.lengths).max(initial=0))
 
 
-class ExampleSequences(Sequences):
+class ExampleSequences(ListedSequences):
     """Problems, each followed by its answer, which alone is learnt, or everything.
 
     No end follows: a model to which all tokens are strangers could not know it before it has seen
@@ -191,15 +195,6 @@ class ExampleSequences(Sequences):
         rows = rows[np.argsort(self._lengths[rows], kind="stable")]
         first = count * int(rng.integers(4))
         return self._rows(rows[first : first + count], context)
-
-    def spread(self, count: int, context: int) -> Pair:
-        """Return the first examples."""
-        return self._rows(np.arange(min(count, len(self))), context)
-
-    def once(self, count: int, context: int) -> Iterator[np.ndarray]:
-        """Yield example by example."""
-        for first in range(0, len(self), count):
-            yield self._rows(np.arange(first, min(first + count, len(self))), context)[0]
 
 
 def example_ids(ids: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 
+from logicgen.atomic import write_atomically
 from logicgen.errors import LogicgenError
 from logicgen.tasks import Task
 
@@ -66,14 +67,17 @@ def write_json_lines(examples: Iterable[Example], path: Path) -> int:
 
 
 def _write(texts: Iterable[str], path: Path) -> int:
-    """Write texts one after the other; the file appears under its name when it is whole."""
-    part = path.with_name(f"{path.name}.part")
+    """Write texts one after the other; return how many there were."""
     count = 0
-    with open(part, "w", encoding="utf-8") as file:
-        for text in texts:
-            file.write(text)
-            count += 1
-    part.replace(path)
+
+    def write(part: Path) -> None:
+        nonlocal count
+        with open(part, "w", encoding="utf-8") as file:
+            for text in texts:
+                file.write(text)
+                count += 1
+
+    write_atomically(path, write)
     return count
 
 
