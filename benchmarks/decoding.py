@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from logicgen.data.data_recipe import read_recipe
+from logicgen.data.data_recipe import DataRecipe
 from logicgen.model import model_recipe
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.training_data import TrainingRegion
@@ -114,7 +114,7 @@ class Straightforward:
 
 def problems(vocabulary: Vocabulary, count: int) -> list[list[int]]:
     """Problems of `ltl-35`, all lengths alike, as ids."""
-    recipe = read_recipe("ltl-35")
+    recipe = DataRecipe.read("ltl-35")
     task, rng = recipe.load_task(), Random(0)
     source = task.source(recipe.settings("ltl-35"), recipe.region.symbols)
     cells = [Cell(None, rng.randint(*recipe.region.length)) for _ in range(count)]
@@ -132,7 +132,7 @@ def untrained() -> EncoderDecoder:
     loss = recipe.loss.model_copy(update={"method": "cross-entropy"})
     table = recipe.model.model_copy(update=plain)
     recipe = recipe.model_copy(update={"model": table, "loss": loss})
-    data = read_recipe("ltl-35")
+    data = DataRecipe.read("ltl-35")
     torch.manual_seed(3)
     region = TrainingRegion(data.region.symbols, data.region.length)
     return EncoderDecoder(recipe, data.load_task().vocabulary, SYMBOLS, "ltl", region).eval()

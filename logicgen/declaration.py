@@ -9,15 +9,21 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from logicgen.errors import LogicgenError, nearest
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
+class Table(BaseModel):
+    """A table of a TOML file: no unknown keys, and no conversions ("12" is not a number)."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+
+
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file. Raises LogicgenError with the place where it is not TOML."""
+    """Return the tables of a TOML file. Raises LogicgenError, with the place, for other files."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
@@ -29,7 +35,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def changed(tables: dict[str, Any], changes: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """A recipe's tables with other values, by dotted key, such as `training.steps`.
+    """Return a recipe's tables with other values, by dotted key, such as `training.steps`.
 
     Raises LogicgenError naming `where` and the key where a part of it is no table.
     """
@@ -46,7 +52,7 @@ def changed(tables: dict[str, Any], changes: Mapping[str, Any], where: str) -> d
 
 
 def validate(model: type[Model], values: Any, where: str, table: str = "") -> Model:
-    """`values` as a `model`. Raises LogicgenError naming `where`, the key, and what is allowed."""
+    """Return `values` as a `model`. LogicgenError names `where`, key and what is allowed."""
     try:
         return model.model_validate(values)
     except ValidationError as error:
@@ -54,6 +60,7 @@ def validate(model: type[Model], values: Any, where: str, table: str = "") -> Mo
 
 
 def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -> str:
+    """Return what to say of the error, which may hold several problems."""
     # A misspelt key is also a missing one; the misspelling says more.
     errors = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
     first, others = errors[0], len(errors) - 1
@@ -75,7 +82,10 @@ def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -
 
 
 def _table(model: type[BaseModel], place: list[str]) -> type[BaseModel]:
-    """The model of the table at `place`, where keys of dicts and numbers in lists are no fields."""
+    """Return the model of the table at `place`.
+
+    Keys of dicts and numbers in lists are parts of a place, but no fields.
+    """
     for name, after in zip_longest(place, place[1:]):
         if name in model.model_fields:
             found = _inner(model.model_fields[name].annotation)
@@ -85,7 +95,7 @@ def _table(model: type[BaseModel], place: list[str]) -> type[BaseModel]:
 
 
 def _said(model: type[BaseModel], place: list[str]) -> list[str]:
-    """A place without the kinds of tables that pydantic puts into it: no file has them there."""
+    """Return a place without the kinds of tables that pydantic adds: they are in no file."""
     return [
         name
         for number, name in enumerate(place)
@@ -94,13 +104,13 @@ def _said(model: type[BaseModel], place: list[str]) -> list[str]:
 
 
 def _kinds(model: type[BaseModel]) -> tuple[Any, ...]:
-    """What the `kind` of a table may be."""
+    """Return what the `kind` of a table may be."""
     kind = model.model_fields.get("kind")
     return getattr(kind.annotation, "__args__", ()) if kind is not None else ()
 
 
 def _inner(annotation: Any) -> list[type[BaseModel]]:
-    """The models in an annotation such as `list[dict[str, Model]] | None`."""
+    """Return the models in an annotation such as `list[dict[str, Model]] | None`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in getattr(annotation, "__args__", ()) for model in _inner(part)]

@@ -6,24 +6,20 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from logicgen.atomic import write_text
 from logicgen.automata.allsum import allsum, trim
 from logicgen.automata.automaton import Automaton
-from logicgen.declaration import read_toml, validate
+from logicgen.declaration import Table, read_toml, validate
 from logicgen.errors import LogicgenError
 
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Names = Annotated[list[str], Field(min_length=1)]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
-
-
-class Transition(_Table):
-    """An entry of `transitions`."""
+class Transition(Table):
+    """One entry of `transitions`."""
 
     source: str = Field(alias="from")
     symbol: str
@@ -31,13 +27,13 @@ class Transition(_Table):
     weight: Weight
 
 
-class _File(_Table):
+class _File(Table):
     description: str = ""
     symbols: Names
     states: Names
     initial: dict[str, Weight]
     final: dict[str, Weight]
-    transitions: list[Transition] = []
+    transitions: list[Transition] = Field(default=[])
 
 
 def read_automaton(path: Path | str) -> Automaton:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ def command(task: str, split: str, source: str, target: str) -> None:
     logicgen convert --task ltl test.txt test.jsonl
     logicgen convert --task propositional data/propositional-cnf --split test test/
     """
+    from logicgen.data.dataset import load_dataset
     from logicgen.data.dimacs_export import read_dimacs, write_dimacs
     from logicgen.data.two_lines import (
         read_json_lines,
@@ -55,7 +56,7 @@ def command(task: str, split: str, source: str, target: str) -> None:
     if dimacs:
         examples = read_dimacs(path, chosen)
     elif path.is_dir():
-        examples = _of_dataset(path, split)
+        examples = load_dataset(path).pairs(split)
     elif path.suffix == ".txt":
         examples = read_two_lines(path, chosen)
     elif path.suffix == ".jsonl":
@@ -67,11 +68,3 @@ def command(task: str, split: str, source: str, target: str) -> None:
     except OSError as error:
         raise LogicgenError(f"{error.filename}: {error.strerror}") from error
     click.echo(f"{out}: {count:,} examples", err=True)
-
-
-def _of_dataset(folder: Path, split: str) -> Iterator[Example]:
-    from logicgen.data.dataset import load_dataset
-
-    table = load_dataset(folder).table(split, ["problem", "answer"])
-    for row in table.to_pylist():
-        yield row["problem"], row["answer"]

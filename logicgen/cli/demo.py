@@ -48,14 +48,14 @@ def command(out: Path | None, quick: bool) -> None:
     from logicgen.cli.evaluate import evaluate_with_bars
     from logicgen.cli.generate import generate_with_bars
     from logicgen.cli.train import train_with_bar
-    from logicgen.data.data_recipe import read_recipe
+    from logicgen.data.data_recipe import DataRecipe
     from logicgen.data.dataset import load_dataset
 
     out = out or Path("runs") / ("demo-quick" if quick else "demo")
     results: dict[str, Any] = {}
     for part in PARTS:
         click.secho(f"\n{part.data}", bold=True, err=True)
-        recipe = read_recipe(part.data)
+        recipe = DataRecipe.read(part.data)
         if quick:
             recipe = _tiny(recipe.resized(part.quick_size))
         data, run = _folders(out, part)

@@ -84,9 +84,9 @@ def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     """
     _check_decoding(**{name: options[name] for name in _DECODING})
 
-    from logicgen.data.corpus import load_data
+    from logicgen.data.opening import open_data
 
-    opened = load_data(data)
+    opened = open_data(data)
     corpus = {name: options.pop(name) for name in ("context", "beyond")}
     if opened.holds == "problems":
         for name, default in (("context", None), ("beyond", 100)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from logicgen.data.data_recipe import DataRecipe
+    from logicgen.data.data_recipe import Recipe
 
 
 @click.command("generate")
@@ -47,38 +47,35 @@ def command(
     Interrupted, it goes on where it stopped when the same command is run again; the bytes are the
     same as without the interruption, and with any number of workers.
     """
-    from logicgen.data.corpus import is_corpus_recipe
-    from logicgen.data.data_recipe import read_recipe
+    from logicgen.data.opening import read_data_recipe
     from logicgen.errors import LogicgenError
 
-    if is_corpus_recipe(recipe):
-        if size is not None or dimacs is not None:
-            option = "--size" if size is not None else "--dimacs"
-            raise LogicgenError(f"{recipe}: {option} is not for corpora: change the recipe instead")
-        make_with_bars(recipe, out or Path("data") / Path(recipe).stem, seed)
-        return
-    read = read_recipe(recipe)
+    read, name = read_data_recipe(recipe), Path(recipe).stem
     if size is not None:
-        read = read.resized(size)
-    name = Path(recipe).stem
-    folder = out or Path("data") / name
-    if dimacs is not None and read.problem.get("source") != "cnf":
+        read = read.resized(size, name)
+    if dimacs is not None and read.model_dump().get("problem", {}).get("source") != "cnf":
         raise LogicgenError(f'{name}: --dimacs goes with recipes of [problem] source = "cnf"')
+    folder = out or Path("data") / name
     generate_with_bars(read, folder, name=name, seed=seed, workers=workers)
     if dimacs is not None:
         _write_dimacs(folder, dimacs)
 
 
-def make_with_bars(recipe: str, folder: Path, seed: int = 0) -> None:
-    """Make the corpus of a recipe with one progress bar per split, and print its size."""
+def generate_with_bars(
+    recipe: Recipe, folder: Path, *, name: str, seed: int = 0, workers: int = 1
+) -> None:
+    """Make the data of a recipe behind one progress bar per split, and print what came out."""
     from logicgen.cli.progress import stage_bars
-    from logicgen.data.corpus import make_corpus, read_corpus_recipe
+    from logicgen.data.opening import open_data
 
-    name, read = Path(recipe).stem, read_corpus_recipe(recipe)
-    with stage_bars("parts") as progress:
-        made = make_corpus(read, folder, name=name, seed=seed, progress=progress)
-    sizes = ", ".join(f"{split} {part['tokens']:,}" for split, part in made["splits"].items())
-    click.echo(f"{folder}: {len(made['tokens']['texts']):,} different tokens; {sizes}", err=True)
+    with stage_bars(recipe.progress_unit) as bars:
+
+        def progress(split: str, done: int, total: int) -> None:
+            bars(f"{name} {split}", done, total)
+
+        recipe.make(folder, name=name, seed=seed, workers=workers, progress=progress)
+    for line in open_data(folder).summary():
+        click.echo(line, err=True)
 
 
 def _write_dimacs(folder: Path, target: Path) -> None:
@@ -87,38 +84,5 @@ def _write_dimacs(folder: Path, target: Path) -> None:
 
     data = load_dataset(folder)
     for split in (split for split, examples in data.splits.items() if examples):
-        examples = zip(
-            *(c.to_pylist() for c in data.table(split, ["problem", "answer"])), strict=True
-        )
-        count = write_dimacs(examples, target / split, f"{data.name} {split}")
+        count = write_dimacs(data.pairs(split), target / split, f"{data.name} {split}")
         click.echo(f"{target / split}: {count:,} .cnf files", err=True)
-
-
-def generate_with_bars(
-    recipe: DataRecipe, folder: Path, *, name: str, seed: int, workers: int
-) -> None:
-    """Run `generate` with one progress bar per split, and print what was made."""
-    from logicgen.cli.progress import stage_bars
-    from logicgen.data.generate import generate
-
-    with stage_bars("examples") as bars:
-        description = generate(
-            recipe,
-            folder,
-            name=name,
-            seed=seed,
-            workers=workers,
-            progress=lambda split, done, total: bars(f"{name} {split}", done, total),
-        )
-    splits = description["splits"].values()
-    short, cells = (sum(split[key] for split in splits) for key in ("cells_short", "cells"))
-    click.echo(f"{folder}: {description['examples']:,} verified examples", err=True)
-    for split, content in description["splits"].items():
-        if not content["examples"]:
-            click.echo(f"  {split} is EMPTY: too few such problems exist", err=True)
-    if short:
-        click.echo(
-            f"  {short:,} of {cells:,} cells hold fewer than asked for, because no more exist or "
-            f"were found: see {folder / 'cells.csv'}",
-            err=True,
-        )

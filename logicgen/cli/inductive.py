@@ -340,11 +340,11 @@ def described(grammar: Grammar) -> str:
 
 
 def _teacher(name: str) -> Grammar:
-    from logicgen.data.corpus import read_corpus_recipe
+    from logicgen.data.corpus_recipe import CorpusRecipe
     from logicgen.tasks.grammar_sentences import GrammarSentencesSettings
 
     if name in shipped.names("datasets", ".toml"):
-        settings = read_corpus_recipe(name).settings(name)
+        settings = CorpusRecipe.read(name).settings(name)
         if not isinstance(settings, GrammarSentencesSettings):
             raise LogicgenError(f"{name}: a recipe of another task: give one of production")
         return settings.made()

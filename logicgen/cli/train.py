@@ -65,10 +65,10 @@ def train_with_bar(
     start: Path | None = None,
 ) -> None:
     """Train behind a progress bar."""
-    from logicgen.data.corpus import load_data
+    from logicgen.data.opening import open_data
     from logicgen.model.model_recipe import read_model_recipe
 
-    recipe, opened = read_model_recipe(model), load_data(data)  # before anything slow
+    recipe, opened = read_model_recipe(model), open_data(data)  # before anything slow
 
     from logicgen.train.fit import fit, training_data
 

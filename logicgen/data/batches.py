@@ -36,7 +36,7 @@ class Batch(NamedTuple):
 
 
 def make_batch(split: EncodedSplit, rows: np.ndarray, step: int = 0) -> Batch:
-    """The chosen rows of a split as one batch, in that order."""
+    """Return the chosen rows of a split as one batch, in that order."""
     vocabulary = split.vocabulary
     problems = _ended(
         split.problems.padded(rows, vocabulary.pad), split.problems.lengths[rows], vocabulary
@@ -52,14 +52,14 @@ def make_batch(split: EncodedSplit, rows: np.ndarray, step: int = 0) -> Batch:
 
 
 def _ended(padded: np.ndarray, lengths: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:
-    """The same rows with `<end>` after the last token of each; one column wider."""
+    """Return the rows with `<end>` after the last token of each; one column wider."""
     wider = np.pad(padded, ((0, 0), (0, 1)), constant_values=vocabulary.pad)
     wider[np.arange(len(lengths)), lengths] = vocabulary.end
     return wider
 
 
 class BatchStream:
-    """Batches without end: `batch(t)` is batch `t`, `starting_at(t)` iterates from it."""
+    """The endless batches of one split."""
 
     def __init__(self, split: EncodedSplit, batch_size: int, seed: int) -> None:
         if len(split) == 0:
@@ -73,17 +73,19 @@ class BatchStream:
         self._window: tuple[tuple[int, int], list[np.ndarray]] = ((-1, -1), [])
 
     def batch(self, step: int) -> Batch:
+        """Return batch `step`."""
         epoch, place = divmod(step, self.batches_per_epoch)
         window, place = divmod(place, WINDOW)
         return make_batch(self.split, self._batches_of(epoch, window)[place], step)
 
     def starting_at(self, step: int) -> Iterator[Batch]:
+        """Yield batches from `step` on, without end."""
         while True:
             yield self.batch(step)
             step += 1
 
     def _batches_of(self, epoch: int, window: int) -> list[np.ndarray]:
-        """The rows of each batch of one window; the last one made is kept."""
+        """Return the rows of each batch of one window; the last window made is kept."""
         if self._window[0] != (epoch, window):
             if self._epoch[0] != epoch:
                 shuffle = np.random.default_rng((self.seed, epoch))

@@ -1,4 +1,4 @@
-"""The README.md of a data set: a card that people read and Hugging Face `datasets` reads."""
+"""The card of a data set: a README.md that people read, and Hugging Face `datasets` as well."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from logicgen.data.data_recipe import DataRecipe
 
 
 def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
-    """The card's text."""
+    """Return the text of a data set's card."""
     name, splits = description["name"], description["splits"]
     files = "\n".join(
         f"  - split: {split}\n    path: {split}/*.parquet"
@@ -72,7 +72,7 @@ data = datasets.load_dataset("path/to/this/folder")
 
 
 def _held(splits: dict[str, Any], split: str) -> int:
-    return splits[split]["examples"]
+    return int(splits[split]["examples"])
 
 
 def _range(recipe: DataRecipe, split: str, coordinate: str) -> str:
@@ -81,7 +81,7 @@ def _range(recipe: DataRecipe, split: str, coordinate: str) -> str:
 
 
 def _shortfall(splits: dict[str, Any]) -> str:
-    """A sentence for each split with cells that hold fewer examples than were asked for."""
+    """Return a sentence for each split with cells that hold fewer examples than were asked for."""
     lines = []
     for split, content in splits.items():
         if content["cells_short"]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from random import Random
 
 from logicgen.data.data_recipe import DataRecipe
@@ -46,12 +45,12 @@ class CellPlan:
 
     @property
     def listed(self) -> bool:
-        """Whether its problems are listed rather than drawn."""
+        """Return whether its problems are listed rather than drawn."""
         return LISTED * self.quota > self.holds and self.holds <= LONGEST_LIST
 
     @property
     def rationed(self) -> bool:
-        """Whether it may only take problems that are reserved for held-out splits."""
+        """Return whether it may only take problems that are reserved for held-out splits."""
         return self.held_out and SCARCE * self.quota > self.holds
 
 
@@ -77,7 +76,7 @@ class Unit:
 
 
 def stages(recipe: DataRecipe, source: Source) -> list[tuple[str, list[CellPlan]]]:
-    """What to make, in order: splits, or parts of them, with their cells.
+    """Return what to make, in order: splits, or parts of them, with their cells.
 
     Held-out splits come before training, with a small share of each cell. Grid cells beyond the
     training region come last: where their problems can be training problems as well (a string over
@@ -98,14 +97,14 @@ def stages(recipe: DataRecipe, source: Source) -> list[tuple[str, list[CellPlan]
 
 
 def _inside(recipe: DataRecipe, cell: Cell) -> bool:
-    """Whether a grid cell lies in the training region."""
+    """Return whether a grid cell lies in the training region."""
     (least, most), (shortest, longest) = recipe.region.symbols, recipe.region.length
     within = shortest <= cell.lengths[0] and cell.lengths[-1] <= longest
     return least <= (cell.symbols or 0) <= most and within
 
 
 def capacity(recipe: DataRecipe, source: Source, cell: Cell) -> float:
-    """How many different problems a cell holds, by the recipe's notion of different."""
+    """Return how many different problems a cell holds, as the recipe tells them apart."""
     counts = source.count(cell)
     if math.inf in counts.values():
         return math.inf
@@ -119,19 +118,19 @@ def capacity(recipe: DataRecipe, source: Source, cell: Cell) -> float:
 
 
 def named_apart(recipe: DataRecipe) -> bool:
-    """Whether a problem of the recipe may be named in more than one way."""
+    """Return whether the symbols of a problem may be named in more than one way."""
     return recipe.names in ("shuffled", "drawn")
 
 
 def alphabet(recipe: DataRecipe, symbols: int | None) -> int:
-    """How many symbols the names of a problem are drawn from."""
+    """Return how many symbols the names of a problem are drawn from."""
     if recipe.names == "drawn" and symbols is not None:
         return symbols
     return max(recipe.region.symbols[1], symbols or 0)
 
 
 def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan]:
-    """The cells of a split with what is asked of each and what each can give."""
+    """Return the cells of a split with what is asked of each and what each can give."""
     region = recipe.region
     if split == "grid":
         assert recipe.grid is not None
@@ -162,12 +161,12 @@ def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan
 
 
 def _held_out(holds: float) -> float:
-    """How many problems of a cell held-out splits may take: about the share that is reserved."""
+    """Return how many problems of a cell held-out splits may take: about their reserved share."""
     return holds if math.isinf(holds) else -(-int(holds) // RESERVED)
 
 
 def fill(amount: int, room: Sequence[float]) -> list[int]:
-    """`amount` spread as evenly as `room` allows; less where there is not that much room."""
+    """Return `amount` spread as evenly as `room` allows; less where there is less room."""
     given = [0] * len(room)
     left = int(min(amount, sum(room)))
     while left:
@@ -183,24 +182,22 @@ def fill(amount: int, room: Sequence[float]) -> list[int]:
 def first_units(
     plans: Sequence[CellPlan], split: str, seed: int, number: int, shard_size: int
 ) -> list[Unit]:
-    """The units of a stage's first round: listed cells first, then slots to draw, shuffled.
+    """Return the units of a stage's first round: listed cells, then slots to draw, shuffled.
 
     `number` is that of the first shard.
     """
     listed = [plan for plan in plans if plan.quota and plan.listed]
     drawn = [plan for plan in plans if plan.quota and not plan.listed]
     rationed = frozenset(plan.cell for plan in plans if plan.rationed)
-    units: list[Unit] = []
-    batch: list[Cell] = []
+    batches: list[list[Cell]] = []
     for plan in listed:
-        if batch and len(batch) + plan.quota > shard_size:
-            units.append(
-                Unit(split, number + len(units), 0, 0, tuple(batch), rationed, listed=True)
-            )
-            batch = []
-        batch += [plan.cell] * plan.quota
-    if batch:
-        units.append(Unit(split, number + len(units), 0, 0, tuple(batch), rationed, listed=True))
+        if not batches or len(batches[-1]) + plan.quota > shard_size:
+            batches.append([])
+        batches[-1] += [plan.cell] * plan.quota
+    units = [
+        Unit(split, number + place, 0, 0, tuple(batch), rationed, listed=True)
+        for place, batch in enumerate(batches)
+    ]
     slots = [plan.cell for plan in drawn for _ in range(plan.quota)]
     drawing = draw_units(slots, split, seed, number, number + len(units), rationed, shard_size)
     return units + drawing
@@ -215,20 +212,18 @@ def draw_units(
     rationed: frozenset[Cell],
     shard_size: int,
 ) -> list[Unit]:
-    """Units that draw the slots, in an order shuffled by the seed."""
+    """Return units that draw the slots, in an order shuffled by the seed."""
     Random(f"{seed}/{split}/{round_}").shuffle(slots)
-    source = iter(slots)
-    units: list[Unit] = []
-    first = 0
-    while batch := tuple(islice(source, shard_size)):
-        unit = Unit(split, number + len(units), round_, first, batch, rationed, listed=False)
-        units.append(unit)
-        first += len(batch)
-    return units
+    firsts = range(0, len(slots), shard_size)
+    batches = [tuple(slots[first : first + shard_size]) for first in firsts]
+    return [
+        Unit(split, number + place, round_, first, batch, rationed, listed=False)
+        for place, (first, batch) in enumerate(zip(firsts, batches, strict=True))
+    ]
 
 
 def next_slots(plans: Sequence[CellPlan], missing: int) -> list[Cell]:
-    """Slots that make up for `missing` examples, in cells that may still hold more."""
+    """Return slots that make up for `missing` examples, in cells that may still hold more."""
     open_plans = [plan for plan in plans if not plan.exhausted and plan.held < plan.holds]
     open_plans.sort(key=lambda plan: plan.held)  # what does not divide evenly goes to the emptiest
     shares = fill(missing, [plan.holds - plan.held for plan in open_plans])
@@ -236,5 +231,8 @@ def next_slots(plans: Sequence[CellPlan], missing: int) -> list[Cell]:
 
 
 def shard_size(size: int) -> int:
-    """Examples per shard: few, so that an interruption loses little and workers share the work."""
+    """Return the examples per shard of a split of `size`.
+
+    They are few, so that an interruption loses little and workers share the work.
+    """
     return min(10_000, max(500, math.ceil(size / 8)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from logicgen.data.corpus import Corpus
+from logicgen.data.corpus import Corpus, corpus_rows
 from logicgen.errors import LogicgenError
 from logicgen.tasks.cipher import KEYS
 
@@ -19,27 +19,22 @@ class Ciphers:
     """
 
     def __init__(self, corpus: Corpus, split: str) -> None:
-        if corpus.recipe.task != "cipher":
+        if corpus.holds != "ciphers":
             raise LogicgenError(
-                f"{corpus.folder}: a corpus of {corpus.recipe.task} has no keys: give one of the"
+                f"{corpus.folder}: a corpus of {corpus.task_name} has no keys: give one of the"
                 " task cipher, such as logicgen generate cipher-python makes"
             )
         self._tokens, self._keys = corpus.arrays(split), corpus.arrays(split, KEYS)
-        self._ends = np.cumsum([len(array) for array in self._tokens])
         self.length = int(self._tokens[0].shape[1])
 
     def __len__(self) -> int:
-        """Rows."""
-        return int(self._ends[-1])
+        """Return the number of rows."""
+        return sum(map(len, self._tokens))
 
     def rows(self, numbers: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
-        """The beginning of some rows (B, length), and what each token of theirs stands for (B, V).
+        """Return the beginning of some rows (B, length), and what each token stands for (B, V).
 
         A row goes on behind `<end>`, where the text's next document begins.
         """
-        parts = np.searchsorted(self._ends, numbers, side="right")
-        places = numbers - np.concatenate([[0], self._ends])[parts]
-        chosen = list(zip(parts, places, strict=True))
-        tokens = np.stack([self._tokens[part][place, :length] for part, place in chosen])
-        keys = np.stack([self._keys[part][place] for part, place in chosen])
-        return tokens.astype(np.int64), np.argsort(keys, axis=1)
+        keys = corpus_rows(self._keys, numbers)
+        return corpus_rows(self._tokens, numbers, length), np.argsort(keys, axis=1)

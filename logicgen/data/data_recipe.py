@@ -1,17 +1,25 @@
-"""Data-set recipes: a TOML file that, with a seed, fully determines a data set."""
+"""Data-set recipes: TOML files that, with a seed, fully determine a data set."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from logicgen import shipped
-from logicgen.declaration import changed, read_toml, validate
+from logicgen.declaration import Table, changed, read_toml, validate
 from logicgen.errors import LogicgenError
 from logicgen.tasks import Cell, Settings, Source, Task, fitting_solver, load_task
+from logicgen.tasks.corpus_task import CorpusSettings, CorpusTask
+
+if TYPE_CHECKING:
+    from logicgen.data.folder import Progress
 
 SPLITS = ("train", "validation", "test", "grid")
 
@@ -22,26 +30,100 @@ def _ordered(bounds: tuple[int, int]) -> tuple[int, int]:
     return bounds
 
 
-Whole = Annotated[int, Field(strict=True)]
+# A range is a list in TOML and JSON, which is no tuple to those who are strict.
 Symbols = Annotated[
-    tuple[Annotated[Whole, Field(ge=0)], Annotated[Whole, Field(le=1_000_000)]],
+    tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(le=1_000_000)]],
+    Field(strict=False),
     AfterValidator(_ordered),
 ]
 Lengths = Annotated[
-    tuple[Annotated[Whole, Field(ge=1)], Annotated[Whole, Field(le=10_000)]],
+    tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(le=10_000)]],
+    Field(strict=False),
     AfterValidator(_ordered),
 ]
-Step = Annotated[Whole, Field(ge=1)]
-Count = Annotated[Whole, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=0)]
 
 MOST_CELLS = 1_000_000
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class Recipe(Table):
+    """What recipes of data sets and of corpora have in common.
+
+    Attributes:
+        task: name of the task.
+    """
+
+    maker: ClassVar[str]  # the function that makes the data, imported when it is called
+    progress_unit: ClassVar[str]  # what is counted while it does
+
+    task: str
+    description: str = ""
+
+    @classmethod
+    def read(cls, name: str, changes: Mapping[str, Any] | None = None) -> Self:
+        """Return a shipped recipe by name, or the one in a TOML file.
+
+        changes: values to use instead of the file's, by dotted key.
+        Raises LogicgenError naming file and key where it is not such a recipe.
+        """
+        path = shipped.find("datasets", ".toml", name)
+        recipe = validate(cls, changed(read_toml(path), changes or {}, str(path)), str(path))
+        recipe.check(str(path))
+        return recipe
+
+    def check(self, where: str) -> None:
+        """Raise LogicgenError naming `where` and the key if nothing can be made of it."""
+        with _key(where, "task"):
+            self.load_task()
+        self.settings(where)
+
+    @abstractmethod
+    def load_task(self) -> Task | CorpusTask:
+        """Return the task."""
+
+    @abstractmethod
+    def settings(self, where: str) -> Settings | CorpusSettings:
+        """Return the task's own table. Raises LogicgenError naming `where` and the key."""
+
+    @property
+    @abstractmethod
+    def splits(self) -> tuple[str, ...]:
+        """Return the splits that it makes."""
+
+    @abstractmethod
+    def resized(self, size: int, where: str = "recipe") -> Self:
+        """Return the recipe for `size` examples, or raise LogicgenError naming `where`."""
+
+    def make(
+        self,
+        folder: Path,
+        *,
+        name: str,
+        seed: int = 0,
+        workers: int = 1,
+        progress: Progress = lambda split, done, total: None,
+    ) -> dict[str, Any]:
+        """Make the data in `folder`, or finish them there; return their description.
+
+        name: of the recipe file; the description and the card have it.
+        workers: processes that share the work, where it can be shared; the bytes are the same.
+        Raises LogicgenError where the folder holds something else or cannot be written.
+        """
+        make: Callable[..., dict[str, Any]] = resolve_name(self.maker)
+        return make(self, folder, name=name, seed=seed, workers=workers, progress=progress)
 
 
-class _Ranges(_Table):
+@contextmanager
+def _key(where: str, key: str) -> Iterator[None]:
+    """Name place and key in a LogicgenError."""
+    try:
+        yield
+    except LogicgenError as error:
+        raise LogicgenError(f"{where}: {key}: {error}") from None
+
+
+class _Ranges(Table):
     """Cells.
 
     Attributes:
@@ -52,10 +134,10 @@ class _Ranges(_Table):
 
     symbols: Symbols
     length: Lengths
-    step: Step = 1
+    step: Positive = 1
 
     def cells(self, symbols: Iterable[int | None]) -> Iterator[Cell]:
-        """Every cell, for these numbers of symbols."""
+        """Yield every cell, for these numbers of symbols."""
         shortest, longest = self.length
         for count in symbols:
             for length in range(shortest, longest + 1, self.step):
@@ -72,7 +154,7 @@ class Region(_Ranges):
     balance: Literal["length", "symbols-and-length"] = "length"
 
 
-class Sizes(_Table):
+class Sizes(Table):
     """How many examples each split has."""
 
     train: Count = 0
@@ -83,7 +165,7 @@ class Sizes(_Table):
 class Grid(_Ranges):
     """Cells to evaluate on, beyond the training region: the same number of examples in each."""
 
-    per_cell: Annotated[Whole, Field(ge=1)]
+    per_cell: Positive
 
     @model_validator(mode="after")
     def _bounded(self) -> Grid:
@@ -94,11 +176,10 @@ class Grid(_Ranges):
         return self
 
 
-class DataRecipe(_Table):
+class DataRecipe(Recipe):
     """What a data set is made of.
 
     Attributes:
-        task: name of the task.
         distinct: `alpha` forbids two problems that are equal up to renaming, `exact` equal ones;
             the task's default if not given.
         names: how a problem's symbols are called: by `first-occurrence` (a, b, c, ...), `shuffled`
@@ -111,40 +192,48 @@ class DataRecipe(_Table):
         problem: the task's own settings.
     """
 
-    task: str
-    description: str = ""
+    maker, progress_unit = "logicgen.data.generate:generate", "examples"
+
     distinct: Literal["alpha", "exact"] | None = None
     names: Literal["first-occurrence", "shuffled", "drawn", "perturbed"] = "shuffled"
     unsatisfiable: Annotated[float, Field(ge=0, le=1)] = 0.0
     solver: str | None = None
     verifier: str | None = None
-    problem: dict[str, Any] = {}
+    problem: dict[str, Any] = Field(default={})
     region: Region
     sizes: Sizes = Sizes()
     grid: Grid | None = None
 
     def load_task(self) -> Task:
-        """The task."""
+        """Return the task."""
         return load_task(self.task)
 
     def source(self, where: str) -> Source:
-        """Where its problems come from."""
+        """Return where its problems come from."""
         return self.load_task().source(self.settings(where), self.region.symbols)
 
     def settings(self, where: str) -> Settings:
-        """The `[problem]` table, checked by the task."""
+        """Return the `[problem]` table, checked by the task."""
         return validate(self.load_task().Settings, self.problem, where, "problem")
 
-    def resized(self, size: int) -> DataRecipe:
-        """The recipe with `size` examples in train, validation and test together.
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Return the splits that it makes."""
+        asked = {**self.sizes.model_dump(), "grid": self.grid is not None}
+        return tuple(split for split in SPLITS if asked[split])
+
+    def resized(self, size: int, where: str = "recipe") -> Self:
+        """Return the recipe with `size` examples in train, validation and test together.
 
         The splits keep their proportions; a smaller size thins out the grid in the same proportion,
-        to no fewer than one example per cell.
+        to no fewer than one example per cell. Raises LogicgenError where only a grid is asked for.
         """
         old = self.sizes.model_dump()
         total = sum(old.values())
         if total == 0:
-            raise LogicgenError("a size cannot be given for a recipe that only has a grid")
+            raise LogicgenError(
+                f"{where}: a size cannot be given for a recipe that only has a grid"
+            )
         new = {split: size * count // total for split, count in old.items()}
         largest = max(old, key=lambda split: old[split])
         new[largest] += size - sum(new.values())
@@ -153,34 +242,20 @@ class DataRecipe(_Table):
             grid = grid.model_copy(update={"per_cell": max(1, grid.per_cell * size // total)})
         return self.model_copy(update={"sizes": Sizes(**new), "grid": grid})
 
-
-def read_recipe(name: str, changes: Mapping[str, Any] | None = None) -> DataRecipe:
-    """A shipped recipe by name, or the one in a TOML file.
-
-    changes: values to use instead of the file's, by dotted key.
-    Raises LogicgenError naming file and key where it is not a recipe.
-    """
-    path = shipped.find("datasets", ".toml", name)
-    recipe = validate(DataRecipe, changed(read_toml(path), changes or {}, str(path)), str(path))
-    try:
-        recipe.load_task()
-    except LogicgenError as error:
-        raise LogicgenError(f"{path}: task: {error}") from None
-    recipe.settings(str(path))
-    for key, check in (
-        ("problem", lambda: recipe.source(str(path))),
-        ("names", lambda: _can_name(recipe)),
-        ("region", lambda: _can_exist(recipe, recipe.region)),
-        ("grid", lambda: _can_exist(recipe, recipe.grid)),
-        ("solver", lambda: fitting_solver(recipe.task, recipe.solver)),
-        ("verifier", lambda: fitting_solver(recipe.task, recipe.verifier)),
-        ("unsatisfiable", lambda: _can_refute(recipe)),
-    ):
-        try:
-            check()
-        except LogicgenError as error:
-            raise LogicgenError(f"{path}: {key}: {error}") from None
-    return recipe
+    def check(self, where: str) -> None:
+        """Raise LogicgenError naming `where` and the key if no such problems can be made."""
+        super().check(where)
+        for key, check in (
+            ("problem", lambda: self.source(where)),
+            ("names", lambda: _can_name(self)),
+            ("region", lambda: _can_exist(self, self.region)),
+            ("grid", lambda: _can_exist(self, self.grid)),
+            ("solver", lambda: fitting_solver(self.task, self.solver)),
+            ("verifier", lambda: fitting_solver(self.task, self.verifier)),
+            ("unsatisfiable", lambda: _can_refute(self)),
+        ):
+            with _key(where, key):
+                check()
 
 
 def _can_refute(recipe: DataRecipe) -> None:
@@ -199,7 +274,7 @@ def _can_name(recipe: DataRecipe) -> None:
 
 
 def _can_exist(recipe: DataRecipe, part: Region | Grid | None) -> None:
-    """Every length has to exist for some number of symbols, and the other way round."""
+    """Check that every length exists for some number of symbols, and the other way round."""
     if part is None:
         return
     source = recipe.source("recipe")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,91 +11,56 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from logicgen.checksum import sha256
 from logicgen.data.data_recipe import DataRecipe, Region
 from logicgen.data.encoded import EncodedSplit, Ragged
-from logicgen.data.generate import DESCRIPTION
-from logicgen.data.shard import read_shard, sha256
-from logicgen.declaration import validate
-from logicgen.errors import LogicgenError, nearest
+from logicgen.data.folder import DataFolder
+from logicgen.data.shard import read_shard
+from logicgen.errors import LogicgenError
 from logicgen.tasks import Task
 from logicgen.tasks.determined import Determined
 from logicgen.tokens import Tokens
 from logicgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from logicgen.data.corpus import Corpus
     from logicgen.data.sequences import Sequences
 
-CORPUS = "corpus.json"  # what a folder of another kind holds instead (`data/corpus.py`)
+CORPUS = "corpus.json"  # the description of the other kind of data (`data/corpus.py`)
+COLUMNS = ("problem", "answer", "symbols", "length")  # what a model is trained on
 
 
-class Dataset:
-    """One data set.
+class Dataset(DataFolder[DataRecipe]):
+    """A finished data set: problems with their answers. Each shard is checked and read once."""
 
-    Attributes:
-        folder: where it is.
-        description: the contents of `dataset.json`.
-        recipe: what it was made from.
-    """
+    noun, file, counted = "data set", "dataset.json", "examples"
+    facts = ("file", "bytes", "sha256")
+    Recipe = DataRecipe
+    holds = "problems"
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        path = folder / DESCRIPTION
         if (folder / CORPUS).is_file():
             raise LogicgenError(
                 f"{folder}: a corpus, which has no problems and answers; train and evaluate a"
                 " language model on it, or give a data set of another task"
             )
-        if not path.is_file():
-            raise LogicgenError(
-                f"{folder}: not a data set (no {DESCRIPTION}); make one with logicgen generate"
-            )
-        try:
-            self.description: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            complete = self.description["complete"]
-            values = self.description["recipe"]
-            if complete:
-                for split in self.description["splits"].values():
-                    for shard in split["shards"]:
-                        _ = shard["file"], shard["bytes"], shard["sha256"]
-            _ = self.description["name"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise LogicgenError(f"{path}: damaged; make the data set again") from error
-        self.recipe: DataRecipe = validate(DataRecipe, values, str(path), "recipe")
-        if not complete:
-            raise LogicgenError(
-                f"{folder}: not finished; run the same logicgen generate command again"
-            )
+        super().__init__(folder)
+        self._checked: set[str] = set()  # files whose checksum is right
+        self._last: tuple[str, pa.Table] | None = None  # the split that was read last
 
-    @property
-    def name(self) -> str:
-        """Name of the recipe it was made from."""
-        return self.description["name"]
-
-    @cached_property
-    def task(self) -> Task:
-        """The task whose problems it holds."""
-        return self.recipe.load_task()
-
-    @property
-    def task_name(self) -> str:
-        """Return the name of the task."""
-        return self.task.name
+    @staticmethod
+    def files(description: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield what a finished description says of each shard, in order."""
+        for split in description["splits"].values():
+            yield from split["shards"]
 
     @property
     def region(self) -> Region:
         """Return where its training problems come from."""
         return self.recipe.region
 
-    holds = "problems"
-
     def with_problems(self) -> Dataset:
         """Return the data set: it holds problems and answers."""
         return self
-
-    def with_sequences(self) -> Corpus:
-        """Raise LogicgenError: a data set is no corpus."""
-        raise LogicgenError(f"{self.folder}: not a corpus (no {CORPUS})")
 
     def sequences(self, split: str, everything: bool = False) -> Sequences:
         """Return a split's problems, each followed by its answer, as sequences of tokens.
@@ -106,7 +70,11 @@ class Dataset:
         """
         from logicgen.data.sequences import ExampleSequences
 
-        self._check_determined()
+        if not isinstance(self.task, Determined):
+            raise LogicgenError(
+                f"{self.folder}: holds problems of {self.task_name}; language models are trained on"
+                " a corpus, or on problems of lookup or permutation"
+            )
         return ExampleSequences(self.encoded(split), everything)
 
     @property
@@ -117,67 +85,78 @@ class Dataset:
         alphabet = self.encoded("train").alphabet
         return example_tokens(self.vocabulary, max(alphabet, self.region.symbols[1]))
 
-    def _check_determined(self) -> None:
-        if not isinstance(self.task, Determined):
-            raise LogicgenError(
-                f"{self.folder}: holds problems of {self.task.name}; language models are trained on"
-                " a corpus, or on problems of lookup or permutation"
-            )
+    @cached_property
+    def task(self) -> Task:
+        """Return the task whose problems it holds."""
+        return self.recipe.load_task()
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The fixed tokens of its problems and answers."""
+        """Return the fixed tokens of its problems and answers."""
         return self.task.vocabulary
 
-    @property
-    def splits(self) -> dict[str, int]:
-        """Number of examples of each split."""
+    def summary(self) -> list[str]:
+        """Return how many examples were made, and where there are fewer than asked for."""
         splits = self.description["splits"]
-        return {split: splits[split]["examples"] for split in splits}
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes when any byte of any example does."""
-        import hashlib
-
-        sums = [
-            shard["sha256"] for s in self.description["splits"].values() for shard in s["shards"]
+        short, cells = (
+            sum(split[key] for split in splits.values()) for key in ("cells_short", "cells")
+        )
+        lines = [f"{self.folder}: {self.description['examples']:,} verified examples"]
+        lines += [
+            f"  {split} is EMPTY: too few such problems exist"
+            for split, examples in self.splits.items()
+            if not examples
         ]
-        return hashlib.sha256("".join(sums).encode()).hexdigest()[:16]
+        if short:
+            lines.append(
+                f"  {short:,} of {cells:,} cells hold fewer than asked for, because no more exist"
+                f" or were found: see {self.folder / 'cells.csv'}"
+            )
+        return lines
 
     def table(self, split: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows of a split: problem, answer, symbols, length, alpha_class.
+        """Return the rows of a split: problem, answer, symbols, length, alpha_class.
 
+        The last split of which all columns were asked for stays in memory.
         Raises LogicgenError for an unknown split, or a shard that is missing, truncated or altered.
         """
-        if split not in self.splits:
+        if self._last is None or self._last[0] != split:
+            paths = [self._shard(shard) for shard in self.split(split)["shards"]]
+            table = pa.concat_tables([read_shard(path, columns) for path in paths])
+            if columns is not None:
+                return table
+            self._last = split, table
+        return self._last[1].select(list(columns)) if columns else self._last[1]
+
+    def pairs(self, split: str) -> Iterator[tuple[str, str]]:
+        """Yield the problems of a split with their answers. Raises as `table` does."""
+        table = self.table(split, ["problem", "answer"])
+        yield from zip(*(column.to_pylist() for column in table), strict=True)
+
+    def _shard(self, shard: dict[str, Any]) -> Path:
+        """Return the path of a shard. Raises LogicgenError unless its checksum is right."""
+        path: Path = self.folder / shard["file"]
+        if shard["file"] in self._checked:
+            return path
+        if not path.is_file():
             raise LogicgenError(
-                f"{self.folder}: no split is called {split!r}: {nearest(split, list(self.splits))}"
+                f"{path}: missing; the same logicgen generate command makes it anew"
             )
-        tables = []
-        for shard in self.description["splits"][split]["shards"]:
-            path = self.folder / shard["file"]
-            if not path.is_file():
-                raise LogicgenError(
-                    f"{path}: missing; the same logicgen generate command makes it anew"
-                )
-            if path.stat().st_size != shard["bytes"] or sha256(path) != shard["sha256"]:
-                raise LogicgenError(
-                    f"{path}: altered or truncated (its checksum is not the one in {DESCRIPTION}); "
-                    "restore it or generate the data set again in an empty folder"
-                )
-            tables.append(read_shard(path, columns))
-        if not tables:
-            raise LogicgenError(f"{self.folder}: split {split!r} is empty")
-        return pa.concat_tables(tables)
+        if path.stat().st_size != shard["bytes"] or sha256(path) != shard["sha256"]:
+            raise LogicgenError(
+                f"{path}: altered or truncated (its checksum is not the one in {self.file}); "
+                "restore it or generate the data set again in an empty folder"
+            )
+        self._checked.add(shard["file"])
+        return path
 
     def encoded(self, split: str) -> EncodedSplit:
-        """A split as arrays of token ids."""
-        return encode(self.table(split), self.vocabulary)
+        """Return a split as arrays of token ids. Raises LogicgenError as `table` does."""
+        return encode(self.table(split, COLUMNS), self.vocabulary)
 
 
 def encode(table: pa.Table, vocabulary: Vocabulary) -> EncodedSplit:
-    """Rows with columns problem, answer, symbols and length as arrays of token ids.
+    """Return rows with columns problem, answer, symbols and length as arrays of token ids.
 
     Raises LogicgenError for a token that is neither in the vocabulary nor a symbol.
     """
@@ -208,5 +187,5 @@ def _ragged(texts: pa.ChunkedArray, vocabulary: Vocabulary) -> Ragged:
 
 
 def load_dataset(folder: str | Path) -> Dataset:
-    """The data set in a folder. Raises LogicgenError where there is none or it is not finished."""
+    """Return the data set in a folder. LogicgenError: there is none, or it is not finished."""
     return Dataset(Path(folder))

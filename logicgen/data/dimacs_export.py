@@ -26,7 +26,7 @@ ANSWER = ".sol"
 
 
 def write_dimacs(examples: Iterable[Example], folder: Path, label: str) -> int:
-    """Write each example as two files of a new folder, with `label` in a comment; returns how many.
+    """Write each example as two files of a new folder, with `label` in a comment; return how many.
 
     Raises LogicgenError where a problem is no conjunction of clauses or the folder is not empty.
     """
@@ -77,8 +77,10 @@ def _write(example: Example, path: Path, label: str) -> None:
 
 
 def read_dimacs(path: Path, task: Task) -> Iterator[Example]:
-    """The problems of a `.cnf` file or of a folder of them, with the answers of `.sol` files beside
-    them, in prefix notation. Raises LogicgenError with file and line."""
+    """Yield the problems of a `.cnf` file or of a folder of them, in prefix notation.
+
+    Answers come from `.sol` files beside them. Raises LogicgenError with file and line.
+    """
     files = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
     if not files:
         raise LogicgenError(f"{path}: neither a data set nor a folder with {SUFFIX} files")

@@ -48,13 +48,13 @@ class Drawn:
 
 
 def fingerprint(text: str) -> int:
-    """A 63-bit number that is equal for equal texts and stable across machines."""
+    """Return a 63-bit number that is equal for equal texts and stable across machines."""
     digest = blake2b(text.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
 
 class Drawer:
-    """Draws examples of one recipe."""
+    """The source of one recipe's examples, which it draws, answers and names."""
 
     def __init__(self, recipe: DataRecipe, seed: int) -> None:
         self.recipe = recipe
@@ -65,7 +65,7 @@ class Drawer:
         self.source = recipe.source("recipe")
 
     def unit(self, unit: Unit) -> Drawn:
-        """Examples for all slots of a unit, no two of them the same problem."""
+        """Return examples for all slots of a unit, no two of them the same problem."""
         seen: set[int] = set()
         exhausted: set[Cell] = set()
         drawn = Drawn([], [])
@@ -82,7 +82,7 @@ class Drawer:
     def slot(
         self, unit: Unit, place: int, attempt: int, seen: set[int]
     ) -> tuple[Example | None, int]:
-        """The first example from `attempt` on whose key is not in `seen`, where it is then put."""
+        """Return the first example from `attempt` on with a new key, which is added to `seen`."""
         cell = unit.cells[place]
         stem = f"{self.seed}/{unit.split}/{unit.round}/{unit.first + place}/"
         refuted = Random(f"{stem}refuted").random() < self.recipe.unsatisfiable
@@ -104,7 +104,7 @@ class Drawer:
     def listed(
         self, cell: Cell, split: str, remainder: int | None, seen: set[int]
     ) -> Iterator[Example]:
-        """All examples of a cell whose keys are not in `seen`, in an order shuffled by the seed.
+        """Yield all examples of a cell with new keys, in an order shuffled by the seed.
 
         With a `remainder`, only those reserved for a split (`plan.REMAINDERS`).
         """
@@ -126,7 +126,7 @@ class Drawer:
                 yield example
 
     def _named(self, cell: Cell) -> Iterator[tuple[Draw, tuple[str, ...] | None]]:
-        """The problems of a cell; with all their names where these make different problems."""
+        """Yield the problems of a cell, with all names where these make different problems."""
         from itertools import permutations
 
         if self.alpha or not named_apart(self.recipe):
@@ -147,7 +147,7 @@ class Drawer:
         wanted: Container[Status],
         names: tuple[str, ...] | None = None,
     ) -> Example | None:
-        """The drawn problem with its answer, or None where it or its status is not wanted."""
+        """Return the drawn problem with its answer; None where it or its status is not wanted."""
 
         def unwanted(key: int) -> bool:
             return key in seen or (remainder is not None and key % RESERVED != remainder)
@@ -196,10 +196,10 @@ class Drawer:
 
 
 def reserved_remainder(unit: Unit, cell: Cell) -> int | None:
-    """Which problems of a cell a unit may take, by remainder of their keys; None is all."""
+    """Return which problems of a cell a unit may take, by remainder of their keys; None is all."""
     return REMAINDERS[unit.split] if cell in unit.rationed else None
 
 
 def unit_drawer(recipe: DataRecipe, seed: int) -> Callable[[Unit], Drawn]:
-    """For worker processes: the function that draws a unit."""
+    """Return the function with which a worker process draws a unit."""
     return Drawer(recipe, seed).unit

@@ -24,10 +24,11 @@ class Ragged:
 
     @property
     def lengths(self) -> np.ndarray:
+        """Return the number of tokens of each sequence, (rows,)."""
         return np.diff(self.offsets)
 
     def padded(self, rows: np.ndarray, pad: int) -> np.ndarray:
-        """The chosen rows as one int64 matrix (len(rows), longest), filled up with `pad`."""
+        """Return the chosen rows as one int64 matrix (len(rows), longest), filled up with `pad`."""
         starts, lengths = self.offsets[rows], self.lengths[rows]
         width = int(lengths.max(initial=0))
         places = starts[:, None] + np.arange(width)

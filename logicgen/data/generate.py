@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from logicgen.atomic import is_part, write_text
+from logicgen.atomic import write_text
+from logicgen.checksum import sha256
 from logicgen.data import cell_plan as planning
 from logicgen.data.card import card
 from logicgen.data.cell_plan import CellPlan, Unit
 from logicgen.data.data_recipe import SPLITS, DataRecipe
+from logicgen.data.dataset import Dataset
 from logicgen.data.drawer import Drawer, Drawn, Example, reserved_remainder, unit_drawer
-from logicgen.data.shard import keys, read_shard, sha256, shard_path, write_shard
+from logicgen.data.folder import Progress, head
+from logicgen.data.shard import keys, read_shard, shard_path, write_shard
 from logicgen.errors import LogicgenError
 from logicgen.tasks import Cell
 from logicgen.workers import Failure, Workers
 
-DESCRIPTION = "dataset.json"
-CARD = "README.md"
 CELLS = "cells.csv"
-
-Progress = Callable[[str, int, int], None]
-"""Called with a split, examples done, and examples in all."""
 
 
 def generate(
@@ -40,24 +35,20 @@ def generate(
     workers: int = 1,
     progress: Progress = lambda split, done, total: None,
 ) -> dict[str, Any]:
-    """Make the data set in `folder`, or finish it there; returns its description.
+    """Make the data set in `folder`, or finish it there; return its description.
 
     The bytes depend on recipe, seed and versions alone. Raises LogicgenError where the folder holds
     something else, cannot be written, or the recipe's region holds no problem at all.
     """
-    head = {
-        "format": 1,
-        "name": name,
-        "seed": seed,
-        "recipe": recipe.model_dump(mode="json"),
-        "versions": {
-            package: version(package) for package in ("logicgen", "lark", "pyarrow", "python-sat")
-        },
+    packages = ("logicgen", "lark", "pyarrow", "python-sat")
+    begin = {
+        **head(recipe, name, seed),
+        "versions": {package: version(package) for package in packages},
     }
     if not any(recipe.sizes.model_dump().values()) and recipe.grid is None:
         raise LogicgenError(f"{name}: asks for no examples; give it [sizes] or a [grid]")
-    known = _open_folder(folder, head)
-    if known is not None:
+    known = Dataset.begun(folder, begin)
+    if known is not None and known["complete"] and _all_there(folder, known):
         return known
     run = _Run(recipe, folder, seed, progress)
     for table, part in (("region", recipe.region), ("grid", recipe.grid)):
@@ -75,75 +66,23 @@ def generate(
                 f"{name}: {split}: no problem has the symbols and lengths that are asked for; "
                 "widen the ranges or add operators"
             )
-    _write_json(folder / DESCRIPTION, {**head, "complete": False})
-    with (
-        alone(folder),
-        Workers[Unit, Drawn](unit_drawer, (recipe, seed), count=workers) as pool,
-    ):
-        for split, plans in stages:
-            run.make(split, plans, pool)
-        description = {**head, "complete": True, **run.account()}
-    write_text(folder / CELLS, run.cells())
-    write_text(folder / CARD, card(recipe, description))
-    _write_json(folder / DESCRIPTION, description)
+    with Dataset.making(folder, begin):
+        with Workers[Unit, Drawn](unit_drawer, (recipe, seed), count=workers) as pool:
+            for split, plans in stages:
+                run.make(split, plans, pool)
+            description = {**begin, "complete": True, **run.account()}
+        write_text(folder / CELLS, run.cells())
+        Dataset.finish(folder, description, card(recipe, description))
     return description
 
 
-def _write_json(path: Path, value: dict[str, Any]) -> None:
-    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Hold the folder for this process. Raises LogicgenError where another one holds it."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise LogicgenError(
-            f"{folder}: another logicgen generate is at work here; wait for it to end"
-        ) from None
-    else:
-        yield
-    finally:
-        os.close(handle)
-
-
-def _open_folder(folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:
-    """The finished description if the folder holds this very data set, None if it is to be made."""
-    if folder.exists() and not folder.is_dir():
-        raise LogicgenError(f"{folder}: a file is in the way; choose another folder with -o")
-    if not folder.exists() or all(is_part(file) for file in folder.iterdir()):
-        return None
-    path = folder / DESCRIPTION
-    if not path.is_file():
-        raise LogicgenError(
-            f"{folder}: not empty and not a data set; choose another folder with -o"
-        )
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        differs = [key for key in head if found.get(key) != head[key]]
-    except (ValueError, AttributeError) as error:
-        raise LogicgenError(f"{path}: damaged; choose another folder with -o") from error
-    if differs:
-        raise LogicgenError(
-            f"{folder}: holds a data set of another {' and '.join(differs)}; choose another folder "
-            "with -o, or delete that one"
-        )
-    if not found.get("complete"):
-        return None
-    shards = [shard for split in found["splits"].values() for shard in split["shards"]]
-    whole = all(
+def _all_there(folder: Path, description: dict[str, Any]) -> bool:
+    """Return whether no shard was lost or truncated; such a one is made anew."""
+    return all(
         (folder / shard["file"]).is_file()
         and (folder / shard["file"]).stat().st_size == shard["bytes"]
-        for shard in shards
+        for shard in Dataset.files(description)
     )
-    return found if whole else None  # a lost shard is made anew
 
 
 @dataclass
@@ -161,7 +100,7 @@ class _Run:
         self.drawer = Drawer(self.recipe, self.seed)
 
     def make(self, split: str, plans: list[CellPlan], pool: Workers[Unit, Drawn]) -> None:
-        """The shards of some cells: a first round, then further ones for what is missing."""
+        """Make the shards of some cells: a first round, then further ones for what is missing."""
         self.shards.setdefault(split, [])
         everywhere = sum(plan.quota for plan in self.plans[split])
         before = sum(plan.held for plan in self.plans[split])
@@ -188,7 +127,7 @@ class _Run:
     def _settled(
         self, units: list[Unit], pool: Workers[Unit, Drawn]
     ) -> Iterator[tuple[Unit, Counter[Cell]]]:
-        """The units in order, with how many examples each gave of each cell."""
+        """Yield the units in order, with how many examples each gave of each cell."""
         paths = [shard_path(self.folder, unit.split, unit.number) for unit in units]
         there = [path.exists() for path in paths]
         results = pool.map(
@@ -222,7 +161,7 @@ class _Run:
             yield unit, held
 
     def _without_repetitions(self, unit: Unit, drawn: Drawn) -> list[Example]:
-        """What a worker found, drawn again where an earlier example is the same problem."""
+        """Return what a worker found, drawn again where an earlier example is the same problem."""
         exhausted: set[Cell] = set()
         examples = []
         for place, example in enumerate(drawn.examples):
@@ -254,7 +193,7 @@ class _Run:
                     plan.exhausted = True
 
     def cells(self) -> str:
-        """A CSV line per cell: how many examples were asked for, are held, and how many exist."""
+        """Return a CSV line per cell: how many examples were asked for, are held, and exist."""
         lines = ["split,symbols,length,asked,held,exist"]
         for split in sorted(self.plans, key=SPLITS.index):
             plans = self.plans[split]
@@ -266,7 +205,10 @@ class _Run:
         return "\n".join(lines) + "\n"
 
     def account(self) -> dict[str, Any]:
-        """What was made: shards with checksums, cells, and whether all problems are different."""
+        """Return what was made: shards with checksums, and cells.
+
+        Raises LogicgenError where two problems are the same.
+        """
         different: set[int] = set()
         splits: dict[str, Any] = {}
         for split in self.shards:
@@ -295,11 +237,10 @@ class _Run:
                 f"{self.folder}: {examples - len(different)} problems occur twice; a shard was "
                 "changed meanwhile: delete the folder and run the same command again"
             )
-        distinct = "alpha" if self.drawer.alpha else "exact"
         return {
             "examples": examples,
             "distinct": {
-                "up to": "renaming" if distinct == "alpha" else "equality",
+                "up to": "renaming" if self.drawer.alpha else "equality",
                 "checked": True,
             },
             "splits": {split: splits[split] for split in sorted(splits, key=SPLITS.index)},

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from logicgen.data.corpus import Corpus, corpus_rows
 from logicgen.data.encoded import EncodedSplit
 from logicgen.errors import LogicgenError
 from logicgen.tokens import NOTHING, Tokens
 from logicgen.vocabulary import Vocabulary, symbol_name
-
-if TYPE_CHECKING:
-    from logicgen.data.corpus import Corpus
 
 
 class TokenBatch(NamedTuple):
@@ -53,29 +51,29 @@ class Sequences(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many there are, or, of a text that can begin anywhere, tokens."""
+        """Return how many there are; of a text, which can be read from anywhere, tokens."""
 
     @abstractmethod
     def random(self, rng: np.random.Generator, count: int, context: int) -> Pair:
-        """So many sequences at random, of up to `context` tokens."""
+        """Return `count` sequences at random, of up to `context` tokens."""
 
     @abstractmethod
     def spread(self, count: int, context: int) -> Pair:
-        """Up to so many sequences that have nothing in common, the same ones every time."""
+        """Return up to `count` sequences that do not overlap, the same ones every time."""
 
     @abstractmethod
     def once(self, count: int, context: int) -> Iterator[np.ndarray]:
-        """All tokens once, in pieces (up to count, up to context)."""
+        """Yield all tokens once, in pieces (up to count, up to context)."""
 
     def batches(self, size: int, context: int, seed: int, step: int) -> Iterator[TokenBatch]:
-        """Training batches from a step on, without end."""
+        """Yield training batches from a step on, without end."""
         while True:
             rng = np.random.default_rng((seed, step))
             yield TokenBatch(step, *map(torch.from_numpy, self.random(rng, size, context)))
             step += 1
 
     def fixed(self, count: int, context: int, size: int) -> list[TokenBatch]:
-        """The same sequences every time, in batches."""
+        """Return the sequences of `spread` in batches of `size`."""
         found = self.spread(count, context)
         return [
             TokenBatch(0, *(torch.from_numpy(array[first : first + size]) for array in found))
@@ -94,7 +92,7 @@ class TextSequences(Sequences):
         return int(self._ends[-1])
 
     def _window(self, start: int, context: int) -> np.ndarray:
-        """Tokens from a place on; one part goes over into the next."""
+        """Return tokens from a place on; one part goes over into the next."""
         pieces, left = [], context
         part = int(np.searchsorted(self._ends, start, side="right"))
         place = start - (int(self._ends[part - 1]) if part else 0)
@@ -106,18 +104,18 @@ class TextSequences(Sequences):
         return _checked(np.concatenate(pieces).astype(np.int64), self._tokens)
 
     def random(self, rng: np.random.Generator, count: int, context: int) -> Pair:
-        """Windows that begin anywhere."""
+        """Return windows that begin anywhere."""
         context = min(context, len(self))
         return self._windows(rng.integers(len(self) - context + 1, size=count), context)
 
     def spread(self, count: int, context: int) -> Pair:
-        """As many windows as do not overlap, evenly over the text."""
+        """Return as many windows as do not overlap, evenly over the text."""
         context = min(context, len(self))
         count = min(count, len(self) // context)
         return self._windows(np.arange(count) * (len(self) // count), context)
 
     def once(self, count: int, context: int) -> Iterator[np.ndarray]:
-        """Window by window, and what is left."""
+        """Yield window by window, and what is left."""
         whole = len(self) // context * context
         starts = np.arange(0, whole, context)
         for first in range(0, len(starts), count):
@@ -130,41 +128,45 @@ class TextSequences(Sequences):
         return tokens, tokens[:, 1:]
 
 
-class RowSequences(Sequences):
-    """Rows, from their beginning."""
+class ListedSequences(Sequences):
+    """Sequences that are read from their beginning: what is behind the context is left out."""
+
+    @abstractmethod
+    def _rows(self, rows: np.ndarray, context: int) -> Pair:
+        """Return the sequences of these numbers."""
+
+    def spread(self, count: int, context: int) -> Pair:
+        """Return the first sequences."""
+        return self._rows(np.arange(min(count, len(self))), context)
+
+    def once(self, count: int, context: int) -> Iterator[np.ndarray]:
+        """Yield sequence by sequence."""
+        for first in range(0, len(self), count):
+            yield self._rows(np.arange(first, min(first + count, len(self))), context)[0]
+
+
+class RowSequences(ListedSequences):
+    """Rows of a corpus."""
 
     def __init__(self, arrays: list[np.ndarray], tokens: int, end: int) -> None:
         self._arrays, self._tokens, self._end = arrays, tokens, end
         self.length = arrays[0].shape[1]  # tokens of a row
-        self._ends = np.cumsum([len(array) for array in arrays])
 
     def __len__(self) -> int:
-        return int(self._ends[-1])
+        return sum(map(len, self._arrays))
 
     def _rows(self, rows: np.ndarray, context: int) -> Pair:
-        part = np.searchsorted(self._ends, rows, side="right")
-        place = rows - np.concatenate([[0], self._ends])[part]
-        found = [np.asarray(self._arrays[i][j, :context]) for i, j in zip(part, place, strict=True)]
-        tokens = _checked(np.stack(found).astype(np.int64), self._tokens)
+        tokens = _checked(corpus_rows(self._arrays, rows, context), self._tokens)
         ends = tokens == self._end  # the first is a token as others, and then there is nothing
         tokens[np.cumsum(ends, axis=1) - ends > 0] = NOTHING
         return tokens, tokens[:, 1:]
 
     def random(self, rng: np.random.Generator, count: int, context: int) -> Pair:
-        """Any rows."""
+        """Return any rows."""
         return self._rows(rng.integers(len(self), size=count), context)
 
-    def spread(self, count: int, context: int) -> Pair:
-        """The first rows."""
-        return self._rows(np.arange(min(count, len(self))), context)
 
-    def once(self, count: int, context: int) -> Iterator[np.ndarray]:
-        """Row by row; what stands behind the context is left out."""
-        for first in range(0, len(self), count):
-            yield self._rows(np.arange(first, min(first + count, len(self))), context)[0]
-
-
-class ExampleSequences(Sequences):
+class ExampleSequences(ListedSequences):
     """Problems, each followed by its answer, which alone is learnt, or everything.
 
     No end follows: a model to which all tokens are strangers could not know it before it has seen
@@ -192,35 +194,26 @@ class ExampleSequences(Sequences):
         return tokens[:, :context], targets[:, : context - 1]
 
     def random(self, rng: np.random.Generator, count: int, context: int) -> Pair:
-        """Any examples of about one length."""
+        """Return any examples of about one length."""
         rows = rng.integers(len(self), size=4 * count)
         rows = rows[np.argsort(self._lengths[rows], kind="stable")]
         first = count * int(rng.integers(4))
         return self._rows(rows[first : first + count], context)
 
-    def spread(self, count: int, context: int) -> Pair:
-        """The first examples."""
-        return self._rows(np.arange(min(count, len(self))), context)
-
-    def once(self, count: int, context: int) -> Iterator[np.ndarray]:
-        """Example by example."""
-        for first in range(0, len(self), count):
-            yield self._rows(np.arange(first, min(first + count, len(self))), context)[0]
-
 
 def example_ids(ids: np.ndarray) -> np.ndarray:
-    """Ids of a task's vocabulary as a language model's, which has no padding and no start."""
+    """Return ids of a task's vocabulary as a language model's, without padding and start."""
     return ids - Vocabulary.end
 
 
 def example_tokens(vocabulary: Vocabulary, symbols: int) -> Tokens:
-    """The tokens of a language model of a task's examples: `<end>`, fixed ones, so many symbols."""
+    """Return the tokens of a language model of examples: `<end>`, fixed ones, so many symbols."""
     names = map(symbol_name, range(symbols))
     return Tokens("names", [*vocabulary.fixed[Vocabulary.end :], *names])
 
 
 def corpus_sequences(corpus: Corpus, split: str) -> Sequences:
-    """Those of a split of a corpus."""
+    """Return the sequences of a split of a corpus."""
     arrays, tokens = corpus.arrays(split), len(corpus.tokens)
     if arrays[0].ndim == 2:
         return RowSequences(arrays, tokens, corpus.tokens.end)
@@ -228,7 +221,10 @@ def corpus_sequences(corpus: Corpus, split: str) -> Sequences:
 
 
 def _checked(ids: np.ndarray, tokens: int) -> np.ndarray:
-    """Ids of a file, which may have been damaged: reading all of it to see takes too long."""
+    """Return ids of a file. Raises LogicgenError where they are no tokens.
+
+    They are checked as they are read: reading all of a corpus first takes too long.
+    """
     if ids.max(initial=0) >= tokens:
         raise LogicgenError(
             f"the corpus is damaged: it has token {ids.max()} of {tokens}; make it again in an"

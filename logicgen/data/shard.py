@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,7 +24,7 @@ SCHEMA = pa.schema(
 
 
 def shard_path(folder: Path, split: str, number: int) -> Path:
-    """Where shard `number` of a split is."""
+    """Return where shard `number` of a split is."""
     return folder / split / f"{number:05d}.parquet"
 
 
@@ -43,7 +42,7 @@ def write_shard(path: Path, examples: Sequence[Example]) -> None:
 
 
 def read_shard(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """A shard's rows. Raises LogicgenError where the file is not a whole shard."""
+    """Return a shard's rows. Raises LogicgenError where the file is not a whole shard."""
     try:
         return pq.read_table(
             path,
@@ -59,13 +58,7 @@ def read_shard(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def keys(table: pa.Table, alpha: bool) -> list[int]:
-    """What tells the rows' problems apart: up to renaming, or exactly."""
+    """Return what tells the rows' problems apart: up to renaming, or exactly."""
     if alpha:
-        return table["alpha_class"].to_pylist()
+        return list(table["alpha_class"].to_pylist())
     return [fingerprint(problem) for problem in table["problem"].to_pylist()]
-
-
-def sha256(path: Path) -> str:
-    """The checksum of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 
+from logicgen.atomic import write_atomically
 from logicgen.errors import LogicgenError
 from logicgen.tasks import Task
 
@@ -23,7 +24,7 @@ _SEVERAL = {character: token for token, character in ONE_CHARACTER.items()}
 
 
 def compact(text: str) -> str:
-    """Prefix notation with one character a token, from tokens separated by blanks.
+    """Return prefix notation with one character a token, from tokens separated by blanks.
 
     Raises LogicgenError for a symbol of several characters.
     """
@@ -38,12 +39,12 @@ def compact(text: str) -> str:
 
 
 def spread(text: str) -> str:
-    """Tokens separated by blanks, from one character a token."""
+    """Return tokens separated by blanks, from one character a token."""
     return " ".join(_SEVERAL.get(character, character) for character in text)
 
 
 def write_two_lines(examples: Iterable[Example], path: Path) -> int:
-    """Write pairs of problem and answer (prefix notation); returns how many there were.
+    """Write pairs of problem and answer (prefix notation); return how many there were.
 
     Raises LogicgenError for a problem without an answer, or a symbol of several characters.
     """
@@ -57,7 +58,7 @@ def write_two_lines(examples: Iterable[Example], path: Path) -> int:
 
 
 def write_json_lines(examples: Iterable[Example], path: Path) -> int:
-    """Write pairs as JSON lines, which `logicgen verify` reads; returns how many there were."""
+    """Write pairs as JSON lines, which `logicgen verify` reads; return how many there were."""
     rows = (
         {"problem": problem} if answer is None else {"problem": problem, "answer": answer}
         for problem, answer in examples
@@ -66,19 +67,22 @@ def write_json_lines(examples: Iterable[Example], path: Path) -> int:
 
 
 def _write(texts: Iterable[str], path: Path) -> int:
-    """Write texts one after the other; the file appears under its name when it is whole."""
-    part = path.with_name(f"{path.name}.part")
+    """Write texts one after the other; return how many there were."""
     count = 0
-    with open(part, "w", encoding="utf-8") as file:
-        for text in texts:
-            file.write(text)
-            count += 1
-    part.replace(path)
+
+    def write(part: Path) -> None:
+        nonlocal count
+        with open(part, "w", encoding="utf-8") as file:
+            for text in texts:
+                file.write(text)
+                count += 1
+
+    write_atomically(path, write)
     return count
 
 
 def read_two_lines(path: Path, task: Task) -> Iterator[Example]:
-    """Pairs of problem and answer in prefix notation, each read by the task and written again.
+    """Yield pairs of problem and answer in prefix notation, read by the task and written again.
 
     Raises LogicgenError with file and line where one does not parse or an answer is missing.
     """
@@ -99,7 +103,7 @@ def read_two_lines(path: Path, task: Task) -> Iterator[Example]:
 
 
 def read_json_lines(path: Path, task: Task) -> Iterator[Example]:
-    """Pairs from JSON lines with `problem` and `answer`, in whatever notation the task reads.
+    """Yield pairs from JSON lines with `problem` and `answer`, in any notation the task reads.
 
     Raises LogicgenError with file and line where one does not parse.
     """

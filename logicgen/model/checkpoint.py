@@ -25,6 +25,7 @@ from torch import Tensor
 
 from logicgen import shipped
 from logicgen.atomic import write_atomically, write_text
+from logicgen.checksum import json_sha256, sha256
 from logicgen.errors import LogicgenError
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.kinds import model_of_card
@@ -144,8 +145,7 @@ def save_model(
 
 def _card_digest(card: dict[str, Any]) -> str:
     """Return the digest of a card: with another recipe the same weights are another model."""
-    content = {key: value for key, value in card.items() if key != "card_sha256"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return json_sha256(card, without="card_sha256")
 
 
 def load_model(
@@ -185,7 +185,7 @@ def open_model(run: str | Path, device: str = "auto") -> Model:
         )
     card = load_json(run / CARD)
     remedy = "restore the file or train again"
-    if not (run / WEIGHTS).is_file() or _sha256(run / WEIGHTS) != card.get("sha256"):
+    if not (run / WEIGHTS).is_file() or sha256(run / WEIGHTS) != card.get("sha256"):
         raise LogicgenError(
             f"{run / WEIGHTS}: missing or altered (its sha256 is not the one in {CARD}): {remedy}"
         )
@@ -236,8 +236,3 @@ def scores_folder(name: str | Path, split: str) -> Path:
 def weights_digest(run: Path) -> str:
     """Return the SHA-256 of a trained model's weights."""
     return str(load_json(find_run(run) / CARD).get("sha256"))
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -8,27 +8,25 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from logicgen.automata.automaton_file import toml_string
-from logicgen.declaration import read_toml, validate
+from logicgen.declaration import Table, read_toml, validate
 from logicgen.errors import LogicgenError, nearest
 from logicgen.productions.grammar import Grammar
 
-Probability = Annotated[float, Field(strict=True, ge=0, le=1 + 1e-6, allow_inf_nan=False)]
+Probability = Annotated[float, Field(ge=0, le=1 + 1e-6, allow_inf_nan=False)]
 Shares = dict[str, Probability]
 
 
-class _Unit(BaseModel):
+class _Unit(Table):
     """A unit: its distributions over words and over the units of the next layer."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     tokens: Shares
     below: Shares | None = None
 
 
-class _File(BaseModel):
+class _File(Table):
     """The content of a grammar file.
 
     Attributes:
@@ -37,10 +35,8 @@ class _File(BaseModel):
         start: the distribution over the first layer's units; uniform if not given.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     description: str = ""
-    positions: Annotated[int, Field(strict=True, ge=1)] | None = None
+    positions: Annotated[int, Field(ge=1)] | None = None
     words: list[str] | None = None
     start: Shares | None = None
     layer: Annotated[list[dict[str, _Unit]], Field(min_length=1)]

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from logicgen.declaration import Table
 
 if TYPE_CHECKING:
     from logicgen.evaluate.perplexity import Curve
-    from logicgen.model.language_model import LanguageModel
+    from logicgen.model.language_model import Language
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -19,7 +21,7 @@ ANSWERS, PERPLEXITY, KEYS = "answers", "perplexity", "keys"
 """Kinds of measures; which one it is follows from the data."""
 
 
-class Measure(BaseModel):
+class Measure(Table):
     """An entry of `measure` in a study.
 
     Attributes:
@@ -33,11 +35,9 @@ class Measure(BaseModel):
         steps, hidden, layer, window: as the options of `logicgen probe`.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     data: str | None = None
-    data_set: dict[str, Any] = {}
+    data_set: dict[str, Any] = Field(default={})
     split: str = "test"
     limit: Count | None = None
     embedding_seeds: Count = 1
@@ -56,11 +56,12 @@ def take(measure: Measure, data: Path, run: Path, called: str, device: str) -> d
     data: folder of the data set. run: of the model; results that are large stay there.
     Raises LogicgenError where the model cannot be measured so.
     """
-    from logicgen.data.corpus import Corpus, load_data
+    from logicgen.data.corpus import Corpus
+    from logicgen.data.opening import open_data
     from logicgen.evaluate.predictions import prepare_folder
-    from logicgen.model.checkpoint import load_language_model
+    from logicgen.model.checkpoint import load_language
 
-    opened, model = load_data(data), load_language_model(run, device)
+    opened, model = open_data(data), load_language(run, device)
     folder = run / measure.name
     prepare_folder(folder)
     if not isinstance(opened, Corpus):
@@ -71,11 +72,11 @@ def take(measure: Measure, data: Path, run: Path, called: str, device: str) -> d
 
 
 def _answers(
-    measure: Measure, data: Any, model: LanguageModel, called: str, folder: Path
+    measure: Measure, data: Any, model: Language, called: str, folder: Path
 ) -> dict[str, Any]:
     from logicgen.evaluate.predictions import About, predict_and_verify, write_predictions
+    from logicgen.evaluate.prompted import Prompted
     from logicgen.evaluate.scores import Scores
-    from logicgen.model.prompted import Prompted
 
     prompted: Any = Prompted(model, data)
     about = About.of(prompted, called, data, measure.split)
@@ -92,7 +93,7 @@ def _answers(
 
 
 def _perplexity(
-    measure: Measure, corpus: Any, model: LanguageModel, called: str, folder: Path
+    measure: Measure, corpus: Any, model: Language, called: str, folder: Path
 ) -> dict[str, Any]:
     from logicgen.evaluate.perplexity import measure as read
     from logicgen.evaluate.perplexity import write_curve

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -12,9 +11,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from logicgen.data import data_recipe as data_recipes
-from logicgen.data.corpus import CorpusRecipe, is_corpus_recipe, read_corpus_recipe
-from logicgen.data.data_recipe import SPLITS, DataRecipe
+from logicgen.checksum import text_sha256
+from logicgen.data.corpus_recipe import CorpusRecipe
+from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.opening import read_data_recipe
 from logicgen.errors import LogicgenError, nearest
 from logicgen.model.model_recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
 from logicgen.study.measure import Measure
@@ -49,8 +49,7 @@ class DataSet(BaseModel):
     @property
     def folder(self) -> str:
         """A name that differs for different recipes."""
-        digest = hashlib.sha256(self.recipe.model_dump_json().encode())
-        return f"{self.name}-{digest.hexdigest()[:8]}"
+        return f"{self.name}-{text_sha256(self.recipe.model_dump_json())[:8]}"
 
 
 class Measured(BaseModel):
@@ -207,16 +206,14 @@ def _check_splits(study: Study, recipe: DataRecipe | CorpusRecipe) -> None:
             f"{study.path}: data: a corpus, which has no problems and answers: give [[measure]] and"
             " the recipe of a language model"
         )
-    made = [split for split in SPLITS if getattr(recipe.sizes, split, 0)]
-    if recipe.grid is not None:
-        made.append("grid")
     asked = {"evaluate.split": study.evaluate.split}
     if study.evaluate.covariance is not None:
         asked["evaluate.covariance.split"] = study.evaluate.covariance.split
     for key, split in asked.items():
-        if split not in made:
+        if split not in recipe.splits:
             raise LogicgenError(
-                f"{study.path}: {key}: the data have no split {split!r}; {nearest(split, made)}"
+                f"{study.path}: {key}: the data have no split {split!r};"
+                f" {nearest(split, list(recipe.splits))}"
             )
 
 
@@ -279,11 +276,6 @@ def _check_kind(study: Study, name: str, model: ModelRecipe | ModelRecipe) -> No
 
 
 def _data_set(name: str, size: int | None, changes: dict[str, Any]) -> DataSet:
-    if is_corpus_recipe(name):
-        if size is not None:
-            raise LogicgenError(f"{name}: size is not for corpora: change the recipe by data_set")
-        corpus = read_corpus_recipe(name, {**changes, "description": ""})
-        return DataSet(name=Path(name).stem, recipe=corpus)
-    recipe = data_recipes.read_recipe(name, {**changes, "description": ""})
-    resized = recipe if size is None else recipe.resized(size)
+    recipe = read_data_recipe(name, {**changes, "description": ""})
+    resized = recipe if size is None else recipe.resized(size, name)
     return DataSet(name=Path(name).stem, recipe=resized)

@@ -7,13 +7,13 @@ point whose arguments have changed is computed again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from logicgen.atomic import write_text
+from logicgen.checksum import json_sha256
 from logicgen.errors import LogicgenError
 from logicgen.study.trial import commit, processor, versions
 from logicgen.workers import Failure, Workers
@@ -76,9 +76,8 @@ def _single(function: Function) -> Callable[[Point], dict[str, Any]]:
 
 
 def _digest(content: dict[str, Any]) -> str:
-    """Of all but itself."""
-    rest = {key: value for key, value in content.items() if key != "sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+    """Return the checksum of a point's file, without the key that holds it."""
+    return json_sha256(content, without="sha256")
 
 
 def _read(path: Path) -> dict[str, Any] | None:

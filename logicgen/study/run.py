@@ -11,8 +11,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from logicgen.atomic import write_text
-from logicgen.data.corpus import CorpusRecipe, make_corpus
-from logicgen.data.generate import Progress, generate
+from logicgen.data.folder import Progress
 from logicgen.errors import LogicgenError
 from logicgen.study.plan import Trial
 from logicgen.study.summary import path_of
@@ -38,10 +37,7 @@ def make_data(
 
         try:
             where = data_folder(data, folder)
-            if isinstance(data.recipe, CorpusRecipe):
-                make_corpus(data.recipe, where, name=data.name, progress=said)
-            else:
-                generate(data.recipe, where, name=data.name, workers=workers, progress=said)
+            data.recipe.make(where, name=data.name, workers=workers, progress=said)
         except LogicgenError as error:
             reasons[name] = str(error)
     return {

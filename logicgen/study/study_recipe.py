@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from logicgen import shipped
-from logicgen.declaration import read_toml, validate
+from logicgen.declaration import Table, read_toml, validate
 from logicgen.errors import LogicgenError
 from logicgen.study.measure import Measure
 
@@ -24,13 +24,7 @@ PLAIN = ("model", "data", "size")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
 
 
-class _Table(BaseModel):
-    """A table of the file: no unknown keys, no conversions ("12" is not a number)."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
-
-
-class Base(_Table):
+class Base(Table):
     """What all points have in common unless an axis says otherwise.
 
     Attributes:
@@ -42,11 +36,11 @@ class Base(_Table):
     model: str
     data: str
     size: Count | None = None
-    set: Changes = {}
-    data_set: Changes = {}
+    set: Changes = Field(default={})
+    data_set: Changes = Field(default={})
 
 
-class Alternative(_Table):
+class Alternative(Table):
     """One value of an axis: what it changes, by a name.
 
     Attributes:
@@ -57,12 +51,12 @@ class Alternative(_Table):
     model: str | None = None
     data: str | None = None
     size: Count | None = None
-    set: Changes = {}
-    data_set: Changes = {}
+    set: Changes = Field(default={})
+    data_set: Changes = Field(default={})
     start: str | None = Field(default=None, alias="from")
 
 
-class Measured(_Table):
+class Measured(Table):
     """A split whose alpha-covariance is measured, on so many problems."""
 
     split: str = "test"
@@ -70,7 +64,7 @@ class Measured(_Table):
     embedding_seeds: Count = 1
 
 
-class Evaluation(_Table):
+class Evaluation(Table):
     """How a trained model is scored.
 
     Attributes:
@@ -93,14 +87,14 @@ class Evaluation(_Table):
     covariance: Measured | None = None
 
 
-class _File(_Table):
+class _File(Table):
     description: str = ""
-    seeds: Annotated[list[Annotated[int, Field(ge=0, lt=2**63)]], Field(min_length=1)] = [0]
+    seeds: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(default=[0], min_length=1)
     sample: Count | None = None
     sample_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     base: Base
     evaluate: Evaluation | None = None
-    measure: list[Measure] = []
+    measure: list[Measure] = Field(default=[])
     axes: Annotated[dict[str, list[Any]], Field(min_length=1)]
 
 

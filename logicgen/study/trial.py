@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 import subprocess
@@ -16,6 +15,7 @@ from typing import Any
 
 import logicgen
 from logicgen.atomic import write_text
+from logicgen.checksum import text_sha256
 from logicgen.study.plan import DataSet, Trial
 from logicgen.study.summary import goal, write_measures, write_summary
 
@@ -30,8 +30,7 @@ def data_folder(data: DataSet, folder: Path) -> Path:
 
 def run_folder(trial: Trial, folder: Path) -> Path:
     """Where the weights and predictions of a trial are; elsewhere for another recipe."""
-    digest = hashlib.sha256(trial.model_dump_json().encode()).hexdigest()[:8]
-    return folder / RUNS / f"{trial.name}-{digest}"
+    return folder / RUNS / f"{trial.name}-{text_sha256(trial.model_dump_json())[:8]}"
 
 
 def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tuple[float, bool]:
@@ -130,13 +129,13 @@ def _run_measured(
     trial: Trial, folder: Path, device: str, start: Path | None
 ) -> tuple[float, bool]:
     """`run_trial` of a language model."""
-    from logicgen.data.corpus import load_data
+    from logicgen.data.opening import open_data
     from logicgen.model import checkpoint
     from logicgen.study.measure import headline, take
     from logicgen.train.fit import fit, prepared
 
     run = run_folder(trial, folder)
-    data = prepared(trial.model, load_data(data_folder(trial.trained, folder)))
+    data = prepared(trial.model, open_data(data_folder(trial.trained, folder)))
     with _stopwatch(run.with_name(f"{run.name}.time.json")) as clock:
         fit(trial.model, data, run, device=device, resume=True, start=start, quiet=True)
     found = {

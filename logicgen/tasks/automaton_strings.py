@@ -7,7 +7,6 @@ the row.
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from pydantic import Field, model_validator
 from logicgen.automata import Automaton, normalise, random_automaton, read_automaton
 from logicgen.automata.automaton_file import automaton_text
 from logicgen.automata.sampling import sample_beginnings
+from logicgen.checksum import text_sha256
 from logicgen.errors import LogicgenError
 from logicgen.tasks.corpus_task import TOKENS, CorpusTask, RowSettings, RowSource
 from logicgen.tasks.task import Positive
@@ -42,7 +42,7 @@ class AutomatonSettings(RowSettings):
     expected_length: Annotated[float, Field(gt=0, lt=1e9)] | None = None
     branching: Positive = 1
     concentration: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
-    draw: Annotated[int, Field(strict=True, ge=0)] = 0
+    draw: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
     def _one_automaton(self) -> AutomatonSettings:
@@ -91,7 +91,7 @@ class AutomatonSource(RowSource):
         self.tokens = Tokens("names", [END, *self._automaton.symbols])
         self.facts = {}
         self.files = {AUTOMATON: automaton_text(self._automaton)}
-        self.digest = hashlib.sha256(self.files[AUTOMATON].encode()).hexdigest()
+        self.digest = text_sha256(self.files[AUTOMATON])
 
     def drawn(
         self, rng: np.random.Generator, rows: int, split: str, number: int

@@ -65,7 +65,7 @@ class RowSettings(RowCounts):
         length: tokens of a row.
     """
 
-    length: Annotated[int, Field(strict=True, ge=2, le=1_000_000)]
+    length: Annotated[int, Field(ge=2, le=1_000_000)]
 
 
 class CorpusSource(ABC):

@@ -7,7 +7,6 @@ gives every sentence the same probability.
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from logicgen.automata.automaton_file import automaton_text
+from logicgen.checksum import text_sha256
 from logicgen.productions import Grammar, grammar_text, random_grammar, read_grammar
 from logicgen.productions.as_automaton import START, as_automaton
 from logicgen.productions.grammar_file import make_grammar
@@ -44,12 +44,12 @@ class GrammarSentencesSettings(RowCounts):
 
     grammar: dict[str, Any] | None = None
     file: str | None = None
-    words: Annotated[int, Field(strict=True, ge=1, le=100_000)] | None = None
-    width: Annotated[int, Field(strict=True, ge=1, le=1_000)] | None = None
-    layers: Annotated[int, Field(strict=True, ge=1, le=1_000)] | None = None
+    words: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    width: Annotated[int, Field(ge=1, le=1_000)] | None = None
+    layers: Annotated[int, Field(ge=1, le=1_000)] | None = None
     concentration: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     own_words: bool = False
-    draw: Annotated[int, Field(strict=True, ge=0)] = 0
+    draw: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
     def _one_grammar(self) -> GrammarSentencesSettings:
@@ -97,7 +97,7 @@ class GrammarSentencesSource(RowSource):
             GRAMMAR: grammar_text(self._grammar),
             AUTOMATON: automaton_text(as_automaton(self._grammar, START)),
         }
-        self.digest = hashlib.sha256(self.files[GRAMMAR].encode()).hexdigest()
+        self.digest = text_sha256(self.files[GRAMMAR])
 
     def drawn(
         self, rng: np.random.Generator, rows: int, split: str, number: int

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from logicgen.declaration import Table
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.answer_automaton import TokenAutomaton, token_automaton
@@ -42,10 +43,8 @@ class Cell:
 Positive = Annotated[int, Field(strict=True, ge=1)]
 
 
-class Settings(BaseModel):
+class Settings(Table):
     """Keys of the `[problem]` or `[corpus]` table of a recipe; each task adds its own."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
+from logicgen.checksum import text_sha256
 from logicgen.errors import LogicgenError
 from logicgen.tasks.corpus_task import TOKENS, CorpusSettings, CorpusSource, CorpusTask
 from logicgen.tokens import Tokens
@@ -55,7 +56,7 @@ class TextSettings(CorpusSettings):
     files: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)] | None = None
     pattern: str = "*"
     tokens: Literal["characters", "byte-pairs"] = "characters"
-    vocabulary: Annotated[int, Field(strict=True, ge=4, le=1_000_000)] = 128
+    vocabulary: Annotated[int, Field(ge=4, le=1_000_000)] = 128
     validation: Share = 0.05
     test: Share = 0.05
 
@@ -197,9 +198,7 @@ class TextSource(CorpusSource):
         self._documents = Documents(settings)
         self.files = {}
         self.facts = {}
-        self.digest = hashlib.sha256(
-            repr([*map(self._named, self._documents.sizes)]).encode()
-        ).hexdigest()
+        self.digest = text_sha256(repr([*map(self._named, self._documents.sizes)]))
         if settings.source is not None:
             self.facts["python"] = platform.python_version()
         if settings.tokens == "byte-pairs":

@@ -7,7 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from logicgen.data.corpus import Corpus, load_data, make_corpus, read_corpus_recipe
+from logicgen.data.corpus import Corpus, make_corpus
+from logicgen.data.corpus_recipe import CorpusRecipe
+from logicgen.data.opening import open_data
 from logicgen.errors import LogicgenError
 from logicgen.tasks import corpus_task as rows
 from logicgen.tasks import text
@@ -124,7 +126,7 @@ def test_arrays_are_mapped_and_as_small_as_their_numbers(files, tmp_path):
             assert array.dtype == np.uint8
     pairs = opened(recipe_of("byte-pairs", files), tmp_path / "d")
     assert pairs.arrays("train")[0].dtype == np.uint16
-    assert isinstance(load_data(tmp_path / "c"), Corpus)
+    assert isinstance(open_data(tmp_path / "c"), Corpus)
     with pytest.raises(LogicgenError, match="a corpus of text has no keys"):
         pairs.arrays("train", "keys")
     with pytest.raises(LogicgenError, match=r"no split is called 'trai'.*train"):
@@ -227,10 +229,10 @@ def test_recipes_name_file_and_key(tmp_path):
     path = tmp_path / "some.toml"
     path.write_text('task = "text"\n[corpus]\nfiles = ["x"]\nsource = "python-topics"\n')
     with pytest.raises(LogicgenError, match=r"some.toml.*give either source or files"):
-        read_corpus_recipe(str(path))
+        CorpusRecipe.read(str(path))
     path.write_text('task = "tex"\n[corpus]\nfiles = ["x"]\n')
     with pytest.raises(LogicgenError, match=r"some.toml: task: .*text"):
-        read_corpus_recipe(str(path))
+        CorpusRecipe.read(str(path))
     path.write_text('task = "automaton"\n[corpus]\nlength = 4\ntrain = 1\n')
     with pytest.raises(LogicgenError, match=r"some.toml.*symbols, states and expected_length"):
-        read_corpus_recipe(str(path))
+        CorpusRecipe.read(str(path))

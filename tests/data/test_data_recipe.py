@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from logicgen import shipped
-from logicgen.data.corpus import is_corpus_recipe, read_corpus_recipe
-from logicgen.data.data_recipe import read_recipe
+from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.opening import read_data_recipe
 from logicgen.errors import LogicgenError
 
 GOOD = """
@@ -30,13 +30,12 @@ per_cell = 20
 def recipe(tmp_path, text):
     path = tmp_path / "mine.toml"
     path.write_text(text)
-    return read_recipe(str(path))
+    return DataRecipe.read(str(path))
 
 
 @pytest.mark.parametrize("name", shipped.names("datasets", ".toml"))
 def test_shipped_recipes_are_good(name):
-    read = read_corpus_recipe if is_corpus_recipe(name) else read_recipe
-    assert read(name).description
+    assert read_data_recipe(name).description
 
 
 @pytest.mark.parametrize(
@@ -70,6 +69,7 @@ def test_shipped_recipes_are_good(name):
         ('task = "propositional"', "", "'task' is missing"),
         ('task = "propositional"', 'task = "propositional"\nnames = "odd"', "names: .*perturbed"),
         ("[sizes]", "[sizes", "not TOML"),
+        ("[problem]", 'unsatisfiable = "0.1"\n[problem]', "unsatisfiable: .* not '0.1'"),
         ("[problem]", "unsatisfiable = 1.5\n[problem]", "unsatisfiable: .* less than or equal"),
         ("[problem]", "unsatisfiable = 0.1\n[problem]", "task propositional has no answer for an"),
     ],
@@ -110,7 +110,7 @@ def test_what_cannot_exist_is_refused(tmp_path, name, old, new, message):
     assert old in good
     path.write_text(good.replace(old, new, 1))
     with pytest.raises(LogicgenError, match=message) as error:
-        read_recipe(str(path))
+        DataRecipe.read(str(path))
     assert str(error.value).startswith(str(path))
     assert "\n" not in str(error.value)
 
@@ -129,14 +129,14 @@ def test_patterns_take_no_operators(tmp_path):
     good = shipped.find("datasets", ".toml", "ltl-patterns").read_text()
     path.write_text(good.replace('"patterns"', '"patterns"\ndistribution = "tree"'))
     with pytest.raises(LogicgenError, match="distribution is for source = 'random'"):
-        read_recipe(str(path))
+        DataRecipe.read(str(path))
 
 
 def test_unknown_names_and_files():
     with pytest.raises(LogicgenError, match="did you mean copying-mini"):
-        read_recipe("copying-mni")
+        DataRecipe.read("copying-mni")
     with pytest.raises(LogicgenError, match="no such file"):
-        read_recipe("nowhere/some.toml")
+        DataRecipe.read("nowhere/some.toml")
 
 
 def test_resizing_keeps_proportions_and_thins_the_grid(tmp_path):

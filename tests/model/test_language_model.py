@@ -16,7 +16,7 @@ from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_language_model, load_model, open_model
 from logicgen.model.kinds import model_of_card
-from logicgen.model.model_recipe import ModelRecipe, read_model_recipe
+from logicgen.model.model_recipe import read_model_recipe
 from logicgen.model.ngram import NGram
 from logicgen.model.training_data import sequence_data
 from logicgen.tokens import Tokens

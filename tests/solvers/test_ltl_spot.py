@@ -17,7 +17,7 @@ from logicgen.solvers.spot_words import SpotWords
 from logicgen.syntax import Formula, Trace, ltl, propositional
 from logicgen.tasks.bulk import solve_lines, verify_lines
 from logicgen.workers import Limits
-from tests.data.test_generate import contents, make
+from tests.data.data_sets import contents, make
 from tests.solvers.random_traces import POSITIONS, random_formulas, trace_for
 from tests.solvers.test_ltl import rows
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from logicgen import shipped
-from logicgen.data.data_recipe import read_recipe as read_data
+from logicgen.data.opening import read_data_recipe as read_data
 from logicgen.errors import LogicgenError
 from logicgen.model.model_recipe import read_recipe as read_model
 from logicgen.study.plan import Trial, plan

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from logicgen.data.corpus import Corpus, make_corpus, read_corpus_recipe
+from logicgen.data.corpus import Corpus, make_corpus
+from logicgen.data.corpus_recipe import CorpusRecipe
 from logicgen.errors import LogicgenError
 from logicgen.productions import read_grammar
 from logicgen.tasks.corpus_task import TOKENS
@@ -32,7 +33,7 @@ def test_rows_are_sentences_as_frequent_as_they_are_probable():
 
 @pytest.mark.parametrize("name", ["big-cat-small-dog", "three-sentences", "production-3"])
 def test_shipped_recipes(tmp_path, name):
-    make_corpus(read_corpus_recipe(name), tmp_path / "d", name=name)
+    make_corpus(CorpusRecipe.read(name), tmp_path / "d", name=name)
     corpus = Corpus(tmp_path / "d")
     grammar = read_grammar(tmp_path / "d" / GRAMMAR)
     assert list(corpus.tokens.texts[2:]) == list(grammar.words)

@@ -1,0 +1,237 @@
+"""The folder of a data set or a corpus: its description, who is making it, and its card.
+
+The description is a JSON file that lists all other files with their checksums. It is written first,
+with `"complete": false`, and again when everything else is there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+
+from logicgen.atomic import is_part, write_text
+from logicgen.checksum import text_sha256
+from logicgen.data.data_recipe import Recipe, Region
+from logicgen.declaration import validate
+from logicgen.errors import LogicgenError, nearest
+from logicgen.tokens import Tokens
+
+if TYPE_CHECKING:
+    from logicgen.data.corpus import Corpus
+    from logicgen.data.dataset import Dataset
+    from logicgen.data.sequences import Sequences
+
+CARD = "README.md"
+
+Progress = Callable[[str, int, int], None]
+"""Called with a split, how much of it is made, and how much it will be."""
+
+RecipeType = TypeVar("RecipeType", bound=Recipe)
+
+
+def head(recipe: Recipe, name: str, seed: int) -> dict[str, Any]:
+    """Return the beginning of a description: what the data are made from."""
+    return {"format": 1, "name": name, "seed": seed, "recipe": recipe.model_dump(mode="json")}
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write a JSON file, whole or not at all."""
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+class DataFolder(ABC, Generic[RecipeType]):
+    """Finished data on disk.
+
+    Attributes:
+        folder: where they are.
+        description: the contents of the JSON file.
+        recipe: what they were made from.
+        holds: what they are; which scores there are follows from it.
+
+    Raises LogicgenError where there are none, and for unfinished or damaged ones.
+    """
+
+    noun: ClassVar[str]  # what messages call the data
+    file: ClassVar[str]  # name of the description
+    counted: ClassVar[str]  # what splits are counted in
+    facts: ClassVar[tuple[str, ...]]  # what the description says of each file
+    Recipe: type[RecipeType]
+    holds: Literal["problems", "sequences", "ciphers"]
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        path = folder / self.file
+        if not path.is_file():
+            raise LogicgenError(
+                f"{folder}: not a {self.noun} (no {self.file}); make one with logicgen generate"
+            )
+        self.description = self._read(folder)
+        self.recipe = validate(self.Recipe, self.description["recipe"], str(path), "recipe")
+        if not self.description["complete"]:
+            raise LogicgenError(
+                f"{folder}: not finished; run the same logicgen generate command again"
+            )
+
+    @abstractmethod
+    def sequences(self, split: str, everything: bool = False) -> Sequences:
+        """Return a split as sequences of tokens, for a language model.
+
+        everything: of a task's examples, whether all tokens are learnt, not the answers' alone.
+        Raises LogicgenError for a task whose examples are not read as sequences.
+        """
+
+    @property
+    @abstractmethod
+    def sequence_tokens(self) -> Tokens:
+        """Return the tokens of these sequences."""
+
+    @property
+    def region(self) -> Region | None:
+        """Return where training problems come from; None where there are none."""
+        return None
+
+    def with_problems(self) -> Dataset:
+        """Return the data as a data set. Raises LogicgenError for a corpus."""
+        raise LogicgenError(
+            f"{self.folder}: a corpus, which has no problems and answers: give the recipe of a"
+            " language model, such as one with network.kind = 'language-model'"
+        )
+
+    def with_sequences(self) -> Corpus:
+        """Return the data as a corpus. Raises LogicgenError for a data set."""
+        raise LogicgenError(f"{self.folder}: not a corpus, but a data set of {self.task_name}")
+
+    @abstractmethod
+    def summary(self) -> list[str]:
+        """Return the lines that `logicgen generate` ends with."""
+
+    @staticmethod
+    @abstractmethod
+    def files(description: dict[str, Any]) -> Iterable[dict[str, Any]]:
+        """Yield what a finished description says of each file, in order."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the recipe file."""
+        return str(self.description["name"])
+
+    @property
+    def task_name(self) -> str:
+        """Return the name of the task."""
+        return self.recipe.task
+
+    @property
+    def splits(self) -> dict[str, int]:
+        """Return the size of each split: examples of a data set, tokens of a corpus."""
+        return {name: split[self.counted] for name, split in self.description["splits"].items()}
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a text that changes when any byte of the data does."""
+        return text_sha256("".join(file["sha256"] for file in self.files(self.description)))[:16]
+
+    def split(self, name: str) -> dict[str, Any]:
+        """Return what the description says of a split. LogicgenError: unknown or empty."""
+        if name not in self.splits:
+            raise LogicgenError(
+                f"{self.folder}: no split is called {name!r}: {nearest(name, list(self.splits))}"
+            )
+        if not self.splits[name]:
+            raise LogicgenError(f"{self.folder}: split {name!r} is empty")
+        return dict(self.description["splits"][name])
+
+    @classmethod
+    def check(cls, description: dict[str, Any]) -> None:
+        """Raise KeyError, TypeError or ValueError where a finished description is damaged."""
+        _ = [split[cls.counted] for split in description["splits"].values()]
+        _ = [file[fact] for file in cls.files(description) for fact in cls.facts]
+
+    @classmethod
+    def _read(cls, folder: Path) -> dict[str, Any]:
+        path = folder / cls.file
+        try:
+            found = dict(json.loads(path.read_text(encoding="utf-8")))
+            _ = found["name"], found["recipe"]
+            if found["complete"]:
+                cls.check(found)
+        except (ValueError, KeyError, TypeError, AttributeError, OSError):
+            raise LogicgenError(
+                f"{path}: damaged; make the {cls.noun} again in an empty folder"
+            ) from None
+        return found
+
+    @classmethod
+    def begun(cls, folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the description of these data in a folder; None where nothing is there yet.
+
+        Raises LogicgenError where the folder holds anything else.
+        """
+        if folder.exists() and not folder.is_dir():
+            raise LogicgenError(f"{folder}: a file is in the way; choose another folder with -o")
+        if not folder.exists() or all(is_part(file) for file in folder.iterdir()):
+            return None
+        if not (folder / cls.file).is_file():
+            raise LogicgenError(
+                f"{folder}: not empty and not a {cls.noun}; choose another folder with -o"
+            )
+        found = cls._read(folder)
+        cls.check_same(folder, found, head)
+        return found
+
+    @classmethod
+    def check_same(cls, folder: Path, found: dict[str, Any], head: dict[str, Any]) -> None:
+        """Raise LogicgenError where the description that was found differs in a key of `head`."""
+        if differs := [key for key in head if found.get(key) != head[key]]:
+            raise LogicgenError(
+                f"{folder}: holds a {cls.noun} of another {' and '.join(differs)}; choose another"
+                " folder with -o, or delete that one"
+            )
+
+    @classmethod
+    @contextmanager
+    def making(cls, folder: Path, head: dict[str, Any]) -> Iterator[None]:
+        """Hold a folder for this process, described as not complete.
+
+        Raises LogicgenError where another process holds it, or it cannot be written.
+        """
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise LogicgenError(
+                f"{folder}: cannot be written: {error.strerror}; choose another folder with -o"
+            ) from error
+        with _alone(folder):
+            write_json(folder / cls.file, {**head, "complete": False})
+            yield
+
+    @classmethod
+    def finish(cls, folder: Path, description: dict[str, Any], card: str) -> None:
+        """Write the card, and the description of what is complete now."""
+        write_text(folder / CARD, card)
+        write_json(folder / cls.file, description)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the folder for this process. Raises LogicgenError where another one holds it."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise LogicgenError(
+            f"{folder}: another logicgen generate is at work here; wait for it to end"
+        ) from None
+    else:
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,37 @@
+"""A small data set for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.generate import generate
+
+RECIPE = {
+    "task": "propositional",
+    "solver": "truth-table",
+    "verifier": "pysat",
+    "problem": {"operators": {"!": 1, "&": 1, "^": 1}},
+    "region": {"symbols": [1, 3], "length": [1, 9], "balance": "symbols-and-length"},
+    "sizes": {"train": 1200, "validation": 60, "test": 60},
+    "grid": {"symbols": [1, 5], "length": [1, 12], "per_cell": 6},
+}
+
+
+def make(folder, changes=None, **arguments):
+    """Make the data set of the recipe, with some of its tables changed."""
+    recipe = DataRecipe.model_validate({**RECIPE, **(changes or {})})
+    return generate(recipe, folder, name="some", **arguments)
+
+
+def contents(folder):
+    """Return the bytes of all files."""
+    return {
+        path.relative_to(folder): path.read_bytes()
+        for path in sorted(Path(folder).rglob("*"))
+        if path.is_file()
+    }
+
+
+class StopError(Exception):
+    """What breaks off a run."""

@@ -1,0 +1,85 @@
+"""Finished data sets: checked as they are read, and read by others."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from logicgen.checksum import sha256
+from logicgen.data import dataset
+from logicgen.data.dataset import load_dataset
+from logicgen.data.shard import read_shard
+from logicgen.errors import LogicgenError
+from tests.data.data_sets import make
+
+
+@pytest.mark.parametrize("damage", ["truncate", "alter", "remove"])
+def test_damaged_shards_are_found(made, tmp_path, damage):
+    shutil.copytree(made, tmp_path / "d")
+    path = sorted((tmp_path / "d" / "train").glob("*.parquet"))[0]
+    whole = path.read_bytes()
+    if damage == "truncate":
+        path.write_bytes(whole[:-100])
+    elif damage == "alter":
+        path.write_bytes(whole[:500] + bytes([whole[500] ^ 1]) + whole[501:])
+    else:
+        path.unlink()
+    with pytest.raises(LogicgenError, match=rf"{path.name}: (altered or truncated|missing)"):
+        load_dataset(tmp_path / "d").table("train")
+    assert load_dataset(tmp_path / "d").table("test").num_rows == 60
+
+
+def test_hugging_face_reads_it(made, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    import datasets
+
+    loaded = datasets.load_dataset(str(made), cache_dir=str(tmp_path))
+    assert {name: split.num_rows for name, split in loaded.items()} == load_dataset(made).splits
+    assert loaded["grid"][0] == load_dataset(made).table("grid").slice(0, 1).to_pylist()[0]
+
+
+def test_encoded_rows_decode_to_the_table(made):
+    data = load_dataset(made)
+    encoded, table = data.encoded("test"), data.table("test")
+    for row in range(len(encoded)):
+        assert data.vocabulary.decode(encoded.problems[row]) == table["problem"][row].as_py()
+        assert data.vocabulary.decode(encoded.answers[row]) == table["answer"][row].as_py()
+    assert encoded.alphabet == 3
+
+
+def test_a_shard_is_checked_and_read_once(made, monkeypatch):
+    hashed, read = [], []
+    monkeypatch.setattr(dataset, "sha256", lambda path: hashed.append(path) or sha256(path))
+    monkeypatch.setattr(
+        dataset,
+        "read_shard",
+        lambda path, columns=None: read.append(path) or read_shard(path, columns),
+    )
+    data = load_dataset(made)
+    shards = sorted((made / "grid").glob("*.parquet"))
+    for _ in range(2):
+        whole = data.table("grid")
+        assert data.table("grid", ["answer"]).column_names == ["answer"]
+        assert len(data.encoded("grid")) == whole.num_rows
+    assert sorted(read) == sorted(hashed) == shards
+    data.encoded("test")
+    assert data.table("grid") is whole  # a split that models are trained on takes no one's place
+    data.table("test")
+    assert data.table("grid") == whole
+    assert len(hashed) == len(set(hashed))
+
+
+def test_no_split_is_called_so(made):
+    for name in ("", "tset"):
+        with pytest.raises(LogicgenError, match=rf"no split is called '{name}'"):
+            load_dataset(made).table(name)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"complete": true}', '{"complete": false}'])
+def test_a_damaged_description(made, tmp_path, content):
+    shutil.copytree(made, tmp_path / "d")
+    (tmp_path / "d" / "dataset.json").write_text(content)
+    for use in (load_dataset, make):
+        with pytest.raises(LogicgenError, match=r"dataset.json: damaged; make the data set again"):
+            use(tmp_path / "d")

@@ -1,0 +1,164 @@
+"""Names of symbols, unsatisfiable problems, and problems with one answer."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from itertools import product
+
+import pytest
+
+import logicgen
+from logicgen.data.dataset import load_dataset
+from logicgen.tasks.task import symbols_of
+from logicgen.vocabulary import symbol_index, symbol_name
+from tests.data.data_sets import contents, make
+
+
+def first_occurrence(text):
+    return symbols_of(text) == sorted(symbols_of(text))
+
+
+def test_names(tmp_path):
+    for names in ("first-occurrence", "shuffled", "perturbed"):
+        make(tmp_path / names, {"names": names, "grid": None})
+    tables = {n.name: load_dataset(n).table("train").to_pylist() for n in tmp_path.iterdir()}
+    assert all(first_occurrence(row["problem"]) for row in tables["first-occurrence"])
+    assert not all(first_occurrence(row["problem"]) for row in tables["shuffled"])
+    used = Counter(s for row in tables["shuffled"] for s in symbols_of(row["problem"]))
+    assert min(used["a"], used["b"], used["c"]) > 0.9 * max(used.values())
+    for row in tables["perturbed"]:
+        in_answer = symbols_of(row["answer"])
+        assert in_answer == list("abc")[: len(in_answer)]
+    assert not all(first_occurrence(row["problem"]) for row in tables["perturbed"])
+
+
+DETERMINED = {
+    "solver": None,
+    "verifier": None,
+    "sizes": {"train": 900, "test": 60},
+}
+
+
+LOOKUP = {
+    **DETERMINED,
+    "task": "lookup",
+    "problem": {"queries": 2},
+    "region": {"symbols": [2, 6], "length": [6, 15], "step": 3, "balance": "symbols-and-length"},
+    "grid": {"symbols": [2, 9], "length": [6, 24], "step": 3, "per_cell": 8},
+}
+
+
+PERMUTATION = {
+    **DETERMINED,
+    "task": "permutation",
+    "problem": {"size": 2},
+    "region": {"symbols": [1, 5], "length": [9, 21], "step": 6, "balance": "symbols-and-length"},
+    "grid": {"symbols": [1, 9], "length": [9, 33], "step": 6, "per_cell": 8},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [(LOOKUP, "drawn"), (PERMUTATION, "shuffled"), (PERMUTATION, "drawn")],
+    ids=["lookup-drawn", "permutation-shuffled", "permutation-drawn"],
+)
+def test_only_problems_with_one_answer_are_kept(tmp_path, changes, names):
+    frequencies = "zipf" if names == "drawn" else "uniform"
+    problem = {**changes["problem"], "frequencies": frequencies}
+    make(tmp_path / "one", {**changes, "problem": problem, "names": names})
+    make(tmp_path / "two", {**changes, "problem": problem, "names": names}, workers=2)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    data = load_dataset(tmp_path / "one")
+    problems = []
+    for split in data.splits:
+        for row in data.table(split).to_pylist():
+            found = logicgen.solve(changes["task"], row["problem"])
+            assert " ".join(found.witness) == row["answer"]
+            assert len(row["problem"].split()) == row["length"]
+            assert len(symbols_of(row["problem"])) <= row["symbols"]
+            if names == "drawn":  # over the symbols of the cell, the first ones
+                assert max(map(symbol_index, symbols_of(row["problem"]))) < row["symbols"]
+            problems.append(row["problem"])
+    assert len(set(problems)) == len(problems) > 900
+    cells = csv.DictReader((tmp_path / "one" / "cells.csv").open())
+    full = [row for row in cells if row["split"] == "grid" and float(row["exist"]) > 5000]
+    assert full
+    assert {row["held"] for row in full} == {"8"}
+
+
+def test_drawn_names_follow_the_frequencies(tmp_path):
+    """In large cells; the shuffle of the other names leaves nothing of them."""
+    used = {}
+    for names in ("drawn", "shuffled"):
+        changes = {
+            **LOOKUP,
+            "problem": {"frequencies": "characters"},
+            "names": names,
+            "region": {"symbols": [100, 100], "length": [32, 32]},
+            "sizes": {"train": 500},
+            "grid": None,
+        }
+        make(tmp_path / names, changes)
+        text = " ".join(load_dataset(tmp_path / names).table("train")["problem"].to_pylist())
+        used[names] = Counter(text.split())
+    frequent, rare = "a", symbol_name(40)
+    assert used["drawn"][frequent] > 10 * used["drawn"][rare] > 0
+    assert used["shuffled"][frequent] < 1.5 * used["shuffled"][rare]
+
+
+def test_all_look_ups_that_exist_are_found_by_the_names_they_may_have(tmp_path):
+    """Drawn names are the first symbols of the cell, shuffled ones any of the region."""
+    for names, letters in (("drawn", 3), ("shuffled", 6)):
+        grid = {"symbols": [3, 3], "length": [5, 8], "step": 3, "per_cell": 10_000}
+        changes = {"names": names, "problem": {}, "sizes": {}, "grid": grid}
+        make(tmp_path / names, {**LOOKUP, **changes})
+        found = load_dataset(tmp_path / names).table("grid")["problem"].to_pylist()
+        shown = list(product("abcdef"[:letters], repeat=4))
+        expected = {f"{k} -> {v} {k} ->" for k, v, *_ in shown if k != v}
+        for k, v, other, w in shown:
+            # Both keys or both values, but no symbol is a key here and a value there.
+            fits = not {k, other} & {v, w} and (k != other or v == w)
+            if fits and len({k, v, other, w}) <= 3:
+                text = f"{k} -> {v} {other} -> {w}"
+                expected |= {f"{text} {k} ->", f"{text} {other} ->"}
+        assert sorted(found) == sorted(expected)
+
+
+LTL = {
+    "task": "ltl",
+    "solver": None,
+    "verifier": None,
+    "problem": {},
+    "region": {"symbols": [1, 3], "length": [1, 20], "balance": "length"},
+    "sizes": {"train": 600, "test": 60},
+    "grid": {"symbols": [1, 4], "length": [1, 8], "per_cell": 5},
+}
+
+
+def test_a_share_of_the_problems_is_unsatisfiable(tmp_path):
+    make(tmp_path / "one", {**LTL, "unsatisfiable": 0.3})
+    make(tmp_path / "two", {**LTL, "unsatisfiable": 0.3}, workers=2)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    data = load_dataset(tmp_path / "one")
+    refuted = 0
+    for split in data.splits:
+        for row in data.table(split).to_pylist():
+            assert logicgen.verify("ltl", row["problem"], row["answer"]) == "correct"
+            status = logicgen.solve("ltl", row["problem"]).status
+            assert (row["answer"] == "0") == (status == "unsat")
+            refuted += split == "train" and row["answer"] == "0"
+    # Binomial, three standard deviations; a few short cells hold less.
+    share = refuted / data.table("train").num_rows
+    assert 0.3 - 0.08 < share < 0.3 + 0.06
+
+
+def test_all_or_none_may_be_unsatisfiable(tmp_path):
+    make(tmp_path / "none", LTL)
+    make(tmp_path / "all", {**LTL, "unsatisfiable": 1.0})
+    for name, expected in (("none", set()), ("all", {"0"})):
+        data = load_dataset(tmp_path / name)
+        answers = {a for s in data.splits for a in data.table(s)["answer"].to_pylist()}
+        assert answers & {"0"} == expected
+        assert expected <= answers
+    assert answers == {"0"}

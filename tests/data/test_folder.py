@@ -1,0 +1,170 @@
+"""Folders of data sets: resumed to the same bytes, and never those of something else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from logicgen.data import shard
+from logicgen.data.dataset import load_dataset
+from logicgen.errors import LogicgenError
+from tests.data.data_sets import StopError, contents, make
+
+
+@pytest.mark.parametrize("stop_after", [1, 3, 5])
+def test_a_run_that_stops_goes_on_to_the_same_bytes(made, tmp_path, stop_after):
+    calls = 0
+
+    def progress(split, done, total):
+        nonlocal calls
+        calls += 1
+        if calls > 2 * stop_after:
+            raise StopError
+
+    with pytest.raises(StopError):
+        make(tmp_path / "d", progress=progress)
+    with pytest.raises(LogicgenError, match="not finished; run the same"):
+        load_dataset(tmp_path / "d")
+    kept = contents(tmp_path / "d")
+    make(tmp_path / "d", workers=2)
+    assert contents(tmp_path / "d") == contents(made)
+    shards = [path for path in kept if path.suffix == ".parquet"]
+    assert shards
+    assert all(kept[path] == contents(made)[path] for path in shards)
+
+
+def test_kill_and_resume(tmp_path):
+    """kill -9 of the whole command in the middle; the same command then gives the same bytes."""
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text(
+        'task = "propositional"\n[region]\nsymbols = [1, 4]\nlength = [8, 20]\n'
+        "[sizes]\ntrain = 6000\ntest = 500\n"
+    )
+    command = [sys.executable, "-m", "logicgen.cli.main", "generate", str(recipe), "--workers", "2"]
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    process = subprocess.Popen([*command, "-o", str(killed)], stderr=subprocess.DEVNULL)
+    while len(list(killed.glob("train/*.parquet"))) < 2 and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    shards = list(killed.rglob("*.parquet"))
+    assert shards
+    assert not (killed / "README.md").exists()
+    for path in shards:
+        pq.read_table(path)  # whole
+    before = {path: path.stat().st_mtime_ns for path in shards}
+    subprocess.run([*command, "-o", str(killed)], check=True, stderr=subprocess.DEVNULL)
+    subprocess.run([*command, "-o", str(whole)], check=True, stderr=subprocess.DEVNULL)
+    assert contents(killed) == contents(whole)
+    assert before == {path: path.stat().st_mtime_ns for path in shards}  # not made again
+
+
+def test_a_full_disk_loses_only_the_shard_being_written(made, tmp_path, monkeypatch):
+    real = shard.pq.write_table
+    count = 0
+
+    def full(*arguments, **options):
+        nonlocal count
+        count += 1
+        if count > 4:
+            raise OSError(28, "No space left on device")
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(shard.pq, "write_table", full)
+    with pytest.raises(LogicgenError, match="No space left on device; what is finished is safe"):
+        make(tmp_path / "d")
+    assert len(list((tmp_path / "d").rglob("*.parquet"))) == 4
+    assert not list((tmp_path / "d").rglob("*.part"))
+    monkeypatch.undo()
+    make(tmp_path / "d")
+    assert contents(tmp_path / "d") == contents(made)
+
+
+def test_a_finished_data_set_is_not_made_again(made):
+    before = contents(made)
+    assert make(made)["examples"] == load_dataset(made).description["examples"]
+    assert contents(made) == before
+
+
+def test_foreign_folders_are_left_alone(made, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("precious")
+    with pytest.raises(LogicgenError, match="not empty and not a data set"):
+        make(tmp_path / "mine")
+    assert contents(tmp_path / "mine") == {Path("thesis.tex"): b"precious"}
+    with pytest.raises(LogicgenError, match="a file is in the way"):
+        make(tmp_path / "mine" / "thesis.tex")
+    before = contents(made)
+    with pytest.raises(LogicgenError, match="data set of another seed"):
+        make(made, seed=9)
+    assert contents(made) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_an_unwritable_folder(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(LogicgenError, match="cannot be written: Permission denied"):
+        make(tmp_path / "d")
+
+
+def test_a_place_that_cannot_be_written():
+    with pytest.raises(LogicgenError, match="cannot be written"):
+        make(Path("/proc/logicgen"))
+
+
+def test_a_shard_that_is_damaged_between_two_runs_is_found(made, tmp_path):
+    """Whatever byte of the data pages changes, the resumed run refuses to certify it."""
+    whole = next((made / "test").glob("*.parquet")).read_bytes()
+    pages = pq.ParquetFile(next((made / "test").glob("*.parquet"))).metadata.row_group(0)
+    place = pages.column(0).total_compressed_size // 2
+    for offset in (place, place + 7, place + 19):
+        folder = tmp_path / str(offset)
+        calls = iter(range(100))
+
+        def progress(split, done, total, calls=calls):
+            if split == "train" and next(calls) > 0:
+                raise StopError
+
+        with pytest.raises(StopError):
+            make(folder, progress=progress)
+        path = next((folder / "test").glob("*.parquet"))
+        assert path.read_bytes() == whole
+        path.write_bytes(whole[:offset] + bytes([whole[offset] ^ 4]) + whole[offset + 1 :])
+        with pytest.raises(LogicgenError, match="not a whole shard"):
+            make(folder)
+        path.unlink()  # as the message says
+        make(folder)
+        assert contents(folder) == contents(made)
+
+
+def test_a_shard_that_was_lost_is_made_anew(made, tmp_path):
+    shutil.copytree(made, tmp_path / "d")
+    sorted((tmp_path / "d" / "train").glob("*.parquet"))[1].unlink()
+    make(tmp_path / "d")
+    assert contents(tmp_path / "d") == contents(made)
+
+
+def test_two_runs_at_once_in_one_folder_are_kept_apart(tmp_path):
+    def progress(split, done, total):
+        with pytest.raises(LogicgenError, match="another logicgen generate is at work here"):
+            make(tmp_path / "d")
+        raise StopError
+
+    with pytest.raises(StopError):
+        make(tmp_path / "d", progress=progress)
+    make(tmp_path / "d")
+
+
+def test_part_files_of_a_killed_run_are_no_foreign_folder(made, tmp_path):
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / ".dataset.json.part").write_text("{")
+    make(tmp_path / "d")
+    assert contents(tmp_path / "d") == contents(made)
