@@ -5,20 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from logicgen.data.data_recipe import DataRecipe
+from logicgen.markdown import markdown_table
 
 
 def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
-    """The card's text."""
+    """Return the card's text."""
     name, splits = description["name"], description["splits"]
     files = "\n".join(
         f"  - split: {split}\n    path: {split}/*.parquet"
         for split in splits
         if _held(splits, split)
     )
-    rows = "\n".join(
-        f"| {split} | {_held(splits, split):,} | {_range(recipe, split, 'symbols')} "
-        f"| {_range(recipe, split, 'length')} |"
-        for split in splits
+    sizes = markdown_table(
+        ["split", "examples", "symbols", "length"],
+        [
+            [
+                split,
+                f"{_held(splits, split):,}",
+                *(_range(recipe, split, each) for each in ("symbols", "length")),
+            ]
+            for split in splits
+        ],
     )
     verified = (
         f"by the solver `{recipe.verifier or recipe.load_task().solver}`"
@@ -49,9 +56,7 @@ Made by logicgen {description["versions"]["logicgen"]} from the recipe in `datas
 {description["seed"]}; the same recipe, seed and versions give the same bytes. Every answer was
 verified {verified}. No two problems, within or across splits, are equal{alpha}.
 
-| split | examples | symbols | length |
-| --- | --- | --- | --- |
-{rows}
+{sizes}
 {_shortfall(splits)}
 | column | what it is |
 | --- | --- |
@@ -81,7 +86,7 @@ def _range(recipe: DataRecipe, split: str, coordinate: str) -> str:
 
 
 def _shortfall(splits: dict[str, Any]) -> str:
-    """A sentence for each split with cells that hold fewer examples than were asked for."""
+    """Return a sentence for each split with cells that hold fewer examples than were asked for."""
     lines = []
     for split, content in splits.items():
         if content["cells_short"]:

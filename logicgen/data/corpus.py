@@ -28,6 +28,7 @@ from logicgen.data.generate import alone
 from logicgen.data.shard import sha256
 from logicgen.declaration import changed, read_toml, validate
 from logicgen.errors import LogicgenError, nearest
+from logicgen.markdown import markdown_table
 from logicgen.tasks import CORPORA, load_corpus_task
 from logicgen.tasks.corpus_task import CORPUS_SPLITS, TOKENS, CorpusSettings, CorpusSource
 from logicgen.tokens import Tokens
@@ -295,9 +296,12 @@ def load_data(folder: str | Path) -> Dataset | Corpus:
 
 def _card(recipe: CorpusRecipe, description: dict[str, Any]) -> str:
     """The card's text."""
-    rows = "\n".join(
-        f"| {split} | {content['tokens']:,} | {len(content['parts'])} |"
-        for split, content in description["splits"].items()
+    sizes = markdown_table(
+        ["split", "tokens", "parts"],
+        [
+            [split, f"{content['tokens']:,}", str(len(content["parts"]))]
+            for split, content in description["splits"].items()
+        ],
     )
     versions = ", ".join(f"{name} {number}" for name, number in description["versions"].items())
     return f"""# {description["name"]}
@@ -308,9 +312,7 @@ A corpus of the task `{recipe.task}`, made by logicgen from the recipe in `{DESC
 {description["seed"]}; the same recipe, seed and versions ({versions}) give the same bytes. Its
 {len(description["tokens"]["texts"]):,} tokens are in `{DESCRIPTION}` as well.
 
-| split | tokens | parts |
-| --- | --- | --- |
-{rows}
+{sizes}
 
 ```python
 import numpy

@@ -1,4 +1,4 @@
-"""Several evaluations of the same examples side by side: one table, and figures with one scale."""
+"""Comparisons of evaluations of the same examples: one table, and figures with one scale."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from logicgen.atomic import prepare_folder
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.predictions import PREDICTIONS, prepare_folder, read_predictions
+from logicgen.evaluate.predictions import About
 from logicgen.evaluate.scores import Scores
-from logicgen.report.evaluation_files import percent, write_table
+from logicgen.report.evaluation_files import PREDICTIONS, read_predictions
+from logicgen.report.figure_style import save
 from logicgen.report.heatmap import draw_differences, draw_heatmaps
 from logicgen.report.symbols_figure import draw_symbols
+from logicgen.report.tables import markdown_table, percent, write_csv
 
 COMPARISON = "comparison.csv"
 HEAT_MAPS, SYMBOLS, DIFFERENCES = "heatmaps", "symbols", "differences"  # each as .png and .svg
@@ -24,12 +27,12 @@ COLUMNS = {
     "beyond_in_length_only": "other lengths",
     "overall": "all",
 }
-"""Parts of a summary that a comparison shows, and what it calls them."""
+"""Parts of a summary that a comparison shows, with their names there."""
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """One evaluation: what it is called beside others, and its answers."""
+    """One evaluation with its label beside others."""
 
     label: str
     scores: Scores
@@ -50,25 +53,25 @@ def compare(folders: list[Path], out: Path) -> list[dict[str, Any]]:
 
 
 def write_comparison(runs: list[Evaluated], out: Path) -> list[dict[str, Any]]:
-    """`compare` for evaluations that are at hand; one alone has no differences."""
+    """Write the files of `compare` for open evaluations; one alone has no differences."""
     prepare_folder(out)
     about = runs[0].scores.about
     rows = [row for run in runs for row in _rows(run, runs[0])]
-    write_table(rows, out / COMPARISON)
+    write_csv(rows, out / COMPARISON)
     title = f"{about.data} ({about.split})"
     cells = [(run.label, run.scores.by_cell(), run.scores.about) for run in runs]
-    draw_heatmaps(cells, f"{title}: right answers", out, HEAT_MAPS)
+    save(draw_heatmaps(cells, f"{title}: right answers"), out, HEAT_MAPS)
     (label, first, _), *others = cells
     which = f" of {others[0][0]}" if len(others) == 1 else ""
     against = f"{title}: right answers{which} minus those of {label}"
     if others:
-        draw_differences(first, others, against, out, DIFFERENCES)
-    draw_symbols([(run.label, run.scores) for run in runs], title, out, SYMBOLS)
+        save(draw_differences(first, others, against), out, DIFFERENCES)
+    save(draw_symbols([(run.label, run.scores) for run in runs], title), out, SYMBOLS)
     return rows
 
 
 def read_evaluations(folders: list[Path]) -> list[Evaluated]:
-    """The evaluations in the folders, once it is sure that they can be compared."""
+    """Read the evaluations in folders. Raises LogicgenError where they cannot be compared."""
     if len(folders) < 2:
         raise LogicgenError("a comparison needs two evaluations or more: name their folders")
     seen: dict[Path, Path] = {}
@@ -101,7 +104,7 @@ def read_evaluations(folders: list[Path]) -> list[Evaluated]:
     ]
 
 
-def _read(folder: Path) -> Any:
+def _read(folder: Path) -> tuple[pa.Table, About]:
     if not (folder / PREDICTIONS).is_file():
         below = [str(path.parent) for path in sorted(folder.glob(f"*/{PREDICTIONS}"))]
         if below:
@@ -110,7 +113,7 @@ def _read(folder: Path) -> Any:
 
 
 def _examples(table: pa.Table) -> set[tuple[int, str, str]]:
-    """What was asked: row, problem and answer of each example."""
+    """Return row, problem and stored answer of each example."""
     columns = [table[name].to_pylist() for name in ("row", "problem", "answer")]
     return set(zip(*columns, strict=True))
 
@@ -135,7 +138,7 @@ def _rows(run: Evaluated, first: Evaluated) -> list[dict[str, Any]]:
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
-    """The table for people: a row per evaluation, a column per part of the examples.
+    """Return the table for people: a row per evaluation, a column per part of the examples.
 
     An evaluation of a model that was trained on another region says so.
     """
@@ -145,16 +148,12 @@ def markdown(rows: list[dict[str, Any]]) -> str:
     reference = next(iter(runs.values()))
     shown = {name: called for name, called in COLUMNS.items() if name in reference}
     examples = [format(reference[name]["examples"], ",") for name in shown]
-    lines = [
-        f"| right answers | {' | '.join(shown.values())} |",
-        "| --- |" + " --- |" * len(shown),
-        f"| *examples* | {' | '.join(examples)} |",
-    ]
+    lines = [["*examples*", *examples]]
     for label, parts in runs.items():
         region, usual = (
             "{trained_symbols} symbols, {trained_length} tokens".format(**each["overall"])
             for each in (parts, reference)
         )
         note = f" (trained on {region})" if region != usual else ""
-        lines.append(f"| {label}{note} | {' | '.join(percent(parts[n]) for n in shown)} |")
-    return "\n".join(lines)
+        lines.append([label + note, *(percent(parts[name]) for name in shown)])
+    return markdown_table(["right answers", *shown.values()], lines)

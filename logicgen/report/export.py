@@ -11,6 +11,8 @@ from logicgen.errors import LogicgenError
 from logicgen.model import checkpoint
 from logicgen.model.model_recipe import read_recipe
 from logicgen.report.comparison import COLUMNS
+from logicgen.report.evaluation_files import SUMMARY
+from logicgen.report.tables import markdown_table, percent_interval
 
 README = "README.md"
 
@@ -41,10 +43,10 @@ def export(run: Path, target: Path, name: str) -> int:
 
 
 def _scores(run: Path) -> dict[str, Any]:
-    """Summaries of evaluations in the run's folder, by split."""
+    """Return the summaries of evaluations in the run's folder, by split."""
     found = {}
     for split in ("test", "grid"):
-        path = run / split / "summary.json"
+        path = run / split / SUMMARY
         if not path.is_file():
             continue
         found[split] = checkpoint.load_json(path)
@@ -78,11 +80,11 @@ def _card(name: str, made: dict[str, Any], parameters: int, scores: dict[str, An
     ]
     for split, summary in scores.items():
         lines += ["", f"Right answers on `{summary['data']}`, {split}, judged by the solver:", ""]
-        lines += ["| where | right, 95% interval | examples |", "| --- | --- | --- |"]
+        rows = []
         for part, called in COLUMNS.items():
             if part in summary:
                 score = summary[part]
-                low, high = 100 * score["accuracy_low"], 100 * score["accuracy_high"]
-                share = f"{100 * score['accuracy']:.1f}% [{low:.1f}, {high:.1f}]"
-                lines.append(f"| {called} | {share} | {score['examples']:,} |")
+                share = (score[name] for name in ("accuracy", "accuracy_low", "accuracy_high"))
+                rows.append([called, percent_interval(*share), f"{score['examples']:,}"])
+        lines.append(markdown_table(["where", "right, 95% interval", "examples"], rows))
     return "\n".join(lines) + "\n"

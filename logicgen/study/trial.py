@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import logicgen
-from logicgen.atomic import write_text
+from logicgen.atomic import prepare_folder, write_text
 from logicgen.study.plan import DataSet, Trial
 from logicgen.study.summary import goal, write_measures, write_summary
 
@@ -44,13 +44,11 @@ def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tu
         return _run_measured(trial, folder, device, start)
 
     from logicgen.data.dataset import load_dataset
-    from logicgen.evaluate.covariance import predict_renamed, write_covariance
+    from logicgen.evaluate.covariance import predict_renamed
     from logicgen.evaluate.predictions import (
         About,
         check_fits,
         predict_and_verify,
-        prepare_folder,
-        write_predictions,
     )
     from logicgen.evaluate.scores import Scores
     from logicgen.evaluate.verified import Verified
@@ -59,7 +57,8 @@ def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tu
     from logicgen.model.model_recipe import ModelRecipe
     from logicgen.model.training_data import training_data
     from logicgen.nn.decoding import BeamSearch, Sampling
-    from logicgen.report.evaluation_files import summarise
+    from logicgen.report.covariance_files import write_covariance
+    from logicgen.report.evaluation_files import write_predictions
     from logicgen.train.fit import fit
 
     run = run_folder(trial, folder)
@@ -99,7 +98,7 @@ def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tu
     prepare_folder(run / how.split)
     write_predictions(table, run / how.split)
     scores = Scores.of(table, about)
-    rest: dict[str, Any] = {"about": asdict(about), "summary": summarise(scores)}
+    rest: dict[str, Any] = {"about": asdict(about), "summary": scores.summary()}
     if how.covariance is not None:
         split = how.covariance.split
         renamed = predict_renamed(
