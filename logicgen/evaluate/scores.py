@@ -160,7 +160,7 @@ class Scores:
         return Scores(columns, self.seeds, self.about)
 
     def as_trained(self, name: str, about: About | None = None) -> np.ndarray:
-        """Return a mask: whose `symbols` or `length` is in the region of `about`, or the model's."""
+        """Return a mask: whose `symbols` or `length` is in the model's region, or `about`'s."""
         low, high = getattr(about or self.about, name)
         return np.asarray((low <= self._columns[name]) & (self._columns[name] <= high))
 

@@ -38,13 +38,14 @@ def draw_curves(groups: dict[str, list[tuple[str, Curve]]], title: str) -> Figur
     panels = max(1 + (len(curves) > 1) + bool(_with_truth(curves)) for curves in groups.values())
     if len(groups) == 1:
         figure = new_figure(7.5, 0.9 + 3 * panels, title)
-        _draw_group(figure, *groups.values())
+        _draw_group(figure, *groups.values(), 3)
         return figure
     figure = new_figure(5.5 * len(groups), 1.2 + 3 * panels, title)
     columns = figure.subfigures(1, len(groups), squeeze=False)[0]
     for column, (label, curves) in zip(columns, groups.items(), strict=True):
         column.suptitle(label, fontsize=10)
-        _draw_group(column, curves)
+        longest = max(24, *(len(name) for name, _ in curves))  # of "exact lexinvariant model"
+        _draw_group(column, curves, max(1, 60 // (longest + 6)))  # of text that fits the width
     return figure
 
 
@@ -52,7 +53,9 @@ def _with_truth(curves: list[tuple[str, Curve]]) -> list[tuple[str, Curve]]:
     return [each for each in curves if "kl_true" in each[1].means]
 
 
-def _draw_group(figure: Figure | SubFigure, curves: list[tuple[str, Curve]]) -> None:
+def _draw_group(
+    figure: Figure | SubFigure, curves: list[tuple[str, Curve]], legend_columns: int
+) -> None:
     with_truth = _with_truth(curves)
     gaps = len(curves) > 1
     panels = 1 + gaps + bool(with_truth)
@@ -96,7 +99,7 @@ def _draw_group(figure: Figure | SubFigure, curves: list[tuple[str, Curve]]) -> 
         axes.yaxis.set_major_formatter(lambda value, place: f"{value:g}")
     all_axes[-1].set_xlabel("tokens before")
     handles, labels = top.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=legend_columns, frameon=False)
 
 
 def _smooth(curve: Curve, measure: str) -> np.ndarray:

@@ -22,6 +22,7 @@ from logicgen.evaluate import keys
 from logicgen.model.checkpoint import save_model, weights_digest
 from logicgen.model.language_model import Language
 from logicgen.model.language_recipe import LanguageRecipe
+from logicgen.report import key_files
 from logicgen.report.key_figures import readable
 from logicgen.tokens import Tokens
 from logicgen.train.probe import ProbeSettings, check_fits, hidden_states, probe_of, train_probe
@@ -253,7 +254,7 @@ def test_hidden_states_of_a_layer(corpus):
 def undrawn(monkeypatch):
     """Without figures, which take the longest."""
     for name in ("draw_precision", "draw_key", "draw_occurrences"):
-        monkeypatch.setattr(keys, name, lambda *arguments: None)
+        monkeypatch.setattr(key_files, name, lambda *arguments: None)
 
 
 def probed(run, corpus, out, *options):
