@@ -104,10 +104,10 @@ def predict_renamed(
     problem get the same embedding matrix.
 
     Args:
-        limit: at most so many problems, spread evenly over the cells.
+        limit: the most problems to rename, spread evenly over the cells.
         grammar: decode under the grammar mask, so that every answer parses.
         decoding: greedy if not given.
-        ensemble: average over so many draws of the embedding's random part.
+        ensemble: average over this many draws of the embedding's random part.
 
     Raises LogicgenError where the model was trained for another task or vocabulary.
     """

@@ -103,13 +103,12 @@ def predict_and_verify(
     """Return a table with a row per example and embedding seed: prediction, verdict, distance.
 
     Args:
-        limit: at most so many examples, spread evenly over the cells.
+        limit: the most examples to score, spread evenly over the cells.
         grammar: decode under the grammar mask, so that every answer parses.
         seconds: limit per answer; beyond it the verdict is `unknown`.
-        decoding: of the predictions; greedy if not given. Samples of different embedding seeds
-            are different draws.
-        ensemble: average over so many draws of the embedding's random part.
-        verified: draw again where a prediction is not accepted.
+        decoding: greedy if not given. Samples of different embedding seeds are different draws.
+        ensemble: average over this many draws of the embedding's random part.
+        verified: settings of verified decoding, for predictions that are not accepted.
 
     Raises LogicgenError where the model was trained for another task or vocabulary, or has no
     random part for an ensemble.

@@ -22,9 +22,9 @@ VERDICTS = [str(verdict) for verdict in Verdict]
 class Score:
     """The score of a set of examples, with mean and standard deviation over embedding seeds.
 
-    Intervals are about the examples: other problems of the same kind, the same model. Several
-    embedding seeds answer the same problems, so the number of examples counts, not of answers; an
-    example that only some seeds get right varies less than the interval allows for.
+    Intervals say how the score of the same model would vary over other problems of the same kind.
+    Several embedding seeds answer the same problems, so the number of examples counts, not that of
+    answers; an example that only some seeds get right varies less than the interval allows for.
 
     Attributes:
         examples: number of examples, each counted once.
@@ -32,8 +32,8 @@ class Score:
         accuracy: share of answers that are right (exact or correct).
         exact: share of answers that equal the stored one.
         edit_distance: mean in tokens; None where the task has none.
-        verified_accuracy: share of problems of which verified decoding found a right answer, and
-        draws: how many answers it drew for one; None where it was not asked for.
+        verified_accuracy: share of problems for which verified decoding found a right answer.
+        draws: answers it drew for a problem; both are None where it was not asked for.
     """
 
     examples: int
@@ -46,7 +46,7 @@ class Score:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's 95% interval of the accuracy."""
+        """Return Wilson's 95% interval of the accuracy."""
         return wilson_interval(self.accuracy[0], self.examples)
 
     def flat(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ Z = 1.959963984540054
 
 
 def wilson_interval(share: float, examples: float) -> tuple[float, float]:
-    """Return the 95% interval for a share seen in so many independent examples, at least one.
+    """Return the 95% interval for a share of `examples` independent examples, at least one.
 
     It holds the rates whose distance from `share` is at most Z standard errors, the standard error
     being that of the rate itself: so it never leaves [0, 1], and after 20 right answers of 20 it

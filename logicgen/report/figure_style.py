@@ -34,7 +34,7 @@ LINES = [
 
 
 def new_figure(width: float, height: float, title: str) -> Figure:
-    """Return an empty figure of so many inches with its title at the top left."""
+    """Return an empty figure, sizes in inches, with its title at the top left."""
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure
