@@ -92,15 +92,11 @@ def _folders(out: Path, part: Part) -> tuple[Path, Path]:
 
 def _write_results(out: Path, results: dict[str, Any]) -> None:
     """Write `results.json` and `results.md`, a table with the pictures below it."""
+    from logicgen.report.comparison import COLUMNS
     from logicgen.report.tables import markdown_table, percent
 
     (out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    shown = {
-        "inside_training_region": "inside the training region",
-        "beyond_in_symbols_only": "more symbols",
-        "beyond_in_length_only": "other lengths",
-        "overall": "all",
-    }
+    shown = COLUMNS | {"inside_training_region": "inside the training region"}
     table = markdown_table(
         ["right answers", *shown.values()],
         [

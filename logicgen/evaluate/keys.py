@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -193,16 +194,15 @@ def find_keys(
     check_fits(model, corpus, called, settings.layer)
     context = check_window(window, context, ciphers.length)
     prepare_folder(folder)  # before anything slow
-    digest = weights_digest(run)
     probe, card = probe_of(
         model,
-        digest,
+        weights_digest(run),
         called,
         corpus,
         folder,
         settings,
         context,
-        lambda done, total: progress("steps of the probe", done, total),
+        partial(progress, "steps of the probe"),
     )
     windows, rows, example = measure_keys(
         model,
@@ -212,7 +212,7 @@ def find_keys(
         context=context,
         window=window,
         limit=limit,
-        progress=lambda done, total: progress("rows read", done, total),
+        progress=partial(progress, "rows read"),
     )
     about = {"called": called, "data": corpus.name, "split": split, "rows": rows}
     return Keys({**about, "window": window, "probe": card}, windows, example)

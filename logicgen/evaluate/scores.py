@@ -198,12 +198,9 @@ class Scores:
 
     def summary(self) -> dict[str, Any]:
         """Return what was scored, the score of all answers, and that of each part that has some."""
-        summary: dict[str, Any] = {**asdict(self.about), "embedding_seeds": self.seeds}
-        summary["overall"] = self.score().flat()
-        for name, chosen in self.parts().items():
-            if chosen.any():
-                summary[name] = self.select(chosen).score().flat()
-        return summary
+        scores = {"overall": self.score(), **self.by_part()}
+        flat = {name: score.flat() for name, score in scores.items()}
+        return {**asdict(self.about), "embedding_seeds": self.seeds, **flat}
 
     def _over_seeds(self, values: np.ndarray) -> tuple[float, float]:
         """Return mean and (population) standard deviation over embedding seeds of their means."""
@@ -212,6 +209,11 @@ class Scores:
         sums = np.bincount(seed, weights=values, minlength=self.seeds)
         means = sums / sizes  # every seed answered the same examples
         return float(means.mean()), float(means.std())
+
+    def by_part(self, about: About | None = None) -> dict[str, Score]:
+        """Return the score of each of the `parts` that has answers."""
+        masks = self.parts(about).items()
+        return {name: self.select(mask).score() for name, mask in masks if mask.any()}
 
     def by_cell(self) -> dict[tuple[int, int], Score]:
         """Return the score of every cell, by (symbols, first length of the cell)."""

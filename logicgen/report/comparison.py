@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,6 +18,9 @@ from logicgen.report.figure_style import save
 from logicgen.report.heatmap import draw_differences, draw_heatmaps
 from logicgen.report.symbols_figure import draw_symbols
 from logicgen.report.tables import markdown_table, percent, write_csv
+
+if TYPE_CHECKING:
+    from logicgen.evaluate.perplexity import CurveAbout
 
 COMPARISON = "comparison.csv"
 HEAT_MAPS, SYMBOLS, DIFFERENCES = "heatmaps", "symbols", "differences"  # each as .png and .svg
@@ -47,8 +51,7 @@ def compare(folders: list[Path], out: Path) -> list[dict[str, Any]]:
     Raises LogicgenError where the folders do not hold evaluations of the same examples, or where
     `out` is one of them, whose own pictures would be lost.
     """
-    if out.resolve() in [folder.resolve() for folder in folders]:
-        raise LogicgenError(f"{out}: is one of the evaluations: choose another folder with -o")
+    check_apart(out, folders)
     return write_comparison(read_evaluations(folders), out)
 
 
@@ -72,36 +75,57 @@ def write_comparison(runs: list[Evaluated], out: Path) -> list[dict[str, Any]]:
 
 def read_evaluations(folders: list[Path]) -> list[Evaluated]:
     """Read the evaluations in folders. Raises LogicgenError where they cannot be compared."""
+    check_distinct(folders)
+    tables, abouts = zip(*map(_read, folders), strict=True)
+    labels = labels_of(folders, abouts, ("task", "data", "split"))
+    examples = [_examples(table) for table in tables]
+    for folder, here in zip(folders, examples, strict=True):
+        if here != examples[0]:
+            raise LogicgenError(
+                f"{folder} and {folders[0]} have scored different examples of {abouts[0].data} "
+                f"({len(here):,} and {len(examples[0]):,}): evaluate both on the same data set, "
+                "with the same --limit"
+            )
+    return [
+        Evaluated(label, Scores.of(table, about))
+        for label, table, about in zip(labels, tables, abouts, strict=True)
+    ]
+
+
+def check_distinct(folders: Sequence[Path]) -> None:
+    """Raise LogicgenError where there are not two folders or more, or one is named twice."""
     if len(folders) < 2:
         raise LogicgenError("a comparison needs two evaluations or more: name their folders")
     seen: dict[Path, Path] = {}
     for folder in folders:
-        if folder.resolve() in seen:
-            before = seen[folder.resolve()]
+        if (before := seen.get(folder.resolve())) is not None:
             raise LogicgenError(f"{folder}: the same evaluation as {before}: name each once")
         seen[folder.resolve()] = folder
-    tables = [_read(folder) for folder in folders]
-    first, about = tables[0]
-    for folder, (table, other) in zip(folders, tables, strict=True):
-        for what in ("task", "data", "split"):
-            here, there = getattr(other, what), getattr(about, what)
+
+
+def check_apart(out: Path, folders: Sequence[Path]) -> None:
+    """Raise LogicgenError where `out` is one of the folders, whose figures would be lost."""
+    if out.resolve() in [folder.resolve() for folder in folders]:
+        raise LogicgenError(f"{out}: is one of the evaluations: choose another folder with -o")
+
+
+def labels_of(
+    folders: Sequence[Path], abouts: Sequence[About | CurveAbout], same: Sequence[str]
+) -> list[str]:
+    """Return a label for each evaluation: its model, or its folder where models share a name.
+
+    Raises LogicgenError where the attributes in `same` are not the same for all.
+    """
+    for folder, about in zip(folders, abouts, strict=True):
+        for name in same:
+            here, there = getattr(about, name), getattr(abouts[0], name)
             if here != there:
                 raise LogicgenError(
-                    f"{folder} has scored {what} {here}, but {folders[0]} {what} {there}: "
-                    f"compare evaluations of the same {what}"
+                    f"{folder} has scored {name} {here}, but {folders[0]} {name} {there}: "
+                    f"compare evaluations of the same {name}"
                 )
-        if _examples(table) != _examples(first):
-            raise LogicgenError(
-                f"{folder} and {folders[0]} have scored different examples of {about.data} "
-                f"({_count(table):,} and {_count(first):,}): evaluate both on the same data set, "
-                "with the same --limit"
-            )
-    models = [other.model for _, other in tables]
-    labels = models if len(set(models)) == len(models) else [str(folder) for folder in folders]
-    return [
-        Evaluated(label, Scores.of(table, other))
-        for label, (table, other) in zip(labels, tables, strict=True)
-    ]
+    models = [about.model for about in abouts]
+    return models if len(set(models)) == len(models) else [str(folder) for folder in folders]
 
 
 def _read(folder: Path) -> tuple[pa.Table, About]:
@@ -118,15 +142,8 @@ def _examples(table: pa.Table) -> set[tuple[int, str, str]]:
     return set(zip(*columns, strict=True))
 
 
-def _count(table: pa.Table) -> int:
-    return len(_examples(table))
-
-
 def _rows(run: Evaluated, first: Evaluated) -> list[dict[str, Any]]:
-    parts = run.scores.parts(first.scores.about)
-    chosen = {name: parts[name] for name in COLUMNS if name in parts and parts[name].any()}
-    scores = {name: run.scores.select(mask).score() for name, mask in chosen.items()}
-    scores["overall"] = run.scores.score()
+    scores = {**run.scores.by_part(first.scores.about), "overall": run.scores.score()}
     (fewest, most), (shortest, longest) = run.scores.about.symbols, run.scores.about.length
     head = {
         "model": run.label,
@@ -134,7 +151,9 @@ def _rows(run: Evaluated, first: Evaluated) -> list[dict[str, Any]]:
         "trained_length": f"{shortest}-{longest}",
         "embedding_seeds": run.scores.seeds,
     }
-    return [{**head, "part": name, **score.flat()} for name, score in scores.items()]
+    return [
+        {**head, "part": name, **score.flat()} for name, score in scores.items() if name in COLUMNS
+    ]
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:

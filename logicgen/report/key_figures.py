@@ -63,8 +63,7 @@ def draw_precision(windows: Sequence[KeyWindow], title: str) -> Figure:
     whole_numbers(axes.xaxis)
     shares(axes.yaxis)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 
@@ -141,7 +140,6 @@ def draw_occurrences(row: ProbedRow, tokens: Tokens, width: int, title: str) -> 
         f"probability of plain symbols\nwhere {readable(tokens.texts[symbol])} is written"
     )
     shares(axes.yaxis)
-    handles, labels = axes.get_legend_handles_labels()
     font = {"family": FONT, "size": 11}
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, prop=font)
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, prop=font)
     return figure

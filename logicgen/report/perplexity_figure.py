@@ -38,7 +38,7 @@ def draw_curves(groups: dict[str, list[tuple[str, Curve]]], title: str) -> Figur
     panels = max(1 + (len(curves) > 1) + bool(_with_truth(curves)) for curves in groups.values())
     if len(groups) == 1:
         figure = new_figure(7.5, 0.9 + 3 * panels, title)
-        _draw_group(figure, *groups.values(), 3)
+        _draw_group(figure, next(iter(groups.values())), 3)
         return figure
     figure = new_figure(5.5 * len(groups), 1.2 + 3 * panels, title)
     columns = figure.subfigures(1, len(groups), squeeze=False)[0]

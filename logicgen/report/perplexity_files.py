@@ -13,6 +13,7 @@ import numpy as np
 from logicgen.atomic import prepare_folder, write_text
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.perplexity import MEASURES, Curve, CurveAbout
+from logicgen.report.comparison import check_apart, check_distinct, labels_of
 from logicgen.report.figure_style import save
 from logicgen.report.perplexity_figure import draw_curves
 from logicgen.report.tables import write_csv
@@ -86,23 +87,12 @@ def compare_curves(folders: list[Path], out: Path) -> list[tuple[str, dict[str, 
 
     Raises LogicgenError where they are not of the same sequences, or `out` is one of the folders.
     """
-    if len(folders) < 2:
-        raise LogicgenError("a comparison needs two evaluations or more: name their folders")
-    if out.resolve() in [folder.resolve() for folder in folders]:
-        raise LogicgenError(f"{out}: is one of the evaluations: choose another folder with -o")
+    check_distinct(folders)
+    check_apart(out, folders)
     curves = [read_curve(folder) for folder in folders]
-    first = curves[0].about
-    for folder, curve in zip(folders, curves, strict=True):
-        for what in ("data", "split", "sequences", "context"):
-            here, there = getattr(curve.about, what), getattr(first, what)
-            if here != there:
-                raise LogicgenError(
-                    f"{folder} has read {what} {here}, but {folders[0]} {what} {there}: compare"
-                    f" evaluations of the same {what}"
-                )
-    models = [curve.about.model for curve in curves]
-    labels = models if len(set(models)) == len(models) else [str(folder) for folder in folders]
+    abouts = [curve.about for curve in curves]
+    labels = labels_of(folders, abouts, ("data", "split", "sequences", "context"))
     labelled = list(zip(labels, curves, strict=True))
     prepare_folder(out)
-    save(draw_curves({"": labelled}, f"{first.data} ({first.split})"), out, FIGURE)
+    save(draw_curves({"": labelled}, f"{abouts[0].data} ({abouts[0].split})"), out, FIGURE)
     return [(label, dict(curve.parts)) for label, curve in labelled]

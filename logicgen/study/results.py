@@ -147,9 +147,7 @@ def _lines(row: Row, first: Row) -> list[dict[str, Any]]:
 
     The parts are those of the first point's training region.
     """
-    parts = row.scores.parts(first.scores.about)
-    scores = {name: row.scores.select(mask).score() for name, mask in parts.items() if mask.any()}
-    scores["overall"] = row.scores.score()
+    scores = {**row.scores.by_part(first.scores.about), "overall": row.scores.score()}
     covariance = {} if row.covariance is None else {"alpha_covariance": row.covariance.get("all")}
     head = {
         "point": row.point,
