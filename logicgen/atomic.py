@@ -1,4 +1,4 @@
-"""Atomic writing of files: a file is there whole or not at all."""
+"""Atomic writing of files, which are there whole or not at all, and folders for them."""
 
 from __future__ import annotations
 
@@ -47,3 +47,13 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a text file atomically, as UTF-8."""
     write_atomically(path, lambda part: part.write_text(text, encoding="utf-8"))
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make a folder for results. Raises LogicgenError where that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LogicgenError(
+            f"{folder}: cannot be made ({error.strerror}); choose another folder with -o"
+        ) from error

@@ -19,7 +19,7 @@ def command(folders: tuple[Path, ...], out: Path) -> None:
     scale, maps of the difference to the first evaluation, and accuracy by number of symbols. Of
     corpora, perplexity by position in one plot.
     """
-    from logicgen.evaluate.perplexity import POSITIONS, compare_curves, described
+    from logicgen.report.perplexity_files import POSITIONS, compare_curves, summary_lines
 
     of_corpora = [folder for folder in folders if (folder / POSITIONS).is_file()]
     if of_corpora and len(of_corpora) < len(folders):
@@ -31,7 +31,7 @@ def command(folders: tuple[Path, ...], out: Path) -> None:
     if of_corpora:
         for label, summary in compare_curves(list(folders), out):
             click.echo(label)
-            for line in described(summary):
+            for line in summary_lines(summary):
                 click.echo(f"  {line}")
         click.echo(f"figure: {out / 'perplexity.png'}", err=True)
         return

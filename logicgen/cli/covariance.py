@@ -35,12 +35,14 @@ def command(
     Alpha-covariance is 1 if it does nothing else, 0 if each renaming has another answer. Writes
     covariance.json, a value per problem, a box plot, and all predictions.
     """
+    from logicgen.atomic import prepare_folder
     from logicgen.cli.progress import stage_bars
     from logicgen.data.dataset import load_dataset
-    from logicgen.evaluate.covariance import predict_renamed, write_covariance
-    from logicgen.evaluate.predictions import About, check_fits, prepare_folder
+    from logicgen.evaluate.covariance import predict_renamed
+    from logicgen.evaluate.predictions import About, check_fits
     from logicgen.model.checkpoint import load_model, scores_folder
     from logicgen.nn.decoding import BeamSearch
+    from logicgen.report.covariance_files import write_covariance
 
     dataset = load_dataset(data)
     model = load_model(run, device)

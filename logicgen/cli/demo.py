@@ -93,27 +93,31 @@ def _folders(out: Path, part: Part) -> tuple[Path, Path]:
 
 def _write_results(out: Path, results: dict[str, Any]) -> None:
     """Write `results.json` and `results.md`, a table with the pictures below it."""
-    from logicgen.report.evaluation_files import percent
+    from logicgen.report.comparison import COLUMNS
+    from logicgen.report.tables import markdown_table, percent
 
     (out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    shown = COLUMNS | {"inside_training_region": "inside the training region"}
+    table = markdown_table(
+        ["right answers", *shown.values()],
+        [
+            [name, *(percent(summary[key]) if key in summary else "-" for key in shown)]
+            for name, summary in results.items()
+        ],
+    )
     lines = [
         "# What the demo found",
         "",
         "Trained on the box in each picture, tested on all of it; judged by the solver.",
         "",
-        "| right answers | inside the training region | more symbols | other lengths | all |",
-        "| --- | --- | --- | --- | --- |",
+        table,
     ]
-    shown = ("inside_training_region", "beyond_in_symbols_only", "beyond_in_length_only", "overall")
-    for name, summary in results.items():
-        cells = [percent(summary[key]) if key in summary else "-" for key in shown]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
     for part in PARTS:
         picture = (_folders(out, part)[1] / "grid" / "heatmap.png").relative_to(out)
         lines += ["", f"![{part.data}]({picture.as_posix()})"]
     lines.append("")
     (out / "results.md").write_text("\n".join(lines), encoding="utf-8")
-    click.echo("\n" + "\n".join(lines[4 : 6 + len(results)]))
+    click.echo("\n" + table)
 
 
 def _last_lines(out: Path) -> str:

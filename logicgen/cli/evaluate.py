@@ -117,9 +117,9 @@ def read_with_bars(
         name = next(iter(given)).replace("_", "-")
         raise LogicgenError(f"--{name}: a corpus has no answers; leave it out")
 
+    from logicgen.atomic import prepare_folder
     from logicgen.cli.progress import stage_bars
-    from logicgen.evaluate.perplexity import FIGURE, described, measure, write_curve
-    from logicgen.evaluate.predictions import prepare_folder
+    from logicgen.evaluate.perplexity import measure_perplexity
     from logicgen.model.checkpoint import (
         CARD,
         find_run,
@@ -127,6 +127,7 @@ def read_with_bars(
         load_language_model,
         scores_folder,
     )
+    from logicgen.report.perplexity_files import FIGURE, summary_lines, write_curve
 
     model = load_language_model(run, device)
     split = split or "test"
@@ -139,7 +140,7 @@ def read_with_bars(
             err=True,
         )
     with stage_bars("sequences") as progress:
-        curve = measure(
+        curve = measure_perplexity(
             model,
             corpus,
             run.resolve().name,
@@ -151,7 +152,7 @@ def read_with_bars(
             progress=lambda done, total: progress("reading", done, total),
         )
     summary = write_curve(curve, folder)
-    for line in described(summary):
+    for line in summary_lines(summary):
         click.echo(line)
     click.echo(f"by position: {folder / FIGURE}.png", err=True)
     return summary
@@ -190,18 +191,14 @@ def evaluate_with_bars(
         beams, length_normalization, sample, temperature, top_k, top_p, verified, votes
     )
 
+    from logicgen.atomic import prepare_folder
     from logicgen.cli.progress import progress_bars
-    from logicgen.evaluate.predictions import (
-        About,
-        check_fits,
-        predict_and_verify,
-        prepare_folder,
-        write_predictions,
-    )
+    from logicgen.evaluate.predictions import About, check_fits, predict_and_verify
     from logicgen.evaluate.verified import Verified
     from logicgen.model.checkpoint import open_model, scores_folder
     from logicgen.nn.decoding import BeamSearch, Decoding, Sampling
-    from logicgen.report.evaluation_files import PARTS, percent, write_report
+    from logicgen.report.evaluation_files import PARTS, write_predictions, write_report
+    from logicgen.report.tables import percent
 
     sampling = Sampling(**random)
     decoding: Decoding = sampling if sample else BeamSearch(**search)

@@ -49,14 +49,15 @@ def show(run: Path, out: Path | None) -> None:
 
     Writes weights.png and weights.svg to --out, or to RUN if that is a folder.
     """
-    from logicgen.evaluate.predictions import prepare_folder
+    from logicgen.atomic import prepare_folder
+    from logicgen.report.figure_style import save
     from logicgen.report.grammar_figure import draw_grammars
 
     grammar, _ = load(run)
     folder = out or (run if run.is_dir() else Path("."))
     prepare_folder(folder)
     click.echo(described(grammar))
-    draw_grammars([(run.name, grammar)], "weights", folder, "weights")
+    save(draw_grammars([(run.name, grammar)], "weights"), folder, "weights")
     click.echo(f"as a graph: {folder / 'weights.png'}", err=True)
 
 
@@ -74,9 +75,9 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     """
     import numpy as np
 
-    from logicgen.atomic import write_text
-    from logicgen.evaluate.predictions import prepare_folder
+    from logicgen.atomic import prepare_folder, write_text
     from logicgen.productions import cut, find_connection, grammar_text, pruned
+    from logicgen.report.figure_style import save
     from logicgen.report.grammar_figure import draw_grammars
     from logicgen.tasks.grammar_sentences import GRAMMAR
 
@@ -96,13 +97,8 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
             " another folder with -o"
         )
     write_text(folder / GRAMMAR, grammar_text(left, f"{run} without {above} -> {below}"))
-    draw_grammars(
-        [("before", grammar), (f"{above} -> {below} cut", left)],
-        str(run.name),
-        folder,
-        "cut",
-        connection,
-    )
+    both = [("before", grammar), (f"{above} -> {below} cut", left)]
+    save(draw_grammars(both, run.name, connection), folder, "cut")
     layer, unit, chosen = connection
     weight = grammar.below[layer][chosen, unit] * grammar.reach[layer][unit]
     click.echo(f"cut: {weight:.1%} of all sentences went that way")
@@ -381,7 +377,7 @@ def _run(
     name: str, out: Path | None, experiment: Callable[[Path, Callable[[int, int], None]], str]
 ) -> None:
     """An experiment behind a progress bar; its tables are printed."""
-    from logicgen.evaluate.predictions import prepare_folder
+    from logicgen.atomic import prepare_folder
     from logicgen.study.experiment import REPORT
 
     folder = out or Path("results") / name

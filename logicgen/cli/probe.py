@@ -81,8 +81,10 @@ def command(
     """
     from logicgen.cli.progress import stage_bars
     from logicgen.data.corpus import Corpus
-    from logicgen.evaluate.keys import PRECISION, ask_for_keys
+    from logicgen.evaluate.keys import find_keys
     from logicgen.model.checkpoint import scores_folder
+    from logicgen.report.key_files import PRECISION, write_keys
+    from logicgen.report.tables import percent_interval
     from logicgen.train.probe import ProbeSettings
 
     corpus = Corpus(data)
@@ -91,7 +93,7 @@ def command(
     )
     settings = ProbeSettings(steps=steps, hidden=hidden, layer=layer, seed=seed)
     with stage_bars("") as progress:
-        windows = ask_for_keys(
+        found = find_keys(
             run,
             run.resolve().name,
             corpus,
@@ -104,18 +106,15 @@ def command(
             device=device,
             progress=progress,
         )
+    write_keys(found, corpus.tokens, folder)
     click.echo(
         f"{'window':>6}  {'positions':<12} {'key precision':<24} {'votes so far':<24} occurrences"
     )
-    for each in windows:
-        within = _percent(each.precision, each.low, each.high)
-        so_far = _percent(each.so_far, each.so_far_low, each.so_far_high)
+    for each in found.windows:
+        within = percent_interval(each.precision, each.low, each.high)
+        so_far = percent_interval(each.so_far, each.so_far_low, each.so_far_high)
         positions = f"{each.first}-{each.last}"
         click.echo(
             f"{each.window:>6}  {positions:<12} {within:<24} {so_far:<24} {each.occurrence:.1%}"
         )
     click.echo(f"by window: {folder / PRECISION}.png", err=True)
-
-
-def _percent(share: float, low: float, high: float) -> str:
-    return f"{100 * share:.1f}% [{100 * low:.1f}, {100 * high:.1f}]"

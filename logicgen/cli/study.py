@@ -31,8 +31,8 @@ def command(name: str, out: Path | None, workers: int | None, device: str) -> No
     trial that has its file is not run again, so the same command goes on after an interruption, and
     tries again what failed.
     """
+    from logicgen.atomic import prepare_folder
     from logicgen.errors import LogicgenError
-    from logicgen.evaluate.predictions import prepare_folder
     from logicgen.study.plan import plan
     from logicgen.study.results import REPORT, write_results
     from logicgen.study.study_recipe import read_study

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from logicgen.data.data_recipe import DataRecipe
+from logicgen.markdown import markdown_table
 
 
 def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
@@ -15,10 +16,16 @@ def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
         for split in splits
         if _held(splits, split)
     )
-    rows = "\n".join(
-        f"| {split} | {_held(splits, split):,} | {_range(recipe, split, 'symbols')} "
-        f"| {_range(recipe, split, 'length')} |"
-        for split in splits
+    sizes = markdown_table(
+        ["split", "examples", "symbols", "length"],
+        [
+            [
+                split,
+                f"{_held(splits, split):,}",
+                *(_range(recipe, split, each) for each in ("symbols", "length")),
+            ]
+            for split in splits
+        ],
     )
     verified = (
         f"by the solver `{recipe.verifier or recipe.load_task().solver}`"
@@ -49,9 +56,7 @@ Made by logicgen {description["versions"]["logicgen"]} from the recipe in `datas
 {description["seed"]}; the same recipe, seed and versions give the same bytes. Every answer was
 verified {verified}. No two problems, within or across splits, are equal{alpha}.
 
-| split | examples | symbols | length |
-| --- | --- | --- | --- |
-{rows}
+{sizes}
 {_shortfall(splits)}
 | column | what it is |
 | --- | --- |

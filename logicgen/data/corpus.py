@@ -24,6 +24,7 @@ from logicgen.data.corpus_recipe import CorpusRecipe
 from logicgen.data.dataset import CORPUS
 from logicgen.data.folder import DataFolder, Progress, head, write_json
 from logicgen.errors import LogicgenError
+from logicgen.markdown import markdown_table
 from logicgen.tasks.corpus_task import CORPUS_SPLITS, TOKENS, CorpusSource
 from logicgen.tokens import Tokens
 
@@ -206,9 +207,12 @@ def _made(folder: Path, split: str, number: int) -> dict[str, Any] | None:
 
 def _card(recipe: CorpusRecipe, description: dict[str, Any]) -> str:
     """Return the text of a corpus's card."""
-    rows = "\n".join(
-        f"| {split} | {content['tokens']:,} | {len(content['parts'])} |"
-        for split, content in description["splits"].items()
+    sizes = markdown_table(
+        ["split", "tokens", "parts"],
+        [
+            [split, f"{content['tokens']:,}", str(len(content["parts"]))]
+            for split, content in description["splits"].items()
+        ],
     )
     versions = ", ".join(f"{name} {number}" for name, number in description["versions"].items())
     return f"""# {description["name"]}
@@ -219,9 +223,7 @@ A corpus of the task `{recipe.task}`, made by logicgen from the recipe in `{CORP
 {description["seed"]}; the same recipe, seed and versions ({versions}) give the same bytes. Its
 {len(description["tokens"]["texts"]):,} tokens are in `{CORPUS}` as well.
 
-| split | tokens | parts |
-| --- | --- | --- |
-{rows}
+{sizes}
 
 ```python
 import numpy

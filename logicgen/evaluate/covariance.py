@@ -1,4 +1,4 @@
-"""Alpha-covariance: whether renaming a problem's symbols renames the answer and does nothing else.
+"""Alpha-covariance: the degree to which renaming a problem's symbols only renames the answer.
 
 A problem has n renamings; its predictions, with each renaming undone, are d different ones. Then
 
@@ -16,40 +16,25 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import groupby, permutations, repeat
 from math import perm
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
-from logicgen.atomic import write_atomically, write_text
 from logicgen.data.dataset import Dataset
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.evaluate.predictions import About, Predictor, Progress, alphabets, check_fits, spread
-from logicgen.report.evaluation_files import write_table
-from logicgen.report.figure_style import LINES, save
 from logicgen.tasks import Task, load_task
 from logicgen.tasks.task import rename, symbols_of
 from logicgen.vocabulary import symbol_name
 
 if TYPE_CHECKING:
-    from logicgen.model.encoder_decoder import EncoderDecoder
+    from logicgen.model.model import Answerer
     from logicgen.nn.decoding import Decoding
 
 # All renamings of a problem over an alphabet of five symbols, as in the paper.
 MOST_RENAMINGS = 120
-
-# Files of a measurement; the last one is a picture, as .png and .svg.
-RENAMINGS, SUMMARY, PROBLEMS, PICTURE = (
-    "renamings.parquet",
-    "covariance.json",
-    "covariance.csv",
-    "covariance",
-)
 
 SCHEMA = pa.schema(
     [
@@ -64,15 +49,15 @@ SCHEMA = pa.schema(
 
 
 def alpha_covariance(renamings: int, different: int) -> float:
-    """The value for so many renamings, two or more, with so many different predictions."""
+    """Return the value for two renamings or more, and their number of different predictions."""
     return 1 - (different - 1) / (renamings - 1)
 
 
 def renamings(symbols: Sequence[str], alphabet: int, rng: Random) -> list[tuple[str, ...]]:
-    """Names for `symbols`, in their order, from the first `alphabet` ones; first their own names.
+    """Return lists of names for `symbols` out of the first `alphabet` ones; first their own names.
 
     A renaming is a one-to-one map of the symbols into the alphabet: k symbols have N!/(N - k)! of
-    them. All, where these are at most 120; otherwise a random sample of 120 different ones.
+    them. Returns all where these are at most 120, and else a random sample of 120 different ones.
     """
     names = [symbol_name(number) for number in range(alphabet)]
     chosen: Iterable[tuple[str, ...]]
@@ -89,7 +74,7 @@ def renamings(symbols: Sequence[str], alphabet: int, rng: Random) -> list[tuple[
 
 
 def undo(text: str, symbols: Sequence[str], names: Sequence[str], alphabet: int) -> str:
-    """A prediction for a problem whose `symbols` were called `names`, as if they had not been.
+    """Return a prediction for a problem whose `symbols` were renamed to `names` in the old names.
 
     An answer may hold symbols that its problem does not. The names that are free after the renaming
     become those that were free before it, in order, so that no two symbols of it become one.
@@ -101,7 +86,7 @@ def undo(text: str, symbols: Sequence[str], names: Sequence[str], alphabet: int)
 
 
 def predict_renamed(
-    model: EncoderDecoder,
+    model: Answerer,
     data: Dataset,
     about: About,
     *,
@@ -112,17 +97,17 @@ def predict_renamed(
     ensemble: int = 1,
     progress: Progress = lambda what, done, total: None,
 ) -> pa.Table:
-    """A table with a row per problem, embedding seed and renaming: what the model answers.
+    """Return a table of the model's answers, a row per problem, embedding seed and renaming.
 
-    The alphabet of a problem's names is what the model sees with it anyway (`score.alphabets`): the
+    The alphabet of a problem's names is what the model sees with it anyway (`alphabets`): the
     training symbols, more where the data set names the problem from more. All renamings of a
     problem get the same embedding matrix.
 
     Args:
-        limit: at most so many problems, spread evenly over the cells.
+        limit: the most problems to rename, spread evenly over the cells.
         grammar: decode under the grammar mask, so that every answer parses.
         decoding: greedy if not given.
-        ensemble: average over so many draws of the embedding's random part.
+        ensemble: average over this many draws of the embedding's random part.
 
     Raises LogicgenError where the model was trained for another task or vocabulary.
     """
@@ -162,7 +147,7 @@ def predict_renamed(
 
 @dataclass(frozen=True)
 class Covariance:
-    """Of one problem, under one embedding seed.
+    """The alpha-covariance of one problem, under one embedding seed.
 
     Attributes:
         symbols: distinct symbols in the problem.
@@ -181,19 +166,19 @@ class Covariance:
 
     @property
     def strings(self) -> float:
-        """Alpha-covariance of the texts."""
+        """Return the alpha-covariance of the texts."""
         return alpha_covariance(self.renamings, self.different)
 
     @property
     def equivalence(self) -> float:
-        """Alpha-covariance up to the solver's equivalence."""
+        """Return the alpha-covariance up to the solver's equivalence."""
         return alpha_covariance(self.renamings, self.inequivalent)
 
 
 def covariances(table: pa.Table) -> list[Covariance]:
-    """One for each problem and embedding seed of a table of predictions, in its order.
+    """Return one for each problem and embedding seed of a table of predictions, in its order.
 
-    Those with one renaming are among them; they have no values.
+    Problems with one renaming are among them; these have no values.
     """
     task = load_task(json.loads(table.schema.metadata[b"logicgen"])["task"])
     found = []
@@ -210,7 +195,7 @@ def covariances(table: pa.Table) -> list[Covariance]:
 
 
 def count_inequivalent(task: Task, answers: Iterable[str]) -> int:
-    """How many of these different answers are different up to the task's equivalence."""
+    """Return how many of these different answers differ up to the task's equivalence."""
     kinds: list[Any] = []
     unread = 0
     for text in answers:
@@ -224,14 +209,22 @@ def count_inequivalent(task: Task, answers: Iterable[str]) -> int:
     return len(kinds) + unread
 
 
-def write_covariance(table: pa.Table, folder: Path) -> dict[str, Any]:
-    """Write the predictions, and what follows from them: a summary, all values, a box plot.
+def by_symbols(found: Iterable[Covariance]) -> dict[int, list[Covariance]]:
+    """Return those that have a value, by the number of symbols, in its order."""
+    defined = [each for each in found if each.renamings > 1]
+    return {
+        symbols: [each for each in defined if each.symbols == symbols]
+        for symbols in sorted({each.symbols for each in defined})
+    }
 
-    Returns the summary. Raises LogicgenError where no problem has two renamings.
+
+def summary_of(found: Sequence[Covariance], about: dict[str, Any]) -> dict[str, Any]:
+    """Return the distribution of both values over all problems and by number of symbols.
+
+    about: what was measured, as it stands in the metadata of a table of predictions.
+
+    Raises LogicgenError where no problem has two renamings.
     """
-    about = json.loads(table.schema.metadata[b"logicgen"])
-    write_atomically(folder / RENAMINGS, lambda part: pq.write_table(table, part))
-    found = covariances(table)
     defined = [each for each in found if each.renamings > 1]
     if not defined:
         raise LogicgenError(
@@ -239,78 +232,28 @@ def write_covariance(table: pa.Table, folder: Path) -> dict[str, Any]:
             "second renaming: alpha-covariance is not defined; choose problems with symbols, and "
             "a model or data of two symbols or more"
         )
-    by_symbols = {
-        symbols: [each for each in defined if each.symbols == symbols]
-        for symbols in sorted({each.symbols for each in defined})
-    }
-    summary = {
+    return {
         **about,
         "embedding_seeds": 1 + max(each.embedding_seed for each in found),
         "without_renamings": len({each.row for each in found}) - len({e.row for e in defined}),
-        "overall": _described(defined),
-        "by_symbols": {str(symbols): _described(some) for symbols, some in by_symbols.items()},
+        "overall": _distribution(defined),
+        "by_symbols": {str(n): _distribution(some) for n, some in by_symbols(found).items()},
     }
-    write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
-    rows = [
-        {**asdict(each), "strings": each.strings, "equivalence": each.equivalence}
-        for each in defined
-    ]
-    write_table(rows, folder / PROBLEMS)
-    overall = summary["overall"]["strings"]["mean"]
-    title = f"{about['model']} on {about['data']} ({about['split']}): mean {overall:.3f} of strings"
-    _draw(by_symbols, title, folder)
-    return summary
 
 
-def _described(some: list[Covariance]) -> dict[str, Any]:
-    """Number of problems and of renamings, and the distribution of both values."""
-    described: dict[str, Any] = {
+def _distribution(some: list[Covariance]) -> dict[str, Any]:
+    """Return the number of problems and of renamings, and the distribution of both values."""
+    found: dict[str, Any] = {
         "problems": len({each.row for each in some}),
         "most_renamings": max(each.renamings for each in some),
     }
     for name in ("strings", "equivalence"):
         values = [getattr(each, name) for each in some]
         lower, median, upper = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
-        described[name] = {
+        found[name] = {
             "mean": float(np.mean(values)),
             "median": median,
             "lower_quartile": lower,
             "upper_quartile": upper,
         }
-    return described
-
-
-def _draw(by_symbols: dict[int, list[Covariance]], title: str, folder: Path) -> None:
-    """Box plots by number of symbols: of the texts, and up to equivalence."""
-    figure = Figure(figsize=(max(5.0, 1.4 + 0.8 * len(by_symbols)), 4), layout="constrained")
-    axes = figure.subplots()
-    legend = []
-    for (name, called), shift, (colour, *_) in zip(
-        (("strings", "exact strings"), ("equivalence", "up to equivalence")),
-        (-0.2, 0.2),
-        LINES,
-        strict=False,
-    ):
-        boxes = axes.boxplot(
-            [[getattr(each, name) for each in some] for some in by_symbols.values()],
-            positions=np.array(list(by_symbols)) + shift,
-            widths=0.32,
-            patch_artist=True,
-            showmeans=True,
-            boxprops={"facecolor": colour, "alpha": 0.35},
-            medianprops={"color": colour, "linewidth": 2},
-            meanprops={"marker": "D", "markerfacecolor": "black", "markeredgecolor": "black"},
-            flierprops={"marker": ".", "markersize": 3, "markeredgecolor": colour},
-            manage_ticks=False,
-        )
-        legend.append(Patch(facecolor=colour, alpha=0.35, label=called))
-    mean = boxes["means"][0]
-    mean.set_label("mean")
-    axes.set_xticks(list(by_symbols))
-    axes.set_xlim(min(by_symbols) - 0.6, max(by_symbols) + 0.6)
-    axes.set_ylim(-0.03, 1.03)
-    axes.set_xlabel("symbols in the problem")
-    axes.set_ylabel("alpha-covariance")
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    figure.legend(handles=[*legend, mean], loc="outside lower center", ncols=3, frameon=False)
-    save(figure, folder, PICTURE)
+    return found

@@ -13,19 +13,19 @@ from logicgen.automata import Automaton, Strings, lexinvariant, next_probabiliti
 
 
 class Exact:
-    """What a language model of an automaton's strings would say that knew all there is to know.
+    """The true distribution of an automaton's strings, on the interface of a language model.
 
     Args:
-        lexinvariant: whether it does not know which symbol is which (p', at most 8 symbols).
+        lexinvariant: whether the names of the symbols are unknown (p', at most 8 symbols).
     """
 
     def __init__(self, automaton: Automaton, *, lexinvariant: bool = False) -> None:
         self.automaton, self.lexinvariant = automaton, lexinvariant
 
     def probabilities(self, tokens: np.ndarray) -> np.ndarray:
-        """Of the token after each of (B, T): (B, T, V).
+        """Return the probabilities of the token after each of (B, T): (B, T, V).
 
-        nan behind the end of a string, and where a string has probability 0.
+        They are nan after the end of a string, and where a string has probability 0.
         """
         ids = tokens - 1  # symbols by number; the end and what is behind it become negative
         strings = Strings(np.maximum(ids, 0), (ids >= 0).sum(axis=1))
@@ -36,5 +36,5 @@ class Exact:
         return np.concatenate([found[..., -1:], found[..., :-1]], axis=-1)
 
     def log_probabilities(self, tokens: Tensor) -> Tensor:
-        """The same in nats, as every model says it."""
+        """Return the same in nats, as every model does."""
         return torch.from_numpy(self.probabilities(tokens.cpu().numpy())).log()

@@ -1,19 +1,19 @@
-"""How well a probe finds the keys of ciphers, by how much of each has been read.
+"""The precision at which a probe finds the keys of ciphers, by how much of each has been read.
 
 Rows are cut into windows. Within a window, the occurrences of each cipher symbol vote on what it
 stands for, each for what the probe holds most probable there; of plain symbols with equally many
 votes the one with the smaller id wins, which is the more frequent character. The precision of a
 window is the share of its cipher symbols whose vote is right. `<end>` and `<other>`, which no key
-changes, neither count nor vote. What is left behind the last whole window is not looked at.
+changes, neither count nor vote. Tokens after the last whole window are not looked at.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023), with windows of 100 characters.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,31 +21,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from logicgen.atomic import write_text
+from logicgen.atomic import prepare_folder
 from logicgen.data.ciphers import Ciphers
 from logicgen.data.corpus import Corpus
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.predictions import prepare_folder
 from logicgen.evaluate.wilson import wilson_interval
 from logicgen.model.checkpoint import load_language_model, weights_digest
 from logicgen.model.language_model import LanguageModel
 from logicgen.nn.probe import Probe
-from logicgen.report.evaluation_files import write_table
-from logicgen.report.key_figures import Example, draw_key, draw_occurrences, draw_precision
 from logicgen.tasks.cipher import STAYING
-from logicgen.tokens import Tokens
-from logicgen.train.probe import ProbeSettings, check_fits, hidden_states, probe_of
-
-WINDOWS, SUMMARY = "windows.csv", "summary.json"
-PRECISION, KEY, OCCURRENCES = "precision", "key", "occurrences"  # each as .png and .svg
+from logicgen.train.probe import ProbeSettings, check_fits, probe_of
 
 # Tokens that a model reads at a time.
 AT_A_TIME = 2**14
 
 
 @dataclass(frozen=True)
-class Window:
-    """What was found in one window of all rows.
+class KeyWindow:
+    """The precision of a probe in one window of all rows.
 
     Attributes:
         window: which, from 1.
@@ -73,10 +66,38 @@ class Window:
     occurrences: int
 
 
+@dataclass(frozen=True)
+class ProbedRow:
+    """One row, and the answers of a probe to it.
+
+    tokens: (T,), the cipher. meant: (V,), what each cipher symbol stands for.
+    probabilities: (T, V), of the plain symbol at each place.
+    """
+
+    tokens: np.ndarray
+    meant: np.ndarray
+    probabilities: np.ndarray
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys that a probe of a model found.
+
+    Attributes:
+        about: the model (`called`), `data`, `split`, `rows`, `window`, and the `probe`'s card.
+        windows: the precision in each window.
+        example: the first row.
+    """
+
+    about: dict[str, Any]
+    windows: list[KeyWindow]
+    example: ProbedRow
+
+
 def majority(
     tokens: np.ndarray, predicted: np.ndarray, count: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What the cipher symbols of each row stand for, by majority over their occurrences.
+    """Return what the cipher symbols of each row stand for, by majority over their occurrences.
 
     tokens, predicted: (B, T) each. count: V.
     Returns rows, cipher symbols and plain symbols, three arrays with an entry for each cipher
@@ -94,8 +115,8 @@ def majority(
 
 def windows_of(
     tokens: np.ndarray, predicted: np.ndarray, meant: np.ndarray, width: int
-) -> list[Window]:
-    """What was found in each window; those in which no row has a symbol are left out.
+) -> list[KeyWindow]:
+    """Return the precision in each window; those in which no row has a symbol are left out.
 
     tokens, predicted: (B, T), the ciphers and what the probe says of each place.
     meant: (B, V), what a cipher symbol stands for.
@@ -115,7 +136,7 @@ def windows_of(
         so_far = _share(rows, all_plain[again] == meant[rows, symbols], len(tokens))
         there = tokens[:, here] >= STAYING
         found.append(
-            Window(
+            KeyWindow(
                 number + 1,
                 here.start,
                 here.stop - 1,
@@ -130,7 +151,7 @@ def windows_of(
 
 
 def _share(rows: np.ndarray, right: np.ndarray, count: int) -> tuple[float, float, float]:
-    """The share that is right, with a 95% interval. rows: of which row each is, of `count`.
+    """Return the share that is right, with a 95% interval. rows: the row of each, of `count`.
 
     Symbols of a row are found or missed together, so rows are the independent units: Wilson's
     interval for as many symbols as would, independent of each other, give the standard error that
@@ -149,7 +170,7 @@ def _share(rows: np.ndarray, right: np.ndarray, count: int) -> tuple[float, floa
     return share, *wilson_interval(share, effective)
 
 
-def ask_for_keys(
+def find_keys(
     run: Path,
     called: str,
     corpus: Corpus,
@@ -162,26 +183,26 @@ def ask_for_keys(
     limit: int = 1000,
     device: str = "auto",
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
-) -> list[Window]:
-    """Train a probe of the model in `run`, or take the one in `folder`; what it finds, by window.
+) -> Keys:
+    """Return the keys found by a probe of the model in `run`.
 
-    Writes what `probe_of` and `write_keys` write. Raises LogicgenError where the model, the probe
-    and the corpus do not fit together.
+    The probe is the one in `folder`; where there is none, it is trained and kept there.
+
+    Raises LogicgenError where the model, the probe and the corpus do not fit together.
     """
     model, ciphers = load_language_model(run, device), Ciphers(corpus, split)
     check_fits(model, corpus, called, settings.layer)
     context = check_window(window, context, ciphers.length)
     prepare_folder(folder)  # before anything slow
-    digest = weights_digest(run)
     probe, card = probe_of(
         model,
-        digest,
+        weights_digest(run),
         called,
         corpus,
         folder,
         settings,
         context,
-        lambda done, total: progress("steps of the probe", done, total),
+        partial(progress, "steps of the probe"),
     )
     windows, rows, example = measure_keys(
         model,
@@ -191,12 +212,10 @@ def ask_for_keys(
         context=context,
         window=window,
         limit=limit,
-        progress=lambda done, total: progress("rows read", done, total),
+        progress=partial(progress, "rows read"),
     )
     about = {"called": called, "data": corpus.name, "split": split, "rows": rows}
-    about |= {"window": window, "probe": card}
-    write_keys(windows, example, corpus.tokens, about, folder)
-    return windows
+    return Keys({**about, "window": window, "probe": card}, windows, example)
 
 
 def measure_keys(
@@ -209,10 +228,10 @@ def measure_keys(
     window: int = 100,
     limit: int = 1000,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> tuple[list[Window], int, Example]:
-    """Read up to `limit` rows; what was found in each window, the number of rows, and one of them.
+) -> tuple[list[KeyWindow], int, ProbedRow]:
+    """Return the precision in each window of up to `limit` rows, the number of rows, and the first.
 
-    layer: whose hidden states the probe was trained on.
+    layer: the one on whose hidden states the probe was trained.
     context: tokens of a row that are read, at least `window`.
     """
     count = min(limit, len(ciphers))
@@ -223,11 +242,11 @@ def measure_keys(
         numbers = np.arange(first, min(first + at_a_time, count))
         tokens, meant = ciphers.rows(numbers, context)
         # What is drawn for a row does not depend on which others are read.
-        states = hidden_states(model, tokens, numbers.tolist(), layer)
+        states = model.hidden_states(tokens, numbers.tolist(), layer)
         with torch.no_grad():
             scores: Tensor = probe(states)
         if example is None:
-            example = Example(tokens[0], meant[0], scores[0].softmax(-1).cpu().numpy())
+            example = ProbedRow(tokens[0], meant[0], scores[0].softmax(-1).cpu().numpy())
         found.append((tokens, scores.argmax(-1).cpu().numpy(), meant))
         progress(int(numbers[-1]) + 1, count)
     assert example is not None  # a split that can be read has rows
@@ -239,7 +258,7 @@ def measure_keys(
 
 
 def check_window(window: int, context: int | None, length: int) -> int:
-    """How many tokens of a row are read. Raises LogicgenError where they hold no whole window."""
+    """Return how many tokens of a row are read. Raises LogicgenError below one whole window."""
     read = length if context is None else context
     if read > length:
         raise LogicgenError(f"context {read}: the rows have {length} tokens; ask for no more")
@@ -249,21 +268,3 @@ def check_window(window: int, context: int | None, length: int) -> int:
             " corpus with longer rows"
         )
     return read
-
-
-def write_keys(
-    windows: list[Window], example: Example, tokens: Tokens, about: dict[str, Any], folder: Path
-) -> dict[str, Any]:
-    """Write `windows.csv`, `summary.json` and three figures; returns the summary.
-
-    about: what was read and by which model and probe: `called`, `data`, `split`, `rows`, `window`
-        and what else a summary should hold.
-    """
-    write_table([asdict(each) for each in windows], folder / WINDOWS)
-    summary = {**about, "last": asdict(windows[-1])}
-    write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
-    title = f"{about['called']} on {about['data']} ({about['split']})"
-    draw_precision(windows, f"{title}, {about['rows']:,} rows", folder, PRECISION)
-    draw_key(example, tokens, about["window"], f"{title}, one row", folder, KEY)
-    draw_occurrences(example, tokens, about["window"], f"{title}, one row", folder, OCCURRENCES)
-    return summary

@@ -1,4 +1,4 @@
-"""What a language model makes of a corpus: bits per token and perplexity, by position.
+"""Bits per token and perplexity of a language model on a corpus, by position.
 
 The position of a token is the number of tokens before it, so that position 0, which no model of
 this project predicts, does not count. Where the corpus comes from an automaton, what the model
@@ -9,34 +9,23 @@ bits.
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from logicgen.atomic import write_text
 from logicgen.automata import divergences, read_automaton
 from logicgen.automata.lexinvariant import MOST_SYMBOLS
 from logicgen.data.corpus import Corpus
 from logicgen.data.sequences import corpus_sequences
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.exact import Exact
-from logicgen.evaluate.predictions import prepare_folder
 from logicgen.evaluate.wilson import Z
 from logicgen.model.language_model import LanguageModel
-from logicgen.report.evaluation_files import write_table
-from logicgen.report.perplexity_figure import draw_curves
 from logicgen.tasks.automaton_strings import AUTOMATON
 from logicgen.tokens import NOTHING
-
-POSITIONS, SUMMARY, FIGURE = "positions.csv", "summary.json", "perplexity"
 
 # Numbers in (sequences, positions, tokens), and in attention, that are made at a time.
 AT_A_TIME = 2**24
@@ -48,12 +37,12 @@ MEASURES = {
     "ideal_bits": "bits per token of the ideal lexinvariant model",
     "true_bits": "bits per token of the truth",
 }
-"""What is measured at each position; all but the first on automaton languages only."""
+"""Measures at each position; all but the first on automaton languages only."""
 
 
 @dataclass(frozen=True)
-class Read:
-    """What was read and by which model; as `About` for answers."""
+class CurveAbout:
+    """The model, data and split of a curve, as `About` for answers."""
 
     model: str
     data: str
@@ -75,14 +64,14 @@ class Curve:
             and each measure's mean over them with a 95% interval over sequences (`_low`, `_high`).
     """
 
-    about: Read
+    about: CurveAbout
     tokens: np.ndarray
     means: dict[str, np.ndarray]
     parts: dict[str, dict[str, float]]
 
     @staticmethod
-    def of(about: Read, values: dict[str, np.ndarray], beyond: int) -> Curve:
-        """From values (sequences, T - 1) by measure, nan where there is no token."""
+    def of(about: CurveAbout, values: dict[str, np.ndarray], beyond: int) -> Curve:
+        """Make a curve of values (sequences, T - 1) by measure, nan where there is no token."""
         there = ~np.isnan(values["bits"])
         count = there.sum(axis=0)
         means = {}
@@ -96,13 +85,13 @@ class Curve:
 
 
 def _part(values: dict[str, np.ndarray], there: np.ndarray, first: int) -> dict[str, float]:
-    """Means from a position on. Intervals are those of a ratio estimate over sequences."""
+    """Return means from a position on, with intervals of a ratio estimate over sequences."""
     counts = there[:, first - 1 :].sum(axis=1)
     found: dict[str, float] = {"from": first, "tokens": int(counts.sum())}
     for name, each in values.items():
         sums = np.where(there, each, 0.0)[:, first - 1 :].sum(axis=1)
         mean = float(sums.sum() / counts.sum())
-        error = math.inf  # of one sequence nothing is known of others
+        error = math.inf  # one sequence says nothing of others
         if (n := len(sums)) > 1:
             error = float(np.sqrt(n / (n - 1) * ((sums - mean * counts) ** 2).sum()) / counts.sum())
         found |= {name: mean, f"{name}_low": mean - Z * error, f"{name}_high": mean + Z * error}
@@ -110,7 +99,7 @@ def _part(values: dict[str, np.ndarray], there: np.ndarray, first: int) -> dict[
     return found
 
 
-def measure(
+def measure_perplexity(
     model: LanguageModel,
     corpus: Corpus,
     called: str,
@@ -122,10 +111,11 @@ def measure(
     beyond: int = 100,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Curve:
-    """Read up to `limit` sequences of a split, under each embedding seed.
+    """Return the curve of up to `limit` sequences of a split, the mean over embedding seeds.
 
+    called: the name of the model.
     context: tokens of a sequence; those of training if not given.
-    beyond: the position from which on means are told apart.
+    beyond: the position from which on means are also given on their own.
 
     Raises LogicgenError where the model has other tokens than the corpus.
     """
@@ -136,7 +126,7 @@ def measure(
             " trained on, or one of the same recipe"
         )
     if context is None:
-        context = model.recipe.training.context if model.recipe.training else 256
+        context = model.context
     tokens, targets = corpus_sequences(corpus, split).spread(limit, context)
     if (targets == NOTHING).all():
         raise LogicgenError(
@@ -162,7 +152,7 @@ def measure(
             logs = model.log_probabilities(torch.from_numpy(tokens[rows]), own)[:, :-1]
             found[seed].append(_bits(logs, targets[rows], known))
             progress(len(rows) * seed + int(rows[-1]) + 1, len(tokens) * seeds)
-    about = Read(
+    about = CurveAbout(
         called, corpus.name, split, tokens.shape[1], len(tokens), seeds, corpus.recipe.task
     )
     # (sequences, positions), mean over seeds.
@@ -176,7 +166,7 @@ def measure(
 def _bits(
     logs: torch.Tensor, targets: np.ndarray, known: dict[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """The `MEASURES` at each place of some sequences; nan where there is no target."""
+    """Return the `MEASURES` at each place of some sequences; nan where there is no target."""
     logs = logs.double().cpu() / math.log(2)
     there = targets != NOTHING
     chosen = logs.gather(2, torch.from_numpy(targets).clamp(min=0)[..., None])[..., 0].numpy()
@@ -188,99 +178,3 @@ def _bits(
             own = np.take_along_axis(exact, targets.clip(min=0)[..., None], axis=2)[..., 0]
             found[f"{name}_bits"] = -np.log2(own)
     return {name: np.where(there, each, np.nan) for name, each in found.items()}
-
-
-def write_curve(curve: Curve, folder: Path) -> dict[str, Any]:
-    """Write `positions.csv`, `summary.json` and a figure; returns the summary."""
-    rows = [
-        {
-            "position": position,
-            "tokens": int(count),
-            **{name: float(means[position]) for name, means in curve.means.items()},
-        }
-        for position, count in enumerate(curve.tokens.tolist())
-        if count
-    ]
-    write_table(rows, folder / POSITIONS)
-    summary = {**asdict(curve.about), **curve.parts}
-    write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
-    title = f"{curve.about.data} ({curve.about.split})"
-    draw_curves([(curve.about.model, curve)], title, folder, FIGURE)
-    return summary
-
-
-def described(summary: dict[str, Any]) -> list[str]:
-    """A line for each part and measure of a summary, for people."""
-    lines = []
-    for part in ("overall", "beyond"):
-        if part not in summary:
-            continue
-        found = summary[part]
-        where = part if part == "overall" else f"from position {found['from']} on"
-        lines.append(
-            f"{where:<24} perplexity {found['perplexity']:.3f} over {found['tokens']:,} tokens"
-        )
-        for name, called in MEASURES.items():
-            if name in found:
-                low, high = found[f"{name}_low"], found[f"{name}_high"]
-                lines.append(f"{'':<24} {found[name]:.4f} [{low:.4f}, {high:.4f}] {called}")
-    return lines
-
-
-def read_curve(folder: Path) -> Curve:
-    """What `write_curve` wrote. Raises LogicgenError where there is none or it is damaged."""
-    path = folder / POSITIONS
-    try:
-        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-        parts = {name: summary.pop(name) for name in ("overall", "beyond") if name in summary}
-        about = Read(**summary)
-        lines = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
-        return Curve(about, *columns_of(lines, about.context), parts)
-    except FileNotFoundError:
-        raise LogicgenError(f"{folder}: no {POSITIONS}; run logicgen evaluate first") from None
-    except (ValueError, KeyError, TypeError, OSError, IndexError):
-        raise LogicgenError(
-            f"{path}: damaged, or of another version; run logicgen evaluate again"
-        ) from None
-
-
-def columns_of(
-    lines: Sequence[Mapping[str, Any]], context: int
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """`tokens` and `means` of a curve from the lines of its table."""
-    tokens = np.zeros(context, dtype=np.int64)
-    means = {name: np.full(context, np.nan) for name in MEASURES if name in lines[0]}
-    for line in lines:
-        position = int(line["position"])
-        tokens[position] = int(line["tokens"])
-        for name, values in means.items():
-            values[position] = float(line[name])
-    return tokens, means
-
-
-def compare_curves(folders: list[Path], out: Path) -> list[tuple[str, dict[str, Any]]]:
-    """Draw evaluations of the same sequences into one `perplexity.png`; label and parts of each.
-
-    Raises LogicgenError where they are not of the same sequences, or `out` is one of the folders.
-    """
-    if len(folders) < 2:
-        raise LogicgenError("a comparison needs two evaluations or more: name their folders")
-    if out.resolve() in [folder.resolve() for folder in folders]:
-        raise LogicgenError(f"{out}: is one of the evaluations: choose another folder with -o")
-    curves = [read_curve(folder) for folder in folders]
-    first = curves[0].about
-    for folder, curve in zip(folders, curves, strict=True):
-        for what in ("data", "split", "sequences", "context"):
-            here, there = getattr(curve.about, what), getattr(first, what)
-            if here != there:
-                raise LogicgenError(
-                    f"{folder} has read {what} {here}, but {folders[0]} {what} {there}: compare"
-                    f" evaluations of the same {what}"
-                )
-    models = [curve.about.model for curve in curves]
-    labels = models if len(set(models)) == len(models) else [str(folder) for folder in folders]
-    prepare_folder(out)
-    draw_curves(
-        list(zip(labels, curves, strict=True)), f"{first.data} ({first.split})", out, FIGURE
-    )
-    return [(label, dict(curve.parts)) for label, curve in zip(labels, curves, strict=True)]

@@ -1,4 +1,4 @@
-"""Solver-verified scores: what a model answers to a split, and what the solver says of it."""
+"""Answers of a model to a split of a data set, with the solver's verdicts on them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from logicgen.atomic import write_atomically
 from logicgen.data.dataset import Dataset, encode
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.verified import Verified, draw_until_accepted
@@ -23,10 +20,8 @@ from logicgen.tasks import Task, load_task
 from logicgen.workers import Failure, Limits, Workers
 
 if TYPE_CHECKING:
-    from logicgen.model.encoder_decoder import EncoderDecoder
+    from logicgen.model.model import Answerer
     from logicgen.nn.decoding import Decoding, GrammarMask
-
-PREDICTIONS = "predictions.parquet"
 
 # A right answer may be longer than the stored one, but not without end.
 ROOM = 8
@@ -53,30 +48,30 @@ Counted = Callable[[int, int], None]
 
 
 def _uncounted(done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What was scored; it travels inside `predictions.parquet`."""
+    """The model, data and split of an evaluation; stored inside `predictions.parquet`."""
 
     task: str
     model: str
     data: str
     split: str
-    symbols: tuple[int, int]  # the region the model was trained on
+    symbols: tuple[int, int]  # the training region of the model
     length: tuple[int, int]
-    decoding: dict[str, Any] = field(default_factory=dict)  # how; `predict_and_verify` says it
-    shortest: int = 1  # where the first cell of the split begins
+    decoding: dict[str, Any] = field(default_factory=dict)  # set by `predict_and_verify`
+    shortest: int = 1  # length at which the first cell of the split begins
     step: int = 1  # lengths per cell
 
     def cell_length(self, lengths: np.ndarray) -> np.ndarray:
-        """The first length of each problem's cell."""
-        return lengths - (lengths - self.shortest) % self.step
+        """Return the first length of each problem's cell."""
+        return np.asarray(lengths - (lengths - self.shortest) % self.step)
 
     @staticmethod
-    def of(model: EncoderDecoder, called: str, data: Dataset, split: str) -> About:
-        """A split of a data set, answered by a model that is called so."""
+    def of(model: Answerer, called: str, data: Dataset, split: str) -> About:
+        """Describe the evaluation of a model, named `called`, on a split of a data set."""
         cells = data.recipe.grid if split == "grid" and data.recipe.grid else data.recipe.region
         return About(
             task=data.task.name,
@@ -91,7 +86,7 @@ class About:
 
 
 def predict_and_verify(
-    model: EncoderDecoder,
+    model: Answerer,
     data: Dataset,
     about: About,
     *,
@@ -105,16 +100,15 @@ def predict_and_verify(
     verified: Verified | None = None,
     progress: Progress = lambda what, done, total: None,
 ) -> pa.Table:
-    """A table with a row per example and embedding seed: prediction, verdict, edit distance.
+    """Return a table with a row per example and embedding seed: prediction, verdict, distance.
 
     Args:
-        limit: at most so many examples, spread evenly over the cells.
+        limit: the most examples to score, spread evenly over the cells.
         grammar: decode under the grammar mask, so that every answer parses.
         seconds: limit per answer; beyond it the verdict is `unknown`.
-        decoding: of the predictions; greedy if not given. Samples of different embedding seeds
-            are different draws.
-        ensemble: average over so many draws of the embedding's random part.
-        verified: draw again where a prediction is not accepted.
+        decoding: greedy if not given. Samples of different embedding seeds are different draws.
+        ensemble: average over this many draws of the embedding's random part.
+        verified: settings of verified decoding, for predictions that are not accepted.
 
     Raises LogicgenError where the model was trained for another task or vocabulary, or has no
     random part for an ensemble.
@@ -127,7 +121,7 @@ def predict_and_verify(
 
     decoding = decoding or GREEDY
     how: dict[str, Any] = {**asdict(decoding), "grammar": grammar, "ensemble": ensemble}
-    if (votes := getattr(model, "votes", 1)) > 1:  # of a language model
+    if (votes := model.votes) > 1:  # of a language model
         how["votes"] = votes
     if verified is not None:
         how["verified"] = asdict(verified)
@@ -170,11 +164,11 @@ def predict_and_verify(
     return pa.table(columns, schema=SCHEMA.with_metadata(metadata))
 
 
-def check_fits(model: EncoderDecoder, data: Dataset, about: About, ensemble: int = 1) -> None:
+def check_fits(model: Answerer, data: Dataset, about: About, ensemble: int = 1) -> None:
     """Raise LogicgenError where a split cannot be answered, before anything slow.
 
-    Because the model was trained for another task or vocabulary, has no rows for so many symbols,
-    or no random part for an ensemble; or because there is no such split.
+    Reasons are that the model was trained for another task or vocabulary, has no rows for so many
+    symbols or no random part for an ensemble, or that there is no such split.
     """
     if model.task_name != data.task.name or model.vocabulary != data.vocabulary:
         raise LogicgenError(
@@ -187,7 +181,7 @@ def check_fits(model: EncoderDecoder, data: Dataset, about: About, ensemble: int
 
 
 def spread(table: pa.Table, about: About, limit: int | None) -> np.ndarray:
-    """Which rows to score: all, or `limit` of them as evenly over the cells as they allow."""
+    """Return the rows to score: all, or `limit` of them as evenly over the cells as they allow."""
     if limit is None or limit >= table.num_rows:
         return np.arange(table.num_rows)
     cells: dict[tuple[int, int], list[int]] = {}
@@ -213,7 +207,7 @@ class Predictor:
     """
 
     def __init__(
-        self, model: EncoderDecoder, data: Dataset, table: pa.Table, grammar: bool, ensemble: int
+        self, model: Answerer, data: Dataset, table: pa.Table, grammar: bool, ensemble: int
     ) -> None:
         self.model = model
         self.vocabulary = data.vocabulary
@@ -226,7 +220,7 @@ class Predictor:
     def answers(
         self, places: np.ndarray, decoding: Decoding, draw: int = 0, progress: Counted = _uncounted
     ) -> list[str]:
-        """An answer for each place, in prefix notation.
+        """Return an answer for each place, in prefix notation.
 
         Samples are a pure function of the problem, its embedding seed and the number of the draw.
         """
@@ -259,16 +253,17 @@ class Predictor:
         return texts
 
     def _batches(self, places: np.ndarray, rows: np.ndarray) -> Iterator[np.ndarray]:
-        """Places to be answered together, about 1,024 at a time.
+        """Yield places to be answered together, about 1,024 at a time.
 
-        Renamings of one problem are, where the model is to answer them as one (`Model.canonical`).
+        Renamings of one problem stay together where the model answers them as one
+        (`Model.canonical`).
         """
         from logicgen.nn.canonical import alpha_class
 
         groups: dict[object, list[int]] = {}
         for place in places.tolist():
             key: object = place
-            if getattr(self.model, "canonical", False):
+            if self.model.canonical:
                 problem = self.encoded.problems[rows[place]].tolist()
                 key = alpha_class(problem, len(self.vocabulary))
             groups.setdefault(key, []).append(place)
@@ -283,7 +278,7 @@ class Predictor:
 
 
 def grammar_mask(task: Task, longest: int) -> GrammarMask:
-    """What a model may write so that its answers, of up to so many tokens, parse."""
+    """Return the mask under which answers of up to `longest` tokens parse."""
     import torch
 
     from logicgen.nn.decoding import GrammarMask
@@ -297,7 +292,7 @@ Triple = tuple[str, str, str]
 
 
 class Verifier:
-    """Verdicts on answers, each different one asked for once. Use as a context manager."""
+    """Worker processes that judge answers, each different one once. Use as a context manager."""
 
     def __init__(self, task: Task, solver: str | None, workers: int, seconds: float) -> None:
         self._known: dict[Triple, str] = {}
@@ -313,7 +308,7 @@ class Verifier:
         self._pool.close()
 
     def verdicts(self, triples: list[Triple], progress: Counted = _uncounted) -> list[str]:
-        """The verdicts, `unknown` where a limit was reached."""
+        """Return the verdicts, `unknown` where a limit was reached."""
         new = [triple for triple in dict.fromkeys(triples) if triple not in self._known]
         progress(0, len(new))
         found = zip(new, self._pool.map(new, 256), strict=True)
@@ -325,55 +320,23 @@ class Verifier:
         return [self._known[triple] for triple in triples]
 
 
-def alphabets(model: EncoderDecoder, data: Dataset, symbols: np.ndarray) -> np.ndarray:
-    """How many symbols the model sees with each problem, given the symbols of its cell.
+def alphabets(model: Answerer, data: Dataset, symbols: np.ndarray) -> np.ndarray:
+    """Return how many symbols the model sees with each problem, given the symbols of its cell.
 
-    As many as there were in training, more where the problem's names are drawn from more.
+    These are as many as in training, more where the problem's names are drawn from more.
     """
-    return np.maximum(symbols, max(data.recipe.region.symbols[1], model.alphabet))
+    seen = max(data.recipe.region.symbols[1], model.alphabet)
+    return np.asarray(np.maximum(symbols, seen))
 
 
 def _edit_distance(first: str, second: str) -> int:
-    """Levenshtein distance in tokens."""
+    """Return the Levenshtein distance in tokens."""
     from rapidfuzz.distance import Levenshtein
 
     return Levenshtein.distance(first.split(), second.split())
 
 
 def verdict_of(task: str, solver: str | None) -> Callable[[Triple], str]:
-    """For worker processes: the verdict on (problem, prediction, answer)."""
+    """Return a function from (problem, prediction, answer) to its verdict, for a worker process."""
     chosen = load_task(task)
     return lambda triple: str(chosen.verdict(*triple, solver))
-
-
-def prepare_folder(folder: Path) -> None:
-    """Make the folder of an evaluation. Raises LogicgenError where that cannot be."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LogicgenError(
-            f"{folder}: cannot be made ({error.strerror}); choose another folder with -o"
-        ) from error
-
-
-def write_predictions(table: pa.Table, folder: Path) -> None:
-    """Write `predictions.parquet`."""
-    write_atomically(
-        folder / PREDICTIONS, lambda part: pq.write_table(table, part, compression="zstd")
-    )
-
-
-def read_predictions(folder: Path) -> tuple[pa.Table, About]:
-    """What `write_predictions` wrote. Raises LogicgenError where there is none or it is damaged."""
-    path = folder / PREDICTIONS
-    try:
-        table = pq.read_table(path)
-        about = json.loads(table.schema.metadata[b"logicgen"])
-        about["symbols"], about["length"] = tuple(about["symbols"]), tuple(about["length"])
-        return table, About(**about)
-    except FileNotFoundError as error:
-        raise LogicgenError(f"{folder}: no {PREDICTIONS}; run logicgen evaluate first") from error
-    except (pa.ArrowInvalid, KeyError, TypeError, OSError) as error:
-        raise LogicgenError(
-            f"{path}: damaged, or of another version; run logicgen evaluate again"
-        ) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from logicgen.evaluate.predictions import About
 from logicgen.evaluate.wilson import wilson_interval
 from logicgen.solvers import Verdict
 
-# What answers have besides verdicts, where it was measured: whole numbers, of which means are told.
+# Columns of answers besides verdicts, where they were measured: whole numbers, reported as means.
 SUMMED = ("edit_distance", "accepted", "draws")
 
 VERDICTS = [str(verdict) for verdict in Verdict]
@@ -22,9 +22,9 @@ VERDICTS = [str(verdict) for verdict in Verdict]
 class Score:
     """The score of a set of examples, with mean and standard deviation over embedding seeds.
 
-    Intervals are about the examples: other problems of the same kind, the same model. Several
-    embedding seeds answer the same problems, so the number of examples counts, not of answers; an
-    example that only some seeds get right varies less than the interval allows for.
+    Intervals say how the score of the same model would vary over other problems of the same kind.
+    Several embedding seeds answer the same problems, so the number of examples counts, not that of
+    answers; an example that only some seeds get right varies less than the interval allows for.
 
     Attributes:
         examples: number of examples, each counted once.
@@ -32,8 +32,8 @@ class Score:
         accuracy: share of answers that are right (exact or correct).
         exact: share of answers that equal the stored one.
         edit_distance: mean in tokens; None where the task has none.
-        verified_accuracy: share of problems of which verified decoding found a right answer, and
-        draws: how many answers it drew for one; None where it was not asked for.
+        verified_accuracy: share of problems for which verified decoding found a right answer.
+        draws: answers it drew for a problem; both are None where it was not asked for.
     """
 
     examples: int
@@ -46,11 +46,11 @@ class Score:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's 95% interval of the accuracy."""
+        """Return Wilson's 95% interval of the accuracy."""
         return wilson_interval(self.accuracy[0], self.examples)
 
     def flat(self) -> dict[str, Any]:
-        """As the columns of a table."""
+        """Return the score as columns of a table."""
         row: dict[str, Any] = {"examples": self.examples, **self.counts}
         intervals = {
             "accuracy": self.accuracy,
@@ -69,7 +69,7 @@ class Score:
 
 
 class Scores:
-    """Answers with their verdicts, as columns: to be scored as a whole, by cell, or by region."""
+    """Answers with their verdicts, as columns, to be scored as a whole, by cell, or by region."""
 
     def __init__(self, columns: dict[str, np.ndarray], seeds: int, about: About) -> None:
         self._columns = columns
@@ -78,7 +78,7 @@ class Scores:
 
     @staticmethod
     def of(table: pa.Table, about: About) -> Scores:
-        """From a table of predictions."""
+        """Make the scores of a table of predictions."""
         verdicts = table["verdict"].combine_chunks().dictionary_encode()
         codes = [VERDICTS.index(name) for name in verdicts.dictionary.to_pylist()]
         columns = {name: table[name].to_numpy() for name in ("symbols", "length", "embedding_seed")}
@@ -93,10 +93,10 @@ class Scores:
 
     @staticmethod
     def of_tally(tally: dict[str, list[int]], about: About) -> Scores:
-        """From what `tally` gave. All scores are the same as those of the answers it counted.
+        """Make the scores of a `tally`; all are equal to those of the answers it counted.
 
-        Only the answers of one cell can no longer be told apart: of what is summed, each has their
-        mean.
+        Only the answers of one cell can no longer be told apart: each has their mean of the SUMMED
+        columns.
         """
         counts = np.array([tally.get(name, [0] * len(tally["symbols"])) for name in VERDICTS]).T
         answers = counts.sum(axis=1)  # by row of the tally
@@ -113,7 +113,7 @@ class Scores:
 
     @staticmethod
     def joined(parts: list[Scores]) -> Scores:
-        """Answers to the same examples by several models, as if they came from one with more seeds.
+        """Join answers to the same examples by several models as if one model had more seeds.
 
         The region is that of the first.
         """
@@ -134,10 +134,10 @@ class Scores:
         return len(self._columns["verdict"])
 
     def tally(self) -> dict[str, list[int]]:
-        """The answers counted: a row per embedding seed and cell, as columns.
+        """Return the counts of the answers: a row per embedding seed and cell, as columns.
 
-        Columns are the seed, the cell, how many answers have which verdict (without verdicts that
-        none has), and what is SUMMED over them: small enough to be kept beside a result.
+        Columns are the seed, the cell, the number of answers of each verdict (without verdicts that
+        none has), and the sums of the SUMMED columns: small enough to be kept beside a result.
         """
         names = ("embedding_seed", "symbols", "length")
         places = np.stack([self._columns[name] for name in names], axis=1)
@@ -155,19 +155,19 @@ class Scores:
         return tally
 
     def select(self, rows: np.ndarray) -> Scores:
-        """Some of the answers, by a mask or by number."""
+        """Return some of the answers, by a mask or by number."""
         columns = {name: column[rows] for name, column in self._columns.items()}
         return Scores(columns, self.seeds, self.about)
 
     def as_trained(self, name: str, about: About | None = None) -> np.ndarray:
-        """Which problems' `symbols` or `length` are in the training region, or in another one."""
+        """Return a mask: whose `symbols` or `length` is in the model's region, or `about`'s."""
         low, high = getattr(about or self.about, name)
-        return (low <= self._columns[name]) & (self._columns[name] <= high)
+        return np.asarray((low <= self._columns[name]) & (self._columns[name] <= high))
 
     def parts(self, about: About | None = None) -> dict[str, np.ndarray]:
-        """Masks of the answers by where their problems are, seen from the training region.
+        """Return masks of the answers by where their problems are, seen from the training region.
 
-        `about` has the region, if another than the model's own is to be looked from.
+        The region is the model's own, or that of `about`.
         """
         known_symbols, known_length = (self.as_trained(n, about) for n in ("symbols", "length"))
         return {
@@ -178,7 +178,7 @@ class Scores:
         }
 
     def score(self) -> Score:
-        """The score of all answers together."""
+        """Return the score of all answers together."""
         verdict = self._columns["verdict"]
         counts = np.bincount(verdict, minlength=len(VERDICTS))
         exact = verdict == VERDICTS.index("exact")
@@ -196,24 +196,35 @@ class Scores:
             draws=optional["draws"],
         )
 
+    def summary(self) -> dict[str, Any]:
+        """Return what was scored, the score of all answers, and that of each part that has some."""
+        scores = {"overall": self.score(), **self.by_part()}
+        flat = {name: score.flat() for name, score in scores.items()}
+        return {**asdict(self.about), "embedding_seeds": self.seeds, **flat}
+
     def _over_seeds(self, values: np.ndarray) -> tuple[float, float]:
-        """Mean and (population) standard deviation over embedding seeds of the mean value."""
+        """Return mean and (population) standard deviation over embedding seeds of their means."""
         seed = self._columns["embedding_seed"]
         sizes = np.bincount(seed, minlength=self.seeds)
         sums = np.bincount(seed, weights=values, minlength=self.seeds)
         means = sums / sizes  # every seed answered the same examples
         return float(means.mean()), float(means.std())
 
+    def by_part(self, about: About | None = None) -> dict[str, Score]:
+        """Return the score of each of the `parts` that has answers."""
+        masks = self.parts(about).items()
+        return {name: self.select(mask).score() for name, mask in masks if mask.any()}
+
     def by_cell(self) -> dict[tuple[int, int], Score]:
-        """The score of every cell, by (symbols, length); of several lengths, the first."""
+        """Return the score of every cell, by (symbols, first length of the cell)."""
         return {(s, n): score for (s, n), score in self._by("symbols", "cell_length").items()}
 
     def by_symbols(self) -> dict[int, Score]:
-        """The score of every number of symbols, in order."""
+        """Return the score of every number of symbols, in order."""
         return {key[0]: score for key, score in self._by("symbols").items()}
 
     def by_length(self) -> dict[int, Score]:
-        """The score of every length, or every range of lengths by its first, in order."""
+        """Return the score of every length, or every range of lengths by its first, in order."""
         return {key[0]: score for key, score in self._by("cell_length").items()}
 
     def _by(self, *names: str) -> dict[tuple[int, ...], Score]:

@@ -1,4 +1,4 @@
-"""Verified decoding: draw answers until the solver accepts one, and say how many draws it took."""
+"""Verified decoding: draw answers until the solver accepts one, and count the draws."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verified:
-    """At most `draws` answers to a problem: the plain prediction, then samples."""
+    """Settings of verified decoding: up to `draws` answers, the plain prediction, then samples."""
 
     draws: int
     sampling: Sampling
@@ -43,10 +43,10 @@ def draw_until_accepted(
     judge: Callable[[np.ndarray, list[str]], list[str]],
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Outcome]:
-    """The outcome for each row of plain predictions with their verdicts.
+    """Return the outcome for each row of plain predictions with their verdicts.
 
-    draw: answers to some rows, as draw number so much (from 1; 0 are the plain predictions).
-    judge: verdicts on some rows' answers. What was judged before is expected to cost nothing.
+    draw: from rows and the number of the draw (from 1; 0 are the plain predictions) to answers.
+    judge: from rows and answers to verdicts; expected to remember those it gave before.
 
     Only right answers are accepted: one on which the solver reached its limit is not.
     """

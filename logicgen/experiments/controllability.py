@@ -25,6 +25,7 @@ from logicgen.productions import (
     pruned,
     random_grammar,
 )
+from logicgen.report.figure_style import save
 from logicgen.report.grammar_figure import draw_grammars
 from logicgen.study.experiment import Table, write_experiment
 from logicgen.study.points import compute
@@ -209,16 +210,15 @@ def controllability(
         ),
     ]
     grammar = Grammar.of_dict(found["grammar"])
-    draw_grammars(
+    figure = draw_grammars(
         [
             ("before", grammar),
             ("big -> dog cut", cut(grammar, "big", "dog")),
         ],
         "A student of big cat, big dog, small dog",
-        folder,
-        "cut",
         find_connection(grammar, "big", "dog"),
     )
+    save(figure, folder, "cut")
     about = (
         "One connection is cut, and what is left is compared with what should be: p(s), summed over"
         " the paths that do not use it, divided by the sum over all sentences."

@@ -17,8 +17,9 @@ import numpy as np
 from logicgen.errors import LogicgenError
 from logicgen.model.inductive import as_grammar
 from logicgen.productions import Grammar, aligned, distance, divergence
-from logicgen.report.evaluation_files import write_table
+from logicgen.report.figure_style import save
 from logicgen.report.grammar_figure import draw_grammars
+from logicgen.report.tables import write_csv
 from logicgen.study.experiment import write_experiment
 from logicgen.study.points import compute
 from logicgen.train.students import Lesson, Sentences, teach
@@ -144,7 +145,7 @@ def identifiability(
     }
     points = compute(identify, {"students": arguments}, folder, progress=progress)
     found = points["students"]["found"]
-    write_table(found["weights"], folder / "weights.csv")
+    write_csv(found["weights"], folder / "weights.csv")
     means, largest = np.array(found["distances"]).T
     rows = [
         ["students", f"{students}"],
@@ -158,12 +159,11 @@ def identifiability(
         ],
         ["KL(teacher || student), median", f"{np.median(found['divergences']):.5f} bits"],
     ]
-    draw_grammars(
+    figure = draw_grammars(
         [("teacher", teacher), ("students, mean", Grammar.of_dict(found["mean"]))],
         f"{called}: {students} students",
-        folder,
-        "weights",
     )
+    save(figure, folder, "weights")
     data = "all sentences" if sentences is None else f"{sentences:,} sentences of its own"
     about = (
         f"{students} students of the teacher {called}, each trained on {data} from random weights"

@@ -19,9 +19,9 @@ from matplotlib.figure import Figure
 from logicgen.experiments.identifiability import FOUND
 from logicgen.model.inductive import as_grammar
 from logicgen.productions import aligned, distance, divergence, random_grammar
-from logicgen.report.evaluation_files import write_table
 from logicgen.report.figure_style import save
 from logicgen.report.heatmap import ACCURACY
+from logicgen.report.tables import write_csv
 from logicgen.study.experiment import Table, write_experiment
 from logicgen.study.points import compute
 from logicgen.train.students import Lesson, Sentences, teach
@@ -128,7 +128,7 @@ def identification_map(
         }
         for each in computed.values()
     ]
-    write_table(rows, folder / "map.csv")
+    write_csv(rows, folder / "map.csv")
     by_place = {
         (row["kind"], (row["width"], row["layers"], row["words"]), row["sentences"]): row
         for row in rows

@@ -13,6 +13,7 @@ import numpy as np
 
 from logicgen.model.inductive import as_grammar
 from logicgen.productions import Grammar
+from logicgen.report.figure_style import save
 from logicgen.report.grammar_figure import draw_grammars
 from logicgen.study.experiment import Table, write_experiment
 from logicgen.study.points import compute
@@ -101,7 +102,8 @@ def prompting(
         tables.append((f"Trained on {', '.join(sentences)}:", heads, rows))
         grammar = Grammar.of_dict(found[name]["found"]["grammar"])
         picture = f"weights-{name}"
-        draw_grammars([(", ".join(sentences), grammar)], "learnt weights", folder, picture)
+        figure = draw_grammars([(", ".join(sentences), grammar)], "learnt weights")
+        save(figure, folder, picture)
         pictures.append((picture, f"weights learnt from {name} sentences"))
     about = (
         f"{students} students learn the two published sets of sentences, each from random weights"

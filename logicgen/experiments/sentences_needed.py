@@ -22,8 +22,8 @@ from logicgen.model.inductive import as_grammar
 from logicgen.nn.language_model import CausalLM, CausalTransformer
 from logicgen.nn.token_rows import TokenRows
 from logicgen.productions import Grammar, divergence, random_grammar
-from logicgen.report.evaluation_files import write_table
 from logicgen.report.figure_style import line_styles, save
+from logicgen.report.tables import write_csv
 from logicgen.study.experiment import Table, write_experiment
 from logicgen.study.points import compute
 from logicgen.train.students import Lesson, Sentences, teach
@@ -186,7 +186,7 @@ def sentences_needed(
         for model in models
     }
     parameters = next(iter(computed.values()))["found"]["parameters"]
-    write_table(
+    write_csv(
         [
             {
                 **{key: each["arguments"][key] for key in ("teacher_seed", "sentences")},

@@ -1,4 +1,4 @@
-"""Self-consistency: of several answers drawn to one question, the most frequent.
+"""Self-consistency: the most frequent of several answers drawn to one question.
 
 Source: Wang et al., "Self-Consistency Improves Chain of Thought Reasoning in Language Models" (ICLR
 2023). Of answers that are as frequent, the one with the higher total probability over its draws
@@ -12,22 +12,19 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-Answer = TypeVar("Answer", bound=Hashable)
+T = TypeVar("T", bound=Hashable)
 
 
-class Elected(NamedTuple, Generic[Answer]):
+class Elected(NamedTuple, Generic[T]):
     """The answer that won, and how many of the draws gave it."""
 
-    answer: Answer
+    answer: T
     votes: int
 
 
-def elect(answers: Sequence[Answer], log_probabilities: Sequence[float]) -> Elected[Answer]:
-    """Return the most frequent answer.
-
-    log_probabilities: of each draw, in nats.
-    """
-    draws: dict[Answer, list[float]] = {}
+def elect(answers: Sequence[T], log_probabilities: Sequence[float]) -> Elected[T]:
+    """Return the most frequent answer; log_probabilities: of each draw, in nats."""
+    draws: dict[T, list[float]] = {}
     for answer, log_p in zip(answers, log_probabilities, strict=True):
         draws.setdefault(answer, []).append(log_p)
     totals = {answer: float(np.logaddexp.reduce(each)) for answer, each in draws.items()}

@@ -1,19 +1,26 @@
-"""Several evaluations of the same examples side by side: one table, and figures with one scale."""
+"""Comparisons of evaluations of the same examples: one table, and figures with one scale."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from logicgen.atomic import prepare_folder
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.predictions import PREDICTIONS, prepare_folder, read_predictions
+from logicgen.evaluate.predictions import About
 from logicgen.evaluate.scores import Scores
-from logicgen.report.evaluation_files import percent, write_table
+from logicgen.report.evaluation_files import PREDICTIONS, read_predictions
+from logicgen.report.figure_style import save
 from logicgen.report.heatmap import draw_differences, draw_heatmaps
 from logicgen.report.symbols_figure import draw_symbols
+from logicgen.report.tables import markdown_table, percent, write_csv
+
+if TYPE_CHECKING:
+    from logicgen.evaluate.perplexity import CurveAbout
 
 COMPARISON = "comparison.csv"
 HEAT_MAPS, SYMBOLS, DIFFERENCES = "heatmaps", "symbols", "differences"  # each as .png and .svg
@@ -24,12 +31,12 @@ COLUMNS = {
     "beyond_in_length_only": "other lengths",
     "overall": "all",
 }
-"""Parts of a summary that a comparison shows, and what it calls them."""
+"""Parts of a summary that a comparison shows, with their names there."""
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """One evaluation: what it is called beside others, and its answers."""
+    """One evaluation with its label beside others."""
 
     label: str
     scores: Scores
@@ -44,64 +51,84 @@ def compare(folders: list[Path], out: Path) -> list[dict[str, Any]]:
     Raises LogicgenError where the folders do not hold evaluations of the same examples, or where
     `out` is one of them, whose own pictures would be lost.
     """
-    if out.resolve() in [folder.resolve() for folder in folders]:
-        raise LogicgenError(f"{out}: is one of the evaluations: choose another folder with -o")
+    check_apart(out, folders)
     return write_comparison(read_evaluations(folders), out)
 
 
 def write_comparison(runs: list[Evaluated], out: Path) -> list[dict[str, Any]]:
-    """`compare` for evaluations that are at hand; one alone has no differences."""
+    """Write the files of `compare` for open evaluations; one alone has no differences."""
     prepare_folder(out)
     about = runs[0].scores.about
     rows = [row for run in runs for row in _rows(run, runs[0])]
-    write_table(rows, out / COMPARISON)
+    write_csv(rows, out / COMPARISON)
     title = f"{about.data} ({about.split})"
     cells = [(run.label, run.scores.by_cell(), run.scores.about) for run in runs]
-    draw_heatmaps(cells, f"{title}: right answers", out, HEAT_MAPS)
+    save(draw_heatmaps(cells, f"{title}: right answers"), out, HEAT_MAPS)
     (label, first, _), *others = cells
     which = f" of {others[0][0]}" if len(others) == 1 else ""
     against = f"{title}: right answers{which} minus those of {label}"
     if others:
-        draw_differences(first, others, against, out, DIFFERENCES)
-    draw_symbols([(run.label, run.scores) for run in runs], title, out, SYMBOLS)
+        save(draw_differences(first, others, against), out, DIFFERENCES)
+    save(draw_symbols([(run.label, run.scores) for run in runs], title), out, SYMBOLS)
     return rows
 
 
 def read_evaluations(folders: list[Path]) -> list[Evaluated]:
-    """The evaluations in the folders, once it is sure that they can be compared."""
+    """Read the evaluations in folders. Raises LogicgenError where they cannot be compared."""
+    check_distinct(folders)
+    tables, abouts = zip(*map(_read, folders), strict=True)
+    labels = labels_of(folders, abouts, ("task", "data", "split"))
+    examples = [_examples(table) for table in tables]
+    for folder, here in zip(folders, examples, strict=True):
+        if here != examples[0]:
+            raise LogicgenError(
+                f"{folder} and {folders[0]} have scored different examples of {abouts[0].data} "
+                f"({len(here):,} and {len(examples[0]):,}): evaluate both on the same data set, "
+                "with the same --limit"
+            )
+    return [
+        Evaluated(label, Scores.of(table, about))
+        for label, table, about in zip(labels, tables, abouts, strict=True)
+    ]
+
+
+def check_distinct(folders: Sequence[Path]) -> None:
+    """Raise LogicgenError where there are not two folders or more, or one is named twice."""
     if len(folders) < 2:
         raise LogicgenError("a comparison needs two evaluations or more: name their folders")
     seen: dict[Path, Path] = {}
     for folder in folders:
-        if folder.resolve() in seen:
-            before = seen[folder.resolve()]
+        if (before := seen.get(folder.resolve())) is not None:
             raise LogicgenError(f"{folder}: the same evaluation as {before}: name each once")
         seen[folder.resolve()] = folder
-    tables = [_read(folder) for folder in folders]
-    first, about = tables[0]
-    for folder, (table, other) in zip(folders, tables, strict=True):
-        for what in ("task", "data", "split"):
-            here, there = getattr(other, what), getattr(about, what)
+
+
+def check_apart(out: Path, folders: Sequence[Path]) -> None:
+    """Raise LogicgenError where `out` is one of the folders, whose figures would be lost."""
+    if out.resolve() in [folder.resolve() for folder in folders]:
+        raise LogicgenError(f"{out}: is one of the evaluations: choose another folder with -o")
+
+
+def labels_of(
+    folders: Sequence[Path], abouts: Sequence[About | CurveAbout], same: Sequence[str]
+) -> list[str]:
+    """Return a label for each evaluation: its model, or its folder where models share a name.
+
+    Raises LogicgenError where the attributes in `same` are not the same for all.
+    """
+    for folder, about in zip(folders, abouts, strict=True):
+        for name in same:
+            here, there = getattr(about, name), getattr(abouts[0], name)
             if here != there:
                 raise LogicgenError(
-                    f"{folder} has scored {what} {here}, but {folders[0]} {what} {there}: "
-                    f"compare evaluations of the same {what}"
+                    f"{folder} has scored {name} {here}, but {folders[0]} {name} {there}: "
+                    f"compare evaluations of the same {name}"
                 )
-        if _examples(table) != _examples(first):
-            raise LogicgenError(
-                f"{folder} and {folders[0]} have scored different examples of {about.data} "
-                f"({_count(table):,} and {_count(first):,}): evaluate both on the same data set, "
-                "with the same --limit"
-            )
-    models = [other.model for _, other in tables]
-    labels = models if len(set(models)) == len(models) else [str(folder) for folder in folders]
-    return [
-        Evaluated(label, Scores.of(table, other))
-        for label, (table, other) in zip(labels, tables, strict=True)
-    ]
+    models = [about.model for about in abouts]
+    return models if len(set(models)) == len(models) else [str(folder) for folder in folders]
 
 
-def _read(folder: Path) -> Any:
+def _read(folder: Path) -> tuple[pa.Table, About]:
     if not (folder / PREDICTIONS).is_file():
         below = [str(path.parent) for path in sorted(folder.glob(f"*/{PREDICTIONS}"))]
         if below:
@@ -110,20 +137,13 @@ def _read(folder: Path) -> Any:
 
 
 def _examples(table: pa.Table) -> set[tuple[int, str, str]]:
-    """What was asked: row, problem and answer of each example."""
+    """Return row, problem and stored answer of each example."""
     columns = [table[name].to_pylist() for name in ("row", "problem", "answer")]
     return set(zip(*columns, strict=True))
 
 
-def _count(table: pa.Table) -> int:
-    return len(_examples(table))
-
-
 def _rows(run: Evaluated, first: Evaluated) -> list[dict[str, Any]]:
-    parts = run.scores.parts(first.scores.about)
-    chosen = {name: parts[name] for name in COLUMNS if name in parts and parts[name].any()}
-    scores = {name: run.scores.select(mask).score() for name, mask in chosen.items()}
-    scores["overall"] = run.scores.score()
+    scores = {**run.scores.by_part(first.scores.about), "overall": run.scores.score()}
     (fewest, most), (shortest, longest) = run.scores.about.symbols, run.scores.about.length
     head = {
         "model": run.label,
@@ -131,11 +151,13 @@ def _rows(run: Evaluated, first: Evaluated) -> list[dict[str, Any]]:
         "trained_length": f"{shortest}-{longest}",
         "embedding_seeds": run.scores.seeds,
     }
-    return [{**head, "part": name, **score.flat()} for name, score in scores.items()]
+    return [
+        {**head, "part": name, **score.flat()} for name, score in scores.items() if name in COLUMNS
+    ]
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
-    """The table for people: a row per evaluation, a column per part of the examples.
+    """Return the table for people: a row per evaluation, a column per part of the examples.
 
     An evaluation of a model that was trained on another region says so.
     """
@@ -145,16 +167,12 @@ def markdown(rows: list[dict[str, Any]]) -> str:
     reference = next(iter(runs.values()))
     shown = {name: called for name, called in COLUMNS.items() if name in reference}
     examples = [format(reference[name]["examples"], ",") for name in shown]
-    lines = [
-        f"| right answers | {' | '.join(shown.values())} |",
-        "| --- |" + " --- |" * len(shown),
-        f"| *examples* | {' | '.join(examples)} |",
-    ]
+    lines = [["*examples*", *examples]]
     for label, parts in runs.items():
         region, usual = (
             "{trained_symbols} symbols, {trained_length} tokens".format(**each["overall"])
             for each in (parts, reference)
         )
         note = f" (trained on {region})" if region != usual else ""
-        lines.append(f"| {label}{note} | {' | '.join(percent(parts[n]) for n in shown)} |")
-    return "\n".join(lines)
+        lines.append([label + note, *(percent(parts[name]) for name in shown)])
+    return markdown_table(["right answers", *shown.values()], lines)

@@ -1,66 +1,32 @@
-"""The files of an evaluation, all made from `predictions.parquet`: summary, cells, pictures."""
+"""The files of an evaluation on a data set: predictions, and all that is made from them.
+
+predictions.parquet   a row per answer, with its verdict
+summary.json          the scores of all answers and of parts of them
+cells.csv             the score of every cell
+heatmap, symbols, lengths   figures, each as .png and .svg
+"""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from logicgen.atomic import write_text
-from logicgen.evaluate.predictions import read_predictions
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from logicgen.atomic import write_atomically, write_text
+from logicgen.errors import LogicgenError
+from logicgen.evaluate.predictions import About
 from logicgen.evaluate.scores import Scores
+from logicgen.report.figure_style import save
 from logicgen.report.heatmap import draw_heatmaps
 from logicgen.report.lengths_figure import draw_lengths
 from logicgen.report.symbols_figure import draw_symbols
+from logicgen.report.tables import percent, write_csv
 
-SUMMARY, CELLS = "summary.json", "cells.csv"
-HEAT_MAP, SYMBOLS, LENGTHS = "heatmap", "symbols", "lengths"  # each as .png and .svg
-
-
-def write_report(folder: Path) -> dict[str, Any]:
-    """Write `summary.json`, `cells.csv` and three pictures beside the predictions.
-
-    They are `heatmap`, `symbols` and `lengths`, each as PNG and SVG. Returns the summary.
-
-    Raises LogicgenError where there are no whole predictions.
-    """
-    table, about = read_predictions(folder)
-    scores = Scores.of(table, about)
-    summary, cells = summarise(scores), scores.by_cell()
-    write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
-
-    rows = [{"symbols": s, "length": n, **score.flat()} for (s, n), score in sorted(cells.items())]
-    write_table(rows, folder / CELLS)
-
-    title = f"{about.model} on {about.data} ({about.split}): {percent(summary['overall'])} right"
-    draw_heatmaps([(about.model, cells, about)], title, folder, HEAT_MAP)
-    draw_symbols([(about.model, scores)], f"{about.data} ({about.split})", folder, SYMBOLS)
-    draw_lengths(scores, title, folder, LENGTHS)
-    return summary
-
-
-def summarise(scores: Scores) -> dict[str, Any]:
-    """What was scored, the score of all answers, and that of each part that has some."""
-    summary: dict[str, Any] = {**asdict(scores.about), "embedding_seeds": scores.seeds}
-    summary["overall"] = scores.score().flat()
-    for name, chosen in scores.parts().items():
-        if chosen.any():
-            summary[name] = scores.select(chosen).score().flat()
-    return summary
-
-
-def write_table(rows: list[dict[str, Any]], path: Path) -> None:
-    """Write rows as CSV, with a column for each key that one of them has."""
-    text = io.StringIO()
-    names = dict.fromkeys(name for row in rows for name in row)
-    writer = csv.DictWriter(text, list(names), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(path, text.getvalue())
-
+PREDICTIONS, SUMMARY, CELLS = "predictions.parquet", "summary.json", "cells.csv"
+HEAT_MAP, SYMBOLS, LENGTHS = "heatmap", "symbols", "lengths"
 
 PARTS = {
     "overall": "overall",
@@ -69,14 +35,48 @@ PARTS = {
     "beyond_in_length_only": "other lengths",
     "beyond_training_region": "beyond it, in any way",
 }
-"""What the parts of a summary are called in tables."""
+"""Names of the parts of a summary in tables."""
 
 
-def percent(score: dict[str, Any], key: str = "accuracy") -> str:
-    """`97.3% [96.8, 97.7]` of a flat score: the 95% interval over problems.
+def write_predictions(table: pa.Table, folder: Path) -> None:
+    """Write `predictions.parquet`."""
+    write_atomically(
+        folder / PREDICTIONS, lambda part: pq.write_table(table, part, compression="zstd")
+    )
 
-    With several embedding seeds, `97.3% ± 0.4 [96.8, 97.7]`: the deviation is over the seeds.
+
+def read_predictions(folder: Path) -> tuple[pa.Table, About]:
+    """Read `predictions.parquet`. Raises LogicgenError where there is none or it is damaged."""
+    path = folder / PREDICTIONS
+    try:
+        table = pq.read_table(path)
+        about = json.loads(table.schema.metadata[b"logicgen"])
+        about["symbols"], about["length"] = tuple(about["symbols"]), tuple(about["length"])
+        return table, About(**about)
+    except FileNotFoundError as error:
+        raise LogicgenError(f"{folder}: no {PREDICTIONS}; run logicgen evaluate first") from error
+    except (pa.ArrowInvalid, KeyError, TypeError, OSError) as error:
+        raise LogicgenError(
+            f"{path}: damaged, or of another version; run logicgen evaluate again"
+        ) from error
+
+
+def write_report(folder: Path) -> dict[str, Any]:
+    """Write all that is made from the predictions in a folder; returns the summary.
+
+    Raises LogicgenError where there are no whole predictions.
     """
-    mean, std, low, high = (score[f"{key}{end}"] for end in ("", "_std", "_low", "_high"))
-    spread = f" ± {100 * std:.1f}" if std else ""
-    return f"{100 * mean:.1f}%{spread} [{100 * low:.1f}, {100 * high:.1f}]"
+    table, about = read_predictions(folder)
+    scores = Scores.of(table, about)
+    summary, cells = scores.summary(), scores.by_cell()
+    write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
+
+    rows = [{"symbols": s, "length": n, **score.flat()} for (s, n), score in sorted(cells.items())]
+    write_csv(rows, folder / CELLS)
+
+    title = f"{about.model} on {about.data} ({about.split}): {percent(summary['overall'])} right"
+    save(draw_heatmaps([(about.model, cells, about)], title), folder, HEAT_MAP)
+    by_symbols = draw_symbols([(about.model, scores)], f"{about.data} ({about.split})")
+    save(by_symbols, folder, SYMBOLS)
+    save(draw_lengths(scores, title), folder, LENGTHS)
+    return summary

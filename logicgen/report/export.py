@@ -9,8 +9,10 @@ from logicgen import shipped
 from logicgen.atomic import write_text
 from logicgen.errors import LogicgenError
 from logicgen.model import checkpoint
-from logicgen.model.model_recipe import read_recipe
+from logicgen.model.model_recipe import read_model_recipe
 from logicgen.report.comparison import COLUMNS
+from logicgen.report.evaluation_files import SUMMARY
+from logicgen.report.tables import markdown_table, percent_interval
 
 README = "README.md"
 
@@ -41,10 +43,10 @@ def export(run: Path, target: Path, name: str) -> int:
 
 
 def _scores(run: Path) -> dict[str, Any]:
-    """Summaries of evaluations in the run's folder, by split."""
+    """Return the summaries of evaluations in the run's folder, by split."""
     found = {}
     for split in ("test", "grid"):
-        path = run / split / "summary.json"
+        path = run / split / SUMMARY
         if not path.is_file():
             continue
         found[split] = checkpoint.load_json(path)
@@ -61,7 +63,7 @@ def _card(name: str, made: dict[str, Any], parameters: int, scores: dict[str, An
     ranges = [f"{low} to {high}" for low, high in (region["symbols"], region["length"])]
     about = made["recipe"]["description"]
     if not about and name in shipped.names("models", ".toml"):  # trained in a study
-        about = read_recipe(name).description
+        about = read_model_recipe(name).description
     lines = [f"# {name}", "", *([about, ""] if about else [])]
     lines += [
         f"A model of {parameters:,} parameters for the task `{made['task']}`, trained by logicgen "
@@ -78,11 +80,11 @@ def _card(name: str, made: dict[str, Any], parameters: int, scores: dict[str, An
     ]
     for split, summary in scores.items():
         lines += ["", f"Right answers on `{summary['data']}`, {split}, judged by the solver:", ""]
-        lines += ["| where | right, 95% interval | examples |", "| --- | --- | --- |"]
+        rows = []
         for part, called in COLUMNS.items():
             if part in summary:
                 score = summary[part]
-                low, high = 100 * score["accuracy_low"], 100 * score["accuracy_high"]
-                share = f"{100 * score['accuracy']:.1f}% [{low:.1f}, {high:.1f}]"
-                lines.append(f"| {called} | {share} | {score['examples']:,} |")
+                share = (score[name] for name in ("accuracy", "accuracy_low", "accuracy_high"))
+                rows.append([called, percent_interval(*share), f"{score['examples']:,}"])
+        lines.append(markdown_table(["where", "right, 95% interval", "examples"], rows))
     return "\n".join(lines) + "\n"

@@ -1,8 +1,8 @@
-"""What all figures share: their look, and how they are saved."""
+"""The look that all figures share, and how they are saved."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -33,8 +33,15 @@ LINES = [
 ]
 
 
+def new_figure(width: float, height: float, title: str) -> Figure:
+    """Return an empty figure, sizes in inches, with its title at the top left."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    return figure
+
+
 def line_styles() -> Iterator[dict[str, Any]]:
-    """Keywords of `plot` for one line after another, without end.
+    """Yield keywords of `plot` for one line after another, without end.
 
     Where the colours begin again they come with other markers and dashes.
     """
@@ -46,18 +53,21 @@ def line_styles() -> Iterator[dict[str, Any]]:
 
 
 def whole_numbers(*axes: Axis) -> None:
-    """Ticks at whole numbers only."""
+    """Place ticks at whole numbers only."""
     for axis in axes:
         axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
 def shares(axis: Axis) -> None:
-    """From 0% to 100%."""
+    """Label an axis of shares from 0% to 100%."""
     axis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
 
 
 def region_box(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Rectangle | None:
-    """The training region's outline, cut to what the axes show; None where they show none of it."""
+    """Draw the training region's outline, cut to what the axes show, and return it.
+
+    Returns None where they show none of it.
+    """
     left, right = max(x[0], axes.get_xlim()[0]), min(x[1], axes.get_xlim()[1])
     bottom, top = max(y[0], axes.get_ylim()[0]), min(y[1], axes.get_ylim()[1])
     if left >= right or bottom >= top:
@@ -77,9 +87,9 @@ def region_box(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Re
     return box
 
 
-def save(figure: Figure, folder: Path, name: str) -> None:
-    """Write `name.png` and `name.svg`; equal figures give equal files."""
-    for kind in ("png", "svg"):
+def save(figure: Figure, folder: Path, name: str, kinds: Sequence[str] = ("png", "svg")) -> None:
+    """Write a figure as `name.KIND` for each kind; equal figures give equal files."""
+    for kind in kinds:
         # Without the date and random ids.
         metadata = {"Date": None} if kind == "svg" else None
         write = partial(figure.savefig, dpi=130, format=kind, metadata=metadata)

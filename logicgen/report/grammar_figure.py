@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from logicgen.productions import Grammar
-from logicgen.report.figure_style import LINES, save
+from logicgen.report.figure_style import LINES
 
 # What is less probable is not drawn, and of a unit's words the most probable few are named.
 LEAST, NAMED = 0.01, 4
@@ -23,16 +21,14 @@ Connection = tuple[int, int, int]
 def draw_grammars(
     grammars: list[tuple[str, Grammar]],
     title: str,
-    folder: Path,
-    name: str,
     gone: Connection | None = None,
-) -> None:
-    """Draw (label, grammar) side by side into `name.png` and `name.svg`.
+) -> Figure:
+    """Draw each (label, grammar) side by side.
 
-    The first layer stands at the top. What a unit says stands under its name, the probability of a
+    The first layer stands at the top. A unit's words stand under its name, the probability of a
     choice beside its edge. A unit that is never on is pale.
 
-    gone: a connection to be drawn dashed where it has no weight.
+    gone: a connection to be drawn dotted where it has no weight.
     """
     widest = max(len(units) for _, grammar in grammars for units in grammar.units)
     tallest = max(grammar.positions for _, grammar in grammars)
@@ -43,7 +39,7 @@ def draw_grammars(
         axes.set_title(label, fontsize=10, parse_math=False)
         _draw(axes, grammar, widest, gone)
     figure.suptitle(title, fontsize=11, parse_math=False)
-    save(figure, folder, name)
+    return figure
 
 
 def _draw(axes: Axes, grammar: Grammar, widest: int, gone: Connection | None) -> None:
@@ -91,14 +87,14 @@ def _draw(axes: Axes, grammar: Grammar, widest: int, gone: Connection | None) ->
 
 
 def _across(units: int, widest: int) -> list[float]:
-    """Where the units of a layer stand, in the middle of the widest."""
+    """Return where the units of a layer stand, in the middle of the widest."""
     return [unit + (widest - units) / 2 for unit in range(units)]
 
 
 def _edge(
     axes: Axes, begin: tuple[float, float], end: tuple[float, float], share: float, along: float
 ) -> None:
-    """One choice; its probability stands so far along it."""
+    """Draw one choice; its probability stands so far along it."""
     if share < LEAST:
         return
     x, y = zip(begin, end, strict=True)
@@ -116,7 +112,7 @@ def _edge(
 
 
 def _words(grammar: Grammar, layer: int, unit: int) -> str:
-    """The most probable words of a unit."""
+    """Return the most probable words of a unit, a line each."""
     said = grammar.tokens[layer][:, unit]
     order = np.argsort(-said, kind="stable")
     shown = [number for number in order if said[number] >= LEAST]

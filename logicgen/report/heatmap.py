@@ -8,7 +8,6 @@ smaller, their area in proportion. So a few fuller cells change nothing about th
 from __future__ import annotations
 
 from math import ceil, sqrt
-from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
@@ -23,7 +22,7 @@ from matplotlib.ticker import Formatter, FuncFormatter, PercentFormatter
 
 from logicgen.evaluate.predictions import About
 from logicgen.evaluate.scores import Score
-from logicgen.report.figure_style import region_box, save, whole_numbers
+from logicgen.report.figure_style import new_figure, region_box, whole_numbers
 
 Cells = dict[tuple[int, int], Score]
 
@@ -41,8 +40,8 @@ DIFFERENCE = LinearSegmentedColormap.from_list(
 LEAST_SIDE = 0.3
 
 
-class Map(NamedTuple):
-    """One panel of a figure: the value of each cell, and how many examples are behind it."""
+class Panel(NamedTuple):
+    """One heat map of a figure: the value of each cell, and how many examples are behind it."""
 
     label: str
     values: dict[tuple[int, int], float]
@@ -50,8 +49,8 @@ class Map(NamedTuple):
     about: About
 
 
-class Bar(NamedTuple):
-    """What the colours of a figure mean."""
+class ColourBar(NamedTuple):
+    """The meaning of the colours of a figure."""
 
     label: str
     colours: Colormap
@@ -60,25 +59,23 @@ class Bar(NamedTuple):
     empty: str = "white"  # where there are no examples
 
 
-def draw_heatmaps(
-    runs: list[tuple[str, Cells, About]], title: str, folder: Path, name: str
-) -> None:
+def draw_heatmaps(runs: list[tuple[str, Cells, About]], title: str) -> Figure:
     """Draw the accuracy of each (label, cells, training region) side by side, on one scale.
 
     Red is 0, green is 1; a place without examples is white; the box is the training region. A cell
     is as wide as it has lengths.
     """
     maps = [
-        Map(label, {place: score.accuracy[0] for place, score in cells.items()}, cells, about)
+        Panel(label, {place: score.accuracy[0] for place, score in cells.items()}, cells, about)
         for label, cells, about in runs
     ]
-    bar = Bar("right answers", ACCURACY, Normalize(0, 1), PercentFormatter(xmax=1, decimals=0))
-    _draw(maps, bar, title, folder, name)
+    bar = ColourBar(
+        "right answers", ACCURACY, Normalize(0, 1), PercentFormatter(xmax=1, decimals=0)
+    )
+    return _draw(maps, bar, title)
 
 
-def draw_differences(
-    first: Cells, others: list[tuple[str, Cells, About]], title: str, folder: Path, name: str
-) -> None:
+def draw_differences(first: Cells, others: list[tuple[str, Cells, About]], title: str) -> Figure:
     """Draw by how much the accuracy of each other (label, cells, training region) is above `first`.
 
     All have the same examples, or at least cells. Both sides of 0 have the same scale, and so have
@@ -88,15 +85,15 @@ def draw_differences(
     for label, cells, about in others:
         shared = [place for place in cells if place in first]
         gain = {place: cells[place].accuracy[0] - first[place].accuracy[0] for place in shared}
-        maps.append(Map(label, gain, cells, about))
+        maps.append(Panel(label, gain, cells, about))
     most = max((abs(value) for each in maps for value in each.values.values()), default=0) or 1.0
     points = FuncFormatter(lambda value, _: f"{100 * value:+.3g}" if value else "0")
-    bar = Bar("percentage points", DIFFERENCE, Normalize(-most, most), points, "#d9d9d9")
-    _draw(maps, bar, title, folder, name)
+    bar = ColourBar("percentage points", DIFFERENCE, Normalize(-most, most), points, "#d9d9d9")
+    return _draw(maps, bar, title)
 
 
-def _draw(maps: list[Map], bar: Bar, title: str, folder: Path, name: str) -> None:
-    """All maps with the same axes; one alone needs no label beside the title."""
+def _draw(maps: list[Panel], bar: ColourBar, title: str) -> Figure:
+    """Draw all maps with the same axes; one alone needs no label beside the title."""
     places = np.array([place for each in maps for place in each.values])
     step = maps[0].about.step  # maps side by side have the same cells
     (low_y, low_x), (high_y, high_x) = places.min(axis=0), places.max(axis=0)
@@ -106,7 +103,7 @@ def _draw(maps: list[Map], bar: Bar, title: str, folder: Path, name: str) -> Non
     columns = ceil(len(maps) / rows)
     width = 8 if len(maps) == 1 else 4.2
     height = float(np.clip(width * shape, 0.4 * width, width)) + 0.5
-    figure = Figure(figsize=(columns * width + 0.6, rows * height + 0.6), layout="constrained")
+    figure = new_figure(columns * width + 0.6, rows * height + 0.6, title)
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     legend: dict[str, Patch] = {}
     for axes, (label, values, cells, about) in zip(grid.flat, maps, strict=False):
@@ -132,16 +129,15 @@ def _draw(maps: list[Map], bar: Bar, title: str, folder: Path, name: str) -> Non
         axes.set_ylabel("symbols")
     mappable = ScalarMappable(bar.scale, bar.colours)
     figure.colorbar(mappable, ax=grid, label=bar.label, format=bar.format, fraction=0.05, pad=0.02)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     handles, labels = list(legend.values()), list(legend)
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    save(figure, folder, name)
+    return figure
 
 
 def _squares(
-    axes: Axes, values: dict[tuple[int, int], float], cells: Cells, bar: Bar, step: int
+    axes: Axes, values: dict[tuple[int, int], float], cells: Cells, bar: ColourBar, step: int
 ) -> bool:
-    """A picture of the full squares, which leaves no seams, and the smaller ones one by one.
+    """Draw the full squares as one picture, which leaves no seams, and the smaller ones one by one.
 
     A square is `step` lengths wide. Returns whether there are smaller ones.
     """

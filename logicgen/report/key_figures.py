@@ -1,11 +1,8 @@
-"""What a probe says of ciphers, in pictures: precision by window, one key, one symbol."""
+"""Figures of a probe of ciphers: precision by window, the key of one row, one of its symbols."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
@@ -14,12 +11,10 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 
-from logicgen.report.figure_style import LINES, line_styles, save, shares, whole_numbers
+from logicgen.evaluate.keys import KeyWindow, ProbedRow
+from logicgen.report.figure_style import LINES, line_styles, new_figure, shares, whole_numbers
 from logicgen.tasks.cipher import STAYING
 from logicgen.tokens import Tokens
-
-if TYPE_CHECKING:
-    from logicgen.evaluate.keys import Window
 
 # White to the first colour of lines.
 PROBABILITY = LinearSegmentedColormap.from_list("probability", ["white", LINES[0][0]])
@@ -31,21 +26,8 @@ WORTH_SHOWING = 0.1
 RIVALS = 3
 
 
-@dataclass(frozen=True)
-class Example:
-    """What a probe says of one row.
-
-    tokens: (T,), the cipher. meant: (V,), what each cipher symbol stands for.
-    probabilities: (T, V), of the plain symbol at each place.
-    """
-
-    tokens: np.ndarray
-    meant: np.ndarray
-    probabilities: np.ndarray
-
-
 def readable(text: str) -> str:
-    """A token as a label: a blank is ␣, what the font has not is an escape."""
+    """Return a token as a label: a blank is ␣, what the font has not is an escape."""
     if text == " ":
         return "␣"
     font = get_font(findfont(FONT))
@@ -56,12 +38,12 @@ def readable(text: str) -> str:
     return shown.replace("$", r"\$")  # two would begin a formula
 
 
-def draw_precision(windows: Sequence[Window], title: str, folder: Path, name: str) -> None:
+def draw_precision(windows: Sequence[KeyWindow], title: str) -> Figure:
     """Draw the precision of each window, with votes of the window and so far, and of single places.
 
     Bands are 95% intervals over rows.
     """
-    figure = Figure(figsize=(7.5, 4.2), layout="constrained")
+    figure = new_figure(7.5, 4.2, title)
     axes = figure.subplots()
     numbers = [each.window for each in windows]
     lines = (
@@ -81,34 +63,29 @@ def draw_precision(windows: Sequence[Window], title: str, folder: Path, name: st
     whole_numbers(axes.xaxis)
     shares(axes.yaxis)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    save(figure, folder, name)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    return figure
 
 
-def draw_key(
-    example: Example, tokens: Tokens, width: int, title: str, folder: Path, name: str
-) -> None:
+def draw_key(row: ProbedRow, tokens: Tokens, width: int, title: str) -> Figure | None:
     """Draw the mean probability, over the last window, of each plain symbol at each cipher symbol.
 
     Cipher symbols are in the order of what they stand for, so that the true key is the diagonal.
+    Returns None where the window has no symbol that a key could change.
     """
-    last = len(example.tokens) // width * width
-    here = example.tokens[last - width : last]
-    probabilities = example.probabilities[last - width : last]
+    last = len(row.tokens) // width * width
+    here = row.tokens[last - width : last]
+    probabilities = row.probabilities[last - width : last]
     columns = np.unique(here[here >= STAYING])
     if not len(columns):
-        return
-    columns = columns[np.argsort(example.meant[columns])]
-    true = example.meant[columns]
+        return None
+    columns = columns[np.argsort(row.meant[columns])]
+    true = row.meant[columns]
     matrix = np.stack([probabilities[here == each].mean(axis=0) for each in columns], axis=1)
     others = np.flatnonzero(matrix.max(axis=1) >= WORTH_SHOWING)
     rows = np.concatenate([true, np.setdiff1d(others, true)])
     size = 0.24
-    figure = Figure(
-        figsize=(max(2.4 + size * len(columns), 5), 1.5 + size * len(rows)), layout="constrained"
-    )
+    figure = new_figure(max(2.4 + size * len(columns), 5), 1.5 + size * len(rows), title)
     axes = figure.subplots()
     picture = axes.imshow(matrix[rows], cmap=PROBABILITY, vmin=0, vmax=1)
     for place in range(len(columns)):
@@ -126,47 +103,43 @@ def draw_key(
     axes.set_ylabel("plain symbol")
     bar = figure.colorbar(picture, ax=axes, shrink=0.6, format=PercentFormatter(xmax=1, decimals=0))
     bar.set_label(f"mean probability in the last {width:,} characters")
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     figure.legend(loc="outside lower center", frameon=False)
-    save(figure, folder, name)
+    return figure
 
 
-def draw_occurrences(
-    example: Example, tokens: Tokens, width: int, title: str, folder: Path, name: str
-) -> None:
+def draw_occurrences(row: ProbedRow, tokens: Tokens, width: int, title: str) -> Figure | None:
     """Draw the probability of what one symbol stands for, and of its rivals, at each occurrence.
 
     The symbol is the row's most frequent one that does not stand for a blank, if there is another.
+    Returns None where the row has no symbol that a key could change.
     """
-    counts = np.bincount(example.tokens, minlength=len(tokens))
+    counts = np.bincount(row.tokens, minlength=len(tokens))
     counts[:STAYING] = 0
     if not counts.any():
-        return
-    blank = np.array([text.isspace() for text in tokens.texts])[example.meant]
-    symbol = int(np.argmax(counts * np.where(blank, 1, len(example.tokens))))
-    true = int(example.meant[symbol])
-    places = np.flatnonzero(example.tokens == symbol)
-    probabilities = example.probabilities[places]
+        return None
+    blank = np.array([text.isspace() for text in tokens.texts])[row.meant]
+    symbol = int(np.argmax(counts * np.where(blank, 1, len(row.tokens))))
+    true = int(row.meant[symbol])
+    places = np.flatnonzero(row.tokens == symbol)
+    probabilities = row.probabilities[places]
     order = np.argsort(-probabilities.mean(axis=0), kind="stable")
     rivals = order[order != true][:RIVALS]
 
-    figure = Figure(figsize=(7.5, 4.2), layout="constrained")
+    figure = new_figure(7.5, 4.2, title)
     axes = figure.subplots()
     for plain, style in zip([true, *rivals], line_styles(), strict=False):
         label = f"{readable(tokens.texts[plain])}{' (true)' if plain == true else ''}"
         style["linewidth"] = 1.8 if plain == true else 1.0
         axes.plot(places, probabilities[:, plain], markersize=4, label=label, **style)
-    for border in range(width, len(example.tokens) + 1, width):
+    for border in range(width, len(row.tokens) + 1, width):
         axes.axvline(border - 0.5, color="#cccccc", linewidth=0.8, zorder=0)
-    axes.set_xlim(0, len(example.tokens))
+    axes.set_xlim(0, len(row.tokens))
     axes.set_ylim(-0.02, 1.02)
     axes.set_xlabel(f"position of the occurrence (lines: windows of {width:,})")
     axes.set_ylabel(
         f"probability of plain symbols\nwhere {readable(tokens.texts[symbol])} is written"
     )
     shares(axes.yaxis)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    handles, labels = axes.get_legend_handles_labels()
     font = {"family": FONT, "size": 11}
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, prop=font)
-    save(figure, folder, name)
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, prop=font)
+    return figure

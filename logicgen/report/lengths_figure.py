@@ -1,14 +1,12 @@
-"""What became of the answers, length by length, as stacked bars."""
+"""The verdicts on the answers, length by length, as stacked bars."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from logicgen.evaluate.scores import VERDICTS, Scores
-from logicgen.report.figure_style import region_box, save, shares, whole_numbers
+from logicgen.report.figure_style import new_figure, region_box, shares, whole_numbers
 
 # The two right ones in the colours of the right end of a heat map, the wrong ones in its reds;
 # by lightness they are in order as well.
@@ -21,7 +19,7 @@ COLOURS = {
 }
 
 
-def draw_lengths(scores: Scores, title: str, folder: Path, name: str) -> None:
+def draw_lengths(scores: Scores, title: str) -> Figure:
     """Draw the share of each verdict by length; more symbols than in training stand apart."""
     known = scores.as_trained("symbols")
     panels = [
@@ -32,7 +30,7 @@ def draw_lengths(scores: Scores, title: str, folder: Path, name: str) -> None:
         )
         if chosen.any()
     ]
-    figure = Figure(figsize=(8, 1.1 + 2.2 * len(panels)), layout="constrained")
+    figure = new_figure(8, 1.1 + 2.2 * len(panels), title)
     grid = figure.subplots(len(panels), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
     lengths = [length for _, bars in panels for length in bars]
     for axes, (called, bars) in zip(grid, panels, strict=True):
@@ -51,7 +49,6 @@ def draw_lengths(scores: Scores, title: str, folder: Path, name: str) -> None:
     if known.any():
         region_box(grid[0], (first - 0.5, last + 0.5), (0, 1))
     grid[-1].set_xlabel("length (tokens)")
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     handles, labels = grid[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
-    save(figure, folder, name)
+    return figure

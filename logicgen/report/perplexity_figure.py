@@ -1,25 +1,22 @@
-"""Perplexity by position as a picture: several models in one plot, and how far they are apart."""
+"""Perplexity by position as a figure: several models in one plot, and how far they are apart."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 
-from logicgen.report.figure_style import line_styles, save
-
-if TYPE_CHECKING:
-    from logicgen.evaluate.perplexity import Curve
+from logicgen.evaluate.perplexity import Curve
+from logicgen.report.figure_style import line_styles, new_figure
 
 # Positions are many: every line is a moving average over this share of them.
 WINDOW = 1 / 20
 
 
 def moving_average(values: np.ndarray, counts: np.ndarray, width: int) -> np.ndarray:
-    """(T,): the mean over `width` positions around each, weighted; fewer at the borders.
+    """Return (T,): the weighted mean over `width` positions around each, fewer at the borders.
 
     nan where there is nothing to average.
     """
@@ -31,16 +28,37 @@ def moving_average(values: np.ndarray, counts: np.ndarray, width: int) -> np.nda
         return np.where(there, weighted / weight, np.nan)
 
 
-def draw_curves(curves: list[tuple[str, Curve]], title: str, folder: Path, name: str) -> None:
-    """Draw perplexity by position, a line per model.
+def draw_curves(groups: dict[str, list[tuple[str, Curve]]], title: str) -> Figure:
+    """Draw perplexity by position: a column per group, in it a line per (label, curve).
 
-    Below it, where there are several, by how much each exceeds the first, as a multiple of the
-    first's perplexity; on automaton languages, the distance to the ideal and to the truth.
+    Below it, where a group has several, by how much each exceeds the first, as a multiple of the
+    first's perplexity; on automaton languages, the distance to the ideal and to the truth. A
+    group alone needs no label beside the title.
     """
-    with_truth = [each for each in curves if "kl_true" in each[1].means]
+    panels = max(1 + (len(curves) > 1) + bool(_with_truth(curves)) for curves in groups.values())
+    if len(groups) == 1:
+        figure = new_figure(7.5, 0.9 + 3 * panels, title)
+        _draw_group(figure, next(iter(groups.values())), 3)
+        return figure
+    figure = new_figure(5.5 * len(groups), 1.2 + 3 * panels, title)
+    columns = figure.subfigures(1, len(groups), squeeze=False)[0]
+    for column, (label, curves) in zip(columns, groups.items(), strict=True):
+        column.suptitle(label, fontsize=10)
+        longest = max(24, *(len(name) for name, _ in curves))  # of "exact lexinvariant model"
+        _draw_group(column, curves, max(1, 60 // (longest + 6)))  # of text that fits the width
+    return figure
+
+
+def _with_truth(curves: list[tuple[str, Curve]]) -> list[tuple[str, Curve]]:
+    return [each for each in curves if "kl_true" in each[1].means]
+
+
+def _draw_group(
+    figure: Figure | SubFigure, curves: list[tuple[str, Curve]], legend_columns: int
+) -> None:
+    with_truth = _with_truth(curves)
     gaps = len(curves) > 1
     panels = 1 + gaps + bool(with_truth)
-    figure = Figure(figsize=(7.5, 0.9 + 3 * panels), layout="constrained")
     all_axes = list(figure.subplots(panels, 1, squeeze=False, sharex=True)[:, 0])
     top, *below = all_axes
     for (label, curve), style in zip(curves, line_styles(), strict=False):
@@ -80,10 +98,8 @@ def draw_curves(curves: list[tuple[str, Curve]], title: str, folder: Path, name:
         axes.set_ylim(bottom=1e-3)
         axes.yaxis.set_major_formatter(lambda value, place: f"{value:g}")
     all_axes[-1].set_xlabel("tokens before")
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     handles, labels = top.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    save(figure, folder, name)
+    figure.legend(handles, labels, loc="outside lower center", ncols=legend_columns, frameon=False)
 
 
 def _smooth(curve: Curve, measure: str) -> np.ndarray:
@@ -91,6 +107,6 @@ def _smooth(curve: Curve, measure: str) -> np.ndarray:
     return moving_average(curve.means[measure], curve.tokens, width)
 
 
-def _line(axes: Axes, curve: Curve, values: np.ndarray, label: str, style: dict) -> None:
+def _line(axes: Axes, curve: Curve, values: np.ndarray, label: str, style: dict[str, Any]) -> None:
     every = max(1, len(values) // 12)
     axes.plot(np.arange(len(values)), values, label=label, markevery=every, markersize=4, **style)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -11,7 +10,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from logicgen.evaluate.scores import Score, Scores
-from logicgen.report.figure_style import REGION_COLOUR, line_styles, save, shares, whole_numbers
+from logicgen.report.figure_style import (
+    REGION_COLOUR,
+    line_styles,
+    new_figure,
+    shares,
+    whole_numbers,
+)
 
 Lines = list[tuple[str, dict[int, Score]]]
 
@@ -21,11 +26,11 @@ SHADE = "#e4e8ef"  # behind the numbers of symbols that training had
 MOST_MARKERS = 25
 
 
-def draw_symbols(runs: list[tuple[str, Scores]], title: str, folder: Path, name: str) -> None:
+def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
     """Draw a line per (label, answers), with Wilson's 95% bands; below, the edit distance.
 
-    Problems of lengths as in training stand apart from others, so that the number of symbols is all
-    that changes along a line. The region is that of the first run.
+    Problems of lengths as in training have a panel of their own, so that the number of symbols is
+    all that changes along a line. The region is that of the first run.
     """
     about = runs[0][1].about
     panels: list[tuple[str, Lines]] = []
@@ -39,7 +44,7 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str, folder: Path, name:
     everything = [score for _, lines in panels for _, line in lines for score in line.values()]
     distances = all(score.edit_distance is not None for score in everything)
     rows = 2 if distances else 1
-    figure = Figure(figsize=(1.2 + 4 * len(panels), 1.2 + 2.7 * rows), layout="constrained")
+    figure = new_figure(1.2 + 4 * len(panels), 1.2 + 2.7 * rows, title)
     grid = figure.subplots(rows, len(panels), squeeze=False, sharex=True, sharey="row")
     # The training region is shown also where no problem is inside.
     shown = [*about.symbols, *(n for _, lines in panels for _, line in lines for n in line)]
@@ -63,11 +68,10 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str, folder: Path, name:
         farthest = max(score.edit_distance[0] for score in everything if score.edit_distance)
         grid[1, 0].set_ylabel("mean edit distance (tokens)")
         grid[1, 0].set_ylim(-0.03 * (farthest or 1), 1.03 * (farthest or 1))
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     handles, labels = grid[0, 0].get_legend_handles_labels()
     columns = 2 * len(panels)
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
-    save(figure, folder, name)
+    return figure
 
 
 def _lines(axes: Axes, lines: Lines, draw: Callable[..., None]) -> None:
@@ -91,7 +95,7 @@ def _edit_distance(axes: Axes, symbols: list[int], scores: list[Score], **style:
 
 
 def _unseen(axes: Axes, most: int) -> None:
-    """A second axis above: how many symbols more than any training problem had."""
+    """Add an axis above: how many symbols more than any training problem had."""
     beyond = int(axes.get_xlim()[1]) - most
     if beyond < 1:
         return

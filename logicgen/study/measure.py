@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from pydantic import Field
-
-from logicgen.declaration import Table
+from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
     from logicgen.evaluate.perplexity import Curve
@@ -21,7 +19,7 @@ ANSWERS, PERPLEXITY, KEYS = "answers", "perplexity", "keys"
 """Kinds of measures; which one it is follows from the data."""
 
 
-class Measure(Table):
+class Measure(BaseModel):
     """An entry of `measure` in a study.
 
     Attributes:
@@ -35,9 +33,11 @@ class Measure(Table):
         steps, hidden, layer, window: as the options of `logicgen probe`.
     """
 
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     data: str | None = None
-    data_set: dict[str, Any] = Field(default={})
+    data_set: dict[str, Any] = {}
     split: str = "test"
     limit: Count | None = None
     embedding_seeds: Count = 1
@@ -56,12 +56,11 @@ def take(measure: Measure, data: Path, run: Path, called: str, device: str) -> d
     data: folder of the data set. run: of the model; results that are large stay there.
     Raises LogicgenError where the model cannot be measured so.
     """
-    from logicgen.data.corpus import Corpus
-    from logicgen.data.opening import open_data
-    from logicgen.evaluate.predictions import prepare_folder
+    from logicgen.atomic import prepare_folder
+    from logicgen.data.corpus import Corpus, load_data
     from logicgen.model.checkpoint import load_language
 
-    opened, model = open_data(data), load_language(run, device)
+    opened, model = load_data(data), load_language(run, device)
     folder = run / measure.name
     prepare_folder(folder)
     if not isinstance(opened, Corpus):
@@ -74,9 +73,10 @@ def take(measure: Measure, data: Path, run: Path, called: str, device: str) -> d
 def _answers(
     measure: Measure, data: Any, model: Language, called: str, folder: Path
 ) -> dict[str, Any]:
-    from logicgen.evaluate.predictions import About, predict_and_verify, write_predictions
+    from logicgen.evaluate.predictions import About, predict_and_verify
     from logicgen.evaluate.prompted import Prompted
     from logicgen.evaluate.scores import Scores
+    from logicgen.report.evaluation_files import write_predictions
 
     prompted: Any = Prompted(model, data)
     about = About.of(prompted, called, data, measure.split)
@@ -95,10 +95,10 @@ def _answers(
 def _perplexity(
     measure: Measure, corpus: Any, model: Language, called: str, folder: Path
 ) -> dict[str, Any]:
-    from logicgen.evaluate.perplexity import measure as read
-    from logicgen.evaluate.perplexity import write_curve
+    from logicgen.evaluate.perplexity import measure_perplexity
+    from logicgen.report.perplexity_files import write_curve
 
-    curve = read(
+    curve = measure_perplexity(
         model,
         corpus,
         called,
@@ -120,10 +120,11 @@ def _perplexity(
 def _keys(
     measure: Measure, corpus: Any, run: Path, called: str, folder: Path, device: str
 ) -> dict[str, Any]:
-    from logicgen.evaluate.keys import ask_for_keys
+    from logicgen.evaluate.keys import find_keys
+    from logicgen.report.key_files import write_keys
     from logicgen.train.probe import ProbeSettings
 
-    windows = ask_for_keys(
+    found = find_keys(
         run,
         called,
         corpus,
@@ -135,7 +136,8 @@ def _keys(
         limit=measure.limit or 1000,
         device=device,
     )
-    return {"kind": KEYS, "windows": [asdict(each) for each in windows]}
+    write_keys(found, corpus.tokens, folder)
+    return {"kind": KEYS, "windows": [asdict(each) for each in found.windows]}
 
 
 def headline(result: dict[str, Any]) -> tuple[float, bool]:
@@ -150,7 +152,7 @@ def headline(result: dict[str, Any]) -> tuple[float, bool]:
 
 def curve_of(result: dict[str, Any]) -> Curve:
     """The curve that a measure of perplexity holds."""
-    from logicgen.evaluate.perplexity import Curve, Read
+    from logicgen.evaluate.perplexity import Curve, CurveAbout
 
     summary = dict(result["summary"])
     parts = {name: summary.pop(name) for name in ("overall", "beyond") if name in summary}
@@ -158,4 +160,4 @@ def curve_of(result: dict[str, Any]) -> Curve:
         name: np.array([np.nan, *(np.nan if v is None else v for v in values)])
         for name, values in result["means"].items()
     }
-    return Curve(Read(**summary), np.array(result["tokens"]), means, parts)
+    return Curve(CurveAbout(**summary), np.array(result["tokens"]), means, parts)

@@ -9,9 +9,10 @@ import numpy as np
 
 from logicgen.atomic import write_text
 from logicgen.evaluate.perplexity import Curve
-from logicgen.report.evaluation_files import percent, write_table
+from logicgen.report.figure_style import save
 from logicgen.report.perplexity_figure import draw_curves
 from logicgen.report.study_figures import draw_shares, draw_windows
+from logicgen.report.tables import percent, write_csv
 from logicgen.study.measure import ANSWERS, KEYS, PERPLEXITY, Measure, curve_of
 from logicgen.study.plan import Plan
 from logicgen.study.results import REPORT, TABLE, made_with
@@ -27,7 +28,7 @@ def write_measured(plan: Plan, results: list[Result], folder: Path) -> str:
     for result in results:
         points.setdefault(result.trial.point, []).append(result)
     lines = [line for result in results for line in _lines(result)]
-    write_table(lines, folder / TABLE)
+    write_csv(lines, folder / TABLE)
     pictures: list[tuple[str, str]] = []
     answered = _of_kind(plan, results, ANSWERS)
     if answered:
@@ -44,7 +45,8 @@ def write_measured(plan: Plan, results: list[Result], folder: Path) -> str:
         for group, curves in _curves(measure, points).items():
             name = f"{measure.name}-{group}" if group else measure.name
             data = f"{curves[0][1].about.data} ({measure.split})"
-            draw_curves(curves, f"{plan.study.name}: {group or data}", folder, name)
+            figure = draw_curves({group: curves}, f"{plan.study.name}: {group or data}")
+            save(figure, folder, name)
             pictures.append((name, f"{name}: perplexity by position"))
     for measure in _of_kind(plan, results, KEYS):
         precisions = {

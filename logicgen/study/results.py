@@ -19,8 +19,8 @@ from logicgen.report.comparison import (
     Evaluated,
     write_comparison,
 )
-from logicgen.report.evaluation_files import percent, write_table
 from logicgen.report.study_figures import draw_choices, draw_correlations, draw_covariance
+from logicgen.report.tables import percent, write_csv
 from logicgen.study.correlation import Correlation, as_row, correlations
 from logicgen.study.plan import Plan
 from logicgen.study.study_recipe import short
@@ -112,7 +112,7 @@ def write_results(plan: Plan, results: list[Result], folder: Path) -> str:
         return write_measured(plan, results, folder)
     found = rows(results)
     reference = found[0].scores.about
-    write_table([line for row in found for line in _lines(row, found[0])], folder / TABLE)
+    write_csv([line for row in found for line in _lines(row, found[0])], folder / TABLE)
     pictures: list[tuple[str, str]] = []
     related: list[Correlation] = []
     title = f"{plan.study.name}: {reference.data} ({reference.split})"
@@ -129,7 +129,7 @@ def write_results(plan: Plan, results: list[Result], folder: Path) -> str:
         related = correlations(choices, values)
         draw_choices(choices, values, called, title, folder, CHOICES)
         draw_correlations(related, called, less, title, folder, CORRELATIONS)
-        write_table([as_row(each) for each in related], folder / f"{CORRELATIONS}.csv")
+        write_csv([as_row(each) for each in related], folder / f"{CORRELATIONS}.csv")
         pictures += [(CHOICES, "score by choice"), (CORRELATIONS, "correlations with the score")]
     measured = {row.label: row.covariance for row in found if row.covariance is not None}
     if measured and len(measured) <= MOST_NAMED:
@@ -147,9 +147,7 @@ def _lines(row: Row, first: Row) -> list[dict[str, Any]]:
 
     The parts are those of the first point's training region.
     """
-    parts = row.scores.parts(first.scores.about)
-    scores = {name: row.scores.select(mask).score() for name, mask in parts.items() if mask.any()}
-    scores["overall"] = row.scores.score()
+    scores = {**row.scores.by_part(first.scores.about), "overall": row.scores.score()}
     covariance = {} if row.covariance is None else {"alpha_covariance": row.covariance.get("all")}
     head = {
         "point": row.point,

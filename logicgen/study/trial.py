@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 import subprocess
@@ -14,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import logicgen
-from logicgen.atomic import write_text
-from logicgen.checksum import text_sha256
+from logicgen.atomic import prepare_folder, write_text
 from logicgen.study.plan import DataSet, Trial
 from logicgen.study.summary import goal, write_measures, write_summary
 
@@ -30,7 +30,8 @@ def data_folder(data: DataSet, folder: Path) -> Path:
 
 def run_folder(trial: Trial, folder: Path) -> Path:
     """Where the weights and predictions of a trial are; elsewhere for another recipe."""
-    return folder / RUNS / f"{trial.name}-{text_sha256(trial.model_dump_json())[:8]}"
+    digest = hashlib.sha256(trial.model_dump_json().encode()).hexdigest()[:8]
+    return folder / RUNS / f"{trial.name}-{digest}"
 
 
 def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tuple[float, bool]:
@@ -43,22 +44,21 @@ def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tu
         return _run_measured(trial, folder, device, start)
 
     from logicgen.data.dataset import load_dataset
-    from logicgen.evaluate.covariance import predict_renamed, write_covariance
+    from logicgen.evaluate.covariance import predict_renamed
     from logicgen.evaluate.predictions import (
         About,
         check_fits,
         predict_and_verify,
-        prepare_folder,
-        write_predictions,
     )
     from logicgen.evaluate.scores import Scores
     from logicgen.evaluate.verified import Verified
     from logicgen.model import checkpoint
-    from logicgen.model.encoder_decoder import EncoderDecoder
+    from logicgen.model.encoder_decoder import Model
     from logicgen.model.model_recipe import ModelRecipe
     from logicgen.model.training_data import training_data
     from logicgen.nn.decoding import BeamSearch, Sampling
-    from logicgen.report.evaluation_files import summarise
+    from logicgen.report.covariance_files import write_covariance
+    from logicgen.report.evaluation_files import write_predictions
     from logicgen.train.fit import fit
 
     run = run_folder(trial, folder)
@@ -67,9 +67,7 @@ def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tu
     data, how = training_data(trained), trial.evaluate
     assert isinstance(trial.model, ModelRecipe)
     # What could not be scored is not trained.
-    new = EncoderDecoder(
-        trial.model, data.vocabulary, data.train.alphabet, data.task_name, data.region
-    )
+    new = Model(trial.model, data.vocabulary, data.train.alphabet, data.task_name, data.region)
     check_fits(new, evaluated, About.of(new, trial.point, evaluated, how.split), how.ensemble)
     with _stopwatch(run.with_name(f"{run.name}.time.json")) as clock:
         fit(
@@ -100,7 +98,7 @@ def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tu
     prepare_folder(run / how.split)
     write_predictions(table, run / how.split)
     scores = Scores.of(table, about)
-    rest: dict[str, Any] = {"about": asdict(about), "summary": summarise(scores)}
+    rest: dict[str, Any] = {"about": asdict(about), "summary": scores.summary()}
     if how.covariance is not None:
         split = how.covariance.split
         renamed = predict_renamed(
@@ -129,13 +127,13 @@ def _run_measured(
     trial: Trial, folder: Path, device: str, start: Path | None
 ) -> tuple[float, bool]:
     """`run_trial` of a language model."""
-    from logicgen.data.opening import open_data
+    from logicgen.data.corpus import load_data
     from logicgen.model import checkpoint
     from logicgen.study.measure import headline, take
     from logicgen.train.fit import fit, prepared
 
     run = run_folder(trial, folder)
-    data = prepared(trial.model, open_data(data_folder(trial.trained, folder)))
+    data = prepared(trial.model, load_data(data_folder(trial.trained, folder)))
     with _stopwatch(run.with_name(f"{run.name}.time.json")) as clock:
         fit(trial.model, data, run, device=device, resume=True, start=start, quiet=True)
     found = {
@@ -144,7 +142,7 @@ def _run_measured(
         )
         for each in trial.measured or ()
     }
-    model = checkpoint.load_language_model(run, device)
+    model = checkpoint.load_language(run, device)
     training = {
         "steps": checkpoint.load_json(run / checkpoint.CARD)["steps"],
         "minutes": round(clock["seconds"] / 60, 2),
@@ -173,7 +171,7 @@ def machine(device: str) -> str:
     """What computed: the card, or the processor and how many threads of it."""
     import torch
 
-    from logicgen.model.model import find_device
+    from logicgen.model.encoder_decoder import find_device
 
     if find_device(device).type == "cuda":
         return torch.cuda.get_device_name()

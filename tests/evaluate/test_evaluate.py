@@ -1,12 +1,9 @@
-"""Scores: what they count, that they follow from the predictions alone, and how they look."""
+"""Predictions, and what scores count."""
 
 from __future__ import annotations
 
-import csv
-import json
 from dataclasses import replace
 
-import matplotlib.image
 import numpy as np
 import pyarrow.compute as pc
 import pytest
@@ -15,16 +12,9 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.predictions import (
-    About,
-    predict_and_verify,
-    read_predictions,
-    spread,
-    write_predictions,
-)
-from logicgen.evaluate.scores import VERDICTS, Scores
-from logicgen.evaluate.wilson import wilson_interval
-from logicgen.report.evaluation_files import percent, write_report
+from logicgen.evaluate.predictions import About, predict_and_verify, spread
+from logicgen.evaluate.scores import Scores
+from logicgen.report.figure_style import save
 from logicgen.report.heatmap import draw_heatmaps
 from logicgen.vocabulary import Vocabulary
 from tests.evaluate.conftest import Parrot
@@ -52,65 +42,6 @@ def test_a_model_gets_as_many_symbol_rows_as_the_problem_needs(data, about):
     assert sorted(symbols for symbols, *_ in parrot.calls) == [2, 3, 4]
 
 
-def test_everything_follows_from_the_predictions(table, about, tmp_path):
-    write_predictions(table, tmp_path)
-    again, known = read_predictions(tmp_path)
-    assert known == replace(about, decoding=known.decoding)
-    assert known.decoding["beams"] == 1
-    assert again.equals(table)
-    summary = write_report(tmp_path)
-    assert json.loads((tmp_path / "summary.json").read_text()) == json.loads(json.dumps(summary))
-    rows = table.to_pylist()
-    region = {
-        "inside_training_region": lambda few, usual: few and usual,
-        "beyond_training_region": lambda few, usual: not (few and usual),
-        "beyond_in_symbols_only": lambda few, usual: not few and usual,
-        "beyond_in_length_only": lambda few, usual: few and not usual,
-    }
-    for name, belongs in region.items():
-        chosen = [row for row in rows if belongs(row["symbols"] <= 2, 2 <= row["length"] <= 5)]
-        score = summary[name]
-        assert sum(score[v] for v in VERDICTS) == len(chosen) == 3 * score["examples"]
-        right = [row["verdict"] in ("exact", "correct") for row in chosen]
-        assert score["accuracy"] == pytest.approx(np.mean(right))
-        bounds = wilson_interval(score["accuracy"], score["examples"])
-        assert (score["accuracy_low"], score["accuracy_high"]) == bounds
-        exact = [row["verdict"] == "exact" for row in chosen]
-        bounds = wilson_interval(np.mean(exact), len(chosen) // 3)
-        assert (score["exact_match_low"], score["exact_match_high"]) == pytest.approx(bounds)
-    cells = list(csv.DictReader((tmp_path / "cells.csv").open()))
-    assert len(cells) == len({(row["symbols"], row["length"]) for row in rows})
-    for cell in cells:
-        place = (int(cell["symbols"]), int(cell["length"]))
-        here = [row["verdict"] for row in rows if (row["symbols"], row["length"]) == place]
-        assert float(cell["accuracy"]) == pytest.approx(here.count("exact") / len(here))
-        low, high = wilson_interval(float(cell["accuracy"]), len(here) // 3)
-        assert (float(cell["accuracy_low"]), float(cell["accuracy_high"])) == (low, high)
-        assert [int(cell[v]) for v in VERDICTS] == [here.count(v) for v in VERDICTS]
-    assert sum(int(cell["examples"]) for cell in cells) == summary["overall"]["examples"]
-
-
-def test_the_same_predictions_give_the_same_files(table, tmp_path):
-    for name in ("one", "two"):
-        write_predictions(table, tmp_path / name)
-        write_report(tmp_path / name)
-    pictures = [f"{n}.{k}" for n in ("heatmap", "symbols", "lengths") for k in ("png", "svg")]
-    for file in ("summary.json", "cells.csv", "predictions.parquet", *pictures):
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
-
-
-def test_the_heat_map_is_green_where_answers_are_right_and_red_where_not(table, tmp_path):
-    write_predictions(table, tmp_path)
-    write_report(tmp_path)
-    picture = matplotlib.image.imread(tmp_path / "heatmap.png")[:, :, :3]
-    red, green = picture[:, :, 0], picture[:, :, 1]
-    share_green = np.mean((green > red + 0.2) & (green > 0.3))
-    share_red = np.mean((red > green + 0.2) & (red > 0.3))
-    assert share_green > 0.1
-    assert share_red > 0.1
-    assert (tmp_path / "heatmap.svg").read_text().startswith("<?xml")
-
-
 def test_mean_and_deviation_over_seeds(table, about):
     scores = Scores.of(table, about)
     half = scores.select(np.arange(len(scores)) >= 0).score()
@@ -123,12 +54,6 @@ def test_mean_and_deviation_over_seeds(table, about):
     assert scores.score().exact == (pytest.approx(np.mean(by_seed)), pytest.approx(np.std(by_seed)))
 
 
-def test_percent_says_the_interval_and_the_deviation_over_seeds():
-    score = {"accuracy": 0.973, "accuracy_std": 0.0, "accuracy_low": 0.968, "accuracy_high": 0.977}
-    assert percent(score) == "97.3% [96.8, 97.7]"
-    assert percent({**score, "accuracy_std": 0.004}) == "97.3% ± 0.4 [96.8, 97.7]"
-
-
 def test_cells_of_several_lengths(table, about, tmp_path):
     wide = replace(about, shortest=1, step=3)
     scores = Scores.of(table, wide)
@@ -138,7 +63,7 @@ def test_cells_of_several_lengths(table, about, tmp_path):
     for (symbols, length), score in cells.items():
         merged = [fine[symbols, n] for n in range(length, length + 3) if (symbols, n) in fine]
         assert score.examples == sum(part.examples for part in merged)
-    draw_heatmaps([("wide", cells, wide)], "wide", tmp_path, "wide")
+    save(draw_heatmaps([("wide", cells, wide)], "wide"), tmp_path, "wide")
     assert (tmp_path / "wide.png").is_file()
     rows = table.filter(pc.equal(table["embedding_seed"], 0))
     chosen = rows.take(spread(rows, wide, len(cells)))
@@ -171,8 +96,7 @@ def test_edit_distance(tmp_path):
     for row in table.to_pylist():
         assert row["edit_distance"] == (0 if row["length"] == 4 else 3)
         assert row["verdict"] == ("exact" if row["length"] == 4 else "incorrect")
-    write_predictions(table, tmp_path)
-    assert write_report(tmp_path)["overall"]["edit_distance"] == pytest.approx(1.5)
+    assert Scores.of(table, about).summary()["overall"]["edit_distance"] == pytest.approx(1.5)
 
 
 def test_a_model_of_another_task_or_vocabulary_is_refused(data, about):
@@ -184,11 +108,3 @@ def test_a_model_of_another_task_or_vocabulary_is_refused(data, about):
     parrot.vocabulary = Vocabulary(("&",))
     with pytest.raises(LogicgenError, match="vocabulary"):
         predict_and_verify(parrot, data, about)
-
-
-def test_missing_and_damaged_predictions_are_refused(tmp_path):
-    with pytest.raises(LogicgenError, match="run logicgen evaluate first"):
-        write_report(tmp_path)
-    (tmp_path / "predictions.parquet").write_bytes(b"PAR1 no")
-    with pytest.raises(LogicgenError, match="damaged"):
-        write_report(tmp_path)

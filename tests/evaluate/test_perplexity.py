@@ -1,9 +1,6 @@
-"""Perplexity: against brute force, against the truth where it is known, and as files."""
+"""Perplexity: against brute force, and against the truth where it is known."""
 
 from __future__ import annotations
-
-import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,13 +9,8 @@ import torch
 from logicgen.automata import Strings, lexinvariant, next_probabilities, read_automaton
 from logicgen.errors import LogicgenError
 from logicgen.evaluate import perplexity
-from logicgen.evaluate.perplexity import (
-    compare_curves,
-    described,
-    measure,
-    read_curve,
-    write_curve,
-)
+from logicgen.evaluate.perplexity import measure_perplexity
+from logicgen.model.language_model import LanguageModel
 from logicgen.tokens import Tokens
 from tests.data.corpora import automaton_recipe, opened, text_files, text_recipe
 from tests.languages import recipe, untrained
@@ -35,7 +27,7 @@ def strings(tmp_path_factory):
     return opened(automaton_recipe(test=60), tmp_path_factory.mktemp("strings") / "c")
 
 
-class Fake(Language):
+class Fake(LanguageModel):
     """What it expects follows from the token before and the seed."""
 
     def __init__(self, tokens, random=False):
@@ -57,7 +49,7 @@ class Fake(Language):
         )
 
 
-class Exact(Language):
+class Exact(LanguageModel):
     """Expects what a function of the automaton says."""
 
     def __init__(self, corpus, function):
@@ -82,7 +74,7 @@ class Exact(Language):
 def test_bits_by_brute_force(text, random, seeds, monkeypatch):
     model = Fake(text.tokens, random)
     how = {"limit": 7, "context": 9, "embedding_seeds": seeds, "beyond": 5}
-    curve = measure(model, text, "fake", **how)
+    curve = measure_perplexity(model, text, "fake", **how)
     whole = np.concatenate(text.arrays("test")).astype(int)
     count = 7
     bits = np.zeros((count, 8))
@@ -105,13 +97,13 @@ def test_bits_by_brute_force(text, random, seeds, monkeypatch):
     error = 1.96 * bits.mean(axis=1).std(ddof=1) / np.sqrt(count)
     assert overall["bits_high"] - overall["bits"] == pytest.approx(error, rel=1e-3)
     monkeypatch.setattr(perplexity, "AT_A_TIME", 1)
-    parts = measure(model, text, "fake", **how)
+    parts = measure_perplexity(model, text, "fake", **how)
     np.testing.assert_allclose(parts.means["bits"], curve.means["bits"])
     assert set(curve.means) == {"bits"}
 
 
 def test_what_comes_behind_the_end_does_not_count(strings):
-    curve = measure(Fake(strings.tokens), strings, "fake", context=6)
+    curve = measure_perplexity(Fake(strings.tokens), strings, "fake", context=6)
     rows = np.concatenate(strings.arrays("test")).astype(int)
     before = np.cumsum(rows == 0, axis=1)[:, :-1] == 0  # no end has come yet
     assert curve.tokens.tolist() == [0, *before.sum(axis=0)]
@@ -119,7 +111,7 @@ def test_what_comes_behind_the_end_does_not_count(strings):
 
 
 def test_the_truth_is_no_further_from_the_truth(strings):
-    curve = measure(Exact(strings, next_probabilities), strings, "truth", context=6)
+    curve = measure_perplexity(Exact(strings, next_probabilities), strings, "truth", context=6)
     assert np.nanmax(np.abs(curve.means["kl_true"])) < 1e-9
     np.testing.assert_allclose(curve.means["bits"], curve.means["true_bits"])
     assert curve.parts["overall"]["kl_ideal"] > 0.01
@@ -129,7 +121,7 @@ def test_the_truth_is_no_further_from_the_truth(strings):
 
 def test_the_ideal_is_no_further_from_the_ideal(strings):
     model = Exact(strings, lexinvariant.next_probabilities)
-    curve = measure(model, strings, "ideal", context=6)
+    curve = measure_perplexity(model, strings, "ideal", context=6)
     assert np.nanmax(np.abs(curve.means["kl_ideal"])) < 1e-9
     np.testing.assert_allclose(curve.means["bits"], curve.means["ideal_bits"])
     assert curve.parts["overall"]["kl_true"] > 0.01
@@ -138,14 +130,16 @@ def test_the_ideal_is_no_further_from_the_ideal(strings):
 def test_nothing_is_nearer_than_the_same(strings):
     models = [Fake(strings.tokens), untrained(strings.tokens), Exact(strings, next_probabilities)]
     for model in models:
-        curve = measure(model, strings, "some", context=6, embedding_seeds=2)
+        curve = measure_perplexity(model, strings, "some", context=6, embedding_seeds=2)
         for name in ("kl_ideal", "kl_true"):
             assert np.nanmin(curve.means[name]) > -1e-6
 
 
 def test_embedding_seeds_are_different_draws(strings):
     one, two = (
-        measure(untrained(strings.tokens), strings, "some", context=6, embedding_seeds=seeds)
+        measure_perplexity(
+            untrained(strings.tokens), strings, "some", context=6, embedding_seeds=seeds
+        )
         for seeds in (1, 2)
     )
     assert (one.about.embedding_seeds, two.about.embedding_seeds) == (1, 2)
@@ -155,53 +149,4 @@ def test_embedding_seeds_are_different_draws(strings):
 def test_a_model_of_other_tokens(text, strings):
     model = untrained(Tokens("names", ["<end>", "a"]), "automaton")
     with pytest.raises(LogicgenError, match="some was trained with 2 tokens of automaton"):
-        measure(model, strings, "some")
-
-
-def test_files_and_back(strings, tmp_path):
-    curve = measure(untrained(strings.tokens), strings, "some", context=6, beyond=3)
-    summary = write_curve(curve, tmp_path)
-    assert json.loads((tmp_path / "summary.json").read_text()) == summary
-    assert (tmp_path / "perplexity.png").read_bytes().startswith(b"\x89PNG")
-    back = read_curve(tmp_path)
-    assert (back.about, back.parts) == (curve.about, curve.parts)
-    assert back.tokens.tolist() == curve.tokens.tolist()
-    for name, values in curve.means.items():
-        np.testing.assert_allclose(back.means[name], values)
-    lines = described(summary)
-    assert lines[0].startswith("overall")
-    assert any("from position 3 on" in line for line in lines)
-    assert any("(KL)" in line for line in lines)
-    (tmp_path / "positions.csv").write_text("position\n")
-    with pytest.raises(LogicgenError, match="damaged, or of another version"):
-        read_curve(tmp_path)
-    with pytest.raises(LogicgenError, match="run logicgen evaluate first"):
-        read_curve(tmp_path / "nowhere")
-
-
-def test_comparisons(strings, tmp_path):
-    curve = measure(untrained(strings.tokens), strings, "one", context=6, beyond=3)
-    folders = {}
-    for name, change in {
-        "same": {"model": "two"},
-        "data": {"data": "other"},
-        "split": {"split": "train"},
-        "sequences": {"sequences": 5},
-    }.items():
-        folders[name] = tmp_path / name
-        folders[name].mkdir()
-        write_curve(replace(curve, about=replace(curve.about, **change)), folders[name])
-    first = tmp_path / "first"
-    first.mkdir()
-    write_curve(curve, first)
-    found = compare_curves([first, folders["same"]], tmp_path / "out")
-    assert [label for label, _ in found] == ["one", "two"]
-    assert found[0][1] == curve.parts
-    assert (tmp_path / "out" / "perplexity.png").is_file()
-    for name in ("data", "split", "sequences"):
-        with pytest.raises(LogicgenError, match=f"compare evaluations of the same {name}"):
-            compare_curves([first, folders[name]], tmp_path / "out")
-    with pytest.raises(LogicgenError, match="two evaluations or more"):
-        compare_curves([first], tmp_path / "out")
-    with pytest.raises(LogicgenError, match="is one of the evaluations"):
-        compare_curves([first, folders["same"]], first)
+        measure_perplexity(model, strings, "some")

@@ -10,16 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.predictions import (
-    SCHEMA,
-    Verifier,
-    predict_and_verify,
-    read_predictions,
-    write_predictions,
-)
+from logicgen.evaluate.predictions import SCHEMA, Verifier, predict_and_verify
 from logicgen.evaluate.verified import Outcome, Verified, draw_until_accepted
 from logicgen.nn.decoding import BeamSearch, Sampling
-from logicgen.report.evaluation_files import write_report
+from logicgen.report.evaluation_files import read_predictions, write_predictions, write_report
 from tests.evaluate.conftest import Parrot
 
 

@@ -8,11 +8,10 @@ from dataclasses import replace
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.predictions import write_predictions
 from logicgen.evaluate.scores import Scores
 from logicgen.evaluate.wilson import wilson_interval
 from logicgen.report.comparison import compare, markdown
-from logicgen.report.evaluation_files import write_table
+from logicgen.report.evaluation_files import write_predictions
 from tests.evaluate.predicted import ABOUT, predicted
 
 PLACES = [(1, 2), (1, 3), (3, 2), (1, 5), (3, 5)]
@@ -141,8 +140,3 @@ def test_the_evaluations_themselves_are_left_alone(evaluation):
     folders = [evaluation("a", RIGHT), evaluation("b", FAILS)]
     with pytest.raises(LogicgenError, match="is one of the evaluations"):
         compare(folders, folders[1])
-
-
-def test_a_table_has_the_columns_of_all_its_rows(tmp_path):
-    write_table([{"a": 1, "b": 2}, {"a": 3, "c": 4}], tmp_path / "t.csv")
-    assert (tmp_path / "t.csv").read_text() == "a,b,c\n1,2,\n3,,4\n"

@@ -8,6 +8,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from logicgen.evaluate.scores import Scores
+from logicgen.report.figure_style import save
 from logicgen.report.heatmap import ACCURACY, DIFFERENCE, draw_differences, draw_heatmaps
 from logicgen.report.lengths_figure import COLOURS, draw_lengths
 from logicgen.report.symbols_figure import draw_symbols
@@ -35,7 +36,7 @@ def cells(counts, verdict="exact", about=ABOUT):
 
 
 def drawn(folder, counts, name="map", verdict="exact"):
-    draw_heatmaps([("some", cells(counts, verdict), ABOUT)], "title", folder, name)
+    save(draw_heatmaps([("some", cells(counts, verdict), ABOUT)], "title"), folder, name)
     return picture(folder, name)
 
 
@@ -70,7 +71,7 @@ def test_maps_side_by_side_have_one_scale_and_a_region_each(tmp_path):
     ]
     mixed = {place: ["correct", "invalid"] for place in counts}
     runs[2] = ("half", Scores.of(predicted(mixed), ABOUT).by_cell(), ABOUT)
-    draw_heatmaps(runs, "title", tmp_path, "maps")
+    save(draw_heatmaps(runs, "title"), tmp_path, "maps")
     image = picture(tmp_path, "maps")
     shares = [share(image, ACCURACY(value)) for value in (0.0, 0.5, 1.0)]
     assert min(shares) > 0.15
@@ -84,7 +85,9 @@ def test_maps_side_by_side_have_one_scale_and_a_region_each(tmp_path):
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 7])
 def test_any_number_of_maps_fits(tmp_path, count):
     some = cells({(1, 1): 1, (2, 3): 1})
-    draw_heatmaps([(f"run {i}", some, ABOUT) for i in range(count)], "title", tmp_path, "maps")
+    save(
+        draw_heatmaps([(f"run {i}", some, ABOUT) for i in range(count)], "title"), tmp_path, "maps"
+    )
     said = text(tmp_path, "maps")
     assert all(f"<!-- run {i} -->" in said for i in range(count)) == (count > 1)
 
@@ -92,13 +95,15 @@ def test_any_number_of_maps_fits(tmp_path, count):
 def test_differences_are_centred_on_zero_and_have_the_right_sign(tmp_path):
     counts = {(s, n): 2 for s in range(1, 4) for n in range(1, 6)}
     right, wrong = cells(counts), cells(counts, "incorrect")
-    draw_differences(wrong, [("better", right, ABOUT)], "title", tmp_path, "better")
-    draw_differences(right, [("worse", wrong, ABOUT)], "title", tmp_path, "worse")
-    draw_differences(right, [("equal", right, ABOUT)], "title", tmp_path, "equal")
+    save(draw_differences(wrong, [("better", right, ABOUT)], "title"), tmp_path, "better")
+    save(draw_differences(right, [("worse", wrong, ABOUT)], "title"), tmp_path, "worse")
+    save(draw_differences(right, [("equal", right, ABOUT)], "title"), tmp_path, "equal")
     for name, value in (("worse", 0.0), ("equal", 0.5), ("better", 1.0)):
         assert share(picture(tmp_path, name), DIFFERENCE(value)) > 0.4, name
-    draw_differences(
-        right, [("worse", wrong, ABOUT), ("equal", right, ABOUT)], "title", tmp_path, "both"
+    save(
+        draw_differences(right, [("worse", wrong, ABOUT), ("equal", right, ABOUT)], "title"),
+        tmp_path,
+        "both",
     )
     image = picture(tmp_path, "both")
     assert share(image, DIFFERENCE(0.0)) == pytest.approx(share(image, DIFFERENCE(0.5)), rel=0.1)
@@ -146,7 +151,7 @@ def test_bars_show_the_share_of_each_verdict(tmp_path):
         (1, 2): ["exact", "exact", "correct", "incorrect"],
         (1, 3): ["invalid", "invalid", "unknown", "unknown"],
     }
-    draw_lengths(Scores.of(predicted(verdicts), ABOUT), "title", tmp_path, "lengths")
+    save(draw_lengths(Scores.of(predicted(verdicts), ABOUT), "title"), tmp_path, "lengths")
     image = picture(tmp_path, "lengths")
     unit = share(image, to_rgb(COLOURS["correct"]))
     assert unit > 0.05
@@ -164,7 +169,7 @@ def test_bars_show_the_share_of_each_verdict(tmp_path):
 
 def test_bars_of_more_symbols_stand_apart(tmp_path):
     verdicts = {(1, 2): ["exact"], (3, 2): ["incorrect"]}
-    draw_lengths(Scores.of(predicted(verdicts), ABOUT), "title", tmp_path, "lengths")
+    save(draw_lengths(Scores.of(predicted(verdicts), ABOUT), "title"), tmp_path, "lengths")
     above, below = np.array_split(picture(tmp_path, "lengths"), 2)
     assert share(above, to_rgb(COLOURS["exact"])) > 0.3
     assert share(below, to_rgb(COLOURS["incorrect"])) > 0.3
@@ -173,7 +178,7 @@ def test_bars_of_more_symbols_stand_apart(tmp_path):
 def test_accuracy_by_symbols(tmp_path):
     verdicts = {(s, n): ["exact", "incorrect"] for s in (1, 2, 3, 4) for n in (2, 5)}
     scores = Scores.of(predicted(verdicts), ABOUT)
-    draw_symbols([("one", scores), ("two", scores)], "title", tmp_path, "symbols")
+    save(draw_symbols([("one", scores), ("two", scores)], "title"), tmp_path, "symbols")
     said = text(tmp_path, "symbols")
     for label in ("one", "two", "as in training", "lengths as in training", "other lengths"):
         assert f"<!-- {label} -->" in said
@@ -184,7 +189,7 @@ def test_accuracy_by_symbols(tmp_path):
 def test_edit_distance_by_symbols_where_the_task_has_it(tmp_path):
     verdicts = {(s, 2): ["exact"] for s in (1, 2)}
     table = predicted(verdicts, distances={(1, 2): 0, (2, 2): 0})
-    draw_symbols([("one", Scores.of(table, ABOUT))], "title", tmp_path, "symbols")
+    save(draw_symbols([("one", Scores.of(table, ABOUT))], "title"), tmp_path, "symbols")
     said = text(tmp_path, "symbols")
     assert "<!-- mean edit distance (tokens) -->" in said
     assert "<!-- unseen symbols -->" not in said  # there are none
@@ -194,8 +199,8 @@ def test_edit_distance_by_symbols_where_the_task_has_it(tmp_path):
 @pytest.mark.parametrize("place", [(0, 0), (1, 2), (160, 7)])
 def test_a_single_example_anywhere_can_be_drawn(tmp_path, place):
     scores = Scores.of(predicted({place: ["correct"]}), ABOUT)
-    draw_heatmaps([("some", scores.by_cell(), ABOUT)], "title", tmp_path, "heatmap")
-    draw_symbols([("some", scores)], "title", tmp_path, "symbols")
-    draw_lengths(scores, "title", tmp_path, "lengths")
+    save(draw_heatmaps([("some", scores.by_cell(), ABOUT)], "title"), tmp_path, "heatmap")
+    save(draw_symbols([("some", scores)], "title"), tmp_path, "symbols")
+    save(draw_lengths(scores, "title"), tmp_path, "lengths")
     for name in ("heatmap", "symbols", "lengths"):
         assert (tmp_path / f"{name}.png").stat().st_size > 1000

@@ -22,9 +22,10 @@ from logicgen.errors import LogicgenError
 from logicgen.evaluate import keys
 from logicgen.model.checkpoint import save_model, weights_digest
 from logicgen.model.model_recipe import ModelRecipe
+from logicgen.report import key_files
 from logicgen.report.key_figures import readable
 from logicgen.tokens import Tokens
-from logicgen.train.probe import ProbeSettings, check_fits, hidden_states, probe_of, train_probe
+from logicgen.train.probe import ProbeSettings, check_fits, probe_of, train_probe
 from tests.languages import language_model
 
 TEXT = {"source": "python-topics", "vocabulary": 60}
@@ -242,7 +243,7 @@ def test_what_is_drawn_for_a_row_does_not_depend_on_others(corpus, monkeypatch):
 def test_hidden_states_of_a_layer(corpus):
     model = language_model(small(), corpus.tokens, "text").eval()
     tokens = np.arange(10)[None]
-    last, second, first = (hidden_states(model, tokens, [0], layer) for layer in (None, 2, 1))
+    last, second, first = (model.hidden_states(tokens, [0], layer) for layer in (None, 2, 1))
     assert torch.equal(last, second)
     assert not torch.allclose(last, first)
     assert not last.requires_grad
@@ -254,7 +255,7 @@ def test_hidden_states_of_a_layer(corpus):
 def undrawn(monkeypatch):
     """Without figures, which take the longest."""
     for name in ("draw_precision", "draw_key", "draw_occurrences"):
-        monkeypatch.setattr(keys, name, lambda *arguments: None)
+        monkeypatch.setattr(key_files, name, lambda *arguments: None)
 
 
 def probed(run, corpus, out, *options):
@@ -348,7 +349,7 @@ def test_what_cannot_be_probed(run, corpus, tmp_path):
         small({"kind": "elman", "width": 16, "layers": 1}), corpus.tokens, "text"
     )
     check_fits(elman, corpus, "it")
-    assert hidden_states(elman.eval(), np.arange(4)[None], [0], None).shape == (1, 4, 16)
+    assert elman.eval().hidden_states(np.arange(4)[None], [0], None).shape == (1, 4, 16)
     with pytest.raises(LogicgenError, match="it is recurrent: leave it out"):
         check_fits(elman, corpus, "it", 1)
 

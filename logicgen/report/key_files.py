@@ -1,0 +1,36 @@
+"""The files of an evaluation of a probe: windows.csv, summary.json, and three figures."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from logicgen.atomic import write_text
+from logicgen.evaluate.keys import Keys
+from logicgen.report.figure_style import save
+from logicgen.report.key_figures import draw_key, draw_occurrences, draw_precision
+from logicgen.report.tables import write_csv
+from logicgen.tokens import Tokens
+
+WINDOWS, SUMMARY = "windows.csv", "summary.json"
+PRECISION, KEY, OCCURRENCES = "precision", "key", "occurrences"  # each as .png and .svg
+
+
+def write_keys(found: Keys, tokens: Tokens, folder: Path) -> dict[str, Any]:
+    """Write `windows.csv`, `summary.json` and three figures; returns the summary."""
+    about, width = found.about, found.about["window"]
+    write_csv([asdict(each) for each in found.windows], folder / WINDOWS)
+    summary = {**about, "last": asdict(found.windows[-1])}
+    write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
+    title = f"{about['called']} on {about['data']} ({about['split']})"
+    figures = {
+        PRECISION: draw_precision(found.windows, f"{title}, {about['rows']:,} rows"),
+        KEY: draw_key(found.example, tokens, width, f"{title}, one row"),
+        OCCURRENCES: draw_occurrences(found.example, tokens, width, f"{title}, one row"),
+    }
+    for name, figure in figures.items():
+        if figure is not None:
+            save(figure, folder, name)
+    return summary

@@ -1,0 +1,98 @@
+"""The files of an evaluation on a corpus: positions.csv, summary.json, and a figure."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from logicgen.atomic import prepare_folder, write_text
+from logicgen.errors import LogicgenError
+from logicgen.evaluate.perplexity import MEASURES, Curve, CurveAbout
+from logicgen.report.comparison import check_apart, check_distinct, labels_of
+from logicgen.report.figure_style import save
+from logicgen.report.perplexity_figure import draw_curves
+from logicgen.report.tables import write_csv
+
+POSITIONS, SUMMARY, FIGURE = "positions.csv", "summary.json", "perplexity"
+
+
+def write_curve(curve: Curve, folder: Path) -> dict[str, Any]:
+    """Write `positions.csv`, `summary.json` and a figure; returns the summary."""
+    rows = [
+        {
+            "position": position,
+            "tokens": int(count),
+            **{name: float(means[position]) for name, means in curve.means.items()},
+        }
+        for position, count in enumerate(curve.tokens.tolist())
+        if count
+    ]
+    write_csv(rows, folder / POSITIONS)
+    summary = {**asdict(curve.about), **curve.parts}
+    write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
+    title = f"{curve.about.data} ({curve.about.split})"
+    save(draw_curves({"": [(curve.about.model, curve)]}, title), folder, FIGURE)
+    return summary
+
+
+def summary_lines(summary: dict[str, Any]) -> list[str]:
+    """Return a line for each part and measure of a summary, for people."""
+    lines = []
+    for part in ("overall", "beyond"):
+        if part not in summary:
+            continue
+        found = summary[part]
+        where = part if part == "overall" else f"from position {found['from']} on"
+        lines.append(
+            f"{where:<24} perplexity {found['perplexity']:.3f} over {found['tokens']:,} tokens"
+        )
+        for name, called in MEASURES.items():
+            if name in found:
+                low, high = found[f"{name}_low"], found[f"{name}_high"]
+                lines.append(f"{'':<24} {found[name]:.4f} [{low:.4f}, {high:.4f}] {called}")
+    return lines
+
+
+def read_curve(folder: Path) -> Curve:
+    """Read what `write_curve` wrote. Raises LogicgenError where there is none or it is damaged."""
+    path = folder / POSITIONS
+    try:
+        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        parts = {name: summary.pop(name) for name in ("overall", "beyond") if name in summary}
+        about = CurveAbout(**summary)
+        lines = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+        tokens = np.zeros(about.context, dtype=np.int64)
+        means = {name: np.full(about.context, np.nan) for name in MEASURES if name in lines[0]}
+        for line in lines:
+            position = int(line["position"])
+            tokens[position] = int(line["tokens"])
+            for name, values in means.items():
+                values[position] = float(line[name])
+        return Curve(about, tokens, means, parts)
+    except FileNotFoundError:
+        raise LogicgenError(f"{folder}: no {POSITIONS}; run logicgen evaluate first") from None
+    except (ValueError, KeyError, TypeError, OSError, IndexError):
+        raise LogicgenError(
+            f"{path}: damaged, or of another version; run logicgen evaluate again"
+        ) from None
+
+
+def compare_curves(folders: list[Path], out: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Draw evaluations of the same sequences as one figure; returns label and parts of each.
+
+    Raises LogicgenError where they are not of the same sequences, or `out` is one of the folders.
+    """
+    check_distinct(folders)
+    check_apart(out, folders)
+    curves = [read_curve(folder) for folder in folders]
+    abouts = [curve.about for curve in curves]
+    labels = labels_of(folders, abouts, ("data", "split", "sequences", "context"))
+    labelled = list(zip(labels, curves, strict=True))
+    prepare_folder(out)
+    save(draw_curves({"": labelled}, f"{abouts[0].data} ({abouts[0].split})"), out, FIGURE)
+    return [(label, dict(curve.parts)) for label, curve in labelled]

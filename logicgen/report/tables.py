@@ -1,0 +1,39 @@
+"""Numbers as tables: CSV for programs, Markdown for people, and shares with their intervals."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from logicgen.atomic import write_text
+from logicgen.markdown import markdown_table
+
+__all__ = ["markdown_table", "percent", "percent_interval", "write_csv"]
+
+
+def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Write rows as CSV, with a column for each key that one of them has."""
+    text = io.StringIO()
+    names = dict.fromkeys(name for row in rows for name in row)
+    writer = csv.DictWriter(text, list(names), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
+
+
+def percent(score: Mapping[str, Any], key: str = "accuracy") -> str:
+    """Return `97.3% [96.8, 97.7]` for a flat score: a share with its 95% interval over problems.
+
+    With several embedding seeds, `97.3% ± 0.4 [96.8, 97.7]`: the deviation is over the seeds.
+    """
+    share, deviation, low, high = (score[f"{key}{end}"] for end in ("", "_std", "_low", "_high"))
+    return percent_interval(share, low, high, deviation)
+
+
+def percent_interval(share: float, low: float, high: float, deviation: float = 0.0) -> str:
+    """Return a share, its interval and a deviation, if there is any, in percent."""
+    spread = f" ± {100 * deviation:.1f}" if deviation else ""
+    return f"{100 * share:.1f}%{spread} [{100 * low:.1f}, {100 * high:.1f}]"
