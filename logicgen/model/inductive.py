@@ -18,7 +18,7 @@ from logicgen.errors import LogicgenError
 from logicgen.model.language_model import LanguageModel
 from logicgen.model.model_recipe import InductiveTable, ModelRecipe
 from logicgen.model.training_data import SequenceData
-from logicgen.nn.generation import Reader
+from logicgen.nn.generation import Reader, reading_again
 from logicgen.nn.inductive_transformer import InductiveTransformer, LogWeights
 from logicgen.productions import NEGLIGIBLE, Grammar
 from logicgen.productions.as_automaton import START
@@ -170,13 +170,7 @@ class InductiveModel(LanguageModel):
         units are believed to be.
         """
         self.check(count or len(self.tokens))
-        read: list[Tensor] = []
-
-        def read_on(tokens: Tensor) -> Tensor:
-            read.append(tokens)
-            return self.network.log_probabilities(torch.cat(read, dim=1))[:, -1]
-
-        return read_on
+        return reading_again(self.network.log_probabilities)
 
     def grammar(self, called: str) -> Grammar:
         """Return what it has learnt. Raises LogicgenError for a model with perceptrons."""

@@ -35,6 +35,20 @@ class Generated(NamedTuple):
     log_probabilities: Tensor
 
 
+def reading_again(log_probabilities: Callable[[Tensor], Tensor]) -> Reader:
+    """Return a reader of a model that remembers nothing: it reads all tokens at each step.
+
+    log_probabilities: from (B, T) tokens to (B, T, V).
+    """
+    read: list[Tensor] = []
+
+    def read_on(tokens: Tensor) -> Tensor:
+        read.append(tokens)
+        return log_probabilities(torch.cat(read, dim=1))[:, -1]
+
+    return read_on
+
+
 def summed(readers: Sequence[Reader]) -> Reader:
     """Return a reader whose probabilities are the sums of those of some readers.
 

@@ -17,6 +17,8 @@ class Parrot:
     parsing, contradictory.
     """
 
+    canonical, votes, trained_on_task = False, 1, True
+
     def __init__(self, data, split):
         self.task_name = data.task.name
         self.vocabulary = data.vocabulary

@@ -33,6 +33,8 @@ ABOUT = About("propositional", "fake", "some", "test", (0, 3), (1, 6))
 class Fake:
     """Stands in for a model: answers what `answer` makes of a problem's text."""
 
+    canonical, votes, trained_on_task = False, 1, True
+
     def __init__(self, data, answer):
         self.task_name = data.task.name
         self.vocabulary = data.vocabulary

@@ -12,7 +12,7 @@ from logicgen.syntax.assignment import assignment_language
 from logicgen.syntax.formula_language import propositional
 from logicgen.syntax.language import Language
 from logicgen.tasks import TASKS, load_task
-from logicgen.tasks.determined import token_language
+from logicgen.tasks.string_task import token_language
 
 
 def words(language, longest):
