@@ -52,7 +52,7 @@ def words(trace, symbols, most=4096):
 
 
 def storm_is_refuted(formula, status):
-    """Return whether a word proves that the formula is satisfiable where Storm says that it is not."""
+    """Return whether a word proves a formula satisfiable that Storm says is not."""
     solution = EMBEDDED.solve(formula)
     return status == "unsat" and any(
         holds(formula, letters, loop) for letters, loop in words(solution.witness, formula.symbols)

@@ -1,4 +1,4 @@
-"""Messages where Spot cannot be used: not installed, another package of its name, broken, too old."""
+"""Messages where Spot cannot be used: not installed, hidden by another package, broken, too old."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ from logicgen.syntax.formula_language import propositional
 from logicgen.syntax.language import Language
 from logicgen.tasks import TASKS, load_task
 from logicgen.tasks.string_task import token_language
-from logicgen.tasks.determined import token_language
 
 
 def words(language, longest):
