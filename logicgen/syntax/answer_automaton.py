@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 Stack = tuple[Token | str, ...]
-"""What is still expected, next first."""
+"""The tokens and rules that are still expected, next first."""
 
 Stacks = frozenset[Stack]
 """All that may still be expected; no stack where nothing fits."""

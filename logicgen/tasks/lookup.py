@@ -110,7 +110,7 @@ class LookupSource(DeterminedSource):
 
     def drawn(self, rng: Random, cell: Cell) -> Draw:
         """Return a random problem of a cell that is not empty."""
-        settings, drawn, allowed = self._settings, self._frequencies, self.symbols(cell)
+        settings, frequencies, allowed = self._settings, self._frequencies, self.symbols(cell)
         pairs = rng.choice([n for n in self.examples(cell) if self._room(n) <= allowed[-1]])
         symbols = rng.randint(max(allowed[0], self._room(pairs)), allowed[-1])
         most_keys = settings.most_keys(symbols)
@@ -119,19 +119,19 @@ class LookupSource(DeterminedSource):
         mapping: dict[int, int] = {}
         for _ in range(pairs):
             if not settings.repeat:
-                key = drawn.draw(rng, symbols, without=mapping)
+                key = frequencies.draw(rng, symbols, without=mapping)
             elif len(mapping) < most_keys:
-                key = drawn.draw(rng, symbols)
+                key = frequencies.draw(rng, symbols)
             else:
-                key = drawn.among(rng, [*mapping])
+                key = frequencies.among(rng, [*mapping])
             mapping[key] = -1  # until all keys are known, which may not be values
             shown.append(key)
         used: dict[int, None] = {}
         for key in mapping:
             if len(used) < most_values:
-                value = drawn.draw(rng, symbols, without=() if settings.overlap else mapping)
+                value = frequencies.draw(rng, symbols, without=() if settings.overlap else mapping)
             else:
-                value = drawn.among(rng, [*used])
+                value = frequencies.among(rng, [*used])
             used[value] = None
             mapping[key] = value
         asked = rng.choices([*mapping], k=settings.queries)

@@ -15,7 +15,7 @@ BOOLEAN = {
 
 
 def holds(formula, letters, loop):
-    """Whether the word `letters`, going on from `loop` after its end, satisfies the formula.
+    """Return whether the word `letters`, going on from `loop` after its end, satisfies the formula.
 
     `letters` are sets of true symbols.
     """
@@ -82,5 +82,5 @@ def all_lassos(symbols, most):
 
 
 def allows(position, letter):
-    """Whether a letter satisfies a propositional formula; symbols not in it are false."""
+    """Return whether a letter satisfies a propositional formula; symbols not in it are false."""
     return holds(position, [letter], 0)

@@ -52,7 +52,7 @@ def words(trace, symbols, most=4096):
 
 
 def storm_is_refuted(formula, status):
-    """Whether a word proves that the formula is satisfiable where Storm says that it is not."""
+    """Return whether a word proves a formula satisfiable that Storm says is not."""
     solution = EMBEDDED.solve(formula)
     return status == "unsat" and any(
         holds(formula, letters, loop) for letters, loop in words(solution.witness, formula.symbols)
@@ -60,7 +60,7 @@ def storm_is_refuted(formula, status):
 
 
 def storm_is_refuted_on(formula, trace, verdict):
-    """Whether a word of the trace breaks the formula where Storm says that none does."""
+    """Return whether a word of the trace breaks the formula where Storm says that none does."""
     return verdict == "correct" and any(
         not holds(formula, letters, loop) for letters, loop in words(trace, formula.symbols)
     )

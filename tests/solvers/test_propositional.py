@@ -1,4 +1,4 @@
-"""Both propositional solvers against truth, each other, and their promises."""
+"""The propositional solvers against the truth, each other, and their promises."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ solvers = pytest.mark.parametrize("name", SOLVERS)
 
 
 def holds(formula, values):
-    """The truth value, straight from the definition."""
+    """Return the truth value, straight from the definition."""
 
     def value(node, operands):
         if operands:
@@ -34,7 +34,7 @@ def holds(formula, values):
 
 
 def every_completion(formula, literals):
-    """Total assignments to the formula's symbols that agree with the literals."""
+    """Yield total assignments to the formula's symbols that agree with the literals."""
     fixed = dict(literals)
     for values in product([True, False], repeat=len(formula.symbols)):
         total = dict(zip(formula.symbols, values, strict=True))
@@ -43,7 +43,7 @@ def every_completion(formula, literals):
 
 
 def partial_assignments(symbols):
-    """Every partial assignment to the symbols, the empty one first."""
+    """Yield every partial assignment to the symbols, the empty one first."""
     for values in product((None, True, False), repeat=len(symbols)):
         pairs = zip(symbols, values, strict=True)
         yield Assignment(tuple((name, value) for name, value in pairs if value is not None))

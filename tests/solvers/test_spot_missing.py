@@ -1,4 +1,4 @@
-"""What is said where Spot is not: not installed, another package of its name, broken, too old."""
+"""Messages where Spot cannot be used: not installed, hidden by another package, broken, too old."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of look-up and of permutation share."""
+"""Checks that the tests of look-up and of permutation share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often symbols are drawn."""
+"""Frequencies of symbols."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ PROBLEMS = st.builds(
 
 
 def answers_by_brute_force(problem):
-    """What the mappings of all keys to all symbols that fit the pairs answer."""
+    """Return the answers of all mappings of keys to symbols that fit the pairs."""
     keys = sorted({key for key, _ in problem.pairs} | {*problem.queries})
     mappings = (
         dict(zip(keys, values, strict=True)) for values in product("abcd", repeat=len(keys))
@@ -134,7 +134,7 @@ def test_cells_hold_what_brute_force_finds(keys):
 
 
 def is_canonical(text):
-    """Whether symbols are named in order of first occurrence."""
+    """Return whether symbols are named in order of first occurrence."""
     symbols = symbols_of(text)
     return symbols == [symbol_name(i) for i in range(len(symbols))]
 

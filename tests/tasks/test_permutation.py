@@ -25,7 +25,7 @@ TASK = load_task("permutation")
 
 @st.composite
 def problems(draw):
-    """Of up to 6 positions; outputs follow a permutation, or are drawn like the inputs."""
+    """Draw problems of up to 6 positions; outputs follow a permutation or are random."""
     size = draw(st.integers(1, 6))
     row = st.lists(st.sampled_from("abc"), min_size=size, max_size=size).map(tuple)
     order = draw(st.none() | st.permutations(range(size)))
@@ -37,7 +37,7 @@ def problems(draw):
 
 
 def answers_by_brute_force(problem):
-    """What the permutations that fit all demonstrations make of the query."""
+    """Return the answers of all permutations that fit all demonstrations."""
     return {
         tuple(problem.query[place] for place in order)
         for order in permutations(range(len(problem.query)))

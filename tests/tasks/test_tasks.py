@@ -1,4 +1,4 @@
-"""What every task promises."""
+"""Promises that every task keeps."""
 
 from __future__ import annotations
 
