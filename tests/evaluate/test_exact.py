@@ -14,7 +14,7 @@ from logicgen.automata import (
     random_automaton,
 )
 from logicgen.evaluate.exact import Exact
-from logicgen.nn.generation import generate
+from logicgen.nn.generation import generate, reading_again
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +45,8 @@ def test_the_lexinvariant_one_is_p_prime(language: Automaton) -> None:
 
 
 def test_it_goes_on_from_a_text(language: Automaton) -> None:
-    found = generate(Exact(language), torch.tensor([[1], [2]]), 5, end=0)
+    found = generate(
+        reading_again(Exact(language).log_probabilities), torch.tensor([[1], [2]]), 5, end=0
+    )
     assert found.tokens.shape[0] == 2
     assert found.log_probabilities.isfinite().all()

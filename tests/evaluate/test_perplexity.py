@@ -10,7 +10,7 @@ from logicgen.automata import Strings, lexinvariant, next_probabilities, read_au
 from logicgen.errors import LogicgenError
 from logicgen.evaluate import perplexity
 from logicgen.evaluate.perplexity import measure_perplexity
-from logicgen.model.language_model import LanguageModel
+from logicgen.model.language_model import NeuralLanguageModel
 from logicgen.tokens import Tokens
 from tests.data.corpora import automaton_recipe, opened, text_files, text_recipe
 from tests.languages import recipe, untrained
@@ -27,7 +27,7 @@ def strings(tmp_path_factory):
     return opened(automaton_recipe(test=60), tmp_path_factory.mktemp("strings") / "c")
 
 
-class Fake(LanguageModel):
+class Fake(NeuralLanguageModel):
     """What it expects follows from the token before and the seed."""
 
     def __init__(self, tokens, random=False):
@@ -49,7 +49,7 @@ class Fake(LanguageModel):
         )
 
 
-class Exact(LanguageModel):
+class Exact(NeuralLanguageModel):
     """Expects what a function of the automaton says."""
 
     def __init__(self, corpus, function):
