@@ -94,7 +94,7 @@ def _write_json(path: Path, value: dict[str, Any]) -> None:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path, command: str = "generate") -> Iterator[None]:
     """Hold the folder for this process. Raises LogicgenError where another one holds it."""
     try:
         import fcntl
@@ -106,7 +106,7 @@ def alone(folder: Path) -> Iterator[None]:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise LogicgenError(
-            f"{folder}: another logicgen generate is at work here; wait for it to end"
+            f"{folder}: another logicgen {command} is at work here; wait for it to end"
         ) from None
     else:
         yield

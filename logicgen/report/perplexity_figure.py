@@ -37,11 +37,23 @@ def draw_curves(curves: list[tuple[str, Curve]], title: str, folder: Path, name:
     Below it, where there are several, by how much each exceeds the first, as a multiple of the
     first's perplexity; on automaton languages, the distance to the ideal and to the truth.
     """
+    figure = Figure(figsize=(7.5, 0.9 + 3 * panels(curves)), layout="constrained")
+    all_axes = list(figure.subplots(panels(curves), 1, squeeze=False, sharex=True)[:, 0])
+    draw_panels(all_axes, curves)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    handles, labels = all_axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    save(figure, folder, name)
+
+
+def panels(curves: list[tuple[str, Curve]]) -> int:
+    """Return how many panels curves need: one, one for gaps, one for the distance to the truth."""
+    return 1 + (len(curves) > 1) + any("kl_true" in curve.means for _, curve in curves)
+
+
+def draw_panels(all_axes: list[Axes], curves: list[tuple[str, Curve]]) -> None:
+    """Draw curves into as many axes as `panels` says, one below the other."""
     with_truth = [each for each in curves if "kl_true" in each[1].means]
-    gaps = len(curves) > 1
-    panels = 1 + gaps + bool(with_truth)
-    figure = Figure(figsize=(7.5, 0.9 + 3 * panels), layout="constrained")
-    all_axes = list(figure.subplots(panels, 1, squeeze=False, sharex=True)[:, 0])
     top, *below = all_axes
     for (label, curve), style in zip(curves, line_styles(), strict=False):
         _line(top, curve, 2 ** _smooth(curve, "bits"), label, style)
@@ -60,7 +72,7 @@ def draw_curves(curves: list[tuple[str, Curve]], title: str, folder: Path, name:
     top.yaxis.set_minor_formatter(lambda value, place: f"{value:g}")
     top.tick_params(axis="y", which="minor", labelsize=7)
     top.set_ylabel("perplexity")
-    if gaps:
+    if len(curves) > 1:
         axes = below.pop(0)
         reference = 2 ** _smooth(curves[0][1], "bits")
         for (label, curve), style in list(zip(curves, line_styles(), strict=False))[1:]:
@@ -80,10 +92,6 @@ def draw_curves(curves: list[tuple[str, Curve]], title: str, folder: Path, name:
         axes.set_ylim(bottom=1e-3)
         axes.yaxis.set_major_formatter(lambda value, place: f"{value:g}")
     all_axes[-1].set_xlabel("tokens before")
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    handles, labels = top.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    save(figure, folder, name)
 
 
 def _smooth(curve: Curve, measure: str) -> np.ndarray:
