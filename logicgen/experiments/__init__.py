@@ -97,10 +97,10 @@ class Experiment(Generic[S]):
     report: Callable[[S, dict[str, Json]], Report]
 
 
-def open_experiment(name: str) -> Experiment[Any]:
-    """Return the experiment of that name. Raises LogicgenError where there is none."""
+def open_experiment(name: str, where: str = "experiment") -> Experiment[Any]:
+    """Return the experiment of that name. Raises LogicgenError, with `where`, if there is none."""
     names = [each.name for each in pkgutil.iter_modules(__path__) if each.name[0] != "_"]
     if name not in names:
-        raise LogicgenError(f"experiment: none is called {name!r}; {nearest(name, names)}")
+        raise LogicgenError(f"{where}: none is called {name!r}; {nearest(name, names)}")
     experiment: Experiment[Any] = importlib.import_module(f"{__name__}.{name}").EXPERIMENT
     return experiment

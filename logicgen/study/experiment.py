@@ -42,7 +42,7 @@ def plan_experiment(tables: Json, name: str, where: str) -> ExperimentPlan:
 
     Raises LogicgenError naming `where` and the key for settings that the experiment has not.
     """
-    experiment = open_experiment(str(tables["experiment"]))
+    experiment = open_experiment(str(tables["experiment"]), f"{where}: experiment")
     settings = validate(experiment.settings, tables, where)
     points = {
         point: Point(point, function, arguments)

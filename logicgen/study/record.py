@@ -89,7 +89,10 @@ def _stored(path: Path) -> dict[str, Record]:
     if not path.is_file():
         return {}
     try:
-        lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+        compressed = path.read_bytes()
+        lines = gzip.decompress(compressed).decode().splitlines()
+        if not compressed:  # which decompresses
+            raise EOFError
     except (OSError, EOFError, zlib.error, UnicodeDecodeError):
         raise LogicgenError(
             f"{path}: damaged: restore the file, or delete it to run all points again"
