@@ -81,8 +81,8 @@ class TrainingPlan(Plan):
 
     def context(self, point: Point, folder: Path, device: str) -> Json:
         """Return folder and device, and the run folder whose weights a trial starts from."""
-        start = point.after and str(run_folder(self.trials[point.after], folder))
-        return {"folder": str(folder), "device": device, "start": start}
+        source = point.after and str(run_folder(self.trials[point.after], folder))
+        return {"folder": str(folder), "device": device, "source": source}
 
     def score(self, record: Record) -> tuple[float, bool]:
         """Return the one number of the first measure, and whether less is better."""

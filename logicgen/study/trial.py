@@ -196,27 +196,27 @@ def make_data(
 # Training and measuring
 
 
-def train_and_measure(*, folder: str, device: str, start: str | None, **trial: Any) -> Json:
+def train_and_measure(*, folder: str, device: str, source: str | None, **trial: Any) -> Json:
     """Train and measure, or go on where that was stopped; return what was found.
 
     The data sets have to be there. Raises LogicgenError where the trial cannot be run.
-    start: run folder whose weights it starts from, in place of the trial's name.
+    source: run folder of the trial that it starts from.
     """
     from logicgen.model import checkpoint
     from logicgen.train.fit import fit, prepared
 
     asked = Trial.model_validate_json(json.dumps(trial))
-    root, source = Path(folder), None if start is None else Path(start)
-    if source is not None and not (source / checkpoint.CARD).is_file():
+    root, start = Path(folder), None if source is None else Path(source)
+    if start is not None and not (start / checkpoint.CARD).is_file():
         raise LogicgenError(
-            f"starts from {asked.start}, whose weights are not in {source}: take the line of"
+            f"starts from {asked.start}, whose weights are not in {start}: take the line of"
             f" {asked.start} out of the file of trials to train it again"
         )
     run = run_folder(asked, root)
     data = prepared(asked.model, load_data(data_folder(asked.trained, root)))
     check_answers(asked, data, root)
     with _stopwatch(run.with_name(f"{run.name}.time.json")) as clock:
-        fit(asked.model, data, run, device=device, resume=True, start=source, quiet=True)
+        fit(asked.model, data, run, device=device, resume=True, start=start, quiet=True)
     measures = {
         each.measure.name: take(each, asked, run, data_folder(each.data, root), device)
         for each in asked.measures
