@@ -47,7 +47,7 @@ def run_study(plan: Plan, folder: Path, workers: int | None, device: str) -> Non
     from logicgen.data.generate import alone
     from logicgen.errors import LogicgenError
     from logicgen.evaluate.predictions import prepare_folder
-    from logicgen.study.record import read_records
+    from logicgen.study.record import FILE, in_order, read_records, write_records
     from logicgen.study.report import REPORT
 
     prepare_folder(folder)
@@ -56,6 +56,8 @@ def run_study(plan: Plan, folder: Path, workers: int | None, device: str) -> Non
         for point, reason in failed.items():
             _say_failed(point, reason)
         records = read_records(plan, folder)
+        if records and not (folder / FILE).is_file():  # of the format before
+            write_records(in_order(plan, records), folder)
         todo = [point for name, point in plan.points.items() if name not in records]
         if todo:
             device = "cpu" if plan.cpu else device

@@ -13,7 +13,7 @@ from typing import Any
 from logicgen.atomic import write_text
 from logicgen.study.point import RUNS, Json, Plan, Point
 from logicgen.study.provenance import commit, versions
-from logicgen.study.record import Record, write_records
+from logicgen.study.record import Record, in_order, write_records
 from logicgen.study.worker import Worker
 
 Settled = Callable[[str, "Record | str"], None]
@@ -59,12 +59,6 @@ def compute(
         for waiting in (False, True):
             wave = [point for point in points if (point.after is not None) == waiting]
             pool.map([(point, plan.context(point, folder, device)) for point in wave], answered)
-
-
-def in_order(plan: Plan, records: dict[str, Record]) -> list[Record]:
-    """Return records in the order of the plan; those of no point of it come last."""
-    names = dict.fromkeys([*plan.points, *records])
-    return [records[name] for name in names if name in records]
 
 
 class Pool:

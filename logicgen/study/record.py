@@ -61,6 +61,12 @@ def write_records(records: Iterable[Record], folder: Path) -> None:
     write_atomically(folder / FILE, lambda part: part.write_bytes(compressed))
 
 
+def in_order(plan: Plan, records: dict[str, Record]) -> list[Record]:
+    """Return records in the order of the plan; those of no point of it come last."""
+    names = dict.fromkeys([*plan.points, *records])
+    return [records[name] for name in names if name in records]
+
+
 def read_records(plan: Plan, folder: Path) -> dict[str, Record]:
     """Return the records of a folder by name: those of the plan in its order, then others.
 

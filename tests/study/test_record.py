@@ -8,11 +8,10 @@ import json
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.study.engine import in_order
 from logicgen.study.measure import EVALUATION
 from logicgen.study.plan import plan
 from logicgen.study.point import Plan, Point
-from logicgen.study.record import FILE, digest, read_records, write_records
+from logicgen.study.record import FILE, digest, in_order, read_records, write_records
 from logicgen.study.study_recipe import read_study
 from tests.study.conftest import read_lines, write_lines
 from tests.study.test_cell_tables import finished, scores_of
