@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from logicgen import shipped
 from logicgen.cli.number import Number
-from logicgen.errors import LogicgenError, nearest
+from logicgen.errors import LogicgenError
 
 if TYPE_CHECKING:
     from logicgen.productions import Grammar
@@ -50,10 +47,11 @@ def show(run: Path, out: Path | None) -> None:
     Writes weights.png and weights.svg to --out, or to RUN if that is a folder.
     """
     from logicgen.atomic import prepare_folder
+    from logicgen.experiments._teacher import load_grammar
     from logicgen.report.figure_style import save
     from logicgen.report.grammar_figure import draw_grammars
 
-    grammar, _ = load(run)
+    grammar, _ = load_grammar(run)
     folder = out or (run if run.is_dir() else Path("."))
     prepare_folder(folder)
     click.echo(described(grammar))
@@ -76,12 +74,13 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     import numpy as np
 
     from logicgen.atomic import prepare_folder, write_text
+    from logicgen.experiments._teacher import load_grammar
     from logicgen.productions import cut, find_connection, grammar_text, pruned
     from logicgen.report.figure_style import save
     from logicgen.report.grammar_figure import draw_grammars
     from logicgen.tasks.grammar_sentences import GRAMMAR
 
-    whole, least = load(run)
+    whole, least = load_grammar(run)
     grammar = pruned(whole, least) if least else whole
     left = cut(grammar, above, below)
     connection = find_connection(grammar, above, below)
@@ -129,7 +128,9 @@ def generate(run: Path, prompt: str, count: int, seed: int, exact: bool) -> None
     """Draw sentences that agree with --prompt, each as probable as RUN's grammar has it."""
     import numpy as np
 
-    grammar, _ = load(run)
+    from logicgen.experiments._teacher import load_grammar
+
+    grammar, _ = load_grammar(run)
     given = grammar.encode(prompt)
     if not exact:
         for sentence in grammar.sample(np.random.default_rng(seed), count, given):
@@ -163,15 +164,7 @@ WORKERS = click.option(
 @FOLDER
 def prompting_command(students: int, seed: int, out: Path | None) -> None:
     """Learn the published two and three sentences; go on from `big` and `small`."""
-    from logicgen.experiments.prompting import prompting
-
-    _run(
-        "prompting",
-        out,
-        lambda folder, bar: prompting(
-            folder, students=students, seed=seed, command=_typed(), progress=bar
-        ),
-    )
+    _run("prompting", out, students=students, seed=seed)
 
 
 @command.command("identify")
@@ -213,26 +206,9 @@ def identify_command(
 
     TEACHER is as RUN, or the name of a recipe of the task production.
     """
-    from logicgen.experiments.identifiability import identifiability
-    from logicgen.train.students import Lesson
-
-    lesson = Lesson(steps=steps, starts=starts, crispness=crispness, nudge=nudge)
-    grammar = _teacher(teacher)
-    _run(
-        "identify",
-        out,
-        lambda folder, bar: identifiability(
-            grammar,
-            Path(teacher).stem,
-            folder,
-            students=students,
-            sentences=sentences,
-            lesson=lesson,
-            seed=seed,
-            command=_typed(),
-            progress=bar,
-        ),
-    )
+    lesson = {"steps": steps, "starts": starts, "crispness": crispness, "nudge": nudge}
+    given = {} if sentences is None else {"sentences": sentences}
+    _run("identify", out, teacher=teacher, students=students, seed=seed, lesson=lesson, **given)
 
 
 @command.command("map")
@@ -242,20 +218,7 @@ def identify_command(
 @FOLDER
 def map_command(teachers: int, seed: int, workers: int | None, out: Path | None) -> None:
     """Where identification succeeds: over width, layers, words and number of sentences."""
-    from logicgen.experiments.identification_map import identification_map
-
-    _run(
-        "map",
-        out,
-        lambda folder, bar: identification_map(
-            folder,
-            teachers=teachers,
-            seed=seed,
-            workers=workers or _cores(),
-            command=_typed(),
-            progress=bar,
-        ),
-    )
+    _run("map", out, workers, teachers=teachers, seed=seed)
 
 
 @command.command("control")
@@ -265,15 +228,7 @@ def map_command(teachers: int, seed: int, workers: int | None, out: Path | None)
 @FOLDER
 def control_command(students: int, grammars: int, seed: int, out: Path | None) -> None:
     """Cut connections of students and of random grammars; check what is left, path by path."""
-    from logicgen.experiments.controllability import controllability
-
-    _run(
-        "control",
-        out,
-        lambda folder, bar: controllability(
-            folder, students=students, grammars=grammars, seed=seed, command=_typed(), progress=bar
-        ),
-    )
+    _run("control", out, students=students, grammars=grammars, seed=seed)
 
 
 @command.command("needed")
@@ -282,34 +237,7 @@ def control_command(students: int, grammars: int, seed: int, out: Path | None) -
 @FOLDER
 def needed_command(teachers: int, workers: int | None, out: Path | None) -> None:
     """How many sentences until a model is near its teacher: inductive against vanilla decoders."""
-    from logicgen.experiments.sentences_needed import sentences_needed
-
-    _run(
-        "needed",
-        out,
-        lambda folder, bar: sentences_needed(
-            folder, teachers=teachers, workers=workers or _cores(), command=_typed(), progress=bar
-        ),
-    )
-
-
-def load(run: Path) -> tuple[Grammar, float]:
-    """The grammar of RUN, and how little in it counts as nothing."""
-    from logicgen.productions import NEGLIGIBLE, read_grammar
-    from logicgen.tasks.grammar_sentences import GRAMMAR
-
-    if run.suffix == ".toml":
-        return read_grammar(run), 0.0
-    if (run / GRAMMAR).is_file():
-        return read_grammar(run / GRAMMAR), 0.0
-    from logicgen.model.checkpoint import RUN as TRAINING
-    from logicgen.model.checkpoint import open_model
-
-    if not (run / TRAINING).is_file() and str(run) not in shipped.trained():
-        raise LogicgenError(
-            f"{run}: no trained model, no grammar file (.toml), and no folder with a {GRAMMAR}"
-        )
-    return open_model(run, "cpu").grammar(str(run)), NEGLIGIBLE
+    _run("needed", out, workers, teachers=teachers)
 
 
 def described(grammar: Grammar) -> str:
@@ -335,23 +263,6 @@ def described(grammar: Grammar) -> str:
     return "\n".join(lines)
 
 
-def _teacher(name: str) -> Grammar:
-    from logicgen.data.corpus_recipe import CorpusRecipe
-    from logicgen.tasks.grammar_sentences import GrammarSentencesSettings
-
-    if name in shipped.names("datasets", ".toml"):
-        settings = CorpusRecipe.read(name).settings(name)
-        if not isinstance(settings, GrammarSentencesSettings):
-            raise LogicgenError(f"{name}: a recipe of another task: give one of production")
-        return settings.made()
-    if not Path(name).exists():
-        raise LogicgenError(
-            f"{name}: no recipe is called so, nor is there a file or folder;"
-            f" {nearest(name, shipped.names('datasets', '.toml'))}"
-        )
-    return load(Path(name))[0]
-
-
 def _typed() -> str:
     """The command with what was given beside its defaults, but for folders and processes."""
     context = click.get_current_context()
@@ -367,30 +278,12 @@ def _typed() -> str:
     return " ".join(words)
 
 
-def _cores() -> int:
-    import os
+def _run(name: str, out: Path | None, workers: int | None = None, **changes: object) -> None:
+    """Run the study of an experiment with other settings, by dotted key."""
+    from logicgen.cli.study import run_study
+    from logicgen.study.opening import open_study
 
-    return os.cpu_count() or 1
-
-
-def _run(
-    name: str, out: Path | None, experiment: Callable[[Path, Callable[[int, int], None]], str]
-) -> None:
-    """An experiment behind a progress bar; its tables are printed."""
-    from logicgen.atomic import prepare_folder
-    from logicgen.study.experiment import REPORT
-
-    folder = out or Path("results") / name
-    prepare_folder(folder)
-    with _bar(name) as bar:
-        tables = experiment(folder, bar)
-    click.echo(tables)
-    click.echo(f"with pictures: {folder / REPORT}", err=True)
-
-
-@contextmanager
-def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
-    from logicgen.cli.progress import stage_bars
-
-    with stage_bars("points") as bars:
-        yield lambda done, total: bars(name, done, total)
+    plan = open_study(f"inductive-{name}", changes)
+    plan.command = _typed()
+    plan.renew = True
+    run_study(plan, out or Path("results") / name, workers, "cpu")

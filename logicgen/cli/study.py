@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from logicgen.study.plan import Plan, Trial
+    from logicgen.study.point import Plan, Point
+    from logicgen.study.record import Record
 
 
 @click.command("study")
@@ -19,86 +20,102 @@ if TYPE_CHECKING:
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    help="Trainings at a time; one per GPU, or else per core, if not given.",
+    help="Points at a time; one per GPU, or else per core, if not given.",
 )
 @click.option(
     "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
 )
 def command(name: str, out: Path | None, workers: int | None, device: str) -> None:
-    """Train and score the models of study NAME, a shipped name or the path of a TOML file.
+    """Compute the points of study NAME, a shipped name or the path of a TOML file.
 
-    Leaves a small file per trial in OUT/trials, and a table and figures made from these alone. A
-    trial that has its file is not run again, so the same command goes on after an interruption, and
-    tries again what failed.
+    A point is a model that is trained and scored, or a part of a published experiment. Leaves a
+    record of each in OUT/trials.jsonl.gz, and a table and figures made from these alone. A point
+    that has its record is not computed again, so the same command goes on after an interruption,
+    and tries again what failed.
+    """
+    from logicgen.study.opening import open_study
+
+    planned = open_study(name)
+    run_study(planned, out or Path("runs") / "studies" / planned.name, workers, device)
+
+
+def run_study(plan: Plan, folder: Path, workers: int | None, device: str) -> None:
+    """Compute what is missing behind progress bars, write the report, and print its tables.
+
+    Raises LogicgenError where points failed, after saying why each did.
     """
     from logicgen.atomic import prepare_folder
+    from logicgen.data.folder import alone
     from logicgen.errors import LogicgenError
-    from logicgen.study.plan import plan
-    from logicgen.study.results import REPORT, write_results
-    from logicgen.study.study_recipe import read_study
-    from logicgen.study.summary import read_results
+    from logicgen.study.record import FILE, in_order, read_records, write_records
+    from logicgen.study.report import REPORT
 
-    planned = plan(read_study(name))
-    folder = out or Path("runs") / "studies" / planned.study.name
     prepare_folder(folder)
-    failed = dict(planned.impossible)
-    for trial, reason in failed.items():
-        _say_failed(trial, reason)
-    done = read_results(planned, folder)
-    todo = [trial for trial in planned.trials.values() if trial.name not in done]
-    if todo:
-        failed |= _run(planned, todo, folder, workers, device)
-        done = read_results(planned, folder)
-    click.echo(write_results(planned, list(done.values()), folder))
-    click.echo(f"with figures: {folder / REPORT}", err=True)
-    if failed:
-        total = len(planned.trials) + len(planned.impossible)
-        raise LogicgenError(
+    with alone(folder, "study"):
+        failed = dict(plan.impossible)
+        for point, reason in failed.items():
+            _say_failed(point, reason)
+        records = read_records(plan, folder)
+        if records and not (folder / FILE).is_file():  # of the format before
+            write_records(in_order(plan, records), folder)
+        todo = [point for name, point in plan.points.items() if name not in records]
+        if todo:
+            device = "cpu" if plan.cpu else device
+            failed |= _compute(plan, todo, records, folder, workers, device)
+        total = len(plan.points) + len(plan.impossible)
+        again = LogicgenError(
             f"{len(failed):,} of {total:,} trials failed, as said above; the same command tries"
             " them again"
         )
+        if failed and plan.whole:
+            raise again
+        click.echo(plan.write(records, folder))
+        click.echo(f"with figures: {folder / REPORT}", err=True)
+        if failed:
+            raise again
 
 
-def _run(
-    planned: Plan, todo: list[Trial], folder: Path, workers: int | None, device: str
+def _compute(
+    plan: Plan,
+    todo: list[Point],
+    records: dict[str, Record],
+    folder: Path,
+    workers: int | None,
+    device: str,
 ) -> dict[str, str]:
-    """Run trials behind bars; why some failed, by name."""
+    """Compute points and add their records; return why some failed, by name."""
     from logicgen.cli.progress import progress_bars, stage_bars
-    from logicgen.study.run import default_workers, make_data, run_trials
+    from logicgen.study.engine import compute, default_workers
 
     count = workers or default_workers(device)
     with stage_bars("examples") as progress:
-        failed = make_data(todo, folder, workers=count, progress=progress)
-    for trial, reason in failed.items():
-        _say_failed(trial, reason)
-    ready = [trial for trial in todo if trial.name not in failed]
-    with progress_bars("trials") as bars:
-        study, total = planned.study.name, len(planned.trials)
-        bar = bars.add_task(study, total=total, completed=total - len(ready))
+        failed = plan.prepare(todo, folder, workers=count, progress=progress)
+    for name, reason in failed.items():
+        _say_failed(name, reason)
+    ready = [point for point in todo if point.name not in failed]
+    with progress_bars("points") as bars:
+        total = len(plan.points)
+        bar = bars.add_task(plan.name, total=total, completed=total - len(ready))
         best: list[float] = []
 
-        def settled(trial: Trial, answer: dict[str, Any]) -> None:
+        def settled(name: str, outcome: Record | str) -> None:
             bars.advance(bar)
-            if "error" in answer:
-                failed[trial.name] = answer["error"]
+            if isinstance(outcome, str):
+                failed[name] = outcome
                 # Above the bar, as it is: not wrapped, and [embedding] is no markup.
-                said = f"{trial.name} failed: {answer['error']}"
+                said = f"{name} failed: {outcome}"
                 bars.console.print(said, soft_wrap=True, markup=False, highlight=False)
                 return
-            last, choose = answer["score"], min if answer["less_is_better"] else max
-            best[:] = [choose([last, *best])]
-            bars.update(bar, description=f"{study}, best {best[0]:.3f}, last {last:.3f}")
+            score = plan.score(outcome)
+            if score is not None:
+                last, less_is_better = score
+                best[:] = [(min if less_is_better else max)([last, *best])]
+                text = f"{plan.name}, best {best[0]:.3f}, last {last:.3f}"
+                bars.update(bar, description=text)
 
-        run_trials(
-            ready,
-            folder,
-            planned=planned.trials,
-            workers=count,
-            device=device,
-            settled=settled,
-        )
+        compute(plan, ready, records, folder, workers=count, device=device, settled=settled)
     return failed
 
 
-def _say_failed(trial: str, reason: str) -> None:
-    click.echo(f"{trial} failed: {reason}", err=True)
+def _say_failed(name: str, reason: str) -> None:
+    click.echo(f"{name} failed: {reason}", err=True)

@@ -205,7 +205,7 @@ class DataFolder(ABC, Generic[RecipeType]):
             raise LogicgenError(
                 f"{folder}: cannot be written: {error.strerror}; choose another folder with -o"
             ) from error
-        with _alone(folder):
+        with alone(folder):
             write_json(folder / cls.file, {**head, "complete": False})
             yield
 
@@ -217,7 +217,7 @@ class DataFolder(ABC, Generic[RecipeType]):
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path, command: str = "generate") -> Iterator[None]:
     """Hold the folder for this process. Raises LogicgenError where another one holds it."""
     try:
         import fcntl
@@ -229,7 +229,7 @@ def _alone(folder: Path) -> Iterator[None]:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise LogicgenError(
-            f"{folder}: another logicgen generate is at work here; wait for it to end"
+            f"{folder}: another logicgen {command} is at work here; wait for it to end"
         ) from None
     else:
         yield

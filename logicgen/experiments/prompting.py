@@ -5,18 +5,15 @@ Students learn the two, or the three, sentences; each is then asked to go on fro
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Report, Seed
+from logicgen.experiments import Settings as Common
 from logicgen.model.inductive import as_grammar
 from logicgen.productions import Grammar
-from logicgen.report.figure_style import save
 from logicgen.report.grammar_figure import draw_grammars
-from logicgen.study.experiment import Table, write_experiment
-from logicgen.study.points import compute
 from logicgen.train.students import Lesson, Sentences, teach
 
 WORDS = ("big", "small", "cat", "dog")
@@ -24,18 +21,26 @@ SETS = {
     "two": ("big cat", "small dog"),
     "three": ("big cat", "big dog", "small dog"),
 }
-LESSON = Lesson(steps=1_000, learning_rate=0.3, starts=10, crispness=1.0)
+
+
+class Settings(Common):
+    """Keys of a study of this experiment; `generations`: sentences the first student draws."""
+
+    students: Count
+    generations: Count
+    seed: Seed
+    lesson: LessonTable
 
 
 def sentence_ids(sentences: tuple[str, ...]) -> np.ndarray:
-    """(N, 2) ids of sentences of the published words."""
+    """Return (N, 2) ids of sentences of the published words."""
     return np.array([[WORDS.index(word) for word in each.split()] for each in sentences])
 
 
 def ask(
     sentences: list[str], students: int, generations: int, seed: int, lesson: dict[str, Any]
-) -> dict[str, Any]:
-    """Completions of each first word: what the first student says, and what all of them expect.
+) -> Json:
+    """Return the completions of each first word.
 
     `said`: how many of `generations` sentences, drawn by the first student, end in each word.
     `expected`: the probability of that word: mean, least and largest over students.
@@ -64,50 +69,41 @@ def ask(
     }
 
 
-def prompting(
-    folder: Path,
-    *,
-    students: int = 100,
-    generations: int = 1_000,
-    seed: int = 0,
-    workers: int = 1,
-    command: str = "",
-    progress: Any = lambda done, total: None,
-) -> str:
-    """Run the experiment into a folder; its tables, for people."""
-    points = {
-        name: {
-            "sentences": list(sentences),
-            "students": students,
-            "generations": generations,
-            "seed": seed,
-            "lesson": asdict(LESSON),
-        }
-        for name, sentences in SETS.items()
+def points(settings: Settings) -> dict[str, Call]:
+    """Return a point for each set of sentences."""
+    common = settings.model_dump(include={"students", "generations", "seed"})
+    common["lesson"] = settings.lesson.arguments()
+    return {
+        name: (ask, {"sentences": list(sentences), **common}) for name, sentences in SETS.items()
     }
-    found = compute(ask, points, folder, workers=workers, progress=progress)
-    tables: list[Table] = []
-    pictures = []
+
+
+def report(settings: Settings, found: dict[str, Json]) -> Report:
+    """Return a table for each set of sentences, and the weights of the first students."""
+    tables, grammars = [], []
     for name, sentences in SETS.items():
         rows = [
             [
                 pair.split()[0],
                 pair,
-                f"{each['said'] / generations:.1%}",
+                f"{each['said'] / settings.generations:.1%}",
                 f"{each['mean']:.2%} ({each['least']:.2%} to {each['largest']:.2%})",
             ]
-            for pair, each in found[name]["found"]["completions"].items()
+            for pair, each in found[name]["completions"].items()
         ]
-        heads = ["prompt", "sentence", f"of {generations:,} drawn", "expected by all students"]
+        drawn = f"of {settings.generations:,} drawn"
+        heads = ["prompt", "sentence", drawn, "expected by all students"]
         tables.append((f"Trained on {', '.join(sentences)}:", heads, rows))
-        grammar = Grammar.of_dict(found[name]["found"]["grammar"])
-        picture = f"weights-{name}"
-        figure = draw_grammars([(", ".join(sentences), grammar)], "learnt weights")
-        save(figure, folder, picture)
-        pictures.append((picture, f"weights learnt from {name} sentences"))
-    about = (
-        f"{students} students learn the two published sets of sentences, each from random weights"
-        f" (the best of {LESSON.starts} starts), and go on from a first word. In brackets the least"
-        " and the largest of all students."
+        grammars.append((", ".join(sentences), Grammar.of_dict(found[name]["grammar"])))
+    figure = draw_grammars(grammars, "learnt weights")
+    return Report(
+        "Prompting",
+        f"{settings.students} students learn the two published sets of sentences, each from random"
+        f" weights (the best of {settings.lesson.starts} starts), and go on from a first word. In"
+        " brackets the least and the largest of all students.",
+        tables,
+        [("weights", "weights learnt from two and from three sentences", figure)],
     )
-    return write_experiment(folder, "Prompting", about, command, tables, pictures, found)
+
+
+EXPERIMENT = Experiment(Settings, points, report)

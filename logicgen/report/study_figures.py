@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from math import ceil
-from pathlib import Path
 from textwrap import fill
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from logicgen.report.figure_style import LINES, line_styles, save, whole_numbers
+from logicgen.report.figure_style import LINES, line_styles, whole_numbers
 from logicgen.report.figure_style import shares as percentages
-from logicgen.study.correlation import Correlation
-from logicgen.study.study_recipe import short
 
 BETTER, WORSE, NOTHING = "#0072B2", "#D55E00", "#b8b8b8"
 
@@ -23,9 +20,7 @@ def draw_choices(
     scores: list[float],
     called: str,
     title: str,
-    folder: Path,
-    name: str,
-) -> None:
+) -> Figure:
     """Draw a panel per axis with a box of the points' scores for each of its choices.
 
     Every point is a dot as well. Axes of one choice are left out.
@@ -57,7 +52,7 @@ def draw_choices(
             beside = place + rng.uniform(-0.2, 0.2, len(group))
             axes.plot(beside, group, ".", color="#333333", markersize=3, alpha=0.5)
         labels = [
-            fill(short(each), max(1, 42 // len(names))) for each in names
+            fill(each.partition("=")[2] or each, max(1, 42 // len(names))) for each in names
         ]  # broken at hyphens
         axes.set_xticks(range(1, len(names) + 1), labels, fontsize=9)
         axes.set_title(axis, loc="left", fontsize=10)
@@ -66,24 +61,27 @@ def draw_choices(
     for axes in grid[:, 0]:
         axes.set_ylabel(called)
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    save(figure, folder, name)
+    return figure
 
 
 def draw_correlations(
-    found: list[Correlation], called: str, less_is_better: bool, title: str, folder: Path, name: str
-) -> None:
-    """Draw a bar per choice, and behind it how far chance alone would go in 95% of cases."""
+    found: list[tuple[str, float, float]], called: str, less_is_better: bool, title: str
+) -> Figure:
+    """Draw a bar per choice, and behind it how far chance alone would go in 95% of cases.
+
+    found: label, correlation, and how far chance goes.
+    """
     figure = Figure(figsize=(8, 1.5 + 0.32 * len(found)), layout="constrained")
     axes = figure.subplots()
-    order = sorted(found, key=lambda each: each.rho, reverse=less_is_better)
-    for place, each in enumerate(order):
-        axes.barh(place, 2 * each.chance, 0.9, -each.chance, color="#e8e8e8", zorder=1)
-        better = (each.rho < 0) == less_is_better
-        colour = NOTHING if abs(each.rho) <= each.chance else BETTER if better else WORSE
-        axes.barh(place, each.rho, 0.55, color=colour, zorder=2)
+    order = sorted(found, key=lambda each: each[1], reverse=less_is_better)
+    for place, (_, rho, chance) in enumerate(order):
+        axes.barh(place, 2 * chance, 0.9, -chance, color="#e8e8e8", zorder=1)
+        better = (rho < 0) == less_is_better
+        colour = NOTHING if abs(rho) <= chance else BETTER if better else WORSE
+        axes.barh(place, rho, 0.55, color=colour, zorder=2)
     axes.axvline(0, color="#333333", linewidth=0.8, zorder=3)
-    axes.set_yticks(range(len(order)), [each.label for each in order], fontsize=9)
-    farthest = max([0.1, *(max(abs(each.rho), each.chance) for each in order)])
+    axes.set_yticks(range(len(order)), [label for label, _, _ in order], fontsize=9)
+    farthest = max([0.1, *(max(abs(rho), chance) for _, rho, chance in order)])
     axes.set_xlim(-1.05 * farthest, 1.05 * farthest)
     axes.set_xlabel(f"Spearman's correlation with the {called}")
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
@@ -94,12 +92,10 @@ def draw_correlations(
         Patch(color="#e8e8e8", label="chance (95%)"),
     ]
     figure.legend(handles=legend, loc="outside lower center", ncols=4, frameon=False)
-    save(figure, folder, name)
+    return figure
 
 
-def draw_covariance(
-    points: dict[str, dict[str, float]], title: str, folder: Path, name: str
-) -> None:
+def draw_covariance(points: dict[str, dict[str, float]], title: str) -> Figure:
     """Draw the mean alpha-covariance by number of symbols, a line per point."""
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
@@ -114,12 +110,10 @@ def draw_covariance(
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     columns = 77 // (max(map(len, points)) + 6)  # of text that fits the width
     figure.legend(loc="outside lower center", ncols=min(max(columns, 1), 3), frameon=False)
-    save(figure, folder, name)
+    return figure
 
 
-def draw_shares(
-    points: dict[str, dict[str, dict[str, float]]], title: str, folder: Path, name: str
-) -> None:
+def draw_shares(points: dict[str, dict[str, dict[str, float]]], title: str) -> Figure:
     """Draw the right answers to each measure as bars with 95% intervals, a colour per point."""
     measures = list(next(iter(points.values())))
     figure = Figure(figsize=(max(6, 1.6 * len(measures) + 2), 4.2), layout="constrained")
@@ -140,12 +134,10 @@ def draw_shares(
     axes.set_ylabel("right answers")
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
-    save(figure, folder, name)
+    return figure
 
 
-def draw_windows(
-    points: dict[str, list[dict[str, float]]], title: str, folder: Path, name: str
-) -> None:
+def draw_windows(points: dict[str, list[dict[str, float]]], title: str) -> Figure:
     """Draw key precision by window with 95% intervals, a line per point."""
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
@@ -160,7 +152,7 @@ def draw_windows(
     axes.set_ylabel("key precision")
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
-    save(figure, folder, name)
+    return figure
 
 
 def _in_order(names: set[str], seen: list[str]) -> list[str]:

@@ -1,12 +1,12 @@
-"""How each choice of a study goes together with the score, over all points."""
+"""Correlation of each choice of a study with the score, over all points."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata, spearmanr
 
 from logicgen.study.study_recipe import short
 
@@ -15,7 +15,7 @@ PERMUTATIONS = 9_999
 
 @dataclass(frozen=True)
 class Correlation:
-    """Of one choice with the score.
+    """Rank correlation of one choice with the score.
 
     Attributes:
         axis: of the study.
@@ -36,34 +36,27 @@ class Correlation:
 
     @property
     def label(self) -> str:
-        """What stands for it in tables and figures."""
+        """Return what stands for it in tables and figures."""
         return self.axis if self.choice is None else f"{self.axis}: {short(self.choice)}"
 
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> float:
-    """Spearman's rank correlation, equal values at their mean rank; 0 where one does not vary."""
-    a, b = _standard(ranks(x)), _standard(ranks(y))
-    return float(a @ b)
-
-
-def ranks(values: Sequence[float]) -> np.ndarray:
-    """Ranks from 1, equal values at their mean rank."""
-    _, place, counts = np.unique(np.asarray(values, float), return_inverse=True, return_counts=True)
-    last: np.ndarray = np.cumsum(counts)
-    mean: np.ndarray = (last - (counts - 1) / 2)[place.ravel()]
-    return mean
+    """Return Spearman's rank correlation, equal values at their mean rank; 0 if one is constant."""
+    if len(set(x)) < 2 or len(set(y)) < 2:
+        return 0.0
+    return float(spearmanr(x, y).statistic)
 
 
 def correlations(
     choices: list[dict[str, str]], scores: Sequence[float], seed: int = 0
 ) -> list[Correlation]:
-    """Of every choice that some points have and others have not, in the order of the axes.
+    """Return those of every choice that some points have and others have not, by axis.
 
-    choices: of each point, the alternative's name by axis.
+    choices: the alternatives' names by axis, of each point.
     An axis of numbers (`random_width=16`) has one correlation, with the number.
     """
     rng = np.random.default_rng(seed)
-    shuffled = _standard(ranks(scores))[
+    shuffled = _standard(rankdata(scores))[
         np.argsort(rng.random((PERMUTATIONS, len(scores))), axis=1)
     ]  # (permutations, points)
     found = []
@@ -88,7 +81,7 @@ def _one(
     axis: str, choice: str | None, x: list[float], scores: Sequence[float], shuffled: np.ndarray
 ) -> Correlation:
     rho = spearman(x, scores)
-    by_chance = np.abs(shuffled @ _standard(ranks(x)))
+    by_chance = np.abs(shuffled @ _standard(rankdata(x)))
     p = (1 + np.count_nonzero(by_chance >= abs(rho) - 1e-12)) / (1 + len(by_chance))
     chance = float(np.quantile(by_chance, 0.95))
     points = len(x) if choice is None else round(sum(x))
@@ -96,7 +89,7 @@ def _one(
 
 
 def _numbers(column: list[str]) -> list[float] | None:
-    """The numbers of an axis of plain numbers, else None."""
+    """Return the numbers of an axis of plain numbers, else None."""
     try:
         return [float(short(name)) for name in column]
     except ValueError:
@@ -104,18 +97,8 @@ def _numbers(column: list[str]) -> list[float] | None:
 
 
 def _standard(values: np.ndarray) -> np.ndarray:
-    """With mean 0 and length 1, or all 0."""
+    """Return values shifted and scaled to mean 0 and length 1, or all 0."""
     centred = values - values.mean()
     length = np.linalg.norm(centred)
-    return centred / length if length > 1e-12 else centred * 0
-
-
-def as_row(each: Correlation) -> dict[str, Any]:
-    """As the columns of a table."""
-    return {
-        "choice": each.label,
-        "points": each.points,
-        "spearman": each.rho,
-        "chance_95": each.chance,
-        "p": each.p,
-    }
+    scaled: np.ndarray = centred / length if length > 1e-12 else centred * 0
+    return scaled

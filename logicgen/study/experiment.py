@@ -1,50 +1,58 @@
-"""The report of an experiment: what was done, tables, pictures, and on which machine."""
+"""The plan of a published experiment: its points and report follow from its settings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from logicgen.atomic import write_text
+from logicgen.declaration import validate
+from logicgen.experiments import Experiment, Settings, open_experiment
+from logicgen.report.tables import markdown_table, write_csv
+from logicgen.study.point import Json, Plan, Point
+from logicgen.study.record import Record
+from logicgen.study.report import write_page
 
-REPORT = "results.md"
 
-Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
-"""A sentence before it, column heads, rows."""
+@dataclass(kw_only=True)
+class ExperimentPlan(Plan):
+    """The plan of an experiment."""
+
+    experiment: Experiment[Any]
+    settings: Settings
+
+    def write(self, records: dict[str, Record], folder: Path) -> str:
+        """Write the report; return its tables."""
+        done = [records[name] for name in self.points]
+        found = {record.point: record.found for record in done}
+        report = self.experiment.report(self.settings, found)
+        for name, rows in report.files.items():
+            write_csv(rows, folder / name)
+        blocks = []
+        for says, heads, lines in report.tables:
+            blocks += [says, markdown_table(heads, lines)]
+        pictures = report.pictures
+        write_page(folder, report.title, report.about, self.command, blocks, pictures, done)
+        return "\n\n".join(blocks)
 
 
-def write_experiment(
-    folder: Path,
-    title: str,
-    about: str,
-    command: str,
-    tables: Sequence[Table],
-    pictures: Sequence[tuple[str, str]],
-    points: dict[str, dict[str, Any]],
-) -> str:
-    """Write `results.md`; returns its tables, for people.
+def plan_experiment(tables: Json, name: str, where: str) -> ExperimentPlan:
+    """Return the plan of the study `name` from the tables of its file.
 
-    pictures: (file name without its ending, what it shows).
-    points: what `points.compute` returned; it knows machine, commit and versions.
+    Raises LogicgenError naming `where` and the key for settings that the experiment has not.
     """
-    lines = [f"# {title}", "", about, "", f"`{command}`", ""]
-    shown = []
-    for says, heads, rows in tables:
-        shown += [says, "", _row(heads), _row(["---"] * len(heads)), *map(_row, rows), ""]
-    lines += shown
-    for name, called in pictures:
-        lines += [f"![{called}]({name}.png)", ""]
-    for key, called in (("machine", "Machine"), ("commit", "Commit")):
-        values = sorted({str(point.get(key)) for point in points.values()} - {"None"})
-        if values:
-            lines.append(f"{called}: {'; '.join(values)}.")
-    versions = next(iter(points.values()))["versions"]
-    lines.append(", ".join(f"{name} {value}" for name, value in versions.items()) + ".")
-    write_text(folder / REPORT, "\n".join(lines) + "\n")
-    return "\n".join(shown).rstrip()
-
-
-def _row(cells: Sequence[str]) -> str:
-    escaped = (cell.replace("|", "\\|") for cell in cells)
-    return f"| {' | '.join(escaped)} |"
+    experiment = open_experiment(str(tables["experiment"]), f"{where}: experiment")
+    settings = validate(experiment.settings, tables, where)
+    points = {
+        point: Point(point, function, arguments)
+        for point, (function, arguments) in experiment.points(settings).items()
+    }
+    return ExperimentPlan(
+        name=name,
+        command=f"logicgen study {name}",
+        points=points,
+        cpu=True,
+        whole=True,
+        experiment=experiment,
+        settings=settings,
+    )

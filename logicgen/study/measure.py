@@ -1,26 +1,88 @@
-"""What a study measures of language models: each measure on data of its own."""
+"""What a study measures of its models: tables of the recipe, and one number of what was found."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Literal
 
-import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-if TYPE_CHECKING:
-    from logicgen.evaluate.perplexity import Curve
-    from logicgen.model.language_model import Language
+from logicgen.declaration import Table
+from logicgen.errors import LogicgenError
+from logicgen.evaluate.predictions import About
+from logicgen.evaluate.scores import Score, Scores
+from logicgen.study.point import Json
 
 Count = Annotated[int, Field(ge=1)]
 
-ANSWERS, PERPLEXITY, KEYS = "answers", "perplexity", "keys"
-"""Kinds of measures; which one it is follows from the data."""
+CELLS, ANSWERS, PERPLEXITY, KEYS = "cells", "answers", "perplexity", "keys"
+"""Kinds of measures: answers counted by cell (`[evaluate]`), answers of which one score is kept,
+and what corpora are read for. Which one it is follows from the table and the data."""
+
+EVALUATION = "evaluation"
+"""Name of the measure that `[evaluate]` is."""
 
 
-class Measure(BaseModel):
-    """An entry of `measure` in a study.
+class RenamedProblems(Table):
+    """A split whose alpha-covariance is measured, on so many problems."""
+
+    split: str = "test"
+    limit: Count = 100
+    embedding_seeds: Count = 1
+
+
+class Evaluation(Table):
+    """Right answers by cell, and alpha-covariance: the table `[evaluate]`.
+
+    Attributes:
+        split, limit, embedding_seeds: as the options of `logicgen evaluate`.
+        data: `own`, the data set a point is trained on, or `base`, that of [base], whatever the
+            point is trained on.
+        beams, ensemble, grammar, verified, temperature: how answers are decoded, likewise; samples
+            are drawn by verified decoding only.
+    """
+
+    split: str = "grid"
+    limit: Count | None = None
+    embedding_seeds: Count = 1
+    data: Literal["own", "base"] = "own"
+    beams: Count = 1
+    ensemble: Count = 1
+    grammar: bool = True
+    verified: Count | None = None
+    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    covariance: RenamedProblems | None = None
+
+    @property
+    def name(self) -> str:
+        """Return what stands for it in records."""
+        return EVALUATION
+
+    def kind(self, holds: str, where: str) -> str:
+        """Return its kind on data that hold problems. Raises LogicgenError for a corpus."""
+        if holds != "problems":
+            raise LogicgenError(
+                f"{where}: data: a corpus, which has no problems and answers: give [[measure]] and"
+                " the recipe of a language model"
+            )
+        return CELLS
+
+    def data_recipe(self, base: Any) -> tuple[Any, ...] | None:
+        """Return name, size and changes of its data; None if those that the model is trained on.
+
+        base: the study's table `[base]`.
+        """
+        return None if self.data == "own" else (base.data, base.size, base.data_set)
+
+    def needed_splits(self) -> dict[str, str]:
+        """Return the splits that the data have to have, by the key that names them."""
+        splits = {"evaluate.split": self.split}
+        if self.covariance is not None:
+            splits["evaluate.covariance.split"] = self.covariance.split
+        return splits
+
+
+class Measure(Table):
+    """One number or curve on data of its own: an entry of `[[measure]]`.
 
     Attributes:
         name: of the measure in tables.
@@ -32,8 +94,6 @@ class Measure(BaseModel):
         limit, embedding_seeds, context, beyond, grammar: as the options of `logicgen evaluate`.
         steps, hidden, layer, window: as the options of `logicgen probe`.
     """
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     data: str | None = None
@@ -49,115 +109,48 @@ class Measure(BaseModel):
     layer: Count | None = None
     window: Count = 100
 
+    @property
+    def ensemble(self) -> int:
+        """Return how many draws of an embedding are averaged: one."""
+        return 1
 
-def take(measure: Measure, data: Path, run: Path, called: str, device: str) -> dict[str, Any]:
-    """The result of one measure of a trained model, as plain data.
+    def kind(self, holds: str, where: str) -> str:
+        """Return its kind on data that hold problems, sequences or ciphers."""
+        return {"problems": ANSWERS, "sequences": PERPLEXITY, "ciphers": KEYS}[holds]
 
-    data: folder of the data set. run: of the model; results that are large stay there.
-    Raises LogicgenError where the model cannot be measured so.
-    """
-    from logicgen.atomic import prepare_folder
-    from logicgen.data.corpus import Corpus, load_data
-    from logicgen.model.checkpoint import load_language
+    def data_recipe(self, base: Any) -> tuple[Any, ...] | None:
+        """Return name, size and changes of its data; None if those that the model is trained on."""
+        return None if self.data is None else (self.data, None, self.data_set)
 
-    opened, model = load_data(data), load_language(run, device)
-    folder = run / measure.name
-    prepare_folder(folder)
-    if not isinstance(opened, Corpus):
-        return _answers(measure, opened, model, called, folder)
-    if opened.recipe.task == "cipher":
-        return _keys(measure, opened, run, called, folder, device)
-    return _perplexity(measure, opened, model, called, folder)
+    def needed_splits(self) -> dict[str, str]:
+        """Return nothing: what a split lacks is said when it is read."""
+        return {}
 
 
-def _answers(
-    measure: Measure, data: Any, model: Language, called: str, folder: Path
-) -> dict[str, Any]:
-    from logicgen.evaluate.predictions import About, predict_and_verify
-    from logicgen.evaluate.prompted import Prompted
-    from logicgen.evaluate.scores import Scores
-    from logicgen.report.evaluation_files import write_predictions
-
-    prompted: Any = Prompted(model, data)
-    about = About.of(prompted, called, data, measure.split)
-    table = predict_and_verify(
-        prompted,
-        data,
-        about,
-        limit=measure.limit,
-        embedding_seeds=measure.embedding_seeds,
-        grammar=measure.grammar,
-    )
-    write_predictions(table, folder)
-    return {"kind": ANSWERS, "score": Scores.of(table, about).score().flat()}
-
-
-def _perplexity(
-    measure: Measure, corpus: Any, model: Language, called: str, folder: Path
-) -> dict[str, Any]:
-    from logicgen.evaluate.perplexity import measure_perplexity
-    from logicgen.report.perplexity_files import write_curve
-
-    curve = measure_perplexity(
-        model,
-        corpus,
-        called,
-        split=measure.split,
-        limit=measure.limit or 256,
-        context=measure.context,
-        embedding_seeds=measure.embedding_seeds,
-        beyond=measure.beyond,
-    )
-    summary = write_curve(curve, folder)
-    return {
-        "kind": PERPLEXITY,
-        "summary": summary,
-        "tokens": curve.tokens.tolist(),
-        "means": {name: np.round(values[1:], 6).tolist() for name, values in curve.means.items()},
-    }
-
-
-def _keys(
-    measure: Measure, corpus: Any, run: Path, called: str, folder: Path, device: str
-) -> dict[str, Any]:
-    from logicgen.evaluate.keys import find_keys
-    from logicgen.report.key_files import write_keys
-    from logicgen.train.probe import ProbeSettings
-
-    found = find_keys(
-        run,
-        called,
-        corpus,
-        folder,
-        ProbeSettings(steps=measure.steps, hidden=measure.hidden, layer=measure.layer),
-        split=measure.split,
-        context=measure.context,
-        window=measure.window,
-        limit=measure.limit or 1000,
-        device=device,
-    )
-    write_keys(found, corpus.tokens, folder)
-    return {"kind": KEYS, "windows": [asdict(each) for each in found.windows]}
-
-
-def headline(result: dict[str, Any]) -> tuple[float, bool]:
-    """The one number of a measure, and whether less is better."""
-    if result["kind"] == ANSWERS:
-        return float(result["score"]["accuracy"]), False
-    if result["kind"] == KEYS:
-        return float(result["windows"][-1]["precision"]), False
-    part = result["summary"].get("beyond") or result["summary"]["overall"]
+def headline(found: Json) -> tuple[float, bool]:
+    """Return the one number of a measure, and whether less is better."""
+    if found["kind"] == CELLS:
+        return goal(scores_of(found).score())
+    if found["kind"] == ANSWERS:
+        return float(found["score"]["accuracy"]), False
+    if found["kind"] == KEYS:
+        return float(found["windows"][-1]["precision"]), False
+    part = found["summary"].get("beyond") or found["summary"]["overall"]
     return float(part.get("kl_ideal", part["bits"])), True
 
 
-def curve_of(result: dict[str, Any]) -> Curve:
-    """The curve that a measure of perplexity holds."""
-    from logicgen.evaluate.perplexity import Curve, CurveAbout
+def goal(score: Score) -> tuple[float, bool]:
+    """Return the mean edit distance where the task has one, else the share of right answers.
 
-    summary = dict(result["summary"])
-    parts = {name: summary.pop(name) for name in ("overall", "beyond") if name in summary}
-    means = {
-        name: np.array([np.nan, *(np.nan if v is None else v for v in values)])
-        for name, values in result["means"].items()
-    }
-    return Curve(CurveAbout(**summary), np.array(result["tokens"]), means, parts)
+    Beside it: whether less is better.
+    """
+    if score.edit_distance is not None:
+        return score.edit_distance[0], True
+    return score.accuracy[0], False
+
+
+def scores_of(found: Json) -> Scores:
+    """Return the counted answers of an evaluation."""
+    about = dict(found["about"])
+    about["symbols"], about["length"] = tuple(about["symbols"]), tuple(about["length"])
+    return Scores.of_tally(found["tally"], About(**about))

@@ -1,7 +1,9 @@
-"""What a study trains: points of its axes, and a trial for each point and training seed."""
+"""What a study of trainings computes: combinations of its axes, each with every training seed."""
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -9,122 +11,114 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+import numpy as np
+from pydantic import ValidationError
 
-from logicgen.checksum import text_sha256
-from logicgen.data.corpus_recipe import CorpusRecipe
-from logicgen.data.data_recipe import DataRecipe
-from logicgen.data.opening import read_data_recipe
-from logicgen.errors import LogicgenError, nearest
-from logicgen.model.model_recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
-from logicgen.study.measure import Measure
-from logicgen.study.study_recipe import Alternative, Evaluation, Study
+from logicgen.errors import LogicgenError
+from logicgen.study.point import Json, Plan, Point, Progress
+from logicgen.study.record import Record
+from logicgen.study.report import write_results
+from logicgen.study.result import Result
+from logicgen.study.study_recipe import Alternative, Study
+from logicgen.study.trial import (
+    MeasureOn,
+    Trial,
+    check_measure,
+    make_data,
+    read_data,
+    read_model,
+    run_folder,
+    train_and_measure,
+)
 
 
 @dataclass(frozen=True)
-class Point:
+class Combination:
     """One alternative of each axis."""
 
     alternatives: dict[str, Alternative]
 
     @cached_property
     def choices(self) -> dict[str, str]:
-        """The alternatives' names, by axis."""
+        """Return the alternatives' names, by axis."""
         return {axis: chosen.name for axis, chosen in self.alternatives.items()}
 
     @cached_property
     def name(self) -> str:
-        """All of them; also part of a file's name."""
+        """Return all names as one; also part of a file's name."""
         return ",".join(self.choices.values())
 
 
-class DataSet(BaseModel):
-    """A data set to be made: what its recipe file is called, and the recipe."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str
-    recipe: DataRecipe | CorpusRecipe
-
-    @property
-    def folder(self) -> str:
-        """A name that differs for different recipes."""
-        return f"{self.name}-{text_sha256(self.recipe.model_dump_json())[:8]}"
-
-
-class Measured(BaseModel):
-    """A measure, and the data set it is taken on."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    measure: Measure
-    data: DataSet
-
-
-class Trial(BaseModel):
-    """One training with its evaluation: all that the result depends on, as plain data.
+@dataclass(kw_only=True)
+class TrainingPlan(Plan):
+    """The plan of a study of trainings that differ in a few keys.
 
     Attributes:
-        study: its name.
-        choices: alternatives by axis: the point.
-        model: the recipe with all changes, and the seed; no recipe here has its description.
-        trained: the data set it is trained on; `evaluated`: the one it is scored on.
-        start: name of the trial whose weights it starts from.
-        measured: of a language model, instead of `evaluated`: each measure and its data set.
+        trials: the arguments of its points, by name.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    study: str
-    choices: dict[str, str]
-    seed: int
-    model: ModelRecipe | ModelRecipe
-    trained: DataSet
-    evaluated: DataSet
-    evaluate: Evaluation
-    start: str | None = None
-    measured: tuple[Measured, ...] | None = None
-
-    @property
-    def point(self) -> str:
-        """Name of the point."""
-        return ",".join(self.choices.values())
-
-    @property
-    def name(self) -> str:
-        return f"{self.point}-{self.seed}"
-
-    @property
-    def data_sets(self) -> list[DataSet]:
-        """All that have to be there before it is run."""
-        return [self.trained, self.evaluated, *(each.data for each in self.measured or ())]
-
-
-@dataclass
-class Plan:
-    """All trials of a study, and why others are impossible, by name, in the order of the study."""
-
     study: Study
-    points: list[Point]
+    combinations: list[Combination]
     trials: dict[str, Trial] = field(default_factory=dict)
-    impossible: dict[str, str] = field(default_factory=dict)
+
+    def upgraded(self, arguments: Json) -> Json:
+        """Return a stored trial with its recipes as this version writes them."""
+        with suppress(ValidationError):
+            return Trial.model_validate_json(json.dumps(arguments)).model_dump(mode="json")
+        return arguments
+
+    def check(self, record: Record) -> None:
+        """Raise what `DAMAGE` names where tables and figures cannot be made of a record."""
+        Result.of(record, self.trials[record.point])
+
+    def prepare(
+        self, points: list[Point], folder: Path, *, workers: int, progress: Progress
+    ) -> dict[str, str]:
+        """Make the data sets of points; return why some cannot have theirs, by name."""
+        trials = [self.trials[point.name] for point in points]
+        return make_data(trials, folder, workers=workers, progress=progress)
+
+    def context(self, point: Point, folder: Path, device: str) -> Json:
+        """Return folder and device, and the run folder whose weights a trial starts from."""
+        source = point.after and str(run_folder(self.trials[point.after], folder))
+        return {"folder": str(folder), "device": device, "source": source}
+
+    def score(self, record: Record) -> tuple[float, bool]:
+        """Return the one number of the first measure, and whether less is better."""
+        return Result.of(record, self.trials[record.point]).headline
+
+    def write(self, records: dict[str, Record], folder: Path) -> str:
+        """Write tables and figures of the trials that are done; return the table for people."""
+        results = [
+            Result.of(records[name], trial)
+            for name, trial in self.trials.items()
+            if name in records
+        ]
+        missing = [name for name in [*self.trials, *self.impossible] if name not in records]
+        count = len(self.combinations)
+        return write_results(self.study, results, folder, combinations=count, missing=missing)
 
 
-def plan(study: Study) -> Plan:
-    """The trials of a study.
+def plan(study: Study) -> TrainingPlan:
+    """Return the points of a study.
 
-    A point whose recipes are wrong is `impossible`, and the others are not.
+    A trial whose recipes are wrong is `impossible`, and the others are not.
     Raises LogicgenError for a study that asks for more points than there are, whose axes contradict
     each other, or which sets a seed.
     """
     _check_axes(study)
     _check_seeds(study)
-    made = Plan(study, points(study))
-    for point in made.points:
+    made = TrainingPlan(
+        name=study.name,
+        command=f"logicgen study {study.name}",
+        study=study,
+        combinations=combinations(study),
+    )
+    for each in made.combinations:
         for seed in study.seeds:
-            name = f"{point.name}-{seed}"
+            name = f"{each.name}-{seed}"
             try:
-                made.trials[name] = _trial(study, point, seed)
+                made.trials[name] = _trial(study, each, seed)
             except LogicgenError as error:
                 made.impossible[name] = str(error)
     for name, trial in list(made.trials.items()):
@@ -132,41 +126,32 @@ def plan(study: Study) -> Plan:
             why = made.impossible.get(trial.start, "it is not among the points of the sample")
             made.impossible[name] = f"starts from {trial.start}, which cannot be trained: {why}"
             del made.trials[name]
+    for name, trial in made.trials.items():
+        arguments = trial.model_dump(mode="json", exclude_none=True)
+        made.points[name] = Point(name, train_and_measure, arguments, after=trial.start)
     return made
 
 
-def points(study: Study) -> list[Point]:
-    """The whole grid, or a sample of it: distinct points, the same ones every time."""
+def combinations(study: Study) -> list[Combination]:
+    """Return the whole grid, or a sample of it: drawn without replacement, the same every time."""
     names, alternatives = list(study.axes), list(study.axes.values())
-    total = prod(len(axis) for axis in alternatives)
+    sizes = [len(axis) for axis in alternatives]
+    total = prod(sizes)
     if study.sample is None:
-        return [Point(dict(zip(names, each, strict=True))) for each in product(*alternatives)]
+        return [Combination(dict(zip(names, each, strict=True))) for each in product(*alternatives)]
     if study.sample > total:
         raise LogicgenError(
             f"{study.path}: sample: {study.sample:,} different points are asked for, the axes have"
             f" {total:,}: lower it, or leave it out for all of them"
         )
-    drawn: dict[tuple[int, ...], None] = {}
-    sampler = _sampler(study)
+    drawn: dict[tuple[int, ...], None] = {}  # no list of all points: these may be very many
+    rng = np.random.default_rng(study.sample_seed)
     while len(drawn) < study.sample:
-        drawn[sampler()] = None
+        drawn[tuple(rng.integers(sizes).tolist())] = None
     return [
-        Point({axis: study.axes[axis][i] for axis, i in zip(names, each, strict=True)})
+        Combination({axis: study.axes[axis][i] for axis, i in zip(names, each, strict=True)})
         for each in drawn
     ]
-
-
-def _sampler(study: Study) -> Any:
-    """Draws a point of the axes at a time, as numbers of the alternatives."""
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    search = optuna.create_study(sampler=optuna.samplers.RandomSampler(study.sample_seed))
-    space: dict[str, Any] = {
-        axis: optuna.distributions.IntDistribution(0, len(alternatives) - 1)
-        for axis, alternatives in study.axes.items()
-    }
-    return lambda: tuple(search.ask(space).params[axis] for axis in space)
 
 
 def _check_axes(study: Study) -> None:
@@ -199,83 +184,35 @@ def _check_seeds(study: Study) -> None:
             )
 
 
-def _check_splits(study: Study, recipe: DataRecipe | CorpusRecipe) -> None:
-    """Raise LogicgenError where the data have not what the evaluation asks for."""
-    if isinstance(recipe, CorpusRecipe):
-        raise LogicgenError(
-            f"{study.path}: data: a corpus, which has no problems and answers: give [[measure]] and"
-            " the recipe of a language model"
-        )
-    asked = {"evaluate.split": study.evaluate.split}
-    if study.evaluate.covariance is not None:
-        asked["evaluate.covariance.split"] = study.evaluate.covariance.split
-    for key, split in asked.items():
-        if split not in recipe.splits:
-            raise LogicgenError(
-                f"{study.path}: {key}: the data have no split {split!r};"
-                f" {nearest(split, list(recipe.splits))}"
-            )
-
-
-def _trial(study: Study, point: Point, seed: int) -> Trial:
-    """The trial of a point. Raises LogicgenError where its recipes are wrong."""
+def _trial(study: Study, combination: Combination, seed: int) -> Trial:
+    """Return the trial of a combination. Raises LogicgenError where its recipes are wrong."""
     base = study.base
-    changes = {"training.seed": seed, **base.set}
+    changes = dict(base.set)
     given: dict[str, Any] = base.model_dump(include={"model", "data", "size"})
     data_changes = dict(base.data_set)
     start = None
-    for axis, chosen in point.alternatives.items():
+    for axis, chosen in combination.alternatives.items():
         changes |= chosen.set
         data_changes |= chosen.data_set
         given |= chosen.model_dump(include={"model", "data", "size"}, exclude_none=True)
         if chosen.start is not None:
-            source = {**point.choices, axis: chosen.start}
+            source = {**combination.choices, axis: chosen.start}
             start = f"{','.join(source.values())}-{seed}"
-    if not is_trained_in_steps(given["model"]):
-        del changes["training.seed"]
-    model = read_model_recipe(given["model"], {**changes, "description": ""})
-    _check_kind(study, given["model"], model)
-    trained = _data_set(given["data"], given["size"], data_changes)
-    evaluated = trained
-    if study.evaluate.data == "base":
-        evaluated = _data_set(base.data, base.size, base.data_set)
-    measured = None
-    if study.measures:
-        measured = tuple(
-            Measured(
-                measure=measure,
-                data=trained
-                if measure.data is None
-                else _data_set(measure.data, None, measure.data_set),
-            )
-            for measure in study.measures
-        )
-    else:
-        _check_splits(study, evaluated.recipe)
-    return Trial(
+    model = read_model(given["model"], changes, seed)
+    trained = read_data(given["data"], given["size"], data_changes)
+    trial = Trial(
         study=study.name,
-        choices=point.choices,
+        choices=combination.choices,
         seed=seed,
         model=model,
         trained=trained,
-        evaluated=evaluated,
-        evaluate=study.evaluate,
+        measures=tuple(
+            MeasureOn(measure=each, data=trained if recipe is None else read_data(*recipe))
+            for each in study.measures
+            for recipe in [each.data_recipe(base)]
+        ),
         start=start,
-        measured=measured,
     )
-
-
-def _check_kind(study: Study, name: str, model: ModelRecipe | ModelRecipe) -> None:
-    """Raise LogicgenError for a language model that is to be evaluated, or another measured."""
-    if isinstance(model, ModelRecipe) != bool(study.measures):
-        wanted = "[[measure]]" if isinstance(model, ModelRecipe) else "[evaluate]"
-        raise LogicgenError(
-            f"{study.path}: model {name} is scored by {wanted}, which the study has not: a study"
-            " is of language models, or of models that answer problems"
-        )
-
-
-def _data_set(name: str, size: int | None, changes: dict[str, Any]) -> DataSet:
-    recipe = read_data_recipe(name, {**changes, "description": ""})
-    resized = recipe if size is None else recipe.resized(size, name)
-    return DataSet(name=Path(name).stem, recipe=resized)
+    for each in trial.measures:
+        check_measure(each, model, str(study.path))
+    return trial

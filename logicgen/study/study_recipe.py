@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from logicgen import shipped
 from logicgen.declaration import Table, read_toml, validate
 from logicgen.errors import LogicgenError
-from logicgen.study.measure import Measure
+from logicgen.study.measure import Count, Evaluation, Measure
 
-Count = Annotated[int, Field(ge=1)]
 Changes = dict[str, Any]
 """Values by dotted key of a recipe."""
 
@@ -36,8 +35,8 @@ class Base(Table):
     model: str
     data: str
     size: Count | None = None
-    set: Changes = Field(default={})
-    data_set: Changes = Field(default={})
+    set: Changes = Field(default_factory=dict)
+    data_set: Changes = Field(default_factory=dict)
 
 
 class Alternative(Table):
@@ -51,50 +50,19 @@ class Alternative(Table):
     model: str | None = None
     data: str | None = None
     size: Count | None = None
-    set: Changes = Field(default={})
-    data_set: Changes = Field(default={})
+    set: Changes = Field(default_factory=dict)
+    data_set: Changes = Field(default_factory=dict)
     start: str | None = Field(default=None, alias="from")
-
-
-class Measured(Table):
-    """A split whose alpha-covariance is measured, on so many problems."""
-
-    split: str = "test"
-    limit: Count = 100
-    embedding_seeds: Count = 1
-
-
-class Evaluation(Table):
-    """How a trained model is scored.
-
-    Attributes:
-        split, limit, embedding_seeds: as the options of `logicgen evaluate`.
-        data: `own`, the data set a point is trained on, or `base`, that of [base], whatever the
-            point is trained on.
-        beams, ensemble, grammar, verified, temperature: how answers are decoded, likewise; samples
-            are drawn by verified decoding only.
-    """
-
-    split: str = "grid"
-    limit: Count | None = None
-    embedding_seeds: Count = 1
-    data: Literal["own", "base"] = "own"
-    beams: Count = 1
-    ensemble: Count = 1
-    grammar: bool = True
-    verified: Count | None = None
-    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
-    covariance: Measured | None = None
 
 
 class _File(Table):
     description: str = ""
-    seeds: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(default=[0], min_length=1)
+    seeds: Annotated[list[Annotated[int, Field(ge=0, lt=2**63)]], Field(min_length=1)] = Field([0])
     sample: Count | None = None
     sample_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     base: Base
     evaluate: Evaluation | None = None
-    measure: list[Measure] = Field(default=[])
+    measure: list[Measure] = Field(default_factory=list)
     axes: Annotated[dict[str, list[Any]], Field(min_length=1)]
 
 
@@ -105,8 +73,7 @@ class Study:
     Attributes:
         seeds: of training; every point is trained once with each.
         sample: so many random points, or None for all.
-        evaluate: how models that answer problems are scored.
-        measures: of language models; a study of these has some.
+        measures: of every trained model: those of [[measure]], or one, the table [evaluate].
         axes: alternatives by axis; a point takes one of each.
     """
 
@@ -117,18 +84,17 @@ class Study:
     sample: int | None
     sample_seed: int
     base: Base
-    evaluate: Evaluation
-    measures: tuple[Measure, ...]
+    measures: tuple[Evaluation | Measure, ...]
     axes: dict[str, tuple[Alternative, ...]]
 
 
 def short(name: str) -> str:
-    """An alternative's name beside that of its axis: a plain value without its key."""
+    """Return an alternative's name to stand beside its axis: a plain value without its key."""
     return name.partition("=")[2] or name
 
 
 def read_study(name: str) -> Study:
-    """A shipped study by name, or the one in a TOML file.
+    """Return a shipped study by name, or the one in a TOML file.
 
     Raises LogicgenError naming file and key where it is not a study. Whether its recipes can be
     trained is not looked at here (`plan.py`).
@@ -140,8 +106,8 @@ def read_study(name: str) -> Study:
         raise LogicgenError(f"{path}: seeds: {file.seeds} names a seed twice")
     if file.measure and file.evaluate is not None:
         raise LogicgenError(
-            f"{path}: evaluate: is for models that answer problems, measure for language models:"
-            " leave one of them out"
+            f"{path}: evaluate: counts answers by cell, measure takes other measures: leave one of"
+            " them out"
         )
     named = [measure.name for measure in file.measure]
     for name in named:
@@ -155,14 +121,13 @@ def read_study(name: str) -> Study:
         sample=file.sample,
         sample_seed=file.sample_seed,
         base=file.base,
-        evaluate=file.evaluate or Evaluation(),
-        measures=tuple(file.measure),
+        measures=tuple(file.measure) or (file.evaluate or Evaluation(),),
         axes=axes,
     )
 
 
 def _alternatives(axis: str, values: list[Any], where: str) -> tuple[Alternative, ...]:
-    """The alternatives of one axis, whose names differ."""
+    """Return the alternatives of one axis, whose names differ."""
     place = f"axes.{axis}"
     found: list[Alternative] = []
     names: list[str] = []

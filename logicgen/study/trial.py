@@ -1,161 +1,357 @@
-"""One trial: train, answer, judge, and leave a summary. What a worker process does with a job."""
+"""A trial: train a model, then take every measure of it. All that a study needs of other rooms."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import platform
-import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import logicgen
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
 from logicgen.atomic import prepare_folder, write_text
-from logicgen.study.plan import DataSet, Trial
-from logicgen.study.summary import goal, write_measures, write_summary
+from logicgen.checksum import text_sha256
+from logicgen.data.corpus_recipe import CorpusRecipe
+from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.dataset import Dataset
+from logicgen.data.opening import open_data, read_data_recipe
+from logicgen.errors import LogicgenError, nearest
+from logicgen.model.model_recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
+from logicgen.study.measure import ANSWERS, CELLS, KEYS, PERPLEXITY, Evaluation, Measure
+from logicgen.study.point import RUNS, Json, Progress
 
-# Weights, data sets and predictions: large, made anew from the recipes, not to be committed.
-RUNS = "runs"
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from logicgen.evaluate.perplexity import Curve
+    from logicgen.evaluate.predictions import About
+    from logicgen.model.model import AnyData, Model
+
+
+class DataSet(BaseModel):
+    """A data set to be made: what its recipe file is called, and the recipe."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    recipe: DataRecipe | CorpusRecipe
+
+    @property
+    def folder(self) -> str:
+        """Return a name that differs for different recipes."""
+        return f"{self.name}-{text_sha256(self.recipe.model_dump_json())[:8]}"
+
+
+class MeasureOn(BaseModel):
+    """A measure, and the data set it is taken on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    measure: Evaluation | Measure
+    data: DataSet
+
+
+class Trial(BaseModel):
+    """The arguments of `train_and_measure`: all that its findings depend on, as plain data.
+
+    Attributes:
+        study: its name.
+        choices: names of the alternatives by axis.
+        model: the recipe with all changes, and the seed; no recipe here has its description.
+        trained: the data set it is trained on.
+        measures: what is measured then, and on which data sets.
+        start: name of the trial whose weights it starts from.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    study: str
+    choices: dict[str, str]
+    seed: int
+    model: ModelRecipe
+    trained: DataSet
+    measures: tuple[MeasureOn, ...]
+    start: str | None = None
+
+    @property
+    def combination(self) -> str:
+        """Return the names of the alternatives, as one."""
+        return ",".join(self.choices.values())
+
+    @property
+    def name(self) -> str:
+        """Return the name of the point: that of the combination, and the seed."""
+        return f"{self.combination}-{self.seed}"
+
+    @property
+    def data_sets(self) -> list[DataSet]:
+        """Return all data sets that have to be there before it is run."""
+        return [self.trained, *(each.data for each in self.measures)]
+
+
+# Recipes
+
+
+def read_model(name: str, changes: dict[str, Any], seed: int) -> ModelRecipe:
+    """Return a model recipe with changes by dotted key and a training seed, if it has one."""
+    seeds = {"training.seed": seed} if is_trained_in_steps(name) else {}
+    return read_model_recipe(name, {**seeds, **changes, "description": ""})
+
+
+def read_data(name: str, size: int | None, changes: dict[str, Any]) -> DataSet:
+    """Return a data set or corpus by the name of its recipe, with changes by dotted key."""
+    recipe = read_data_recipe(name, {**changes, "description": ""})
+    resized = recipe if size is None else recipe.resized(size, name)
+    return DataSet(name=Path(name).stem, recipe=resized)
+
+
+def check_measure(asked: MeasureOn, model: ModelRecipe, where: str) -> None:
+    """Raise LogicgenError where the data, or the model, have not what a measure asks for."""
+    measure, recipe = asked.measure, asked.data.recipe
+    kind = measure.kind(recipe.holds, where)
+    if kind in (PERPLEXITY, KEYS) and not model.network.reads_sequences:
+        raise LogicgenError(
+            f"{where}: measure {measure.name}: a model that answers problems is scored by"
+            " [evaluate], on data that hold some: give a language model, or such data"
+        )
+    for key, split in measure.needed_splits().items():
+        if split not in recipe.splits:
+            raise LogicgenError(
+                f"{where}: {key}: the data have no split {split!r};"
+                f" {nearest(split, list(recipe.splits))}"
+            )
+
+
+# Folders
 
 
 def data_folder(data: DataSet, folder: Path) -> Path:
-    """Where a data set is, in the folder of a study's results."""
+    """Return where a data set is, in the folder of a study's results."""
     return folder / RUNS / "data" / data.folder
 
 
 def run_folder(trial: Trial, folder: Path) -> Path:
-    """Where the weights and predictions of a trial are; elsewhere for another recipe."""
-    digest = hashlib.sha256(trial.model_dump_json().encode()).hexdigest()[:8]
-    return folder / RUNS / f"{trial.name}-{digest}"
+    """Return where the weights and predictions of a trial are; elsewhere for another recipe."""
+    return folder / RUNS / f"{trial.name}-{text_sha256(trial.model_dump_json())[:8]}"
 
 
-def run_trial(trial: Trial, folder: Path, device: str, start: Path | None) -> tuple[float, bool]:
-    """Train and score, or go on where that was stopped; returns the `goal`.
+def make_data(
+    trials: list[Trial], folder: Path, *, workers: int, progress: Progress
+) -> dict[str, str]:
+    """Make the data sets of trials, each once; return why some trials lack theirs, by name."""
+    sets = {data.folder: data for trial in trials for data in trial.data_sets}
+    reasons: dict[str, str] = {}
+    for name, data in sets.items():
+
+        def said(split: str, done: int, total: int, name: str = name) -> None:
+            progress(f"{name} {split}", done, total)
+
+        try:
+            where = data_folder(data, folder)
+            data.recipe.make(where, name=data.name, workers=workers, progress=said)
+        except LogicgenError as error:
+            reasons[name] = str(error)
+    return {
+        trial.name: reasons[data.folder]
+        for trial in trials
+        for data in trial.data_sets
+        if data.folder in reasons
+    }
+
+
+# Training and measuring
+
+
+def train_and_measure(*, folder: str, device: str, source: str | None, **trial: Any) -> Json:
+    """Train and measure, or go on where that was stopped; return what was found.
 
     The data sets have to be there. Raises LogicgenError where the trial cannot be run.
-    start: run folder whose weights it starts from, where it does.
+    source: run folder of the trial that it starts from.
     """
-    if trial.measured is not None:
-        return _run_measured(trial, folder, device, start)
-
-    from logicgen.data.dataset import load_dataset
-    from logicgen.evaluate.covariance import predict_renamed
-    from logicgen.evaluate.predictions import (
-        About,
-        check_fits,
-        predict_and_verify,
-    )
-    from logicgen.evaluate.scores import Scores
-    from logicgen.evaluate.verified import Verified
     from logicgen.model import checkpoint
-    from logicgen.model.encoder_decoder import Model
-    from logicgen.model.model_recipe import ModelRecipe
-    from logicgen.model.training_data import training_data
-    from logicgen.nn.decoding import BeamSearch, Sampling
-    from logicgen.report.covariance_files import write_covariance
-    from logicgen.report.evaluation_files import write_predictions
-    from logicgen.train.fit import fit
+    from logicgen.train.fit import fit, training_data
 
-    run = run_folder(trial, folder)
-    trained = load_dataset(data_folder(trial.trained, folder))
-    evaluated = load_dataset(data_folder(trial.evaluated, folder))
-    data, how = training_data(trained), trial.evaluate
-    assert isinstance(trial.model, ModelRecipe)
-    # What could not be scored is not trained.
-    new = Model(trial.model, data.vocabulary, data.train.alphabet, data.task_name, data.region)
-    check_fits(new, evaluated, About.of(new, trial.point, evaluated, how.split), how.ensemble)
+    asked = Trial.model_validate_json(json.dumps(trial))
+    root, start = Path(folder), None if source is None else Path(source)
+    if start is not None and not (start / checkpoint.CARD).is_file():
+        raise LogicgenError(
+            f"starts from {asked.start}, whose weights are not in {start}: take the line of"
+            f" {asked.start} out of the file of trials to train it again"
+        )
+    run = run_folder(asked, root)
+    data = training_data(asked.model, open_data(data_folder(asked.trained, root)))
+    check_answers(asked, data, root)
     with _stopwatch(run.with_name(f"{run.name}.time.json")) as clock:
-        fit(
-            trial.model,
-            data,
-            run,
-            device=device,
-            resume=True,
-            start=start,
-            quiet=True,
-        )
-    model = checkpoint.load_model(run, device)
-    verified = None
-    if how.verified is not None:
-        verified = Verified(how.verified, Sampling(how.temperature))
-    about = About.of(model, trial.point, evaluated, how.split)
-    table = predict_and_verify(
-        model,
-        evaluated,
-        about,
-        limit=how.limit,
-        embedding_seeds=how.embedding_seeds,
-        grammar=how.grammar,
-        decoding=BeamSearch(how.beams),
-        ensemble=how.ensemble,
-        verified=verified,
-    )
-    prepare_folder(run / how.split)
-    write_predictions(table, run / how.split)
-    scores = Scores.of(table, about)
-    rest: dict[str, Any] = {"about": asdict(about), "summary": scores.summary()}
-    if how.covariance is not None:
-        split = how.covariance.split
-        renamed = predict_renamed(
-            model,
-            evaluated,
-            About.of(model, trial.point, evaluated, split),
-            limit=how.covariance.limit,
-            embedding_seeds=how.covariance.embedding_seeds,
-            grammar=how.grammar,
-            decoding=BeamSearch(how.beams),
-            ensemble=how.ensemble,
-        )
-        prepare_folder(run / split)
-        rest["covariance"] = write_covariance(renamed, run / split)
-    rest["training"] = {
-        "steps": checkpoint.load_json(run / checkpoint.CARD)["steps"],
-        "minutes": round(clock["seconds"] / 60, 2),
-        "parameters": sum(weights.numel() for weights in model.parameters()),
-    }
-    rest |= {"machine": machine(device), "commit": commit(), "versions": versions()}
-    write_summary(trial, scores, rest, folder)
-    return goal(scores)
-
-
-def _run_measured(
-    trial: Trial, folder: Path, device: str, start: Path | None
-) -> tuple[float, bool]:
-    """`run_trial` of a language model."""
-    from logicgen.data.corpus import load_data
-    from logicgen.model import checkpoint
-    from logicgen.study.measure import headline, take
-    from logicgen.train.fit import fit, prepared
-
-    run = run_folder(trial, folder)
-    data = prepared(trial.model, load_data(data_folder(trial.trained, folder)))
-    with _stopwatch(run.with_name(f"{run.name}.time.json")) as clock:
-        fit(trial.model, data, run, device=device, resume=True, start=start, quiet=True)
-    found = {
-        each.measure.name: take(
-            each.measure, data_folder(each.data, folder), run, trial.point, device
-        )
-        for each in trial.measured or ()
-    }
-    model = checkpoint.load_language(run, device)
+        fit(asked.model, data, run, device=device, resume=True, start=start, quiet=True)
+    model = checkpoint.open_model(run, device)
+    measures = {}
+    for each in asked.measures:
+        opened = open_data(data_folder(each.data, root))
+        kind = each.measure.kind(opened.holds, str(opened.folder))
+        found = TAKEN[kind](each.measure, opened, model, asked, run, device)
+        measures[each.measure.name] = {"kind": kind, **found}
     training = {
         "steps": checkpoint.load_json(run / checkpoint.CARD)["steps"],
         "minutes": round(clock["seconds"] / 60, 2),
         "parameters": sum(weights.numel() for weights in model.parameters()),
     }
-    rest = {"training": training, "machine": machine(device), "commit": commit()}
-    write_measures(trial, found, {**rest, "versions": versions()}, folder)
-    return headline(next(iter(found.values())))
+    return {"training": training, "measures": measures}
+
+
+def check_answers(trial: Trial, data: AnyData, root: Path) -> None:
+    """Raise LogicgenError where answers cannot be scored: then nothing need be trained."""
+    from logicgen.evaluate.predictions import About, check_fits
+    from logicgen.model.kinds import new_model
+
+    for each in trial.measures:
+        if each.data.recipe.holds == "problems":
+            dataset = open_data(data_folder(each.data, root)).with_problems()
+            answerer = new_model(trial.model, data).answerer(dataset, trial.combination)
+            about = About.of(answerer, trial.combination, dataset, each.measure.split)
+            check_fits(answerer, dataset, about, each.measure.ensemble)
+
+
+def _predicted(
+    model: Model, trial: Trial, data: Dataset, folder: Path, split: str, **how: Any
+) -> tuple[pa.Table, About]:
+    from logicgen.evaluate.predictions import About, predict_and_verify
+    from logicgen.report.evaluation_files import write_predictions
+
+    answerer = model.answerer(data, trial.combination)
+    about = About.of(answerer, trial.combination, data, split)
+    table = predict_and_verify(answerer, data, about, **how)
+    prepare_folder(folder)
+    write_predictions(table, folder)
+    return table, about
+
+
+def _cells(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
+    from logicgen.evaluate.covariance import predict_renamed
+    from logicgen.evaluate.predictions import About
+    from logicgen.evaluate.scores import Scores
+    from logicgen.evaluate.verified import Verified
+    from logicgen.nn.decoding import BeamSearch, Sampling
+    from logicgen.report.covariance_files import write_covariance
+
+    data = opened.with_problems()
+    decoding: dict[str, Any] = {
+        "grammar": how.grammar,
+        "decoding": BeamSearch(how.beams),
+        "ensemble": how.ensemble,
+    }
+    verified = how.verified and Verified(how.verified, Sampling(how.temperature))
+    table, about = _predicted(
+        model,
+        trial,
+        data,
+        run / how.split,
+        how.split,
+        limit=how.limit,
+        embedding_seeds=how.embedding_seeds,
+        verified=verified,
+        **decoding,
+    )
+    scores = Scores.of(table, about)
+    found: Json = {"about": asdict(about), "summary": scores.summary()}
+    if how.covariance is not None:
+        split = how.covariance.split
+        answerer = model.answerer(data, trial.combination)
+        renamed = predict_renamed(
+            answerer,
+            data,
+            About.of(answerer, trial.combination, data, split),
+            limit=how.covariance.limit,
+            embedding_seeds=how.covariance.embedding_seeds,
+            **decoding,
+        )
+        prepare_folder(run / split)
+        found["covariance"] = write_covariance(renamed, run / split)
+    return {**found, "tally": scores.tally()}
+
+
+def _answers(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
+    from logicgen.evaluate.scores import Scores
+
+    options = how.model_dump(include={"limit", "embedding_seeds", "grammar"})
+    data = opened.with_problems()
+    table, about = _predicted(model, trial, data, run / how.name, how.split, **options)
+    return {"score": Scores.of(table, about).score().flat()}
+
+
+def _perplexity(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
+    from logicgen.evaluate.perplexity import measure_perplexity
+    from logicgen.report.perplexity_files import write_curve
+
+    curve = measure_perplexity(
+        model.as_language_model(trial.combination),
+        opened.with_sequences(),
+        trial.combination,
+        split=how.split,
+        limit=how.limit or 256,
+        context=how.context,
+        embedding_seeds=how.embedding_seeds,
+        beyond=how.beyond,
+    )
+    prepare_folder(run / how.name)
+    return {
+        "summary": write_curve(curve, run / how.name),
+        "tokens": curve.tokens.tolist(),
+        "means": {name: np.round(values[1:], 6).tolist() for name, values in curve.means.items()},
+    }
+
+
+def _keys(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
+    from logicgen.evaluate.keys import find_keys
+    from logicgen.report.key_files import write_keys
+    from logicgen.train.probe import ProbeSettings
+
+    corpus, folder = opened.with_sequences(), run / how.name
+    keys = find_keys(
+        run,
+        trial.combination,
+        corpus,
+        folder,
+        ProbeSettings(steps=how.steps, hidden=how.hidden, layer=how.layer),
+        split=how.split,
+        context=how.context,
+        window=how.window,
+        limit=how.limit or 1000,
+        device=device,
+    )
+    write_keys(keys, corpus.tokens, folder)
+    return {"windows": [asdict(each) for each in keys.windows]}
+
+
+TAKEN: dict[str, Callable[[Any, Any, Model, Trial, Path, str], Json]] = {
+    CELLS: _cells,
+    ANSWERS: _answers,
+    PERPLEXITY: _perplexity,
+    KEYS: _keys,
+}
+"""Functions that take a measure, opened data, the trained model, its trial, run folder and device,
+and return what was found, as plain data, by the kind of measure. What is large stays in the folder."""
+
+
+def curve_of(found: Json) -> Curve:
+    """Return the curve that a measure of perplexity found."""
+    from logicgen.evaluate.perplexity import Curve, CurveAbout
+
+    summary = dict(found["summary"])
+    parts = {name: summary.pop(name) for name in ("overall", "beyond") if name in summary}
+    means = {
+        name: np.array([np.nan, *(np.nan if v is None else v for v in values)])
+        for name, values in found["means"].items()
+    }
+    return Curve(CurveAbout(**summary), np.array(found["tokens"]), means, parts)
 
 
 @contextmanager
 def _stopwatch(path: Path) -> Iterator[dict[str, float]]:
-    """Seconds spent inside, added to those of earlier times that a file remembers."""
+    """Yield the seconds spent inside, added to those of earlier times that a file remembers."""
     clock: dict[str, float] = {"seconds": 0.0}
     if path.is_file():
         clock = json.loads(path.read_text(encoding="utf-8"))
@@ -165,52 +361,3 @@ def _stopwatch(path: Path) -> Iterator[dict[str, float]]:
     finally:
         clock["seconds"] += time.monotonic() - start
         write_text(path, json.dumps(clock))
-
-
-def machine(device: str) -> str:
-    """What computed: the card, or the processor and how many threads of it."""
-    import torch
-
-    from logicgen.model.encoder_decoder import find_device
-
-    if find_device(device).type == "cuda":
-        return torch.cuda.get_device_name()
-    threads = torch.get_num_threads()
-    return f"{processor()}, {threads} {'thread' if threads == 1 else 'threads'}"
-
-
-def processor() -> str:
-    """What this machine computes with."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
-
-
-def commit() -> str | None:
-    """The commit of the source tree that this runs from, with a + if it was changed; else None."""
-    root = Path(logicgen.__file__).resolve().parent.parent
-    if not (root / ".git").exists():
-        return None
-    try:
-        said = [
-            subprocess.run(
-                ["git", "-C", root, *arguments], check=True, capture_output=True, text=True
-            ).stdout.strip()
-            for arguments in (
-                ("rev-parse", "--short=12", "HEAD"),
-                ("status", "--porcelain", "-uno"),
-            )
-        ]
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return said[0] + ("+" if said[1] else "")
-
-
-def versions() -> dict[str, str]:
-    """Of what a result may depend on."""
-    found = {name: version(name) for name in ("torch", "numpy", "optuna")}
-    return {"logicgen": logicgen.__version__, "python": platform.python_version(), **found}

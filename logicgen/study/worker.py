@@ -1,7 +1,7 @@
-"""A process that runs trials one after another, and the handle on it.
+"""A process that computes points one after another, and the handle on it.
 
-A process, because a training that crashes or runs out of memory then is one failed trial. One for
-many trials, because importing what trains takes longer than a small model.
+A process, because a training that crashes or runs out of memory then is one failed point. One for
+many points, because importing what trains takes longer than a small model.
 
 A job is a line of JSON on its standard input, the answer to it a line on its standard output. When
 the input ends (the parent wants it to stop, or has died), a training saves a checkpoint first.
@@ -9,6 +9,7 @@ the input ends (the parent wants it to stop, or has died), a training saves a ch
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -18,22 +19,36 @@ import threading
 import traceback
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
 
 from logicgen.errors import LogicgenError
+from logicgen.study.point import Json, Point
+
+STOPPED: Json = {"error": "its process was stopped"}
 
 
 class Worker:
-    """The handle: starts the process when there is work, and anew after it died."""
+    """The handle: starts the process when there is work, and anew after it died.
 
-    def __init__(self, environment: dict[str, str], log: Path) -> None:
-        self.environment = environment  # beside the one of this process
-        self.log = log  # what trainings print, and tracebacks
+    Attributes:
+        environment: variables beside those of this process.
+        log: file for what trainings print, and for tracebacks.
+        device: which one the points are computed on, for their records.
+    """
+
+    def __init__(self, environment: dict[str, str], log: Path, device: str) -> None:
+        self.environment = environment
+        self.log = log
+        self.device = device
         self.process: subprocess.Popen[str] | None = None
         self.stopped = False
 
-    def run(self, job: dict[str, Any]) -> dict[str, Any]:
-        """The answer: `{"score": ..., "less_is_better": ...}`, or `{"error": ...}`, one line."""
+    def run(self, point: Point, context: Json) -> Json:
+        """Return `{"found": ..., "machine": ...}`, or `{"error": ...}`, one line.
+
+        context: arguments of the function that are not stored.
+        """
+        if self.stopped:
+            return STOPPED
         if self.process is None:
             self.process = self._start()
         if self.stopped:  # just before there was a process to stop
@@ -41,6 +56,12 @@ class Worker:
         process = self.process
         assert process.stdin is not None
         assert process.stdout is not None
+        job = {
+            "module": point.function.__module__,
+            "function": point.function.__name__,
+            "arguments": {**point.arguments, **context},
+            "device": self.device,
+        }
         try:
             process.stdin.write(json.dumps(job) + "\n")
             process.stdin.flush()
@@ -48,7 +69,7 @@ class Worker:
         except (BrokenPipeError, ValueError):  # ended before, or was stopped meanwhile
             line = ""
         if line:
-            answer: dict[str, Any] = json.loads(line)
+            answer: Json = json.loads(line)
             return answer
         status = process.wait()
         self.process = None
@@ -69,23 +90,23 @@ class Worker:
             )
 
     def stop(self) -> None:
-        """Have the process end, for good; `run`, in another thread, then returns."""
+        """End the process for good; `run`, in another thread, then returns."""
         self.stopped = True
         if self.process is not None and self.process.stdin is not None:
             self.process.stdin.close()
 
     def wait(self) -> None:
-        """Until a process that was told to stop has ended."""
+        """Wait until a process that was told to stop has ended."""
         if self.process is not None:
             self.process.wait()
 
 
 def main() -> None:
-    """The process: until its input ends."""
+    """Answer jobs until the input ends: the process."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what libraries print is no answer
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    jobs: SimpleQueue[dict[str, Any]] = SimpleQueue()
+    jobs: SimpleQueue[Json] = SimpleQueue()
     threading.Thread(target=_read, args=(jobs,), daemon=True).start()
     try:
         while True:
@@ -94,21 +115,18 @@ def main() -> None:
         pass
 
 
-def _read(jobs: SimpleQueue[dict[str, Any]]) -> None:
+def _read(jobs: SimpleQueue[Json]) -> None:
     for line in sys.stdin:
         jobs.put(json.loads(line))
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _answer(job: dict[str, Any]) -> dict[str, Any]:
-    from logicgen.study.plan import Trial
-    from logicgen.study.trial import run_trial
+def _answer(job: Json) -> Json:
+    from logicgen.study.provenance import machine
 
     try:
-        trial = Trial.model_validate_json(job["trial"])
-        start = Path(job["start"]) if job["start"] is not None else None
-        score, less = run_trial(trial, Path(job["folder"]), job["device"], start)
-        return {"score": score, "less_is_better": less}
+        function = getattr(importlib.import_module(job["module"]), job["function"])
+        return {"found": function(**job["arguments"]), "machine": machine(job["device"])}
     except LogicgenError as error:
         return {"error": str(error)}
     except Exception as error:

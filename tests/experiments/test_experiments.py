@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
-
 import numpy as np
 import pytest
+import torch
 
 from logicgen.errors import LogicgenError
-from logicgen.experiments import identification_map as identification_map_module
-from logicgen.experiments import sentences_needed as sentences_needed_module
-from logicgen.experiments.controllability import controllability
-from logicgen.experiments.identifiability import identify
-from logicgen.experiments.identification_map import identification_map
-from logicgen.experiments.prompting import LESSON, SETS, ask
-from logicgen.experiments.sentences_needed import Training, reached, sentences_needed
+from logicgen.experiments import open_experiment
+from logicgen.experiments.control import EXPERIMENT as CONTROL
+from logicgen.experiments.identify import identify
+from logicgen.experiments.needed import reached
+from logicgen.experiments.prompting import SETS, ask
 from logicgen.productions import Grammar, random_grammar
-from logicgen.study import points
-from logicgen.train.students import Lesson
+from logicgen.study.engine import compute
+from logicgen.study.opening import open_study
+from logicgen.study.point import Plan, Point
+from logicgen.study.record import read_records
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """As the workers of a study have; many threads wait for each other on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def squared(number):
@@ -27,31 +34,39 @@ def squared(number):
     return {"square": number**2}
 
 
-def test_points_are_kept_and_computed_again_when_they_change(tmp_path):
-    wanted = {"a": {"number": 2}, "b": {"number": 3}}
-    found = points.compute(squared, wanted, tmp_path)
-    assert [each["found"]["square"] for each in found.values()] == [4, 9]
-    file = tmp_path / "points" / "a.json"
-    kept = json.loads(file.read_text())
-    assert {"machine", "versions", "arguments", "found"} <= kept.keys()
-    changed = {**kept, "found": {"square": 5}}
-    file.write_text(json.dumps(changed))
-    with pytest.raises(LogicgenError, match=r"a.json: damaged: remove it"):
-        points.compute(squared, wanted, tmp_path)
-    file.write_text(json.dumps({**changed, "sha256": points._digest(changed)}))
-    assert points.compute(squared, wanted, tmp_path)["a"]["found"] == {"square": 5}
-    wanted["a"] = {"number": 4}
-    assert points.compute(squared, wanted, tmp_path)["a"]["found"] == {"square": 16}
-    file.write_text("{")
-    with pytest.raises(LogicgenError, match=r"a.json: damaged: remove it"):
-        points.compute(squared, wanted, tmp_path)
-    with pytest.raises(LogicgenError, match="a negative number"):
-        points.compute(squared, {"c": {"number": -1}}, tmp_path)
-    assert not (tmp_path / "points" / "c.json").exists()
+def planned(**numbers):
+    points = {name: Point(name, squared, {"number": each}) for name, each in numbers.items()}
+    return Plan("squares", "", points)
+
+
+def computed(plan, folder):
+    """What is found at the points that are missing, and why some failed."""
+    records = read_records(plan, folder)
+    todo = [point for name, point in plan.points.items() if name not in records]
+    said = {}
+    compute(plan, todo, records, folder, workers=2, device="cpu", settled=said.__setitem__)
+    return {
+        name: each if isinstance(each, str) else each.found["square"] for name, each in said.items()
+    }
+
+
+def test_any_function_is_computed_at_its_points_and_one_that_fails_is_one(tmp_path):
+    said = computed(planned(a=2, b=-1, c=3), tmp_path)
+    assert said == {"a": 4, "b": "a negative number", "c": 9}
+    assert list(read_records(planned(a=2, b=-1, c=3), tmp_path)) == ["a", "c"]
+    plan = planned(b=4, a=2, c=5)
+    plan.renew = True
+    assert computed(plan, tmp_path) == {"b": 16, "c": 25}
+    assert list(read_records(plan, tmp_path)) == ["b", "a", "c"]
+
+
+def lesson_of(name):
+    return open_study(name).settings.lesson
 
 
 def test_prompting_splits_evenly_where_the_sentences_do():
-    found = ask(list(SETS["three"]), 2, 100, 0, asdict(LESSON))["completions"]
+    lesson = lesson_of("inductive-prompting").arguments()
+    found = ask(list(SETS["three"]), 2, 100, 0, lesson)["completions"]
     assert found["big cat"]["mean"] == pytest.approx(0.5, abs=0.01)
     assert found["small dog"]["least"] > 0.99
     assert found["big cat"]["said"] + found["big dog"]["said"] == 100
@@ -83,22 +98,52 @@ def test_layers_of_different_width_have_no_students():
         identify(grammar, 1, None, {}, 0)
 
 
-def test_the_map_and_the_comparison_write_their_reports(tmp_path, monkeypatch):
-    # Arguments of points carry these into the worker processes.
-    monkeypatch.setattr(identification_map_module, "STARTS", 2)
-    monkeypatch.setattr(sentences_needed_module, "LESSON", Lesson(starts=2))
-    monkeypatch.setattr(sentences_needed_module, "TRAINING", Training(steps=60))
-    said = identification_map(
-        tmp_path / "map", teachers=2, sizes=[(2, 2, 3), (3, 2, 2)], sentences=[20, None]
-    )
-    assert said.count("| 2 | 2 | 3 |") == 3
-    assert said.count("| 3 | 2 | 2 |") == 1  # three units cannot each have words of their own
-    assert (tmp_path / "map" / "map.png").read_bytes().startswith(b"\x89PNG")
-    said = sentences_needed(tmp_path / "needed", teachers=2, sentences=[10, 300])
-    assert "| inductive | 93 |" in said
-    assert (tmp_path / "needed" / "divergence.png").is_file()
-    said = controllability(tmp_path / "control", students=2, grammars=3)
-    assert "| wrongly, or wrongly not | 0 |" in said
+def report(name, **changes):
+    """The tables of an experiment, computed here, each row as one text; and its report."""
+    plan = open_study(name, changes)
+    found = {key: point.function(**point.arguments) for key, point in plan.points.items()}
+    made = plan.experiment.report(plan.settings, found)
+    rows = [" | ".join(row) for _, _, rows in made.tables for row in rows]
+    assert all(figure.get_axes() for _, _, figure in made.pictures)
+    return rows, made
+
+
+def test_reports_of_the_smallest_experiments():
+    few = {"steps": 50, "starts": 2}
+    sizes = [[2, 2, 3], [3, 2, 2]]
+    rows, made = report("inductive-map", teachers=2, sizes=sizes, sentences=[20, "all"], lesson=few)
+    assert sum(row.startswith("2 | 2 | 3 |") for row in rows) == 3
+    # Three units cannot each have words of their own.
+    assert sum(row.startswith("3 | 2 | 2 |") for row in rows) == 1
+    assert len(made.files["map.csv"]) == 8
+    changes = {"teachers": 2, "sentences": [10, 300], "lesson": few, "training.steps": 60}
+    rows, made = report("inductive-needed", **changes)
+    assert rows[0].startswith("inductive | 93 |")
+    assert len(made.files["divergences.csv"]) == 2 * 2 * 4
+    rows, _ = report("inductive-control", **{"students": 2, "grammars": 3, "lesson.starts": 5})
+    assert "wrongly, or wrongly not | 0" in rows
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"teachers": 0}, "teachers"),
+        ({"techers": 3}, "unknown key 'techers'; did you mean teachers"),
+        ({"lesson.steps": "many"}, "lesson.steps"),
+        ({"lesson.crispness": -1.0}, "lesson.crispness"),
+        ({"sizes": [[3, 3]]}, "sizes.0"),
+        ({"experiment": "mop"}, "none is called 'mop'; did you mean map"),
+    ],
+)
+def test_settings_that_are_wrong_are_refused_with_their_key(changes, words):
+    with pytest.raises(LogicgenError) as refusal:
+        open_study("inductive-map", changes)
+    assert words in str(refusal.value)
+    assert "inductive-map.toml" in str(refusal.value)
+
+
+def test_an_experiment_is_found_by_its_name():
+    assert open_experiment("control") is CONTROL
 
 
 def test_how_many_sentences_are_needed():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.experiments.controllability import check, path_by_path, random_cuts
+from logicgen.experiments.control import check, path_by_path, random_cuts
 from logicgen.productions import cut, find_connection, pruned, random_grammar
 from logicgen.productions.grammar_file import make_grammar
 
@@ -64,7 +64,7 @@ def test_the_check_sees_a_cut_that_is_wrong(monkeypatch):
     """If only the unit's own distribution were renormalised, other proportions would change."""
     from dataclasses import replace
 
-    from logicgen.experiments import controllability
+    from logicgen.experiments import control
 
     def local(grammar, above, below):
         layer, unit, chosen = find_connection(grammar, above, below)
@@ -73,7 +73,7 @@ def test_the_check_sees_a_cut_that_is_wrong(monkeypatch):
         left[layer][:, unit] /= left[layer][:, unit].sum()
         return replace(grammar, below=tuple(left))
 
-    monkeypatch.setattr(controllability, "cut", local)
+    monkeypatch.setattr(control, "cut", local)
     found = check(three(), (0, 0, 1))
     assert found["wrong"] == 0
     assert found["deviation"] > 0.1

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+
 import pytest
+
+from logicgen.study.record import FILE, digest
 
 TINY = """
 description = "Two trials"
@@ -44,3 +49,15 @@ def study_file(tmp_path):
         return path
 
     return write
+
+
+def read_lines(folder):
+    """Return the records of a folder as they are stored, by the name of their point."""
+    text = gzip.decompress((folder / FILE).read_bytes()).decode()
+    return {content["point"]: content for content in map(json.loads, text.splitlines())}
+
+
+def write_lines(folder, contents):
+    """Write records as they are given, each with a digest that fits unless it has one."""
+    lines = [json.dumps({"sha256": digest(each), **each}) for each in contents]
+    (folder / FILE).write_bytes(gzip.compress("\n".join(lines).encode()))

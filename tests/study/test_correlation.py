@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from logicgen.study.correlation import correlations, ranks, spearman
+from logicgen.study.correlation import correlations, spearman
 
 
 def slow_rank(values, value):
@@ -16,13 +16,12 @@ def slow_rank(values, value):
     return 1 + sum(v < value for v in values) + (sum(v == value for v in values) - 1) / 2
 
 
-def test_ranks_and_correlation_against_the_definition():
+def test_correlation_against_the_definition():
     rng = random.Random(0)
     for _ in range(50):
         x = [rng.randrange(4) for _ in range(9)]
         y = [rng.randrange(5) for _ in range(9)]
         slow_x, slow_y = ([slow_rank(v, each) for each in v] for v in (x, y))
-        assert ranks(x).tolist() == slow_x
         if len(set(x)) > 1 and len(set(y)) > 1:
             assert spearman(x, y) == pytest.approx(np.corrcoef(slow_x, slow_y)[0, 1])
 

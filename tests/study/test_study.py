@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -14,14 +13,17 @@ import time
 import pytest
 
 from logicgen.data.dataset import load_dataset
+from logicgen.data.generate import alone
 from logicgen.model import checkpoint
+from logicgen.study.engine import environments
+from logicgen.study.measure import EVALUATION
 from logicgen.study.plan import plan
-from logicgen.study.run import environments, make_data
+from logicgen.study.record import FILE
 from logicgen.study.study_recipe import read_study
-from logicgen.study.trial import data_folder
+from logicgen.study.trial import data_folder, make_data
 from logicgen.study.worker import Worker
 from tests.cli.test_commands import interrupted, refused, run
-from tests.study.conftest import AXES, TINY
+from tests.study.conftest import AXES, TINY, read_lines, write_lines
 
 NAMES = ["normal-0", "hypercube-0"]
 
@@ -38,29 +40,28 @@ def done(tmp_path_factory):
     return folder, result
 
 
-def trials(folder):
-    return {path.stem: json.loads(path.read_text()) for path in (folder / "trials").iterdir()}
-
-
 def run_of(trial, out):
     """The folder of its weights."""
     (folder,) = (out / "runs").glob(f"{trial}-*/")
     return folder
 
 
-def test_a_study_leaves_a_file_per_trial_a_table_and_figures(done):
+def test_a_study_leaves_a_record_per_trial_a_table_and_figures(done):
     folder, result = done
-    found = trials(folder / "out")
-    assert sorted(found) == sorted(NAMES)
-    for name, content in found.items():
-        assert content["training"]["steps"] == 4
-        assert content["training"]["parameters"] > 1000
-        assert content["summary"]["overall"]["examples"] == 6
-        assert sum(content["tally"].get("exact", [0])) == content["summary"]["overall"]["exact"]
-        assert content["covariance"]["overall"]["problems"] == 2
-        assert content["trial"]["model"]["embedding"]["random_part"] == name.removesuffix("-0")
-        assert content["versions"]["torch"]
-        assert "1 thread" in content["machine"]
+    records = read_lines(folder / "out")
+    assert list(records) == NAMES
+    for name, record in records.items():
+        found = record["found"]
+        assert found["training"]["steps"] == 4
+        assert found["training"]["parameters"] > 1000
+        evaluation = found["measures"][EVALUATION]
+        assert evaluation["summary"]["overall"]["examples"] == 6
+        exact = evaluation["summary"]["overall"]["exact"]
+        assert sum(evaluation["tally"].get("exact", [0])) == exact
+        assert evaluation["covariance"]["overall"]["problems"] == 2
+        assert record["arguments"]["model"]["embedding"]["random_part"] == name.removesuffix("-0")
+        assert record["versions"]["torch"]
+        assert "1 thread" in record["machine"]
     table = result.stdout.strip()
     assert table in (folder / "out" / "results.md").read_text()
     assert "| normal |" in table
@@ -78,7 +79,7 @@ def test_what_is_large_is_not_for_a_repository(done):
         text=True,
     ).stdout
     shutil.rmtree(folder / ".git")
-    assert "out/trials/normal-0.json" in files
+    assert f"out/{FILE}" in files
     assert "out/runs/" not in files
     assert (run_of("normal-0", folder / "out") / "model.safetensors").is_file()
 
@@ -88,25 +89,28 @@ def test_nothing_is_run_twice_and_what_is_gone_is_made_again(done, tmp_path):
     out = tmp_path / "out"
     shutil.copytree(folder / "out", out)
     shutil.rmtree(run_of("normal-0", out))
-    before = {name: (out / "trials" / f"{name}.json").read_bytes() for name in NAMES}
-    (out / "trials" / "normal-0.json").unlink()
+    before = read_lines(out)
+    write_lines(out, [before["hypercube-0"]])
     result = run("study", folder / "tiny.toml", "-o", out)
     assert result.returncode == 0, result.stderr
-    assert (out / "trials" / "hypercube-0.json").read_bytes() == before["hypercube-0"]
-    again, first = json.loads((out / "trials" / "normal-0.json").read_text()), before["normal-0"]
-    for key in ("trial", "tally", "summary", "covariance"):
-        assert again[key] == json.loads(first)[key]
+    after = read_lines(out)
+    assert list(after) == NAMES
+    assert after["hypercube-0"] == before["hypercube-0"]
+    for key in ("arguments", "found"):
+        first, again = (dict(each["normal-0"][key]) for each in (before, after))
+        first.pop("training", None), again.pop("training", None)  # minutes differ
+        assert again == first
 
 
-def test_summaries_alone_give_the_same_tables_and_figures(done, tmp_path):
+def test_records_alone_give_the_same_tables_and_figures(done, tmp_path):
     folder, result = done
-    shutil.copytree(folder / "out" / "trials", tmp_path / "trials")
+    shutil.copy(folder / "out" / FILE, tmp_path)
     again = run("study", folder / "tiny.toml", "-o", tmp_path)
     assert again.returncode == 0, again.stderr
     assert again.stdout == result.stdout
     assert not (tmp_path / "runs").exists()
     made = [path for path in (folder / "out").iterdir() if path.is_file()]
-    assert len(made) >= 10
+    assert len(made) == 7
     for path in made:
         assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path.name
 
@@ -115,7 +119,7 @@ def test_a_changed_study_is_not_mixed_with_old_trials(done, tmp_path):
     folder, _ = done
     text = (folder / "tiny.toml").read_text()
     (tmp_path / "tiny.toml").write_text(text.replace('steps" = 4', 'steps" = 5'))
-    shutil.copytree(folder / "out" / "trials", tmp_path / "trials")
+    shutil.copy(folder / "out" / FILE, tmp_path)
     refused(
         run("study", tmp_path / "tiny.toml", "-o", tmp_path), "another recipe", "steps: 4 there"
     )
@@ -143,17 +147,17 @@ def test_trials_that_fail_are_named_and_the_others_go_on(study_file, tmp_path):
     assert "too-few-points-0 failed: 5 symbols need as many different random parts" in said
     assert "raise random_width in [embedding]" in said
     assert "no-such-cell-0 failed: " in said
-    assert sorted(trials(out)) == ["continued-0", "good-0"]
+    records = read_lines(out)
+    assert sorted(records) == ["continued-0", "good-0"]
     assert "Not done: too-few-points-0" in (out / "results.md").read_text()
-    (out / "trials" / "good-0.json").touch()
-    before = (out / "trials" / "good-0.json").stat().st_mtime_ns
     path.write_text(path.read_text().replace('random_width" = 2', 'random_width" = 6'))
-    shutil.rmtree(run_of("good-0", out))  # its file stays, so that it is not trained again
-    (out / "trials" / "continued-0.json").unlink()
+    shutil.rmtree(run_of("good-0", out))  # its record stays, so that it is not trained again
+    write_lines(out, [records["good-0"]])
     said = refused(run("study", path, "-o", out), "3 of 5 trials failed")
     assert "continued-0 failed: starts from good-0, whose weights are not in" in said
-    assert sorted(trials(out)) == ["good-0", "too-few-points-0"]
-    assert (out / "trials" / "good-0.json").stat().st_mtime_ns == before
+    after = read_lines(out)
+    assert list(after) == ["good-0", "too-few-points-0"]
+    assert after["good-0"] == records["good-0"]
 
 
 LONG = TINY.replace('steps" = 4', 'steps" = 400')
@@ -173,10 +177,10 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(study_file, tmp_path):
     assert "Traceback" not in said
     assert "failed" not in said
     assert 0 < saved_steps(out) < 400
-    assert not (out / "trials").exists()
+    assert not (out / FILE).exists()
     result = run(*arguments)
     assert result.returncode == 0, result.stderr
-    assert trials(out)["normal-0"]["training"]["steps"] == 400
+    assert read_lines(out)["normal-0"]["found"]["training"]["steps"] == 400
 
 
 def test_a_worker_ends_with_its_parent(study_file, tmp_path):
@@ -201,34 +205,38 @@ def wait_for(ready, timeout=60):
 
 
 def test_a_process_that_dies_is_one_failed_trial(study_file, tmp_path):
-    long = plan(read_study(str(study_file(ONE, tiny=LONG)))).trials["normal-0"]
-    short = plan(read_study(str(study_file(ONE.replace("normal", "hypercube"))))).trials[
-        "hypercube-0"
-    ]
-    assert not make_data([long, short], tmp_path, workers=1, progress=lambda *_: None)
-    worker = Worker(environments(1, "cpu")[0], tmp_path / "log")
+    long = plan(read_study(str(study_file(ONE, tiny=LONG))))
+    short = plan(read_study(str(study_file(ONE.replace("normal", "hypercube")))))
+    trials = [*long.trials.values(), *short.trials.values()]
+    assert not make_data(trials, tmp_path, workers=1, progress=lambda *_: None)
+    worker = Worker(environments(1, "cpu")[0], tmp_path / "log", "cpu")
 
-    def job(trial):
-        return {
-            "trial": trial.model_dump_json(),
-            "folder": str(tmp_path),
-            "device": "cpu",
-            "start": None,
-        }
+    def answer(planned):
+        (point,) = planned.points.values()
+        return worker.run(point, planned.context(point, tmp_path, "cpu"))
 
     def kill():
         wait_for(lambda: any(tmp_path.rglob("events*")))
         os.kill(worker.process.pid, signal.SIGKILL)
 
     threading.Thread(target=kill).start()
-    answer = worker.run(job(long))
-    assert "SIGKILL" in answer["error"]
-    assert str(tmp_path / "log") in answer["error"]
-    answer = worker.run(job(short))
-    assert answer["less_is_better"] is True
+    died = answer(long)
+    assert "SIGKILL" in died["error"]
+    assert str(tmp_path / "log") in died["error"]
+    found = answer(short)["found"]
+    assert found["training"]["steps"] == 4
     worker.stop()
     worker.wait()
-    assert "error" in worker.run(job(short))  # does nothing any more
+    assert "error" in answer(short)  # does nothing any more
+
+
+def test_a_folder_is_held_while_a_study_runs_in_it(done):
+    folder, _ = done
+    with alone(folder / "out", "study"):
+        refused(
+            run("study", folder / "tiny.toml", "-o", folder / "out"),
+            "another logicgen study is at work here",
+        )
 
 
 def test_shuffled_and_perturbed_data_are_the_same_problems_in_every_split(study_file, tmp_path):

@@ -1,0 +1,41 @@
+"""Grammars that commands and experiments are given by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from logicgen import shipped
+from logicgen.data.corpus_recipe import CorpusRecipe
+from logicgen.errors import LogicgenError, nearest
+from logicgen.productions import NEGLIGIBLE, Grammar, read_grammar
+from logicgen.tasks.grammar_sentences import GRAMMAR, GrammarSentencesSettings
+
+
+def find_teacher(name: str) -> Grammar:
+    """Return the grammar of a recipe, a grammar file, a data set or a trained model."""
+    if name in shipped.names("datasets", ".toml"):
+        settings = CorpusRecipe.read(name).settings(name)
+        if not isinstance(settings, GrammarSentencesSettings):
+            raise LogicgenError(f"{name}: a recipe of another task: give one of production")
+        return settings.made()
+    if not Path(name).exists():
+        raise LogicgenError(
+            f"{name}: no recipe is called so, nor is there a file or folder;"
+            f" {nearest(name, shipped.names('datasets', '.toml'))}"
+        )
+    return load_grammar(Path(name))[0]
+
+
+def load_grammar(run: Path) -> tuple[Grammar, float]:
+    """Return the grammar of a file, a data set or a trained model, and what in it is negligible."""
+    if run.suffix == ".toml":
+        return read_grammar(run), 0.0
+    if (run / GRAMMAR).is_file():
+        return read_grammar(run / GRAMMAR), 0.0
+    from logicgen.model.checkpoint import RUN, open_model
+
+    if not (run / RUN).is_file() and str(run) not in shipped.trained():
+        raise LogicgenError(
+            f"{run}: no trained model, no grammar file (.toml), and no folder with a {GRAMMAR}"
+        )
+    return open_model(run, "cpu").grammar(str(run)), NEGLIGIBLE

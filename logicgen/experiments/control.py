@@ -1,0 +1,229 @@
+"""Controllability: one connection is cut; exactly the sentences that need it have to vanish.
+
+The published case is table 3 of Vigoda and Rochais (2023), section 4.4: a student of three
+sentences loses `big` -> `dog`. Then all connections of grammars drawn at random are cut, one at a
+time. What should be left is computed in another way than `cut` does it: path by path.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from logicgen.errors import LogicgenError
+from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Report, Seed
+from logicgen.experiments import Settings as Common
+from logicgen.experiments.prompting import SETS, WORDS, sentence_ids
+from logicgen.model.inductive import as_grammar
+from logicgen.productions import (
+    NEGLIGIBLE,
+    Grammar,
+    cut,
+    find_connection,
+    pruned,
+    random_grammar,
+)
+from logicgen.report.grammar_figure import draw_grammars
+from logicgen.train.students import Lesson, Sentences, teach
+
+Connection = tuple[int, int, int]
+"""Layer from 0, unit in it, unit of the layer below."""
+
+# The largest deviation that is asked for.
+ASKED = 1e-6
+
+
+class Settings(Common):
+    """Keys of a study of this experiment.
+
+    Attributes:
+        grammars: how many are drawn at random; these have no weights up to `improbable`.
+    """
+
+    students: Count
+    grammars: Count
+    seed: Seed
+    improbable: float
+    lesson: LessonTable
+
+
+def path_by_path(
+    grammar: Grammar, sentences: np.ndarray, without: Connection | None = None
+) -> np.ndarray:
+    """Return (N,) probabilities: the sum over all paths but those with a connection."""
+    total = np.zeros(len(sentences))
+    for path in product(*map(range, map(len, grammar.units))):
+        if without is not None and path[without[0] : without[0] + 2] == without[1:]:
+            continue
+        weight = float(grammar.start[path[0]])
+        for layer, below in enumerate(grammar.below):
+            weight *= float(below[path[layer + 1], path[layer]])
+        if weight:
+            said = np.ones(len(sentences))
+            for layer, unit in enumerate(path):
+                said *= grammar.tokens[layer][sentences[:, layer], unit]
+            total += weight * said
+    return total
+
+
+def check(grammar: Grammar, connection: Connection) -> Json | None:
+    """Compare what a cut does with what it should do; None where nothing would be left.
+
+    `vanished`: sentences that are gone; `wrong`: those that should be and are not, or the other
+    way round. `deviation`: largest difference of a sentence's probability from what it should be.
+    `proportion`: of the sentences that have nothing to do with the connection, the largest relative
+    change of their proportions.
+    """
+    layer, unit, chosen = connection
+    names = (
+        f"{layer + 1}:{grammar.units[layer][unit]}",
+        (f"{layer + 2}:{grammar.units[layer + 1][chosen]}"),
+    )
+    ids, before = grammar.sentences()
+    left = path_by_path(grammar, ids, connection)
+    if not left.sum():
+        return None
+    after = np.exp(cut(grammar, *names).log_probabilities(ids))
+    gone = left == 0
+    untouched = np.isclose(left, before, rtol=1e-12, atol=0)
+    change = 0.0
+    if untouched.any():
+        ratios = after[untouched] / before[untouched]
+        change = float(ratios.max() / ratios.min() - 1)
+    return {
+        "sentences": len(ids),
+        "vanished": int(gone.sum()),
+        "untouched": int(untouched.sum()),
+        "wrong": int(((after == 0) != gone).sum()),
+        "deviation": float(np.abs(after - left / left.sum()).max()),
+        "proportion": change,
+    }
+
+
+def published(students: int, seed: int, lesson: dict[str, Any]) -> Json:
+    """Return the probabilities of sentences for students of three, before and after the cut."""
+    lessons = [Sentences.of(sentence_ids(SETS["three"]))] * students
+    weights, _ = teach(lessons, words=len(WORDS), width=2, lesson=Lesson(**lesson), seed=seed)
+    ids = sentence_ids(("big cat", "big dog", "small dog", "small cat"))
+    found: list[list[list[float]]] = []
+    deviations: list[float] = []
+    pictured: Json = {}
+    for number in range(students):
+        student = pruned(as_grammar(weights, number, WORDS), NEGLIGIBLE)
+        try:
+            connection = find_connection(student, "big", "dog")
+        except LogicgenError:  # it has learnt otherwise
+            continue
+        after = cut(student, "big", "dog")
+        left = path_by_path(student, ids, connection)
+        whole = path_by_path(student, student.sentences()[0], connection).sum()
+        tried = np.exp(after.log_probabilities(ids))
+        deviations.append(float(np.abs(tried - left / whole).max()))
+        found.append([np.exp(student.log_probabilities(ids)).tolist(), tried.tolist()])
+        if len(found) == 1:
+            pictured = student.as_dict()
+    if not found:
+        raise LogicgenError(
+            f"none of {students} students has learnt big -> dog: give more --students"
+        )
+    return {"probabilities": found, "deviations": deviations, "grammar": pictured}
+
+
+def random_cuts(grammars: int, seed: int, improbable: float) -> Json:
+    """Check all cuts of random grammars of two to four layers with weights of 0 among others."""
+    rng = np.random.default_rng(seed)
+    found = []
+    refused = 0
+    for _ in range(grammars):
+        width, layers, words = (int(rng.integers(2, high)) for high in (5, 5, 6))
+        drawn = random_grammar(width, layers, words, rng, concentration=0.5)
+        grammar = pruned(drawn, improbable)  # so that some sentences need a connection
+        for layer, below in enumerate(grammar.below):
+            for chosen, unit in zip(*np.nonzero(below), strict=True):
+                if grammar.reach[layer][unit] == 0:
+                    continue
+                result = check(grammar, (layer, int(unit), int(chosen)))
+                if result is None:
+                    refused += 1
+                else:
+                    found.append(result)
+    return {"cuts": found, "refused": refused}
+
+
+def points(settings: Settings) -> dict[str, Call]:
+    """Return the published case, and all cuts of random grammars."""
+    common = {"seed": settings.seed}
+    students = {"students": settings.students, "lesson": settings.lesson.arguments()}
+    grammars = settings.model_dump(include={"grammars", "improbable"})
+    return {
+        "published": (published, students | common),
+        "random": (random_cuts, grammars | common),
+    }
+
+
+def report(settings: Settings, results: dict[str, Json]) -> Report:
+    """Return what the cuts left, against what they should have, and a student's weights."""
+    found, drawn = results["published"], results["random"]
+    before, after = np.array(found["probabilities"]).transpose(1, 0, 2)
+    sentences = "big cat", "big dog", "small dog", "small cat"
+    rows = [
+        [sentence, _range(before[:, place]), _range(after[:, place])]
+        for place, sentence in enumerate(sentences)
+    ]
+    cuts = drawn["cuts"]
+    heads = ["sentence", "before", "big -> dog cut"]
+    tables = [
+        (
+            f"{len(before)} of {settings.students} students of three sentences have the connection."
+            " Mean probability of a sentence (least to largest):",
+            heads,
+            rows,
+        ),
+        (
+            f"Every connection of {settings.grammars} grammars drawn at random, cut alone"
+            f" ({drawn['refused']} that every sentence needs were refused):",
+            ["", ""],
+            [
+                ["cuts", f"{len(cuts):,}"],
+                ["sentences, in all", f"{sum(each['sentences'] for each in cuts):,}"],
+                ["that vanished", f"{sum(each['vanished'] for each in cuts):,}"],
+                ["wrongly, or wrongly not", f"{sum(each['wrong'] for each in cuts):,}"],
+                [
+                    "that had nothing to do with the cut",
+                    f"{sum(each['untouched'] for each in cuts):,}",
+                ],
+                [
+                    "their proportions changed by at most",
+                    f"{max((each['proportion'] for each in cuts), default=0):.1e}",
+                ],
+                [
+                    "any probability was away from what it should be by at most",
+                    f"{max((each['deviation'] for each in cuts), default=0):.1e}",
+                ],
+                ["the same, of the students", f"{max(found['deviations']):.1e}"],
+            ],
+        ),
+    ]
+    grammar = Grammar.of_dict(found["grammar"])
+    figure = draw_grammars(
+        [("before", grammar), ("big -> dog cut", cut(grammar, "big", "dog"))],
+        "A student of big cat, big dog, small dog",
+        gone=find_connection(grammar, "big", "dog"),
+    )
+    return Report(
+        "Controllability",
+        "One connection is cut, and what is left is compared with what should be: p(s), summed over"
+        " the paths that do not use it, divided by the sum over all sentences."
+        f" Asked for: {ASKED:.0e}. Of students, weights up to {NEGLIGIBLE} count as nothing.",
+        tables,
+        [("cut", "a student's weights before and after the cut", figure)],
+    )
+
+
+def _range(values: np.ndarray) -> str:
+    return f"{values.mean():.2%} ({values.min():.2%} to {values.max():.2%})"
+
+
+EXPERIMENT = Experiment(Settings, points, report)

@@ -1,0 +1,211 @@
+"""Where identification succeeds: over width, layers, vocabulary and the number of sentences.
+
+Teachers are drawn at random: units of a layer share the words out among themselves, or any unit may
+say any word. A student is of its teacher's size; of teachers of the first kind there are students
+that are told so (`crispness`) and students that are not. The last column has every sentence with
+its exact probability, in place of a sample without end: what is not found there is not in the
+sentences.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Report, Seed
+from logicgen.experiments import Settings as Common
+from logicgen.experiments.identify import FOUND
+from logicgen.model.inductive import as_grammar
+from logicgen.productions import aligned, distance, divergence, random_grammar
+from logicgen.report.heatmap import ACCURACY
+from logicgen.train.students import Lesson, Sentences, teach
+
+KINDS = {
+    "told": ("units share words out, students are told", True, 0.3),
+    "own": ("units share words out, students are not told", True, 0.0),
+    "any": ("any unit says any word", False, 0.0),
+}
+"""What is said of a kind, whether units have words of their own, and students' crispness."""
+
+SHOWN = ("width", "layers", "words", "sentences", "kind", "teachers")
+
+Size = tuple[int, int, int]
+
+
+class Settings(Common):
+    """Keys of a study of this experiment.
+
+    Attributes:
+        teachers: at each place.
+        sizes: units, layers, words.
+        sentences: how many a student has seen; `all`: each with its exact probability.
+        concentration: of teachers' Dirichlet distributions; the smaller, the more some things are
+            more probable than others.
+        lesson: of all students; `crispness` follows from the kind of teacher.
+    """
+
+    teachers: Count
+    sizes: list[Annotated[list[Count], Field(min_length=3, max_length=3)]]
+    sentences: list[Count | Literal["all"]]
+    concentration: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    seed: Seed
+    lesson: LessonTable
+
+
+def map_point(
+    width: int,
+    layers: int,
+    words: int,
+    sentences: int | None,
+    kind: str,
+    teachers: int,
+    seed: int,
+    concentration: float,
+    lesson: dict[str, Any],
+) -> Json:
+    """Return the distance of each teacher's student to it, and its divergence from it in bits."""
+    rng = np.random.default_rng(seed)
+    _, own_words, _ = KINDS[kind]
+    drawn = [
+        random_grammar(width, layers, words, rng, concentration=concentration, own_words=own_words)
+        for _ in range(teachers)
+    ]
+    lessons = [
+        Sentences.all_of(each) if sentences is None else Sentences.of(each.sample(rng, sentences))
+        for each in drawn
+    ]
+    weights, _ = teach(
+        lessons,
+        words=words,
+        width=width,
+        lesson=Lesson(**lesson),
+        seed=seed,
+    )
+    found = []
+    for number, teacher in enumerate(drawn):
+        student = aligned(as_grammar(weights, number, teacher.words), teacher)
+        found.append((distance(student, teacher).mean, divergence(teacher, student)))
+    return {"distances": [each for each, _ in found], "divergences": [each for _, each in found]}
+
+
+def points(settings: Settings) -> dict[str, Call]:
+    """Return a point for each kind of teacher, size and number of sentences."""
+    found: dict[str, Call] = {}
+    for kind, (_, own_words, crispness) in KINDS.items():
+        for width, layers, words in settings.sizes:
+            for count in settings.sentences:
+                if words < width and own_words:
+                    continue  # no word of its own for each unit
+                found[f"{kind}-{width}-{layers}-{words}-{count}"] = (
+                    map_point,
+                    {
+                        "width": width,
+                        "layers": layers,
+                        "words": words,
+                        "sentences": None if count == "all" else count,
+                        "kind": kind,
+                        "teachers": settings.teachers,
+                        "seed": settings.seed,
+                        "concentration": settings.concentration,
+                        "lesson": settings.lesson.arguments(crispness=crispness),
+                    },
+                )
+    return found
+
+
+def report(settings: Settings, found: dict[str, Json]) -> Report:
+    """Return a table for each kind of teacher, and a picture of the shares that were found."""
+    rows = [
+        {
+            **{key: arguments[key] for key in SHOWN},
+            "found": float(np.mean(np.array(found[name]["distances"]) < FOUND)),
+            "distance": float(np.median(found[name]["distances"])),
+            "kl_bits": float(np.median(found[name]["divergences"])),
+        }
+        for name, (_, arguments) in points(settings).items()
+    ]
+    sentences = [None if count == "all" else count for count in settings.sentences]
+    by_place = {
+        (row["kind"], (row["width"], row["layers"], row["words"]), row["sentences"]): row
+        for row in rows
+    }
+    sizes = [(width, layers, words) for width, layers, words in settings.sizes]
+    heads = ["units", "layers", "words", *(_count(count) for count in sentences)]
+    tables = []
+    for kind, (says, _, _) in KINDS.items():
+        lines = [
+            [
+                *map(str, size),
+                *(
+                    f"{row['found']:.0%}, {row['distance']:.3f}, {row['kl_bits']:.3f}"
+                    for count in sentences
+                    for row in [by_place[kind, size, count]]
+                ),
+            ]
+            for size in sizes
+            if (kind, size, sentences[0]) in by_place
+        ]
+        tables.append(
+            (f"{says.capitalize()}: share found, median distance, median KL in bits.", heads, lines)
+        )
+    return Report(
+        "Where identification succeeds",
+        f"Each place has {settings.teachers} teachers drawn at random and a student of each, the"
+        f" best of {settings.lesson.starts} starts. Found: the mean distance of a choice, after"
+        f" alignment, is below {FOUND}. Columns are the number of sentences a student has seen; in"
+        " the last it has seen all, with their exact probabilities.",
+        tables,
+        [("map", "share of teachers that were found", _draw(by_place, sizes, sentences))],
+        {"map.csv": rows},
+    )
+
+
+def _count(count: int | None) -> str:
+    return "all" if count is None else f"{count:,}"
+
+
+def _draw(
+    by_place: dict[tuple[str, Size, int | None], Json],
+    sizes: list[Size],
+    sentences: list[int | None],
+) -> Figure:
+    """Draw a panel for each kind of teacher: sizes by numbers of sentences."""
+    figure = Figure(figsize=(13, 1.6 + 0.42 * len(sizes)), layout="constrained")
+    grid = figure.subplots(1, len(KINDS), sharey=True)
+    for axes, (kind, (says, _, _)) in zip(grid, KINDS.items(), strict=True):
+        values = np.array(
+            [
+                [
+                    by_place.get((kind, size, count), {"found": np.nan})["found"]
+                    for count in sentences
+                ]
+                for size in sizes
+            ]
+        )
+        axes.imshow(values, cmap=ACCURACY, vmin=0, vmax=1, aspect="auto")
+        for (row, column), share in np.ndenumerate(values):
+            if not np.isnan(share):
+                dark = share < 0.2 or share > 0.85
+                axes.annotate(
+                    f"{share:.0%}",
+                    (column, row),
+                    ha="center",
+                    va="center",
+                    fontsize=8,
+                    color="white" if dark else "black",
+                )
+        axes.set_title(says, fontsize=10)
+        axes.set_xticks(range(len(sentences)), [_count(count) for count in sentences])
+        axes.set_xlabel("sentences")
+        axes.set_yticks(
+            range(len(sizes)),
+            [f"{width} units, {layers} layers, {words} words" for width, layers, words in sizes],
+        )
+    figure.suptitle("Share of teachers that their students found", fontsize=11)
+    return figure
+
+
+EXPERIMENT = Experiment(Settings, points, report)

@@ -1,0 +1,275 @@
+"""How many sentences a model needs to come near its teacher: inductive Transformer and vanilla one.
+
+Both learn the same sentences of the same random teachers. The decoder-only Transformers, of more
+parameters, are stopped where they are nearest to the teacher, which only somebody can do who knows
+the teacher. The inductive one is taken as it is at the end, and, to be compared with them, as the
+nearest of several trainings of other lengths.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from pydantic import Field
+from torch import Tensor
+
+from logicgen.experiments import (
+    Call,
+    Count,
+    Experiment,
+    Json,
+    LessonTable,
+    Report,
+    SettingsTable,
+)
+from logicgen.experiments import Settings as Common
+from logicgen.model.inductive import as_grammar
+from logicgen.nn.language_model import CausalLM, CausalTransformer
+from logicgen.nn.token_rows import TokenRows
+from logicgen.productions import Grammar, divergence, random_grammar
+from logicgen.report.figure_style import line_styles
+from logicgen.train.students import Lesson, Sentences, teach
+
+SIZE = {"width": 3, "layers": 3, "words": 8}
+INDUCTIVE, STOPPED = "inductive", "inductive, stopped"
+SHORTER = (20, 50, 100, 200)  # steps of the other trainings of the one that is stopped
+REACHED = (0.5, 0.2, 0.1, 0.05)  # bits
+
+RESAMPLED = 10_000
+
+
+class Decoder(SettingsTable):
+    """The size of a decoder."""
+
+    width: Count
+    heads: Count
+    layers: Count
+    feed_forward: Count
+
+
+class Training(SettingsTable):
+    """How decoders are trained.
+
+    Attributes:
+        steps: at most.
+        batch: sentences of a step, at most.
+        learning_rate: of AdamW; it falls to 0 as a cosine. Records call it `rate`.
+        look: steps between two looks at the divergence.
+        patience: steps without a new least one after which nobody expects another.
+    """
+
+    steps: Count
+    batch: Count
+    learning_rate: float = Field(gt=0, alias="rate")
+    look: Count
+    patience: Count
+
+
+class Settings(Common):
+    """Keys of a study of this experiment.
+
+    Attributes:
+        teachers: how many.
+        sentences: how many a model has seen.
+        decoders: their sizes, by name.
+    """
+
+    teachers: int = Field(ge=2)
+    sentences: list[Count]
+    lesson: LessonTable
+    decoders: dict[str, Decoder]
+    training: Training
+
+
+def needed_point(
+    teacher_seed: int, sentences: int, lesson: dict[str, Any], decoders: dict[str, Any]
+) -> Json:
+    """Return KL(teacher || model) in bits of each model after so many sentences, its parameters.
+
+    decoders: size of each, by name, and, under `training`, the numbers of their training.
+    """
+    rng = np.random.default_rng(teacher_seed)
+    teacher = random_grammar(**SIZE, rng=rng, concentration=0.5, own_words=True)
+    sample = teacher.sample(rng, sentences)
+    found = {STOPPED: math.inf}
+    whole = Lesson(**lesson)
+    for steps in (*SHORTER, whole.steps):
+        weights, _ = teach(
+            [Sentences.of(sample)],
+            words=SIZE["words"],
+            width=SIZE["width"],
+            lesson=replace(whole, steps=steps),
+            seed=teacher_seed,
+        )
+        found[INDUCTIVE] = divergence(teacher, as_grammar(weights, 0, teacher.words))
+        found[STOPPED] = min(found[STOPPED], found[INDUCTIVE])
+    parameters = dict.fromkeys(found, sum(each[0].numel() for each in weights))
+    sizes = dict(decoders)
+    training = Training.model_validate(sizes.pop("training"))
+    for name, size in sizes.items():
+        found[name], parameters[name] = _decoder(teacher, sample, size, training, teacher_seed)
+    return {"bits": found, "parameters": parameters}
+
+
+def _decoder(
+    teacher: Grammar, sample: np.ndarray, size: dict[str, Any], training: Training, seed: int
+) -> tuple[float, int]:
+    """Return the least divergence in bits of all looked at during training, and the parameters."""
+    ids, probabilities = teacher.sentences()
+    truth = torch.from_numpy(probabilities)
+    every, learnt = _rows(ids), _rows(sample)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        rows = TokenRows("learned", len(teacher.words) + 1, size["width"], 0.0)
+        model = CausalLM(rows, CausalTransformer(**size), size["width"])
+        generator = torch.Generator().manual_seed(seed)
+        rate = training.learning_rate
+        optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
+        falling = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: (1 + math.cos(math.pi * step / training.steps)) / 2
+        )
+        least, last = math.inf, 0
+        for step in range(training.steps + 1):
+            if step % training.look == 0:
+                logs = model.log_probabilities(every[:, :-1]).gather(2, every[:, 1:, None])
+                bits = truth @ (truth.log() - logs[..., 0].double().sum(1)) / math.log(2)
+                if bits < least:
+                    least, last = float(bits), step
+                elif step - last >= training.patience:
+                    break
+            batch = torch.randint(
+                len(learnt), (min(training.batch, len(learnt)),), generator=generator
+            )
+            optimizer.zero_grad()
+            torch.autograd.backward(model.loss(learnt[batch]))
+            optimizer.step()
+            falling.step()
+    return least, sum(each.numel() for each in model.parameters())
+
+
+def _rows(sentences: np.ndarray) -> Tensor:
+    """Return sentences behind a token that begins them, 0."""
+    return torch.from_numpy(np.insert(sentences + 1, 0, 0, axis=1))
+
+
+def reached(bits: np.ndarray, sentences: list[int], threshold: float) -> np.ndarray:
+    """Return (K,) sentences after which (K, N) divergences are below a threshold; inf where never.
+
+    Between numbers that were tried, on a straight line between logarithms of both.
+    """
+    found = np.full(len(bits), np.inf)
+    logs = np.log(sentences)
+    for row, each in enumerate(bits):
+        below = np.flatnonzero(each <= threshold)
+        if not len(below):
+            continue
+        first = below[0]
+        if first == 0:
+            found[row] = sentences[0]
+            continue
+        high, low = np.log(each[first - 1]), np.log(max(each[first], 1e-12))
+        along = (high - np.log(threshold)) / (high - low)
+        found[row] = np.exp(logs[first - 1] + along * (logs[first] - logs[first - 1]))
+    return found
+
+
+def points(settings: Settings) -> dict[str, Call]:
+    """Return a point for each teacher and number of sentences."""
+    decoders = {name: size.model_dump() for name, size in settings.decoders.items()}
+    common = {
+        "lesson": settings.lesson.arguments(),
+        "decoders": {**decoders, "training": settings.training.model_dump(by_alias=True)},
+    }
+    return {
+        f"{teacher}-{count}": (
+            needed_point,
+            {"teacher_seed": teacher, "sentences": count, **common},
+        )
+        for teacher in range(settings.teachers)
+        for count in settings.sentences
+    }
+
+
+def report(settings: Settings, found: dict[str, Json]) -> Report:
+    """Return how many sentences each model needs, and a picture of the divergences."""
+    sentences, teachers, training = settings.sentences, settings.teachers, settings.training
+    models = [INDUCTIVE, STOPPED, *settings.decoders]
+    bits = {
+        model: np.array(
+            [
+                [found[f"{teacher}-{count}"]["bits"][model] for count in sentences]
+                for teacher in range(teachers)
+            ]
+        )
+        for model in models
+    }
+    parameters = next(iter(found.values()))["parameters"]
+    lines = [
+        {
+            **{key: arguments[key] for key in ("teacher_seed", "sentences")},
+            "model": model,
+            "kl_bits": found[name]["bits"][model],
+        }
+        for name, (_, arguments) in points(settings).items()
+        for model in models
+    ]
+    rng = np.random.default_rng(0)
+    draws = rng.integers(teachers, size=(RESAMPLED, teachers))
+    rows = []
+    for model in models:
+        cells = []
+        for threshold in REACHED:
+            needed = reached(bits[model], sentences, threshold)
+            medians = np.median(needed[draws], axis=1)
+            low, high = np.quantile(medians, [0.025, 0.975], method="nearest")
+            cells.append(f"{_number(float(np.median(needed)))} [{_number(low)}, {_number(high)}]")
+        rows.append([model, f"{parameters[model]:,}", *cells])
+    heads = ["model", "parameters", *(f"to {threshold} bits" for threshold in REACHED)]
+    says = "Sentences needed, median over teachers [95% interval, bootstrap over teachers]:"
+    return Report(
+        "Sentences needed",
+        f"{teachers} random teachers of {SIZE['layers']} layers of {SIZE['width']} units, which"
+        f" share {SIZE['words']} words out among themselves. KL(teacher || model) of whole"
+        f" sentences. Stopped: the nearest after {', '.join(map(str, SHORTER))} or"
+        f" {settings.lesson.steps} steps. Decoders: AdamW at a rate from {training.learning_rate}"
+        f" to 0, up to {training.steps:,} steps of up to {training.batch} sentences, the best of"
+        f" all models looked at every {training.look} steps.",
+        [(says, heads, rows)],
+        [
+            (
+                "divergence",
+                "divergence from the teacher by number of sentences",
+                _draw(bits, sentences),
+            )
+        ],
+        {"divergences.csv": lines},
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if np.isfinite(value) else "more"
+
+
+def _draw(bits: dict[str, np.ndarray], sentences: list[int]) -> Figure:
+    """Draw medians and quartiles over teachers."""
+    figure = Figure(figsize=(6.5, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    for (model, values), style in zip(bits.items(), line_styles(), strict=False):
+        low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
+        axes.plot(sentences, middle, label=model, **style)
+        axes.fill_between(sentences, low, high, color=style["color"], alpha=0.15, linewidth=0)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("sentences")
+    axes.set_ylabel("KL(teacher || model), bits")
+    axes.legend()
+    figure.suptitle("Median and quartiles over teachers", fontsize=11)
+    return figure
+
+
+EXPERIMENT = Experiment(Settings, points, report)

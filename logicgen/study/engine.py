@@ -1,0 +1,143 @@
+"""The engine of all studies: points that are not done yet, computed in worker processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from logicgen.atomic import write_text
+from logicgen.study.point import RUNS, Json, Plan, Point
+from logicgen.study.provenance import commit, versions
+from logicgen.study.record import Record, in_order, write_records
+from logicgen.study.worker import Worker
+
+Settled = Callable[[str, "Record | str"], None]
+"""Called with the name of a point and its record, or why it failed, in one line."""
+
+
+def compute(
+    plan: Plan,
+    points: list[Point],
+    records: dict[str, Record],
+    folder: Path,
+    *,
+    workers: int,
+    device: str,
+    settled: Settled,
+) -> None:
+    """Compute points, so many at a time; add each to `records` and write these at once.
+
+    Points that come `after` others are computed when all others are. One that fails, or whose
+    process dies, is `settled` with the reason, and the others go on.
+
+    Ctrl-C or SIGTERM stops all processes, of which each saves a checkpoint, and raises
+    KeyboardInterrupt. Raises LogicgenError where a file cannot be written.
+    """
+    # Data sets, weights and predictions are made from recipes: nothing for a repository.
+    write_text(folder / RUNS / ".gitignore", "*\n")
+    about = {"commit": commit(), "versions": versions()}
+    some = environments(min(workers, len(points)), device)
+    logs = [folder / RUNS / f"worker-{number}.log" for number in range(len(some))]
+    pool = Pool([Worker(*each, device) for each in zip(some, logs, strict=True)])
+
+    def answered(point: Point, answer: Json) -> None:
+        if "error" in answer:
+            settled(point.name, answer["error"])
+            return
+        content = {"point": point.name, "arguments": point.arguments, **answer, **about}
+        record = Record.model_validate(content)
+        records[point.name] = record
+        write_records(in_order(plan, records), folder)
+        settled(point.name, record)
+
+    with pool:
+        for waiting in (False, True):
+            wave = [point for point in points if (point.after is not None) == waiting]
+            pool.map([(point, plan.context(point, folder, device)) for point in wave], answered)
+
+
+class Pool:
+    """Worker processes that share points out among themselves; used as a context manager.
+
+    While it is entered, Ctrl-C and SIGTERM stop the processes instead of this one.
+    """
+
+    def __init__(self, workers: list[Worker]) -> None:
+        self.workers = workers
+        self.stopping = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Pool:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._interrupted)
+        return self
+
+    def _interrupted(self, number: int, frame: Any) -> None:
+        signal.signal(number, self._before[number])  # a second one does not wait
+        self.stopping = True
+        for worker in self.workers:
+            worker.stop()
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self.stopping = True
+        for worker in self.workers:
+            worker.stop()
+        for worker in self.workers:
+            worker.wait()
+
+    def map(self, jobs: list[tuple[Point, Json]], answered: Callable[[Point, Json], None]) -> None:
+        """Compute points, each with its context; call `answered` with each as soon as it is done.
+
+        Raises KeyboardInterrupt once all processes have stopped after a signal.
+        """
+        waiting: SimpleQueue[tuple[Point, Json] | None] = SimpleQueue()
+        answers: SimpleQueue[tuple[Point, Json]] = SimpleQueue()
+        for job in [*jobs, *[None] * len(self.workers)]:
+            waiting.put(job)
+
+        def serve(worker: Worker) -> None:
+            while (job := waiting.get()) is not None:
+                point, context = job
+                stopped = {"error": "stopped"}
+                answers.put((point, stopped if self.stopping else worker.run(point, context)))
+
+        threads = [threading.Thread(target=serve, args=[each]) for each in self.workers]
+        for thread in threads:
+            thread.daemon = True
+            thread.start()
+        for _ in jobs:
+            point, answer = answers.get()
+            if not (self.stopping and "error" in answer):
+                answered(point, answer)
+        if self.stopping:
+            raise KeyboardInterrupt("stopped: the same command goes on from there")
+
+
+def environments(count: int, device: str) -> list[dict[str, str]]:
+    """Return variables for so many processes: on a CPU one thread each, else one GPU, in turn."""
+    if device == "cpu" or not (cards := _cards()):
+        return [{"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"} for _ in range(count)]
+    return [{"CUDA_VISIBLE_DEVICES": cards[i % len(cards)]} for i in range(count)]
+
+
+def default_workers(device: str) -> int:
+    """Return how many GPUs there are, or else processors."""
+    cards = [] if device == "cpu" else _cards()
+    return len(cards) or os.cpu_count() or 1
+
+
+def _cards() -> list[str]:
+    """Return what CUDA_VISIBLE_DEVICES calls the GPUs that this process may use."""
+    import torch
+
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible:
+        return visible.split(",")[: torch.cuda.device_count()]
+    return [str(number) for number in range(torch.cuda.device_count())]

@@ -1,0 +1,26 @@
+"""A study by its name: the one place that asks which kind it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from logicgen import shipped
+from logicgen.declaration import changed, read_toml
+from logicgen.study.experiment import plan_experiment
+from logicgen.study.plan import plan
+from logicgen.study.point import Plan
+from logicgen.study.study_recipe import read_study
+
+
+def open_study(name: str, changes: Mapping[str, Any] | None = None) -> Plan:
+    """Return the plan of a shipped study, or of the one in a TOML file.
+
+    changes: settings of an experiment to use instead of the file's, by dotted key.
+    Raises LogicgenError, in one line that names file, key and what is allowed.
+    """
+    path = shipped.find("studies", ".toml", name)
+    tables = read_toml(path)
+    if "experiment" not in tables:
+        return plan(read_study(name))
+    return plan_experiment(changed(tables, changes or {}, str(path)), path.stem, str(path))

@@ -1,0 +1,60 @@
+"""The machine, the source tree and the versions that a record was computed with."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+
+import logicgen
+
+
+def machine(device: str) -> str:
+    """Return the name of the GPU, or of the processor and how many threads of it are used."""
+    import torch
+
+    if device != "cpu" and torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    threads = torch.get_num_threads()
+    return f"{processor()}, {threads} {'thread' if threads == 1 else 'threads'}"
+
+
+def processor() -> str:
+    """Return the name of this machine's processor."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def commit() -> str | None:
+    """Return the commit of the source tree that this runs from, with a + if it was changed.
+
+    None where it does not run from a source tree.
+    """
+    root = Path(logicgen.__file__).resolve().parent.parent
+    if not (root / ".git").exists():
+        return None
+    try:
+        said = [
+            subprocess.run(
+                ["git", "-C", root, *arguments], check=True, capture_output=True, text=True
+            ).stdout.strip()
+            for arguments in (
+                ("rev-parse", "--short=12", "HEAD"),
+                ("status", "--porcelain", "-uno"),
+            )
+        ]
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return said[0] + ("+" if said[1] else "")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what a result may depend on."""
+    found = {name: version(name) for name in ("torch", "numpy")}
+    return {"logicgen": logicgen.__version__, "python": platform.python_version(), **found}

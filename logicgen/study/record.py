@@ -1,0 +1,150 @@
+"""The records of a study: what came out at each point, a line each in one compressed file."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from logicgen.atomic import write_atomically
+from logicgen.errors import LogicgenError
+from logicgen.study.point import Json, Plan
+
+FILE = "trials.jsonl.gz"
+
+ONE = "take its line out of the file to run the point again"
+
+# What a record of the wrong shape raises while it is read.
+DAMAGE = (ValueError, KeyError, TypeError, IndexError)
+
+
+class Record(BaseModel):
+    """A point that is done.
+
+    Attributes:
+        point: its name.
+        arguments, found: the function's arguments, and what it returned.
+        machine, commit, versions: of the computer, the source tree and the packages that it ran on.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    point: str
+    arguments: Json
+    found: Json
+    machine: str
+    commit: str | None
+    versions: dict[str, str]
+
+    def line(self) -> str:
+        """Return the record as a line of JSON with its digest."""
+        content = self.model_dump()
+        return json.dumps({**content, "sha256": digest(content)})
+
+
+def digest(content: Json) -> str:
+    """Return the SHA-256 of all keys but `sha256`."""
+    rest = {key: value for key, value in content.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def write_records(records: Iterable[Record], folder: Path) -> None:
+    """Write the file of records; equal records give equal bytes."""
+    text = "".join(f"{record.line()}\n" for record in records)
+    compressed = gzip.compress(text.encode(), mtime=0)
+    write_atomically(folder / FILE, lambda part: part.write_bytes(compressed))
+
+
+def in_order(plan: Plan, records: dict[str, Record]) -> list[Record]:
+    """Return records in the order of the plan; those of no point of it come last."""
+    names = dict.fromkeys([*plan.points, *records])
+    return [records[name] for name in names if name in records]
+
+
+def read_records(plan: Plan, folder: Path) -> dict[str, Record]:
+    """Return the records of a folder by name: those of the plan in its order, then others.
+
+    Files of the format before (`old_files.py`) count where the file has no such record.
+    Raises LogicgenError for a damaged file, and for a point of the plan with other arguments.
+    """
+    from logicgen.study.old_files import read_old_file
+
+    stored = _stored(folder / FILE)
+    found: dict[str, Record] = {}
+    for name in plan.points:
+        where, remedy = f"{folder / FILE}: {name}", ONE
+        record = stored.pop(name, None)
+        if record is None:
+            old = read_old_file(folder, name)
+            if old is None:
+                continue
+            path, record = old
+            where, remedy = str(path), "delete the file to run the point again"
+        if _fits(plan, record, where, remedy):
+            found[name] = record
+    return found | stored
+
+
+def _stored(path: Path) -> dict[str, Record]:
+    if not path.is_file():
+        return {}
+    try:
+        compressed = path.read_bytes()
+        lines = gzip.decompress(compressed).decode().splitlines()
+        if not compressed:  # which decompresses
+            raise EOFError
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError):
+        raise LogicgenError(
+            f"{path}: damaged: restore the file, or delete it to run all points again"
+        ) from None
+    found: dict[str, Record] = {}
+    for number, line in enumerate(lines, 1):
+        name = "?"
+        try:
+            content = json.loads(line)
+            name = content["point"]
+            if content.pop("sha256") != digest(content) or name in found:
+                raise ValueError
+            found[name] = Record.model_validate(content)
+        except (*DAMAGE, AttributeError):
+            raise LogicgenError(
+                f"{path}: line {number} ({name}): damaged: restore the file, or {ONE}"
+            ) from None
+    return found
+
+
+def _fits(plan: Plan, record: Record, where: str, remedy: str) -> bool:
+    """Check that a record is of the plan's point; return whether it is to be kept."""
+    arguments = json.loads(json.dumps(plan.points[record.point].arguments))
+    if record.arguments != arguments:
+        # A key that a later version added has its default in a recipe that was stored before.
+        differs = _difference(plan.upgraded(record.arguments), plan.upgraded(arguments))
+        if differs is not None and plan.renew:
+            return False
+        if differs is not None:
+            raise LogicgenError(
+                f"{where}: made with another recipe ({differs}): choose another folder with -o, or"
+                f" {remedy}"
+            )
+    try:
+        plan.check(record)
+    except DAMAGE:
+        raise LogicgenError(f"{where}: damaged: restore the file, or {remedy}") from None
+    return True
+
+
+def _difference(before: Any, now: Any, place: str = "") -> str | None:
+    """Return the first place where two trees differ, and how; None where they are equal."""
+    if before == now:
+        return None
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in [*now, *before]:
+            if before.get(key) != now.get(key):
+                return _difference(before.get(key), now.get(key), f"{place}.{key}".lstrip("."))
+    return f"{place}: {json.dumps(before)} there, {json.dumps(now)} now"

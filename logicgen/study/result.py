@@ -1,0 +1,100 @@
+"""What a trial found, checked: what tables and figures are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from matplotlib.figure import Figure
+from pydantic import BaseModel
+
+from logicgen.study.measure import EVALUATION, headline
+from logicgen.study.point import Json
+from logicgen.study.record import Record
+from logicgen.study.trial import Trial
+
+
+class Training(BaseModel):
+    """How a model was trained; minutes are of all its processes together."""
+
+    steps: int
+    minutes: float
+    parameters: int
+
+
+class _Mean(BaseModel):
+    mean: float
+
+
+class _Strings(BaseModel):
+    strings: _Mean
+
+
+class Covariance(BaseModel):
+    """Alpha-covariance of exact strings, of all problems and by number of symbols."""
+
+    overall: _Strings
+    by_symbols: dict[str, _Strings]
+    data: str
+    split: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished trial.
+
+    Attributes:
+        measures: what each of its measures found, by name.
+        headline: the one number of the first measure, and whether less is better.
+        covariance: alpha-covariance, where it was measured.
+    """
+
+    trial: Trial
+    record: Record
+    training: Training
+    measures: dict[str, Json]
+    headline: tuple[float, bool]
+    covariance: Covariance | None
+
+    @staticmethod
+    def of(record: Record, trial: Trial) -> Result:
+        """Return the result in a record. Raises one of `record.DAMAGE` where it holds none."""
+        found = record.found
+        names = [each.measure.name for each in trial.measures]
+        measures = {name: found["measures"][name] for name in names}
+        first, *_ = [headline(each) for each in measures.values()]
+        covariance = measures.get(EVALUATION, {}).get("covariance")
+        return Result(
+            trial,
+            record,
+            Training.model_validate(found["training"]),
+            measures,
+            first,
+            None if covariance is None else Covariance.model_validate(covariance),
+        )
+
+
+def by_point(results: list[Result]) -> dict[str, list[Result]]:
+    """Return the results of each combination of choices, one for each training seed."""
+    points: dict[str, list[Result]] = {}
+    for result in results:
+        points.setdefault(result.trial.combination, []).append(result)
+    return points
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A report in the making.
+
+    Attributes:
+        lines: rows of the table for programs.
+        says: a sentence about the table for people.
+        table: that table, in Markdown.
+        more: further paragraphs and tables.
+        pictures: name of each file, what it shows, figure.
+    """
+
+    lines: list[Json]
+    says: str
+    table: str
+    more: list[str] = field(default_factory=list)
+    pictures: list[tuple[str, str, Figure]] = field(default_factory=list)

@@ -1,0 +1,171 @@
+"""Tables and figures of right answers by cell, from records made up here."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+
+import numpy as np
+import pytest
+
+from logicgen.errors import LogicgenError
+from logicgen.evaluate.scores import Scores
+from logicgen.study.cell_tables import row_of
+from logicgen.study.measure import CELLS, EVALUATION
+from logicgen.study.plan import plan
+from logicgen.study.record import Record, read_records, write_records
+from logicgen.study.result import Result, by_point
+from logicgen.study.study_recipe import read_study
+from tests.evaluate.predicted import ABOUT, predicted
+
+GRID = [(symbols, length) for symbols in (1, 2, 3) for length in (2, 3, 4)]
+TRAINING = {"steps": 5, "minutes": 0.5, "parameters": 1000}
+
+
+def scores_of(right, distances=None, seeds=1):
+    """So many of the four answers of each cell are right."""
+    verdicts = {
+        cell: [("exact",) * seeds] * right + [("incorrect",) * seeds] * (4 - right) for cell in GRID
+    }
+    table = predicted(verdicts, distances=distances and dict.fromkeys(GRID, distances))
+    return Scores.of(table, ABOUT)
+
+
+def finished(trial, scores, **rest):
+    """The record of a trial with such answers."""
+    evaluation = {"kind": CELLS, "about": vars(ABOUT), "tally": scores.tally(), **rest}
+    return Record(
+        point=trial.name,
+        arguments=trial.model_dump(mode="json", exclude_none=True),
+        found={"training": TRAINING, "measures": {EVALUATION: evaluation}},
+        machine="abacus",
+        commit="abc",
+        versions={"logicgen": "0"},
+    )
+
+
+def test_a_tally_has_all_that_scores_follow_from():
+    rng = np.random.default_rng(0)
+    names = ["exact", "correct", "incorrect", "invalid", "unknown"]
+    verdicts = {
+        cell: [tuple(rng.choice(names, 3)) for _ in range(int(rng.integers(1, 6)))] for cell in GRID
+    }
+    distances = {cell: int(rng.integers(0, 9)) for cell in GRID}
+    for given in (None, distances):
+        scores = Scores.of(predicted(verdicts, distances=given), ABOUT)
+        again = Scores.of_tally(json.loads(json.dumps(scores.tally())), ABOUT)
+        assert again.seeds == scores.seeds == 3
+        assert len(again) == len(scores)
+        assert _flat(again.score()) == pytest.approx(_flat(scores.score()))
+        cells, before = again.by_cell(), scores.by_cell()
+        assert cells.keys() == before.keys()
+        for cell in cells:
+            assert _flat(cells[cell]) == pytest.approx(_flat(before[cell]))
+        for name, mask in scores.parts().items():
+            there = again.select(again.parts()[name]).score()
+            assert _flat(there) == pytest.approx(_flat(scores.select(mask).score()))
+
+
+def _flat(score):
+    return {key: float(value) for key, value in score.flat().items()}
+
+
+def test_training_seeds_are_averaged_and_examples_counted_once(study_file, tmp_path):
+    made = plan(read_study(str(study_file(top="seeds = [0, 1]"))))
+    write_records(
+        [
+            finished(trial, scores_of(4 if name.endswith("0") else 2))
+            for name, trial in made.trials.items()
+        ],
+        tmp_path,
+    )
+    records = read_records(made, tmp_path)
+    assert list(records) == list(made.trials)
+    results = [Result.of(record, made.trials[name]) for name, record in records.items()]
+    found = [row_of(some) for some in by_point(results).values()]
+    assert [row.point for row in found] == ["normal", "hypercube"]
+    for row in found:
+        score = row.scores.score()
+        assert row.seeds == 2
+        assert score.examples == 4 * len(GRID)
+        assert score.accuracy == pytest.approx((0.75, 0.25))
+        assert score.counts["exact"] == 6 * len(GRID)
+
+
+def test_few_points_are_set_side_by_side(study_file, tmp_path):
+    made = plan(read_study(str(study_file())))
+    records = {}
+    for trial, right in zip(made.trials.values(), (1, 3), strict=True):
+        covariance = {
+            "data": "d",
+            "split": "test",
+            "overall": {"strings": {"mean": right / 4}},
+            "by_symbols": {str(s): {"strings": {"mean": right / 4}} for s in (1, 2)},
+        }
+        records[trial.name] = finished(trial, scores_of(right), covariance=covariance)
+    table = made.write(records, tmp_path)
+    lines = table.splitlines()
+    assert len(lines) == 4
+    assert "25.0% [" in lines[2]
+    assert "75.0% [" in lines[3]
+    assert "| 0.750 |" in lines[3]
+    with (tmp_path / "results.csv").open() as file:
+        written = list(csv.DictReader(file))
+    overall = {
+        line["point"]: float(line["accuracy"]) for line in written if line["part"] == "overall"
+    }
+    assert overall == {"normal": 0.25, "hypercube": 0.75}
+    report = (tmp_path / "results.md").read_text()
+    assert table in report
+    pictures = re.findall(r"\]\((.*?\.png)\)", report)
+    assert pictures == ["heatmaps.png", "differences.png", "symbols.png", "covariance.png"]
+    assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in pictures)
+    assert "abacus" in report
+
+
+MANY = """
+[axes]
+"embedding.random_width" = [2, 4, 8, 12]
+"embedding.normalize_parts" = [true, false]
+"embedding.random_part" = ["normal", "hypercube"]
+"""
+
+
+def test_of_many_points_the_best_and_what_goes_with_being_good(study_file, tmp_path):
+    made = plan(read_study(str(study_file(MANY))))
+    records = {
+        name: finished(trial, scores_of(1, distances=20 - trial.model.embedding.random_width))
+        for name, trial in made.trials.items()
+    }
+    table = made.write(records, tmp_path)
+    best = table.splitlines()[2]
+    assert best.startswith("| 12 |")
+    assert "| 8.00 |" in best
+    report = (tmp_path / "results.md").read_text()
+    assert "| embedding.random_width | 16 | -1.00 |" in report
+    assert "choices.png" in report
+    assert "heatmaps.png" not in report
+    assert re.search(r"random_part: normal \| 8 \| [+-]0.00 ", report)
+
+
+def test_the_same_trials_give_the_same_files(study_file, tmp_path):
+    made = plan(read_study(str(study_file(MANY))))
+    folders = tmp_path / "a", tmp_path / "b"
+    for folder in folders:
+        records = {
+            name: finished(trial, scores_of(number % 5))
+            for number, (name, trial) in enumerate(made.trials.items())
+        }
+        write_records(records.values(), folder)
+        made.write(records, folder)
+    names = [sorted(p.relative_to(f) for p in f.rglob("*") if p.is_file()) for f in folders]
+    assert names[0] == names[1]
+    assert len(names[0]) == 5
+    for name in names[0]:
+        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name
+
+
+def test_nothing_to_show(study_file, tmp_path):
+    with pytest.raises(LogicgenError, match="no trial is done"):
+        plan(read_study(str(study_file()))).write({}, tmp_path)

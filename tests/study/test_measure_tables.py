@@ -1,0 +1,169 @@
+"""Studies with `[[measure]]` from the command line: what is measured, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+
+import pytest
+
+from logicgen.errors import LogicgenError
+from logicgen.study.plan import plan
+from logicgen.study.record import FILE
+from logicgen.study.study_recipe import read_study
+from tests.cli.test_commands import refused, run
+from tests.study.conftest import read_lines
+
+MODEL = """
+[embedding]
+method = "lexinvariant"
+[network]
+kind = "transformer"
+width = 16
+heads = 2
+layers = 1
+feed_forward = 16
+[training]
+context = 20
+steps = 3
+batch_size = 2
+learning_rate = 1e-3
+warmup_steps = 0
+schedule = "constant"
+"""
+LOOK_UP = """
+task = "lookup"
+[region]
+symbols = [4, 4]
+length = [8, 8]
+[sizes]
+test = 6
+"""
+AUTOMATON = """
+task = "automaton"
+[corpus]
+symbols = 3
+states = 2
+expected_length = 1e3
+length = 30
+train = 20
+validation = 5
+test = 10
+"""
+CIPHER = """
+task = "cipher"
+[corpus]
+length = 20
+train = 10
+test = 6
+[corpus.text]
+source = "python-topics"
+"""
+TEXT = 'task = "text"\n[corpus]\nsource = "python-topics"\n'
+STRINGS = """
+[base]
+model = "{folder}/model.toml"
+data = "{folder}/automaton.toml"
+[[measure]]
+name = "strings"
+beyond = 10
+context = 30
+[axes]
+draw = [
+  {{ name = "one" }},
+  {{ name = "two", data_set = {{ "corpus.draw" = 2 }} }},
+]
+model = [
+  {{ name = "rows" }},
+  {{ name = "counts", model = "language-trigram" }},
+]
+"""
+PROMPTS = """
+[base]
+model = "{folder}/model.toml"
+data = "{folder}/text.toml"
+[[measure]]
+name = "look-up"
+data = "{folder}/look-up.toml"
+[[measure]]
+name = "keys"
+data = "{folder}/cipher.toml"
+steps = 2
+hidden = 8
+window = 10
+[axes]
+"network.cache" = [false, true]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("a folder")
+    texts = {"model": MODEL, "look-up": LOOK_UP, "automaton": AUTOMATON, "cipher": CIPHER}
+    texts |= {"text": TEXT, "strings": STRINGS.format(folder=folder)}
+    texts |= {"prompts": PROMPTS.format(folder=folder)}
+    for name, text in texts.items():
+        (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_strings_of_two_automata(folder):
+    out = folder / "strings"
+    result = run("study", folder / "strings.toml", "-o", out, "--workers", 2)
+    assert result.returncode == 0, result.stderr
+    rows = list(csv.DictReader((out / "results.csv").open(encoding="utf-8")))
+    assert len(rows) == 4 * 2  # overall, and beyond position 10
+    assert all(float(row["kl_ideal"]) >= 0 for row in rows)
+    assert {row["from"] for row in rows} == {"1", "10"}
+    assert {path.name for path in out.glob("*.png")} == {"strings.png"}
+    for record in read_lines(out).values():
+        assert record["found"]["measures"]["strings"]["tokens"][:2] == [0, 10]
+    # Tables and figures follow from the records alone.
+    again = folder / "again"
+    again.mkdir()
+    shutil.copy(out / FILE, again)
+    assert run("study", folder / "strings.toml", "-o", again).returncode == 0
+    for name in ("results.md", "results.csv", "strings.png"):
+        assert (again / name).read_bytes() == (out / name).read_bytes()
+
+
+def test_prompts_and_keys(folder):
+    out = folder / "prompts"
+    result = run("study", folder / "prompts.toml", "-o", out, "--workers", 2)
+    assert result.returncode == 0, result.stderr
+    rows = list(csv.DictReader((out / "results.csv").open(encoding="utf-8")))
+    answers = [row for row in rows if row["measure"] == "look-up"]
+    keys = [row for row in rows if row["measure"] == "keys"]
+    assert [row["examples"] for row in answers] == ["6", "6"]
+    assert [row["window"] for row in keys] == ["1", "2"] * 2
+    assert {path.name for path in out.glob("*.png")} == {"answers.png", "keys.png"}
+
+
+WRONG = [
+    ('[[measure]]\nname = "a"\n[[measure]]\nname = "a"\n', "'a' stands there twice"),
+    ('[[measure]]\nname = "a b"\n', "measure.0.name"),
+    ('[[measure]]\nname = "a"\n[evaluate]\nsplit = "test"\n', "leave one of them out"),
+]
+
+
+@pytest.mark.parametrize(("part", "said"), WRONG)
+def test_wrong_measures(folder, part, said):
+    path = folder / "wrong.toml"
+    path.write_text(
+        STRINGS.format(folder=folder).replace("[[measure]]\n", part + "[[measure]]\n", 1),
+        encoding="utf-8",
+    )
+    with pytest.raises(LogicgenError, match=said):
+        read_study(str(path))
+
+
+def test_models_of_the_other_kind(folder):
+    path = folder / "other.toml"
+    text = STRINGS.format(folder=folder).replace('"language-trigram"', '"copying-learned"')
+    path.write_text(text, encoding="utf-8")
+    reasons = plan(read_study(str(path))).impossible.values()
+    assert all("is scored by [evaluate]" in reason for reason in reasons)
+    assert len(reasons) == 2
+    measure = text[text.index("[[measure]]") : text.index("[axes]")]
+    path.write_text(text.replace(measure, ""), encoding="utf-8")
+    refused(run("study", path, "-o", folder / "other"), "[[measure]]")
