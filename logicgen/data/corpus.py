@@ -42,7 +42,6 @@ class Corpus(DataFolder[CorpusRecipe]):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.tokens = Tokens(**self.description["tokens"])
-        self.holds = "ciphers" if self.task_name == "cipher" else "sequences"
 
     @staticmethod
     def files(description: dict[str, Any]) -> Iterator[dict[str, Any]]:

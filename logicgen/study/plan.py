@@ -202,7 +202,7 @@ def _check_seeds(study: Study) -> None:
 
 def _check_splits(study: Study, recipe: DataRecipe | CorpusRecipe) -> None:
     """Raise LogicgenError where the data have not what the evaluation asks for."""
-    if isinstance(recipe, CorpusRecipe):
+    if recipe.holds != "problems":
         raise LogicgenError(
             f"{study.path}: data: a corpus, which has no problems and answers: give [[measure]] and"
             " the recipe of a language model"
