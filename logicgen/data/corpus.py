@@ -46,7 +46,6 @@ class Corpus(DataFolder[CorpusRecipe]):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.tokens = Tokens(**self.description["tokens"])
-        self.holds = "ciphers" if self.task_name == "cipher" else "sequences"
 
     def with_sequences(self) -> Corpus:
         """Return the corpus: it holds sequences."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from logicgen.data.data_recipe import Recipe
+from logicgen.data.data_recipe import Holds, Recipe
 from logicgen.declaration import validate
 from logicgen.errors import LogicgenError
 from logicgen.tasks import load_corpus_task
@@ -29,6 +29,11 @@ class CorpusRecipe(Recipe):
     def settings(self, where: str) -> CorpusSettings:
         """Return the `[corpus]` table, checked by the task."""
         return validate(self.load_task().Settings, self.corpus, where, "corpus")
+
+    @property
+    def holds(self) -> Holds:
+        """Return what the data are; ciphers are sequences with keys."""
+        return "ciphers" if self.task == "cipher" else "sequences"
 
     @property
     def splits(self) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from logicgen.tasks.corpus_task import CorpusSettings, CorpusTask
 if TYPE_CHECKING:
     from logicgen.data.folder import Progress
 
+Holds = Literal["problems", "sequences", "ciphers"]
 SPLITS = ("train", "validation", "test", "grid")
 
 
@@ -85,6 +86,11 @@ class Recipe(Table):
     @abstractmethod
     def settings(self, where: str) -> Settings | CorpusSettings:
         """Return the task's own table. Raises LogicgenError naming `where` and the key."""
+
+    @property
+    @abstractmethod
+    def holds(self) -> Holds:
+        """Return what the data are; which scores there are follows from it."""
 
     @property
     @abstractmethod
@@ -215,6 +221,11 @@ class DataRecipe(Recipe):
     def settings(self, where: str) -> Settings:
         """Return the `[problem]` table, checked by the task."""
         return validate(self.load_task().Settings, self.problem, where, "problem")
+
+    @property
+    def holds(self) -> Holds:
+        """Return what the data are."""
+        return "problems"
 
     @property
     def splits(self) -> tuple[str, ...]:

@@ -35,7 +35,6 @@ class Dataset(DataFolder[DataRecipe]):
     noun, file, counted = "data set", "dataset.json", "examples"
     facts = ("file", "bytes", "sha256")
     Recipe = DataRecipe
-    holds = "problems"
 
     def __init__(self, folder: Path) -> None:
         if (folder / CORPUS).is_file():

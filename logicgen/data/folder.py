@@ -12,11 +12,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from logicgen.atomic import is_part, write_text
 from logicgen.checksum import text_sha256
-from logicgen.data.data_recipe import Recipe, Region
+from logicgen.data.data_recipe import Holds, Recipe, Region
 from logicgen.declaration import validate
 from logicgen.errors import LogicgenError, nearest
 from logicgen.tokens import Tokens
@@ -51,7 +51,6 @@ class DataFolder(ABC, Generic[RecipeType]):
         folder: where they are.
         description: the contents of the JSON file.
         recipe: what they were made from.
-        holds: what they are; which scores there are follows from it.
 
     Raises LogicgenError where there are none, and for unfinished or damaged ones.
     """
@@ -61,7 +60,6 @@ class DataFolder(ABC, Generic[RecipeType]):
     counted: ClassVar[str]  # what splits are counted in
     facts: ClassVar[tuple[str, ...]]  # what the description says of each file
     Recipe: type[RecipeType]
-    holds: Literal["problems", "sequences", "ciphers"]
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -119,6 +117,11 @@ class DataFolder(ABC, Generic[RecipeType]):
     def name(self) -> str:
         """Return the name of the recipe file."""
         return str(self.description["name"])
+
+    @property
+    def holds(self) -> Holds:
+        """Return what the data are; which scores there are follows from it."""
+        return self.recipe.holds
 
     @property
     def task_name(self) -> str:

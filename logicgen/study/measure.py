@@ -97,7 +97,7 @@ class Measure(Table):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     data: str | None = None
-    data_set: dict[str, Any] = {}
+    data_set: dict[str, Any] = Field(default={})
     split: str = "test"
     limit: Count | None = None
     embedding_seeds: Count = 1

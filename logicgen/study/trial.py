@@ -332,8 +332,8 @@ TAKEN: dict[str, Callable[[Any, Any, Model, Trial, Path, str], Json]] = {
     PERPLEXITY: _perplexity,
     KEYS: _keys,
 }
-"""Functions that take a measure, opened data, the trained model, its trial, run folder and device,
-and return what was found, as plain data, by the kind of measure. What is large stays in the folder."""
+"""Functions of a measure, opened data, the trained model, its trial, run folder and device, which
+return what was found, as plain data; by the kind of measure."""
 
 
 def curve_of(found: Json) -> Curve:

@@ -30,7 +30,7 @@ def test_data_of_either_kind(tmp_path):
         (text_recipe(files), Corpus, "sequences", ("train", "validation", "test")),
         (cipher_recipe(files), Corpus, "ciphers", ("train", "test")),
     ):
-        assert recipe.splits == splits
+        assert (recipe.splits, recipe.holds) == (splits, holds)
         folder = tmp_path / recipe.task
         described = recipe.make(folder, name="tiny", seed=3, workers=2)
         data = open_data(str(folder))
