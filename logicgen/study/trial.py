@@ -29,14 +29,19 @@ from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError, nearest
 from logicgen.model.language_recipe import LanguageRecipe, is_trained_in_steps, read_any_recipe
 from logicgen.model.model_recipe import ModelRecipe
-from logicgen.study.measure import ANSWERS, CELLS, KEYS, PERPLEXITY, Evaluation, Measure
+from logicgen.study.measure import (
+    ANSWERS,
+    CELLS,
+    EVALUATION,
+    KEYS,
+    PERPLEXITY,
+    Evaluation,
+    Measure,
+)
 from logicgen.study.point import RUNS, Json, Progress
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from logicgen.evaluate.perplexity import Curve
-    from logicgen.evaluate.predictions import About
 
 
 class DataSet(BaseModel):
@@ -255,15 +260,13 @@ def take(asked: MeasureOn, trial: Trial, run: Path, data: Path, device: str) -> 
     from logicgen.evaluate.predictions import prepare_folder
 
     opened, measure = load_data(data), asked.measure
-    if isinstance(measure, Evaluation):
-        return _cells(measure, opened, trial, run, device)
-    folder = run / measure.name
+    folder = run / (measure.split if measure.name == EVALUATION else measure.name)
     prepare_folder(folder)
     if not isinstance(opened, Corpus):
         return _answers(measure, opened, trial, run, folder, device)
-    if opened.recipe.task == "cipher":
-        return _keys(measure, opened, run, trial.combination, folder, device)
-    return _perplexity(measure, opened, run, trial.combination, folder, device)
+    assert isinstance(measure, Measure)
+    read = _keys if opened.recipe.task == "cipher" else _perplexity
+    return read(measure, opened, run, trial.combination, folder, device)
 
 
 def _answering(trial: Trial, run: Path, data: Any, device: str) -> Any:
@@ -276,76 +279,44 @@ def _answering(trial: Trial, run: Path, data: Any, device: str) -> Any:
     return Prompted(checkpoint.load_language(run, device), data)
 
 
-def _predicted(
-    trial: Trial, run: Path, data: Any, folder: Path, device: str, split: str, **how: Any
-) -> tuple[pa.Table, About]:
+def _answers(
+    measure: Evaluation | Measure, data: Any, trial: Trial, run: Path, folder: Path, device: str
+) -> Json:
+    """Return the score of answers to problems; for `[evaluate]` counted by cell, and covariance."""
+    from logicgen.evaluate.covariance import predict_renamed, write_covariance
     from logicgen.evaluate.predictions import (
         About,
         predict_and_verify,
         prepare_folder,
         write_predictions,
     )
-
-    model = _answering(trial, run, data, device)
-    about = About.of(model, trial.combination, data, split)
-    table = predict_and_verify(model, data, about, **how)
-    prepare_folder(folder)
-    write_predictions(table, folder)
-    return table, about
-
-
-def _cells(how: Evaluation, data: Any, trial: Trial, run: Path, device: str) -> Json:
-    from logicgen.evaluate.covariance import predict_renamed, write_covariance
-    from logicgen.evaluate.predictions import About, prepare_folder
     from logicgen.evaluate.scores import Scores
     from logicgen.evaluate.verified import Verified
     from logicgen.nn.decoding import BeamSearch, Sampling
     from logicgen.report.evaluation_files import summarise
 
-    decoding: dict[str, Any] = {
-        "grammar": how.grammar,
-        "decoding": BeamSearch(how.beams),
-        "ensemble": how.ensemble,
-    }
-    verified = how.verified and Verified(how.verified, Sampling(how.temperature))
-    table, about = _predicted(
-        trial,
-        run,
-        data,
-        run / how.split,
-        device,
-        how.split,
-        limit=how.limit,
-        embedding_seeds=how.embedding_seeds,
-        verified=verified,
-        **decoding,
-    )
+    model = _answering(trial, run, data, device)
+    about = About.of(model, trial.combination, data, measure.split)
+    much, how = {"limit", "embedding_seeds"}, measure.model_dump(include={"grammar", "ensemble"})
+    verified = None
+    if isinstance(measure, Evaluation):
+        how["decoding"] = BeamSearch(measure.beams)
+        if measure.verified is not None:
+            verified = Verified(measure.verified, Sampling(measure.temperature))
+    asked = measure.model_dump(include=much)
+    table = predict_and_verify(model, data, about, verified=verified, **asked, **how)
+    write_predictions(table, folder)
     scores = Scores.of(table, about)
+    if not isinstance(measure, Evaluation):
+        return {"kind": ANSWERS, "score": scores.score().flat()}
     found = {"kind": CELLS, "about": asdict(about), "summary": summarise(scores)}
-    if how.covariance is not None:
-        split = how.covariance.split
-        model = _answering(trial, run, data, device)
-        renamed = predict_renamed(
-            model,
-            data,
-            About.of(model, trial.combination, data, split),
-            limit=how.covariance.limit,
-            embedding_seeds=how.covariance.embedding_seeds,
-            **decoding,
-        )
+    if measure.covariance is not None:
+        split, asked = measure.covariance.split, measure.covariance.model_dump(include=much)
         prepare_folder(run / split)
+        about = About.of(model, trial.combination, data, split)
+        renamed = predict_renamed(model, data, about, **asked, **how)
         found["covariance"] = write_covariance(renamed, run / split)
     return {**found, "tally": scores.tally()}
-
-
-def _answers(
-    measure: Measure, data: Any, trial: Trial, run: Path, folder: Path, device: str
-) -> Json:
-    from logicgen.evaluate.scores import Scores
-
-    how = measure.model_dump(include={"limit", "embedding_seeds", "grammar"})
-    table, about = _predicted(trial, run, data, folder, device, measure.split, **how)
-    return {"kind": ANSWERS, "score": Scores.of(table, about).score().flat()}
 
 
 def _perplexity(
@@ -358,11 +329,8 @@ def _perplexity(
         checkpoint.load_language(run, device),
         corpus,
         called,
-        split=measure.split,
         limit=measure.limit or 256,
-        context=measure.context,
-        embedding_seeds=measure.embedding_seeds,
-        beyond=measure.beyond,
+        **measure.model_dump(include={"split", "context", "embedding_seeds", "beyond"}),
     )
     return {
         "kind": PERPLEXITY,
@@ -396,12 +364,10 @@ def _keys(
         called,
         corpus,
         folder,
-        ProbeSettings(steps=measure.steps, hidden=measure.hidden, layer=measure.layer),
-        split=measure.split,
-        context=measure.context,
-        window=measure.window,
+        ProbeSettings(**measure.model_dump(include={"steps", "hidden", "layer"})),
         limit=measure.limit or 1000,
         device=device,
+        **measure.model_dump(include={"split", "context", "window"}),
     )
     return {"kind": KEYS, "windows": [asdict(each) for each in windows]}
 
