@@ -123,15 +123,15 @@ def problems(vocabulary: Vocabulary, count: int) -> list[list[int]]:
 
 def untrained() -> EncoderDecoder:
     """The model of `ltl-learned-full`, without what only logicgen has."""
-    recipe = model_recipe.read_recipe("ltl-learned-full")
+    recipe = model_recipe.read_model_recipe("ltl-learned-full")
     plain = {
         "encoder_positions": "sinusoidal",
         "decoder_positions": "sinusoidal",
         "normalize_features": False,
     }
     loss = recipe.loss.model_copy(update={"method": "cross-entropy"})
-    table = recipe.model.model_copy(update=plain)
-    recipe = recipe.model_copy(update={"model": table, "loss": loss})
+    table = recipe.network.model_copy(update=plain)
+    recipe = recipe.model_copy(update={"network": table, "loss": loss})
     data = DataRecipe.read("ltl-35")
     torch.manual_seed(3)
     region = TrainingRegion(data.region.symbols, data.region.length)

@@ -39,10 +39,11 @@ from logicgen.data.generate import generate
 from logicgen.data.opening import read_data_recipe
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.model import find_device
-from logicgen.model.model_recipe import ModelRecipe, read_recipe
+from logicgen.model.model_recipe import ModelRecipe, read_model_recipe
 from logicgen.model.training_data import problem_data
 from logicgen.syntax.formula_language import ltl
-from logicgen.train.fit import Fitting
+from logicgen.train.fit import ModelLearner
+from logicgen.train.loop import Steps
 
 PROBLEM, ANSWER = 36, 20  # tokens that the straightforward one pads to, <end> included
 PEAK = {"H100": 989e12, "H200": 989e12, "A100": 312e12}  # FLOP/s of dense bf16 matrices
@@ -109,7 +110,7 @@ class PlainLayer(nn.Module):
 class Plain(nn.Module):
     def __init__(self, recipe: ModelRecipe, fixed: int, symbols: int) -> None:
         super().__init__()
-        table, width = recipe.model, recipe.model.width
+        table, width = recipe.network, recipe.network.width
         self.width, self.symbols = width, symbols
         self.random = recipe.embedding.random_width or 0
         self.fixed = nn.Parameter(torch.randn(fixed, width - self.random) * width**-0.5)
@@ -202,7 +203,7 @@ def plain_step(
 ) -> Callable[[], int]:
     model = Plain(recipe, len(split.vocabulary), split.alphabet).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.98))
-    batches = plain_batches(split, size, recipe.model.width, device)
+    batches = plain_batches(split, size, recipe.network.width, device)
 
     def step() -> int:
         batch, trees = next(batches)
@@ -217,9 +218,9 @@ def plain_step(
     return step
 
 
-def our_step(fitting: Fitting, batches: Iterator[Batch], device: torch.device) -> Callable[[], int]:
-    """What Lightning does with a `Fitting` in one step."""
-    optimizer = fitting.configure_optimizers()
+def our_step(fitting: Steps, batches: Iterator[Batch], device: torch.device) -> Callable[[], int]:
+    """What Lightning does with `Steps` in one step."""
+    optimizer = fitting.configure_optimizers()["optimizer"]
 
     def step() -> int:
         batch = next(batches)
@@ -250,7 +251,7 @@ def rate(step: Callable[[], int], steps: int, device: torch.device) -> float:
 
 def flop(recipe: ModelRecipe, problem: float, answer: float, rows: int) -> float:
     """Of training on one example of so many tokens: matrix products, three times the forward's."""
-    table, width = recipe.model, recipe.model.width
+    table, width = recipe.network, recipe.network.width
     feed_forward = 2 * width * table.feed_forward
     encoder = problem * (4 * width**2 + feed_forward + 2 * width * problem)
     decoder = answer * (6 * width**2 + feed_forward + width * answer + 2 * width * problem)
@@ -285,11 +286,11 @@ def main() -> None:
     device = find_device(options.device)
     on_gpu = device.type == "cuda"
 
-    recipe = read_recipe("ltl-interchangeable-full")
+    recipe = read_model_recipe("ltl-interchangeable-full")
     size = options.batch_size or (recipe.training.batch_size if on_gpu else 64)
     steps = options.steps or (20 if on_gpu else 4)
     silent = recipe.training.model_copy(update={"batch_size": size, "log_every": 10**9})
-    recipe = recipe.model_copy(update={"training": silent})
+    recipe = recipe.network_copy(update={"training": silent})
     with tempfile.TemporaryDirectory() as folder:
         if options.data is None:
             options.data = Path(folder, "ltl-35")
@@ -304,7 +305,7 @@ def main() -> None:
 
     torch.manual_seed(0)
     model = EncoderDecoder(recipe, split.vocabulary, split.alphabet, data.task_name, data.region)
-    fitting = Fitting(model.to(device).train(), data, 0)
+    fitting = Steps(ModelLearner(model.to(device).train(), data))
     stream = BatchStream(split, size, 0).starting_at(0)
     ways = {
         "straightforward": plain_step(recipe, split, size, device),

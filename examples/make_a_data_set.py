@@ -9,13 +9,13 @@ import pandas
 import pyarrow.dataset
 
 import logicgen
-from logicgen.data.data_recipe import read_recipe
+from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.generate import generate
 
 
 def main() -> None:
     """Make the data set and look into it."""
-    recipe = read_recipe("propositional-mini").resized(200)
+    recipe = DataRecipe.read("propositional-mini").resized(200)
     generate(recipe, Path("data"), name="propositional-200", seed=0)
 
     data = logicgen.load_dataset("data")  # checks checksums

@@ -46,7 +46,8 @@ def ngram_recipe(order: int) -> ModelRecipe:
 def language_model(recipe: ModelRecipe, *arguments: Any) -> LanguageModel:
     """A new language model of the class of its kind."""
     model = MODELS[recipe.kind](recipe, *arguments)
-    return model.as_language_model("it")
+    assert isinstance(model, LanguageModel)
+    return model
 
 
 def untrained(tokens: Tokens, task: str = "text", method: str = "lexinvariant") -> LanguageModel:

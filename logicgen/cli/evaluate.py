@@ -84,7 +84,7 @@ def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     """
     _check_decoding(**{name: options[name] for name in _DECODING})
 
-    from logicgen.data.opening import open_data
+    from logicgen.data.opening import as_corpus, as_dataset, open_data
 
     opened = open_data(data)
     corpus = {name: options.pop(name) for name in ("context", "beyond")}
@@ -93,9 +93,9 @@ def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
             if corpus[name] != default:
                 raise LogicgenError(f"--{name}: {data} is not a corpus; leave it out")
         options["split"] = options["split"] or "grid"
-        evaluate_with_bars(run, opened.with_problems(), out, **options)
+        evaluate_with_bars(run, as_dataset(opened), out, **options)
     else:
-        read_with_bars(run, opened.with_sequences(), out, **options, **corpus)
+        read_with_bars(run, as_corpus(opened), out, **options, **corpus)
 
 
 def read_with_bars(

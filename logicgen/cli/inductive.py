@@ -281,7 +281,7 @@ def _typed() -> str:
 def _run(name: str, out: Path | None, workers: int | None = None, **changes: object) -> None:
     """Run the study of an experiment with other settings, by dotted key."""
     from logicgen.cli.study import run_study
-    from logicgen.study.opening import open_study
+    from logicgen.study.open_study import open_study
 
     plan = open_study(f"inductive-{name}", changes)
     plan.command = _typed()

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from logicgen.study.point import Plan, Point
-    from logicgen.study.record import Record
+    from logicgen.study.point import Plan, Point, Record
 
 
 @click.command("study")
@@ -33,7 +32,7 @@ def command(name: str, out: Path | None, workers: int | None, device: str) -> No
     that has its record is not computed again, so the same command goes on after an interruption,
     and tries again what failed.
     """
-    from logicgen.study.opening import open_study
+    from logicgen.study.open_study import open_study
 
     planned = open_study(name)
     run_study(planned, out or Path("runs") / "studies" / planned.name, workers, device)

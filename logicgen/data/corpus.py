@@ -14,22 +14,20 @@ from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from logicgen.atomic import write_atomically, write_text
 from logicgen.checksum import sha256
 from logicgen.data.corpus_recipe import CorpusRecipe
+from logicgen.data.data_recipe import Progress
 from logicgen.data.dataset import CORPUS
-from logicgen.data.folder import DataFolder, Progress, head, write_json
+from logicgen.data.folder import DataFolder, head, write_json
 from logicgen.errors import LogicgenError
 from logicgen.markdown import markdown_table
 from logicgen.tasks.corpus_task import CORPUS_SPLITS, TOKENS, CorpusSource
 from logicgen.tokens import Tokens
-
-if TYPE_CHECKING:
-    from logicgen.data.sequences import Sequences
 
 
 class Corpus(DataFolder[CorpusRecipe]):
@@ -46,21 +44,6 @@ class Corpus(DataFolder[CorpusRecipe]):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.tokens = Tokens(**self.description["tokens"])
-
-    def with_sequences(self) -> Corpus:
-        """Return the corpus: it holds sequences."""
-        return self
-
-    def sequences(self, split: str, everything: bool = False) -> Sequences:
-        """Return the sequences of a split."""
-        from logicgen.data.sequences import corpus_sequences
-
-        return corpus_sequences(self, split)
-
-    @property
-    def sequence_tokens(self) -> Tokens:
-        """Return the tokens of these sequences."""
-        return self.tokens
 
     @staticmethod
     def files(description: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -18,8 +18,8 @@ from logicgen.errors import LogicgenError
 from logicgen.tasks import Cell, Settings, Source, Task, fitting_solver, load_task
 from logicgen.tasks.corpus_task import CorpusSettings, CorpusTask
 
-if TYPE_CHECKING:
-    from logicgen.data.folder import Progress
+Progress = Callable[[str, int, int], None]
+"""Called with a split, how much of it is made, and how much it will be."""
 
 Holds = Literal["problems", "sequences", "ciphers"]
 SPLITS = ("train", "validation", "test", "grid")

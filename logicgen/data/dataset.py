@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +18,7 @@ from logicgen.data.folder import DataFolder
 from logicgen.data.shard import read_shard
 from logicgen.errors import LogicgenError
 from logicgen.tasks import Task
-from logicgen.tasks.determined import Determined
-from logicgen.tokens import Tokens
 from logicgen.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from logicgen.data.sequences import Sequences
 
 CORPUS = "corpus.json"  # the description of the other kind of data (`data/corpus.py`)
 COLUMNS = ("problem", "answer", "symbols", "length")  # what a model is trained on
@@ -56,33 +51,6 @@ class Dataset(DataFolder[DataRecipe]):
     def region(self) -> Region:
         """Return where its training problems come from."""
         return self.recipe.region
-
-    def with_problems(self) -> Dataset:
-        """Return the data set: it holds problems and answers."""
-        return self
-
-    def sequences(self, split: str, everything: bool = False) -> Sequences:
-        """Return a split's problems, each followed by its answer, as sequences of tokens.
-
-        everything: whether all tokens are learnt, not the answers' alone.
-        Raises LogicgenError for a task whose examples are not read as sequences.
-        """
-        from logicgen.data.sequences import ExampleSequences
-
-        if not isinstance(self.task, Determined):
-            raise LogicgenError(
-                f"{self.folder}: holds problems of {self.task_name}; language models are trained on"
-                " a corpus, or on problems of lookup or permutation"
-            )
-        return ExampleSequences(self.encoded(split), everything)
-
-    @property
-    def sequence_tokens(self) -> Tokens:
-        """Return the tokens of these sequences: those of the training part and its region."""
-        from logicgen.data.sequences import example_tokens
-
-        alphabet = self.encoded("train").alphabet
-        return example_tokens(self.vocabulary, max(alphabet, self.region.symbols[1]))
 
     @cached_property
     def task(self) -> Task:

@@ -9,27 +9,18 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from logicgen.atomic import is_part, write_text
 from logicgen.checksum import text_sha256
 from logicgen.data.data_recipe import Holds, Recipe, Region
 from logicgen.declaration import validate
 from logicgen.errors import LogicgenError, nearest
-from logicgen.tokens import Tokens
-
-if TYPE_CHECKING:
-    from logicgen.data.corpus import Corpus
-    from logicgen.data.dataset import Dataset
-    from logicgen.data.sequences import Sequences
 
 CARD = "README.md"
-
-Progress = Callable[[str, int, int], None]
-"""Called with a split, how much of it is made, and how much it will be."""
 
 RecipeType = TypeVar("RecipeType", bound=Recipe)
 
@@ -75,34 +66,10 @@ class DataFolder(ABC, Generic[RecipeType]):
                 f"{folder}: not finished; run the same logicgen generate command again"
             )
 
-    @abstractmethod
-    def sequences(self, split: str, everything: bool = False) -> Sequences:
-        """Return a split as sequences of tokens, for a language model.
-
-        everything: of a task's examples, whether all tokens are learnt, not the answers' alone.
-        Raises LogicgenError for a task whose examples are not read as sequences.
-        """
-
-    @property
-    @abstractmethod
-    def sequence_tokens(self) -> Tokens:
-        """Return the tokens of these sequences."""
-
     @property
     def region(self) -> Region | None:
         """Return where training problems come from; None where there are none."""
         return None
-
-    def with_problems(self) -> Dataset:
-        """Return the data as a data set. Raises LogicgenError for a corpus."""
-        raise LogicgenError(
-            f"{self.folder}: a corpus, which has no problems and answers: give the recipe of a"
-            " language model, such as one with network.kind = 'language-model'"
-        )
-
-    def with_sequences(self) -> Corpus:
-        """Return the data as a corpus. Raises LogicgenError for a data set."""
-        raise LogicgenError(f"{self.folder}: not a corpus, but a data set of {self.task_name}")
 
     @abstractmethod
     def summary(self) -> list[str]:

@@ -14,10 +14,10 @@ from logicgen.checksum import sha256
 from logicgen.data import cell_plan as planning
 from logicgen.data.card import card
 from logicgen.data.cell_plan import CellPlan, Unit
-from logicgen.data.data_recipe import SPLITS, DataRecipe
+from logicgen.data.data_recipe import SPLITS, DataRecipe, Progress
 from logicgen.data.dataset import Dataset
 from logicgen.data.drawer import Drawer, Drawn, Example, reserved_remainder, unit_drawer
-from logicgen.data.folder import Progress, head
+from logicgen.data.folder import head
 from logicgen.data.shard import keys, read_shard, shard_path, write_shard
 from logicgen.errors import LogicgenError
 from logicgen.tasks import Cell

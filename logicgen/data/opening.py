@@ -12,6 +12,7 @@ from logicgen.data.corpus_recipe import CorpusRecipe
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import Dataset
 from logicgen.declaration import read_toml
+from logicgen.errors import LogicgenError
 from logicgen.tasks import CORPORA
 
 
@@ -35,3 +36,20 @@ def open_data(folder: str | Path) -> Dataset | Corpus:
     """
     folder = Path(folder)
     return Corpus(folder) if (folder / Corpus.file).is_file() else Dataset(folder)
+
+
+def as_dataset(data: Dataset | Corpus) -> Dataset:
+    """Return data as a data set of problems and answers. Raises LogicgenError for a corpus."""
+    if isinstance(data, Dataset):
+        return data
+    raise LogicgenError(
+        f"{data.folder}: a corpus, which has no problems and answers: give the recipe of a language"
+        " model, such as one with network.kind = 'language-model'"
+    )
+
+
+def as_corpus(data: Dataset | Corpus) -> Corpus:
+    """Return data as a corpus of sequences. Raises LogicgenError for a data set."""
+    if isinstance(data, Corpus):
+        return data
+    raise LogicgenError(f"{data.folder}: not a corpus, but a data set of {data.task_name}")

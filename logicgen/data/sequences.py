@@ -15,8 +15,11 @@ import torch
 from torch import Tensor
 
 from logicgen.data.corpus import Corpus, corpus_rows
+from logicgen.data.dataset import Dataset
 from logicgen.data.encoded import EncodedSplit
+from logicgen.data.opening import as_corpus, as_dataset
 from logicgen.errors import LogicgenError
+from logicgen.tasks.determined import Determined
 from logicgen.tokens import NOTHING, Tokens
 from logicgen.vocabulary import Vocabulary, symbol_name
 
@@ -210,6 +213,32 @@ def example_tokens(vocabulary: Vocabulary, symbols: int) -> Tokens:
     """Return the tokens of a language model of examples: `<end>`, fixed ones, so many symbols."""
     names = map(symbol_name, range(symbols))
     return Tokens("names", [*vocabulary.fixed[Vocabulary.end :], *names])
+
+
+def sequences_of(data: Dataset | Corpus, split: str, everything: bool = False) -> Sequences:
+    """Return a split as sequences of tokens: those of a corpus, or problems with their answers.
+
+    everything: of problems and answers, whether all tokens are learnt, not the answers' alone.
+    Raises LogicgenError for a task whose examples are not read as sequences.
+    """
+    if data.holds != "problems":
+        return corpus_sequences(as_corpus(data), split)
+    dataset = as_dataset(data)
+    if not isinstance(dataset.task, Determined):
+        raise LogicgenError(
+            f"{data.folder}: holds problems of {data.task_name}; language models are trained on a"
+            " corpus, or on problems of lookup or permutation"
+        )
+    return ExampleSequences(dataset.encoded(split), everything)
+
+
+def tokens_of(data: Dataset | Corpus) -> Tokens:
+    """Return the tokens of these sequences; of problems, those of training part and region."""
+    if data.holds != "problems":
+        return as_corpus(data).tokens
+    dataset = as_dataset(data)
+    alphabet = dataset.encoded("train").alphabet
+    return example_tokens(dataset.vocabulary, max(alphabet, dataset.region.symbols[1]))
 
 
 def corpus_sequences(corpus: Corpus, split: str) -> Sequences:

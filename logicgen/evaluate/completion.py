@@ -89,7 +89,7 @@ def _ending(
     if tokens.kind == "names":
 
         def ends(ids: list[int]) -> bool:
-            return ids[-len(wanted) :] == wanted
+            return bool(ids[-len(wanted) :] == wanted)
 
         return ends, lambda ids: tokens.decode(ids[: -len(wanted)] if ends(ids) else ids)
     if tokens.kind == "characters" and tokens.id(OTHER) in wanted:

@@ -158,7 +158,12 @@ def load_model(
     Raises LogicgenError for a folder without a finished model, a damaged file, another vocabulary,
     a language model.
     """
-    model = open_model(run, device).as_answering(str(run))
+    model = open_model(run, device)
+    if not isinstance(model, EncoderDecoder):
+        raise LogicgenError(
+            f"{run}: a language model, which has no problems to answer; logicgen evaluate measures"
+            " it, and logicgen complete goes on from a text"
+        )
     if vocabulary is not None and vocabulary != model.vocabulary:
         raise LogicgenError(
             f"{run}: trained for {model.task_name} with another vocabulary ({model.vocabulary}, the"
@@ -169,7 +174,13 @@ def load_model(
 
 def load_language_model(run: str | Path, device: str = "auto") -> LanguageModel:
     """Return the language model of a run. Raises LogicgenError where it is another model."""
-    return open_model(run, device).as_language_model(str(run))
+    model = open_model(run, device)
+    if not isinstance(model, LanguageModel):
+        raise LogicgenError(
+            f"{run}: not a language model, but one that answers problems of {model.task_name}: give"
+            " it problems with logicgen solve --model, or give another run"
+        )
+    return model
 
 
 def open_model(run: str | Path, device: str = "auto") -> Model:

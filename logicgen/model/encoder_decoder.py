@@ -12,6 +12,7 @@ from torch import Tensor
 from logicgen.data.batches import Batch, BatchStream, make_batch
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
+from logicgen.data.opening import as_dataset
 from logicgen.errors import LogicgenError
 from logicgen.model.model import Loss, Model
 from logicgen.model.model_recipe import EncoderDecoderTable, ModelRecipe
@@ -116,7 +117,7 @@ class EncoderDecoder(Model):
     @classmethod
     def training_data(cls, recipe: ModelRecipe, data: Dataset | Corpus) -> ProblemData:
         """Return the training part of a data set. Raises LogicgenError where it has none."""
-        return problem_data(data.with_problems())
+        return problem_data(as_dataset(data))
 
     @classmethod
     def new(cls, recipe: ModelRecipe, data: ProblemData) -> Self:
@@ -195,28 +196,23 @@ class EncoderDecoder(Model):
             "validation_exact": exact.float().mean(),
         }
 
-    def start_from(self, trained: Model, name: str) -> None:
-        """Take over the weights of a trained model of the same kind."""
-        other = trained.as_answering(name)
-        if other.vocabulary != self.vocabulary:
+    def start_from(self, trained: EncoderDecoder, name: str) -> None:
+        """Take over the weights of a trained model that answers problems."""
+        if trained.vocabulary != self.vocabulary:
             raise LogicgenError(
-                f"{name}: was trained for {other.task_name} with another vocabulary: start from a"
+                f"{name}: was trained for {trained.task_name} with another vocabulary: start from a"
                 f" model of task {self.task_name}"
             )
         keys = ("heads", "encoder_positions", "decoder_positions", "rotary_cross_attention")
-        check_same_keys(other.network, self.network, keys, name)
+        check_same_keys(trained.network, self.network, keys, name)
         # The scale of AdaCos starts anew: it depends on the number of rows.
-        load_start(self, self._start_weights(other, name), name, without=("loss.scale",))
+        load_start(self, self._start_weights(trained, name), name, without=("loss.scale",))
 
     def _start_weights(self, trained: EncoderDecoder, name: str) -> dict[str, Tensor]:
         """Return a trained model's weights under the names of this one's."""
         return dict(trained.state_dict())
 
     # -- used ---------------------------------------------------------------------------------
-
-    def as_answering(self, called: str) -> EncoderDecoder:
-        """Return the model: it answers problems."""
-        return self
 
     def answerer(self, data: Dataset, called: str, votes: int | None = None) -> EncoderDecoder:
         """Return the model: it answers problems. Raises LogicgenError where votes are asked for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -16,15 +16,13 @@ from logicgen.data.sequences import TokenBatch
 from logicgen.errors import LogicgenError
 from logicgen.model.model import Loss, Model
 from logicgen.model.model_recipe import LanguageModelTable, ModelRecipe
+from logicgen.model.prompted import Prompted
 from logicgen.model.start import check_same_keys, load_start
 from logicgen.model.training_data import SequenceData, TrainingRegion, sequence_data
 from logicgen.nn.generation import Reader
 from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman
 from logicgen.nn.token_rows import TokenRows
 from logicgen.tokens import Tokens
-
-if TYPE_CHECKING:
-    from logicgen.model.prompted import Prompted
 
 
 class LanguageModel(Model):
@@ -119,27 +117,20 @@ class LanguageModel(Model):
         generator = torch.Generator().manual_seed(0)
         return {"validation_loss": self.sequence_loss(batch, generator)}
 
-    def start_from(self, trained: Model, name: str) -> None:
+    def start_from(self, trained: LanguageModel, name: str) -> None:
         """Take over the weights of a trained language model. Random rows fit any tokens."""
-        other = trained.as_language_model(name)
-        if not self.random and other.tokens != self.tokens:
+        if not self.random and trained.tokens != self.tokens:
             raise LogicgenError(
                 f"{name}: was trained with other tokens, for which it has rows: start from a model"
                 " of the same tokens, or a lexinvariant one"
             )
-        check_same_keys(other.recipe.network, self.recipe.network, ("heads", "positions"), name)
-        load_start(self, dict(other.state_dict()), name)
+        check_same_keys(trained.recipe.network, self.recipe.network, ("heads", "positions"), name)
+        load_start(self, dict(trained.state_dict()), name)
 
     # -- used ---------------------------------------------------------------------------------
 
-    def as_language_model(self, called: str) -> LanguageModel:
-        """Return the model: it predicts next tokens."""
-        return self
-
     def answerer(self, data: Dataset, called: str, votes: int | None = None) -> Prompted:
         """Return the model with the problems of a data set as its prompts."""
-        from logicgen.model.prompted import Prompted
-
         return Prompted(self, data, votes or 1)
 
     def check(self, count: int) -> None:

@@ -29,8 +29,6 @@ from logicgen.model.training_data import FOLLOWING, TrainingData, TrainingRegion
 if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
-    from logicgen.model.encoder_decoder import EncoderDecoder
-    from logicgen.model.language_model import LanguageModel
     from logicgen.nn.decoding import Decoding, GrammarMask
     from logicgen.productions import Grammar
     from logicgen.vocabulary import Vocabulary
@@ -161,9 +159,10 @@ class Model(nn.Module, ABC):
         """Return what is logged of a held-out batch."""
 
     @abstractmethod
-    def start_from(self, trained: Model, name: str) -> None:
+    def start_from(self, trained: Any, name: str) -> None:
         """Take over the weights of a trained model, which is called `name` in messages.
 
+        trained: a model that is used alike: one that answers problems, or a language model.
         Raises LogicgenError, naming a key or a weight, where the two do not fit together.
         """
 
@@ -172,26 +171,6 @@ class Model(nn.Module, ABC):
         raise NotImplementedError  # every other recipe has a [training] table
 
     # -- used ---------------------------------------------------------------------------------
-
-    def as_answering(self, called: str) -> EncoderDecoder:
-        """Return the model as one that answers any problem of its task.
-
-        Raises LogicgenError where it does not; `called` names it.
-        """
-        raise LogicgenError(
-            f"{called}: a language model, which has no problems to answer; logicgen evaluate"
-            " measures it, and logicgen complete goes on from a text"
-        )
-
-    def as_language_model(self, called: str) -> LanguageModel:
-        """Return the model as one that predicts next tokens.
-
-        Raises LogicgenError where it does not; `called` names it.
-        """
-        raise LogicgenError(
-            f"{called}: not a language model, but one that answers problems of {self.task_name}:"
-            " give it problems with logicgen solve --model, or give another run"
-        )
 
     @abstractmethod
     def answerer(self, data: Dataset, called: str, votes: int | None = None) -> Answerer:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -17,17 +18,34 @@ import torch
 from logicgen.data.dataset import Dataset
 from logicgen.data.sequences import example_ids
 from logicgen.errors import LogicgenError
-from logicgen.model.language_model import LanguageModel
 from logicgen.model.training_data import TrainingRegion
 from logicgen.model.votes import elect
 from logicgen.nn.decoding import GREEDY, BeamSearch, Decoding, GrammarMask, Sampling
-from logicgen.nn.generation import generate, summed
+from logicgen.nn.generation import Reader, generate, summed
 from logicgen.tasks.determined import Determined
-from logicgen.tokens import NOTHING
+from logicgen.tokens import NOTHING, Tokens
 from logicgen.vocabulary import Vocabulary
 
 # Numbers in (problems, tokens, V) that are made at a time.
 AT_A_TIME = 2**24
+
+
+class Prompting(Protocol):
+    """What prompts ask of a language model (`language_model.py`)."""
+
+    tokens: Tokens
+    task_name: str
+    region: TrainingRegion | None
+
+    @property
+    def random(self) -> bool: ...
+
+    @property
+    def device(self) -> torch.device: ...
+
+    def check(self, count: int) -> None: ...
+
+    def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader: ...
 
 
 class Prompted:
@@ -41,7 +59,7 @@ class Prompted:
 
     canonical = False
 
-    def __init__(self, model: LanguageModel, data: Dataset, votes: int = 1) -> None:
+    def __init__(self, model: Prompting, data: Dataset, votes: int = 1) -> None:
         if not isinstance(data.task, Determined):
             raise LogicgenError(
                 f"{data.folder}: a language model is asked for answers of known length, which task"
@@ -103,7 +121,7 @@ class Prompted:
     def _read(self, problem: Sequence[int]) -> list[int]:
         """Return the model's ids of a problem."""
         if self.trained_on_task:
-            return example_ids(np.array(problem)).tolist()
+            return [int(number) for number in example_ids(np.array(problem))]
         fixed, ids, before = len(self.vocabulary), list[int](), False
         for number in problem:
             symbol = number >= fixed

@@ -10,7 +10,7 @@ import numpy as np
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.data.encoded import EncodedSplit
-from logicgen.data.sequences import Sequences
+from logicgen.data.sequences import Sequences, sequences_of, tokens_of
 from logicgen.errors import LogicgenError
 from logicgen.tokens import Tokens
 from logicgen.vocabulary import Vocabulary
@@ -89,7 +89,7 @@ def sequence_data(
     """
     if not data.splits.get("train"):
         raise LogicgenError(f"{data.folder}: has no training part: nothing to train on")
-    train = data.sequences("train", everything)
+    train = sequences_of(data, "train", everything)
     region = data.region
     if context is not None and region is not None and (longest := train.longest) > context:
         raise LogicgenError(
@@ -99,8 +99,8 @@ def sequence_data(
     held_out = bool(data.splits.get("validation"))
     return TrainingData(
         train,
-        data.sequences("validation", everything) if held_out else None,
-        data.sequence_tokens,
+        sequences_of(data, "validation", everything) if held_out else None,
+        tokens_of(data),
         data.task_name,
         data.fingerprint,
         None if region is None else TrainingRegion(region.symbols, region.length),

@@ -324,7 +324,7 @@ class _Beams:
         self.answers = _rows(torch.cat([self.answers, answers], dim=1), best)
 
     def _penalty(self, length: int) -> float:
-        return ((5 + length) / 6) ** self.search.length_normalization
+        return float(((5 + length) / 6) ** self.search.length_normalization)
 
     def keep(self, problems: Tensor) -> None:
         """Keep these problems and drop all others."""

@@ -42,8 +42,8 @@ class CausalLayer(EncoderLayer):
         new = self.attention.keys_values(y, rotation)
         past = memory.remember(memory.answers, layer, new)
         causal = mask is None and past is new  # a single later token sees all keys
-        x = x + self.dropout(self.attention(y, past, rotation, mask, causal))
-        return x + self.dropout(self.feed_forward(self.norm_feed_forward(x)))  # (B, T, width)
+        x = self.add(x, self.attention(y, past, rotation, mask, causal))
+        return self.finish(x)  # (B, T, width)
 
 
 class CausalTransformer(nn.Module):
@@ -101,7 +101,8 @@ class CausalTransformer(nn.Module):
             if self.positions == "relative":
                 mask = self.biases[number](start, length, start + length)
             x = layer.remember(x, memory, number, mask, rotation)
-        return self.norm(x)  # (B, T, width)
+        features: Tensor = self.norm(x)
+        return features  # (B, T, width)
 
 
 @dataclass
@@ -129,7 +130,8 @@ class Elman(nn.Module):
         features, hidden = self.network(x, memory.hidden if memory else None)
         if memory is not None:
             memory.hidden = hidden
-        return self.norm(features)
+        normalised: Tensor = self.norm(features)
+        return normalised
 
 
 class CausalLM(nn.Module):
@@ -182,7 +184,7 @@ class CausalLM(nn.Module):
         """
         next_ = tokens[:, 1:]
         targets = next_ if targets is None else targets
-        rows = self.rows(len(tokens), generator)
+        rows: Rows = self.rows(len(tokens), generator)
         features = self.features(rows, tokens[:, :-1])
         if self.cache is None:
             return rows.loss(features, targets)

@@ -89,7 +89,8 @@ class Rows:
             lost = F.cross_entropy(scores, places, ignore_index=NOTHING, reduction="none")
             return -lost.view(targets.shape)
 
-        parts = list(zip(features.split(at_a_time, 1), targets.split(at_a_time, 1), strict=True))
+        split = torch.split(features, at_a_time, 1), torch.split(targets, at_a_time, 1)
+        parts = list(zip(*split, strict=True))
         if len(parts) == 1:
             return part(*parts[0])
         return torch.cat([checkpoint(part, *each, use_reentrant=False) for each in parts], dim=1)
@@ -180,7 +181,7 @@ class TokenRows(nn.Module):
         tokens: as for `forward`.
         """
         if not self.random:
-            return self(len(seeds), None, tokens)
+            return self.forward(len(seeds), None, tokens)
         assert self.drawn is not None
         count = tokens or self.tokens
         generators = map(_generator, seeds)

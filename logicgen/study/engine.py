@@ -11,9 +11,9 @@ from queue import SimpleQueue
 from typing import Any
 
 from logicgen.atomic import write_text
-from logicgen.study.point import RUNS, Json, Plan, Point
+from logicgen.study.point import RUNS, Json, Plan, Point, Record
 from logicgen.study.provenance import commit, versions
-from logicgen.study.record import Record, in_order, write_records
+from logicgen.study.record import in_order, write_records
 from logicgen.study.worker import Worker
 
 Settled = Callable[[str, "Record | str"], None]

@@ -9,8 +9,7 @@ from typing import Any
 from logicgen.declaration import validate
 from logicgen.experiments import Experiment, Settings, open_experiment
 from logicgen.report.tables import markdown_table, write_csv
-from logicgen.study.point import Json, Plan, Point
-from logicgen.study.record import Record
+from logicgen.study.point import Json, Plan, Point, Record
 from logicgen.study.report import write_page
 
 

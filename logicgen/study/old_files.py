@@ -7,8 +7,7 @@ from pathlib import Path
 
 from logicgen.errors import LogicgenError
 from logicgen.study.measure import CELLS, EVALUATION
-from logicgen.study.point import Json
-from logicgen.study.record import DAMAGE, Record, digest
+from logicgen.study.point import DAMAGE, Json, Record, digest
 
 ABOUT = ("machine", "commit", "versions")
 

@@ -15,8 +15,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from logicgen.errors import LogicgenError
-from logicgen.study.point import Json, Plan, Point, Progress
-from logicgen.study.record import Record
+from logicgen.study.point import Json, Plan, Point, Progress, Record
 from logicgen.study.report import write_results
 from logicgen.study.result import Result
 from logicgen.study.study_recipe import Alternative, Study

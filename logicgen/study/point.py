@@ -1,14 +1,16 @@
-"""Points, and what a study says of them: the contract between declarations and the engine."""
+"""Points, their records, and the plan of a study: what the engine knows of declarations."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from logicgen.study.record import Record
+from pydantic import BaseModel, ConfigDict
+
+from logicgen.checksum import json_sha256
 
 Json = dict[str, Any]
 """A tree of plain data, as JSON has it."""
@@ -34,6 +36,39 @@ class Point:
     function: Callable[..., Json]
     arguments: Json
     after: str | None = None
+
+
+# What a record of the wrong shape raises while it is read.
+DAMAGE = (ValueError, KeyError, TypeError, IndexError)
+
+
+class Record(BaseModel):
+    """A point that is done.
+
+    Attributes:
+        point: its name.
+        arguments, found: the function's arguments, and what it returned.
+        machine, commit, versions: of the computer, the source tree and the packages that it ran on.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    point: str
+    arguments: Json
+    found: Json
+    machine: str
+    commit: str | None
+    versions: dict[str, str]
+
+    def line(self) -> str:
+        """Return the record as a line of JSON with its digest."""
+        content = self.model_dump()
+        return json.dumps({**content, "sha256": digest(content)})
+
+
+def digest(content: Json) -> str:
+    """Return the SHA-256 of all keys but `sha256`."""
+    return json_sha256(content, without="sha256")
 
 
 @dataclass

@@ -7,8 +7,6 @@ import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
-import logicgen
-
 
 def machine(device: str) -> str:
     """Return the name of the GPU, or of the processor and how many threads of it are used."""
@@ -36,7 +34,7 @@ def commit() -> str | None:
 
     None where it does not run from a source tree.
     """
-    root = Path(logicgen.__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None
     try:
@@ -57,4 +55,4 @@ def commit() -> str | None:
 def versions() -> dict[str, str]:
     """Return the versions of what a result may depend on."""
     found = {name: version(name) for name in ("torch", "numpy")}
-    return {"logicgen": logicgen.__version__, "python": platform.python_version(), **found}
+    return {"logicgen": version("logicgen"), "python": platform.python_version(), **found}

@@ -3,55 +3,20 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from logicgen.atomic import write_atomically
 from logicgen.errors import LogicgenError
-from logicgen.study.point import Json, Plan
+from logicgen.study.old_files import read_old_file
+from logicgen.study.point import DAMAGE, Plan, Record, digest
 
 FILE = "trials.jsonl.gz"
 
 ONE = "take its line out of the file to run the point again"
-
-# What a record of the wrong shape raises while it is read.
-DAMAGE = (ValueError, KeyError, TypeError, IndexError)
-
-
-class Record(BaseModel):
-    """A point that is done.
-
-    Attributes:
-        point: its name.
-        arguments, found: the function's arguments, and what it returned.
-        machine, commit, versions: of the computer, the source tree and the packages that it ran on.
-    """
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-    point: str
-    arguments: Json
-    found: Json
-    machine: str
-    commit: str | None
-    versions: dict[str, str]
-
-    def line(self) -> str:
-        """Return the record as a line of JSON with its digest."""
-        content = self.model_dump()
-        return json.dumps({**content, "sha256": digest(content)})
-
-
-def digest(content: Json) -> str:
-    """Return the SHA-256 of all keys but `sha256`."""
-    rest = {key: value for key, value in content.items() if key != "sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def write_records(records: Iterable[Record], folder: Path) -> None:
@@ -73,8 +38,6 @@ def read_records(plan: Plan, folder: Path) -> dict[str, Record]:
     Files of the format before (`old_files.py`) count where the file has no such record.
     Raises LogicgenError for a damaged file, and for a point of the plan with other arguments.
     """
-    from logicgen.study.old_files import read_old_file
-
     stored = _stored(folder / FILE)
     found: dict[str, Record] = {}
     for name in plan.points:

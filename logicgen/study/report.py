@@ -14,7 +14,7 @@ from logicgen.report.tables import write_csv
 from logicgen.study.cell_tables import show_cells
 from logicgen.study.measure import EVALUATION
 from logicgen.study.measure_tables import show_measures
-from logicgen.study.record import Record
+from logicgen.study.point import Record
 from logicgen.study.result import Result, by_point
 from logicgen.study.study_recipe import Study
 

@@ -8,8 +8,7 @@ from matplotlib.figure import Figure
 from pydantic import BaseModel
 
 from logicgen.study.measure import EVALUATION, headline
-from logicgen.study.point import Json
-from logicgen.study.record import Record
+from logicgen.study.point import Json, Record
 from logicgen.study.trial import Trial
 
 

@@ -18,7 +18,7 @@ from logicgen.checksum import text_sha256
 from logicgen.data.corpus_recipe import CorpusRecipe
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import Dataset
-from logicgen.data.opening import open_data, read_data_recipe
+from logicgen.data.opening import as_corpus, as_dataset, open_data, read_data_recipe
 from logicgen.errors import LogicgenError, nearest
 from logicgen.model.model_recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
 from logicgen.study.measure import ANSWERS, CELLS, KEYS, PERPLEXITY, Evaluation, Measure
@@ -209,7 +209,7 @@ def check_answers(trial: Trial, data: AnyData, root: Path) -> None:
 
     for each in trial.measures:
         if each.data.recipe.holds == "problems":
-            dataset = open_data(data_folder(each.data, root)).with_problems()
+            dataset = as_dataset(open_data(data_folder(each.data, root)))
             answerer = new_model(trial.model, data).answerer(dataset, trial.combination)
             about = About.of(answerer, trial.combination, dataset, each.measure.split)
             check_fits(answerer, dataset, about, each.measure.ensemble)
@@ -237,7 +237,7 @@ def _cells(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device:
     from logicgen.nn.decoding import BeamSearch, Sampling
     from logicgen.report.covariance_files import write_covariance
 
-    data = opened.with_problems()
+    data = as_dataset(opened)
     decoding: dict[str, Any] = {
         "grammar": how.grammar,
         "decoding": BeamSearch(how.beams),
@@ -277,18 +277,19 @@ def _answers(how: Any, opened: Any, model: Model, trial: Trial, run: Path, devic
     from logicgen.evaluate.scores import Scores
 
     options = how.model_dump(include={"limit", "embedding_seeds", "grammar"})
-    data = opened.with_problems()
+    data = as_dataset(opened)
     table, about = _predicted(model, trial, data, run / how.name, how.split, **options)
     return {"score": Scores.of(table, about).score().flat()}
 
 
 def _perplexity(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
     from logicgen.evaluate.perplexity import measure_perplexity
+    from logicgen.model.checkpoint import load_language_model
     from logicgen.report.perplexity_files import write_curve
 
     curve = measure_perplexity(
-        model.as_language_model(trial.combination),
-        opened.with_sequences(),
+        load_language_model(run, device),
+        as_corpus(opened),
         trial.combination,
         split=how.split,
         limit=how.limit or 256,
@@ -309,7 +310,7 @@ def _keys(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: 
     from logicgen.report.key_files import write_keys
     from logicgen.train.probe import ProbeSettings
 
-    corpus, folder = opened.with_sequences(), run / how.name
+    corpus, folder = as_corpus(opened), run / how.name
     keys = find_keys(
         run,
         trial.combination,

@@ -115,7 +115,9 @@ def fit(
         # What cannot be trained fails here, before there is a folder.
         model = new_model(recipe, data)
         if start is not None:
-            model.start_from(checkpoint.open_model(start, "cpu"), str(start))
+            alike = recipe.network.reads_sequences
+            opened = checkpoint.load_language_model if alike else checkpoint.load_model
+            model.start_from(opened(start, "cpu"), str(start))
         begun = None if start is None else checkpoint.weights_digest(start)
         identity = {**model.identity(), "data": data.fingerprint, "start": begun}
         wanted = 1 if table is None else table.steps

@@ -153,7 +153,7 @@ class _Course:
             loss = self.loss(network)
             if lesson.crispness and CRISP[0] <= done < CRISP[1]:
                 loss = loss + lesson.crispness * ambiguity(network.weights())
-            loss.sum().backward()
+            torch.autograd.backward(loss.sum())
             optimizer.step()
             scheduler.step()
             progress(step + 1, lesson.steps)

@@ -170,9 +170,9 @@ def test_changes_by_the_names_of_earlier_tables() -> None:
 
 
 def test_what_a_kind_has_no_use_for_is_refused() -> None:
-    with pytest.raises(LogicgenError, match="training.context: for models that read sequences"):
+    with pytest.raises(LogicgenError, match=r"training.context: for models that read sequences"):
         read_model_recipe("ltl-learned", {"training.context": 5})
-    with pytest.raises(LogicgenError, match="'training.context' is missing"):
+    with pytest.raises(LogicgenError, match=r"'training.context' is missing"):
         read_model_recipe("language-learned", {"training.context": None})
     with pytest.raises(LogicgenError, match="'heads' is unknown for architecture 'elman'"):
         read_model_recipe("language-elman", {"network.heads": 2})

@@ -7,7 +7,8 @@ import json
 
 import pytest
 
-from logicgen.study.record import FILE, digest
+from logicgen.study.point import digest
+from logicgen.study.record import FILE
 
 TINY = """
 description = "Two trials"

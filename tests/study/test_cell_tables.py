@@ -14,7 +14,8 @@ from logicgen.evaluate.scores import Scores
 from logicgen.study.cell_tables import row_of
 from logicgen.study.measure import CELLS, EVALUATION
 from logicgen.study.plan import plan
-from logicgen.study.record import Record, read_records, write_records
+from logicgen.study.point import Record
+from logicgen.study.record import read_records, write_records
 from logicgen.study.result import Result, by_point
 from logicgen.study.study_recipe import read_study
 from tests.evaluate.predicted import ABOUT, predicted

@@ -9,7 +9,7 @@ import pytest
 
 from logicgen import shipped
 from logicgen.cli.study import run_study
-from logicgen.study.opening import open_study
+from logicgen.study.open_study import open_study
 from logicgen.study.record import FILE
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"

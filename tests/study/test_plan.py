@@ -12,9 +12,9 @@ import pytest
 from logicgen import shipped
 from logicgen.data.opening import read_data_recipe as read_data
 from logicgen.errors import LogicgenError
-from logicgen.model.model_recipe import read_recipe as read_model
+from logicgen.model.model_recipe import read_model_recipe as read_model
 from logicgen.study.measure import EVALUATION
-from logicgen.study.opening import open_study
+from logicgen.study.open_study import open_study
 from logicgen.study.plan import plan
 from logicgen.study.study_recipe import read_study
 from logicgen.study.trial import Trial
@@ -85,7 +85,7 @@ def test_an_alternative_may_change_recipes_size_and_data(study_file):
     mine, other = trials["mine-0"], trials["other-0"]
     assert mine.model.embedding.method == "interchangeable"
     assert other.model.embedding.method == "learned"
-    assert other.model.model.width == 16  # [base.set] is of all
+    assert other.model.network.width == 16  # [base.set] is of all
     assert mine.trained.recipe == read_data("copying-mini").resized(600).model_copy(
         update={"description": ""}
     )

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from logicgen.data.dataset import load_dataset
-from logicgen.data.generate import alone
+from logicgen.data.folder import alone
 from logicgen.model import checkpoint
 from logicgen.study.engine import environments
 from logicgen.study.measure import EVALUATION

@@ -35,7 +35,8 @@ def new_model(**changes: object) -> EncoderDecoder:
     torch.manual_seed(0)
     recipe = recipe_with(**changes)
     model = MODELS[recipe.kind](recipe, Vocabulary(["&"]), 5, "propositional", REGION)
-    return model.as_answering("it")
+    assert isinstance(model, EncoderDecoder)
+    return model
 
 
 def renamed(ids: list[int], names: tuple[int, ...]) -> list[int]:

@@ -1,0 +1,147 @@
+"""The layer rule of docs/design.md: which room may import which, and no circle of imports.
+
+Every import counts, also those inside functions and those for type checking alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import logicgen
+
+ROOT = Path(logicgen.__file__).parent
+
+# Known to all, and knowing nothing but each other.
+GROUND = {
+    "atomic",
+    "checksum",
+    "declaration",
+    "errors",
+    "markdown",
+    "shipped",
+    "tokens",
+    "vocabulary",
+    "workers",
+}
+# Rooms that stand on the ground floor beside the line, and what they may know besides.
+BESIDE = {"automata": set(), "productions": {"automata"}, "nn": set()}
+# A room may import rooms before it in the line, and those beside it.
+LINE = [
+    "syntax",
+    "solvers",
+    "tasks",
+    "data",
+    "model",
+    "train",
+    "evaluate",
+    "report",
+    "experiments",
+    "study",
+    "cli",
+]
+
+
+def module(path: Path) -> str:
+    """The dotted name of a file."""
+    return ".".join(["logicgen", *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(
+        ".__init__"
+    )
+
+
+MODULES = {module(path): path for path in ROOT.rglob("*.py")}
+
+
+def imports(path: Path) -> set[str]:
+    """The modules of the package that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in MODULES else node.module for name in inner}
+    return {name for name in found if name.split(".")[0] == "logicgen"} & set(MODULES)
+
+
+GRAPH = {name: imports(path) for name, path in MODULES.items()}
+
+
+def room(name: str) -> str:
+    """The room of a module, or the ground module that it is; empty for the package itself."""
+    return name.split(".")[1] if "." in name else ""
+
+
+def may_know(name: str) -> set[str]:
+    """The rooms and ground modules that a room may import."""
+    if name in GROUND:
+        return GROUND
+    if name in BESIDE:
+        return GROUND | BESIDE[name] | {name}
+    if name in LINE:
+        return GROUND | set(BESIDE) | set(LINE[: LINE.index(name) + 1])
+    return GROUND | set(BESIDE) | set(LINE)  # the package's own functions
+
+
+def test_every_room_has_its_place() -> None:
+    assert {room(name) for name in MODULES} == GROUND | set(BESIDE) | set(LINE) | {""}
+
+
+def test_rooms_import_only_what_stands_before_them() -> None:
+    wrong = [
+        f"{name} imports {other}"
+        for name, others in GRAPH.items()
+        for other in others
+        if room(other) not in may_know(room(name)) and other != "logicgen"
+    ]
+    assert not wrong, "\n".join(sorted(wrong))
+
+
+def test_nobody_imports_the_package_itself_but_the_command_line() -> None:
+    inside = [name for name, others in GRAPH.items() if "logicgen" in others]
+    assert set(inside) <= {"logicgen.cli.main", "logicgen.cli.doctor"}, inside
+
+
+def test_there_is_no_circle() -> None:
+    state: dict[str, int] = {}
+    path: list[str] = []
+    circles: list[str] = []
+
+    def visit(name: str) -> None:
+        state[name] = 1
+        path.append(name)
+        for other in sorted(GRAPH[name]):
+            if state.get(other) == 1:
+                circles.append(" -> ".join([*path[path.index(other) :], other]))
+            elif other not in state:
+                visit(other)
+        path.pop()
+        state[name] = 2
+
+    for name in sorted(GRAPH):
+        if name not in state:
+            visit(name)
+    assert not circles, "\n".join(circles)
+
+
+# Modules of one name that are the same thing in two rooms.
+SHARED = {
+    "__init__",
+    "bulk",  # solving and checking line by line, and its options
+    "compare",
+    "covariance",
+    "export",
+    "generate",
+    "inductive",
+    "language_model",
+    "probe",
+    "symbol_invariant",
+}
+
+
+def test_a_name_of_a_module_means_one_thing() -> None:
+    places: dict[str, list[str]] = {}
+    for name, path in MODULES.items():
+        places.setdefault(path.stem, []).append(name)
+    shared = {stem: names for stem, names in places.items() if len(names) > 1}
+    assert set(shared) <= SHARED, shared
