@@ -9,6 +9,7 @@ nearest of several trainings of other lengths.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +34,7 @@ from logicgen.nn.language_model import CausalLM, CausalTransformer
 from logicgen.nn.token_rows import TokenRows
 from logicgen.productions import Grammar, divergence, random_grammar
 from logicgen.report.figure_style import line_styles
+from logicgen.train.schedule import Schedule
 from logicgen.train.students import Lesson, Sentences, teach
 
 SIZE = {"width": 3, "layers": 3, "words": 8}
@@ -116,40 +118,65 @@ def needed_point(
     return {"bits": found, "parameters": parameters}
 
 
+class DecoderLearner:
+    """A decoder with the sentences that it learns from, as the training loop wants them."""
+
+    gradient_clip = None
+
+    def __init__(self, model: CausalLM, learnt: Tensor, training: Training, seed: int) -> None:
+        self.module, self.learnt, self.training, self.seed = model, learnt, training, seed
+        self.schedule = Schedule(training.steps, training.learning_rate)
+        self.log_every = training.steps
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Return a new optimizer of the weights."""
+        rate = self.training.learning_rate
+        return torch.optim.AdamW(self.module.parameters(), lr=rate, weight_decay=0.01)
+
+    def batches(self, step: int) -> Iterator[Tensor]:
+        """Yield random sentences, (B, T); trainings begin with step 0."""
+        generator = torch.Generator().manual_seed(self.seed)
+        size = (min(self.training.batch, len(self.learnt)),)
+        while True:
+            yield self.learnt[torch.randint(len(self.learnt), size, generator=generator)]
+
+    def loss(
+        self, batch: Tensor, generator: torch.Generator, measured: bool
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the mean cross-entropy in nats."""
+        return self.module.loss(batch), {}
+
+    def validation_batches(self) -> list[Any]:
+        """Return nothing: the divergence from the teacher is measured instead."""
+        return []
+
+    def validate(self, batch: Any) -> dict[str, Tensor]:
+        """Return nothing."""
+        return {}
+
+
 def _decoder(
     teacher: Grammar, sample: np.ndarray, size: dict[str, Any], training: Training, seed: int
 ) -> tuple[float, int]:
     """Return the least divergence in bits of all looked at during training, and the parameters."""
+    from logicgen.train.callbacks import Patience
+    from logicgen.train.loop import run_steps
+
     ids, probabilities = teacher.sentences()
-    truth = torch.from_numpy(probabilities)
-    every, learnt = _rows(ids), _rows(sample)
+    truth, every = torch.from_numpy(probabilities), _rows(ids)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         rows = TokenRows("learned", len(teacher.words) + 1, size["width"], 0.0)
         model = CausalLM(rows, CausalTransformer(**size), size["width"])
-        generator = torch.Generator().manual_seed(seed)
-        rate = training.learning_rate
-        optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
-        falling = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda step: (1 + math.cos(math.pi * step / training.steps)) / 2
-        )
-        least, last = math.inf, 0
-        for step in range(training.steps + 1):
-            if step % training.look == 0:
-                logs = model.log_probabilities(every[:, :-1]).gather(2, every[:, 1:, None])
-                bits = truth @ (truth.log() - logs[..., 0].double().sum(1)) / math.log(2)
-                if bits < least:
-                    least, last = float(bits), step
-                elif step - last >= training.patience:
-                    break
-            batch = torch.randint(
-                len(learnt), (min(training.batch, len(learnt)),), generator=generator
-            )
-            optimizer.zero_grad()
-            torch.autograd.backward(model.loss(learnt[batch]))
-            optimizer.step()
-            falling.step()
-    return least, sum(each.numel() for each in model.parameters())
+
+        def bits() -> float:
+            logs = model.log_probabilities(every[:, :-1]).gather(2, every[:, 1:, None])
+            each = truth.log() - logs[..., 0].double().sum(1)
+            return float(truth @ each / math.log(2))
+
+        nearest = Patience(bits, training.look, training.patience)
+        run_steps(DecoderLearner(model, _rows(sample), training, seed), [nearest])
+    return nearest.least, sum(each.numel() for each in model.parameters())
 
 
 def _rows(sentences: np.ndarray) -> Tensor:

@@ -5,9 +5,11 @@ Those that stop a training come before `Checkpoints`, which saves the last step.
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,37 @@ class StopOnSignal(pl.Callback):
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         """Stop if there was a signal."""
         if self.received:
+            trainer.should_stop = True
+
+
+class Patience(pl.Callback):
+    """Stops when a measure has not fallen for a while.
+
+    Attributes:
+        measure: what is measured; less is better.
+        every: steps between two measurements.
+        patience: steps without a new least value after which the training stops.
+        least: the least value, measured after step `at`.
+    """
+
+    def __init__(self, measure: Callable[[], float], every: int, patience: int) -> None:
+        self.measure, self.every, self.patience = measure, every, patience
+        self.least, self.at = math.inf, 0
+
+    def on_train_start(self, trainer: pl.Trainer, *_: Any) -> None:
+        """Measure before the first step."""
+        self._look(trainer)
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        """Measure if it is time."""
+        if trainer.global_step % self.every == 0:
+            self._look(trainer)
+
+    def _look(self, trainer: pl.Trainer) -> None:
+        value = self.measure()
+        if value < self.least:
+            self.least, self.at = value, trainer.global_step
+        elif trainer.global_step - self.at >= self.patience:
             trainer.should_stop = True
 
 
