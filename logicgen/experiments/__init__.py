@@ -34,7 +34,7 @@ class SettingsTable(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
 
 
-class Settings(SettingsTable):
+class ExperimentSettings(SettingsTable):
     """What the settings of all experiments have.
 
     Attributes:
@@ -79,7 +79,7 @@ class Report:
     files: dict[str, list[Json]] = field(default_factory=dict)
 
 
-S = TypeVar("S", bound=Settings)
+S = TypeVar("S", bound=ExperimentSettings)
 
 
 @dataclass(frozen=True)

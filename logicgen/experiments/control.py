@@ -13,8 +13,16 @@ from typing import Any
 import numpy as np
 
 from logicgen.errors import LogicgenError
-from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Report, Seed
-from logicgen.experiments import Settings as Common
+from logicgen.experiments import (
+    Call,
+    Count,
+    Experiment,
+    ExperimentSettings,
+    Json,
+    LessonTable,
+    Report,
+    Seed,
+)
 from logicgen.experiments.prompting import SETS, WORDS, sentence_ids
 from logicgen.productions import (
     NEGLIGIBLE,
@@ -35,7 +43,7 @@ Connection = tuple[int, int, int]
 ASKED = 1e-6
 
 
-class Settings(Common):
+class Settings(ExperimentSettings):
     """Keys of a study of this experiment.
 
     Attributes:

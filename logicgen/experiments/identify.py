@@ -14,8 +14,16 @@ from typing import Any
 import numpy as np
 
 from logicgen.errors import LogicgenError
-from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Report, Seed
-from logicgen.experiments import Settings as Common
+from logicgen.experiments import (
+    Call,
+    Count,
+    Experiment,
+    ExperimentSettings,
+    Json,
+    LessonTable,
+    Report,
+    Seed,
+)
 from logicgen.experiments._teacher import find_teacher
 from logicgen.productions import Grammar, aligned, distance, divergence
 from logicgen.report.grammar_figure import draw_grammars
@@ -27,7 +35,7 @@ from logicgen.train.students import Lesson, Sentences, as_grammar, teach
 FOUND = 0.05
 
 
-class Settings(Common):
+class Settings(ExperimentSettings):
     """Keys of a study of this experiment.
 
     Attributes:

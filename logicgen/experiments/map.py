@@ -15,8 +15,16 @@ import numpy as np
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Report, Seed
-from logicgen.experiments import Settings as Common
+from logicgen.experiments import (
+    Call,
+    Count,
+    Experiment,
+    ExperimentSettings,
+    Json,
+    LessonTable,
+    Report,
+    Seed,
+)
 from logicgen.experiments.identify import FOUND
 from logicgen.productions import aligned, distance, divergence, random_grammar
 from logicgen.report.heatmap import ACCURACY
@@ -34,7 +42,7 @@ SHOWN = ("width", "layers", "words", "sentences", "kind", "teachers")
 Size = tuple[int, int, int]
 
 
-class Settings(Common):
+class Settings(ExperimentSettings):
     """Keys of a study of this experiment.
 
     Attributes:

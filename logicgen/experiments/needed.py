@@ -22,12 +22,12 @@ from logicgen.experiments import (
     Call,
     Count,
     Experiment,
+    ExperimentSettings,
     Json,
     LessonTable,
     Report,
     SettingsTable,
 )
-from logicgen.experiments import Settings as Common
 from logicgen.nn.language_model import CausalTransformer, LanguageModel
 from logicgen.nn.token_rows import TokenRows
 from logicgen.productions import Grammar, divergence, random_grammar
@@ -69,7 +69,7 @@ class Training(SettingsTable):
     patience: Count
 
 
-class Settings(Common):
+class Settings(ExperimentSettings):
     """Keys of a study of this experiment.
 
     Attributes:

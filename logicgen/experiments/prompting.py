@@ -9,8 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Report, Seed
-from logicgen.experiments import Settings as Common
+from logicgen.experiments import (
+    Call,
+    Count,
+    Experiment,
+    ExperimentSettings,
+    Json,
+    LessonTable,
+    Report,
+    Seed,
+)
 from logicgen.productions import Grammar
 from logicgen.report.grammar_figure import draw_grammars
 from logicgen.report.study_figures import as_figure
@@ -23,7 +31,7 @@ SETS = {
 }
 
 
-class Settings(Common):
+class Settings(ExperimentSettings):
     """Keys of a study of this experiment; `generations`: sentences the first student draws."""
 
     students: Count

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from logicgen.declaration import validate
-from logicgen.experiments import Experiment, Settings, open_experiment
+from logicgen.experiments import Experiment, ExperimentSettings, open_experiment
 from logicgen.report.evaluation_files import write_table
 from logicgen.report.tables import markdown_table
 from logicgen.study.point import Json, Plan, Point
@@ -20,7 +20,7 @@ class ExperimentPlan(Plan):
     """The plan of an experiment."""
 
     experiment: Experiment[Any]
-    settings: Settings
+    settings: ExperimentSettings
 
     def write(self, records: dict[str, Record], folder: Path) -> str:
         """Write the report; return its tables."""

@@ -127,6 +127,24 @@ def test_identify_says_how_far_students_are_from_their_teacher(tmp_path):
     )
 
 
+def test_a_point_that_fails_is_said_and_no_report_is_written(tmp_path):
+    grammar = """
+    [[layer]]
+    x = { tokens = { a = 1.0 }, below = { z = 1.0 } }
+    y = { tokens = { b = 1.0 }, below = { z = 1.0 } }
+
+    [[layer]]
+    z = { tokens = { a = 1.0 } }
+    """
+    (tmp_path / "g.toml").write_text(grammar)
+    said = refused(
+        run("inductive", "identify", tmp_path / "g.toml", "-o", tmp_path / "out"),
+        "1 of 1 trials failed",
+    )
+    assert "students failed: the layers of this grammar have different numbers of units" in said
+    assert not (tmp_path / "out" / "results.md").exists()
+
+
 @pytest.mark.parametrize("name", ["prompting", "identify", "control", "map", "needed"])
 def test_a_command_has_the_settings_of_its_study(name, tmp_path):
     """So nothing is computed, and only the command in the report is another."""
