@@ -245,7 +245,7 @@ def needed_command(teachers: int, workers: int | None, out: Path | None) -> None
 
 
 def described(grammar: Grammar) -> str:
-    """Every unit's distributions, without what is below 1%."""
+    """Return every unit's distributions as text, without what is below 1%."""
 
     def shares(names: tuple[str, ...], column: Any) -> str:
         order = sorted(range(len(names)), key=lambda number: -column[number])
@@ -268,7 +268,7 @@ def described(grammar: Grammar) -> str:
 
 
 def _typed() -> str:
-    """The command with what was given beside its defaults, but for folders and processes."""
+    """Return the command with the options that are no defaults, without folder and processes."""
     context = click.get_current_context()
     words = ["logicgen inductive", str(context.info_name)]
     for parameter in context.command.params:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -37,13 +37,29 @@ def draw_curves(curves: list[tuple[str, Curve]], title: str, folder: Path, name:
     Below it, where there are several, by how much each exceeds the first, as a multiple of the
     first's perplexity; on automaton languages, the distance to the ideal and to the truth.
     """
-    figure = Figure(figsize=(7.5, 0.9 + 3 * panels(curves)), layout="constrained")
-    all_axes = list(figure.subplots(panels(curves), 1, squeeze=False, sharex=True)[:, 0])
-    draw_panels(all_axes, curves)
+    save(draw_curve_groups({"": curves}, title), folder, name)
+
+
+def draw_curve_groups(groups: dict[str, list[tuple[str, Curve]]], title: str) -> Figure:
+    """Draw perplexity by position, a column for each group of curves that read the same data."""
+    rows = max(panels(curves) for curves in groups.values())
+    width = 7 if len(groups) == 1 else 4.6
+    size = 0.5 + width * len(groups), 0.9 + 3 * rows
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(rows, len(groups), squeeze=False, sharex="col")
+    for column, (group, curves) in enumerate(groups.items()):
+        used = panels(curves)
+        draw_panels(list(grid[:used, column]), curves)
+        for axes in grid[used:, column]:
+            axes.set_axis_off()
+        grid[0, column].set_title(group, loc="left", fontsize=10)
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    handles, labels = all_axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    save(figure, folder, name)
+    named: dict[str, Any] = {}
+    for axes in grid[0]:
+        handles, labels = axes.get_legend_handles_labels()
+        named = dict(zip(labels, handles, strict=True)) | named
+    figure.legend(named.values(), named, loc="outside lower center", ncols=3, frameon=False)
+    return figure
 
 
 def panels(curves: list[tuple[str, Curve]]) -> int:

@@ -7,7 +7,7 @@ from inspect import signature
 from math import ceil
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -16,10 +16,6 @@ from matplotlib.patches import Patch
 
 from logicgen.report.figure_style import LINES, line_styles, whole_numbers
 from logicgen.report.figure_style import shares as percentages
-from logicgen.report.perplexity_figure import draw_panels, panels
-
-if TYPE_CHECKING:
-    from logicgen.evaluate.perplexity import Curve
 
 BETTER, WORSE, NOTHING = "#0072B2", "#D55E00", "#b8b8b8"
 
@@ -164,28 +160,6 @@ def draw_windows(points: dict[str, list[dict[str, float]]], title: str) -> Figur
     return figure
 
 
-def draw_curve_groups(groups: dict[str, list[tuple[str, Curve]]], title: str) -> Figure:
-    """Draw perplexity by position, a column for each group of curves that read the same data."""
-    rows = max(panels(curves) for curves in groups.values())
-    width = 7 if len(groups) == 1 else 4.6
-    size = 0.5 + width * len(groups), 0.9 + 3 * rows
-    figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(rows, len(groups), squeeze=False, sharex="col")
-    for column, (group, curves) in enumerate(groups.items()):
-        used = panels(curves)
-        draw_panels(list(grid[:used, column]), curves)
-        for axes in grid[used:, column]:
-            axes.set_axis_off()
-        grid[0, column].set_title(group, loc="left", fontsize=10)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    named: dict[str, Any] = {}
-    for axes in grid[0]:
-        handles, labels = axes.get_legend_handles_labels()
-        named = dict(zip(labels, handles, strict=True)) | named
-    figure.legend(named.values(), named, loc="outside lower center", ncols=4, frameon=False)
-    return figure
-
-
 def as_figure(draw: Callable[..., Any], *arguments: Any, **named: Any) -> Figure:
     """Return the figure that a drawing function saves, or returns."""
     if "folder" not in signature(draw).parameters:
@@ -198,7 +172,7 @@ def as_figure(draw: Callable[..., Any], *arguments: Any, **named: Any) -> Figure
 
 
 def _in_order(names: set[str], seen: list[str]) -> list[str]:
-    """Numbers by size, other names as they were first seen."""
+    """Return numbers by size, other names as they were first seen."""
     try:
         return sorted(names, key=lambda name: float(name.partition("=")[2]))
     except ValueError:

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from logicgen.evaluate.perplexity import Curve
 from logicgen.evaluate.wilson import wilson_interval
 from logicgen.report.evaluation_files import percent
-from logicgen.report.study_figures import draw_curve_groups, draw_shares, draw_windows
+from logicgen.report.perplexity_figure import draw_curve_groups
+from logicgen.report.study_figures import draw_shares, draw_windows
 from logicgen.report.tables import markdown_table
 from logicgen.study.measure import ANSWERS, KEYS, PERPLEXITY
 from logicgen.study.point import Json

@@ -15,13 +15,14 @@ import numpy as np
 from pydantic import ValidationError
 
 from logicgen.errors import LogicgenError
-from logicgen.study.measure import Evaluation
+from logicgen.study.measure import Evaluation, Measure
 from logicgen.study.point import Json, Plan, Point, Progress
 from logicgen.study.record import Record
 from logicgen.study.report import write_results
 from logicgen.study.result import Result
 from logicgen.study.study_recipe import Alternative, Study
 from logicgen.study.trial import (
+    DataSet,
     MeasureOn,
     Trial,
     check_measure,
@@ -218,7 +219,7 @@ def _trial(study: Study, combination: Combination, seed: int) -> Trial:
     return trial
 
 
-def _measured_data(measure: Any, study: Study, trained: Any) -> Any:
+def _measured_data(measure: Evaluation | Measure, study: Study, trained: DataSet) -> DataSet:
     """Return what a measure is taken on: if it does not say so, what the model is trained on."""
     if isinstance(measure, Evaluation):
         base = study.base
