@@ -36,6 +36,7 @@ class Row:
     """A point with what its trials gave.
 
     Attributes:
+        label: what stands for it in figures.
         scores: the answers of all training seeds, as of one model with more embedding seeds.
         seeds: how many training seeds.
         covariance: alpha-covariance of exact strings by number of symbols, `all` for all problems,
@@ -44,6 +45,7 @@ class Row:
     """
 
     point: str
+    label: str
     choices: dict[str, str]
     scores: Scores
     seeds: int
@@ -51,11 +53,6 @@ class Row:
     steps: int
     parameters: int
     minutes: float
-
-    @property
-    def label(self) -> str:
-        """Return what stands for it in figures."""
-        return ", ".join(self.choices.values())
 
     @property
     def goal(self) -> tuple[float, bool]:
@@ -80,6 +77,7 @@ def row_of(some: list[Result]) -> Row:
         covariance = {key: float(np.mean([each[key] for each in measured])) for key in shared}
     return Row(
         point=first.trial.combination,
+        label=", ".join(first.trial.choices.values()),
         choices=first.trial.choices,
         scores=Scores.joined([scores_of(result.measures[EVALUATION]) for result in some]),
         seeds=len(some),

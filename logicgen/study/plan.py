@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -33,22 +32,8 @@ from logicgen.study.trial import (
     train_and_measure,
 )
 
-
-@dataclass(frozen=True)
-class Combination:
-    """One alternative of each axis."""
-
-    alternatives: dict[str, Alternative]
-
-    @cached_property
-    def choices(self) -> dict[str, str]:
-        """Return the alternatives' names, by axis."""
-        return {axis: chosen.name for axis, chosen in self.alternatives.items()}
-
-    @cached_property
-    def name(self) -> str:
-        """Return all names as one; also part of a file's name."""
-        return ",".join(self.choices.values())
+Combination = dict[str, Alternative]
+"""One alternative of each axis."""
 
 
 @dataclass(kw_only=True)
@@ -118,7 +103,7 @@ def plan(study: Study) -> TrainingPlan:
     )
     for each in made.combinations:
         for seed in study.seeds:
-            name = f"{each.name}-{seed}"
+            name = _name(_choices(each), seed)
             try:
                 made.trials[name] = _trial(study, each, seed)
             except LogicgenError as error:
@@ -140,7 +125,7 @@ def combinations(study: Study) -> list[Combination]:
     sizes = [len(axis) for axis in alternatives]
     total = prod(sizes)
     if study.sample is None:
-        return [Combination(dict(zip(names, each, strict=True))) for each in product(*alternatives)]
+        return [dict(zip(names, each, strict=True)) for each in product(*alternatives)]
     if study.sample > total:
         raise LogicgenError(
             f"{study.path}: sample: {study.sample:,} different points are asked for, the axes have"
@@ -151,9 +136,16 @@ def combinations(study: Study) -> list[Combination]:
     while len(drawn) < study.sample:
         drawn[tuple(rng.integers(sizes).tolist())] = None
     return [
-        Combination({axis: study.axes[axis][i] for axis, i in zip(names, each, strict=True)})
-        for each in drawn
+        {axis: study.axes[axis][i] for axis, i in zip(names, each, strict=True)} for each in drawn
     ]
+
+
+def _choices(combination: Combination) -> dict[str, str]:
+    return {axis: chosen.name for axis, chosen in combination.items()}
+
+
+def _name(choices: dict[str, str], seed: int) -> str:
+    return f"{','.join(choices.values())}-{seed}"
 
 
 def _check_axes(study: Study) -> None:
@@ -193,18 +185,17 @@ def _trial(study: Study, combination: Combination, seed: int) -> Trial:
     given: dict[str, Any] = base.model_dump(include={"model", "data", "size"})
     data_changes = dict(base.data_set)
     start = None
-    for axis, chosen in combination.alternatives.items():
+    for axis, chosen in combination.items():
         changes |= chosen.set
         data_changes |= chosen.data_set
         given |= chosen.model_dump(include={"model", "data", "size"}, exclude_none=True)
         if chosen.start is not None:
-            source = {**combination.choices, axis: chosen.start}
-            start = f"{','.join(source.values())}-{seed}"
+            start = _name({**_choices(combination), axis: chosen.start}, seed)
     model = read_model(given["model"], changes, seed)
     trained = read_data(given["data"], given["size"], data_changes)
     trial = Trial(
         study=study.name,
-        choices=combination.choices,
+        choices=_choices(combination),
         seed=seed,
         model=model,
         trained=trained,
