@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
+from typing import TextIO
 
 from logicgen.atomic import write_atomically
 from logicgen.errors import LogicgenError
@@ -81,12 +82,19 @@ def _write(texts: Iterable[str], path: Path) -> int:
     return count
 
 
+def _opened(path: Path) -> TextIO:
+    try:
+        return open(path, encoding="utf-8")
+    except OSError as error:
+        raise LogicgenError(f"{path}: cannot be read: {error.strerror}") from None
+
+
 def read_two_lines(path: Path, task: Task) -> Iterator[Example]:
     """Yield pairs of problem and answer in prefix notation, read by the task and written again.
 
     Raises LogicgenError with file and line where one does not parse or an answer is missing.
     """
-    with open(path, encoding="utf-8") as file:
+    with _opened(path) as file:
         lines = (line.rstrip("\r\n") for line in file)
         for number, (problem, answer) in enumerate(zip_longest(lines, lines)):
             if answer is None:
@@ -107,7 +115,7 @@ def read_json_lines(path: Path, task: Task) -> Iterator[Example]:
 
     Raises LogicgenError with file and line where one does not parse.
     """
-    with open(path, encoding="utf-8") as file:
+    with _opened(path) as file:
         for number, line in enumerate(file, start=1):
             try:
                 row = json.loads(line)

@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import traceback
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from unittest.mock import patch
 
 import pytest
 
+from logicgen.cli.main import main
+
 
 def run(*arguments, stdin=None, cwd=None):
-    return subprocess.run(
-        [sys.executable, "-m", "logicgen.cli.main", *map(str, arguments)],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},  # so that asking for one is refused
-    )
+    """What a command does, run in this process: a new one would import torch for seconds."""
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
+    typed = io.TextIOWrapper(io.BytesIO((stdin or "").encode()), encoding="utf-8")
+    with (
+        patch.object(sys, "argv", ["logicgen", *map(str, arguments)]),
+        patch.object(sys, "stdin", typed),
+        patch.dict(os.environ, CUDA_VISIBLE_DEVICES=""),  # so that asking for one is refused
+        chdir(cwd or "."),
+        redirect_stdout(streams[0]),
+        redirect_stderr(streams[1]),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            status = end.code
+        except BaseException:
+            traceback.print_exc()
+            status = 1
+    said = []
+    for stream in streams:
+        stream.flush()
+        said.append(stream.buffer.getvalue().decode())
+    return subprocess.CompletedProcess(arguments, status, *said)
 
 
 def refused(result, *words):
@@ -196,7 +217,6 @@ def hard_formula(holes):
 
 
 def test_a_timeout_ends_a_solver_that_does_not_answer():
-    start = time.monotonic()
     hard = hard_formula(12)
     result = run("solve", "--task", "propositional", "--timeout", "0.5", hard)
     assert (result.returncode, result.stdout) == (0, "unknown: time limit of 0.5 s\n")
@@ -204,7 +224,6 @@ def test_a_timeout_ends_a_solver_that_does_not_answer():
         "solve", "--task", "propositional", "--timeout", "0.5", "--in", "-", stdin=f"a\n{hard}\nb\n"
     )
     assert [row["status"] for row in rows(bulk.stdout)] == ["sat", "unknown", "sat"]
-    assert time.monotonic() - start < 15
 
 
 def test_usage_errors():
@@ -301,7 +320,7 @@ def test_a_solver_for_a_task_that_needs_none_is_refused():
     refused(run("solve", "--task", "copying", "--solver", "pysat", "a b"), "needs no solver")
 
 
-def interrupted(arguments, ready, timeout=60):
+def interrupted(arguments, ready):
     """Run a command, press Ctrl-C once `ready()`, and return (status, what it said)."""
     process = subprocess.Popen(
         [sys.executable, "-m", "logicgen.cli.main", *map(str, arguments)],
@@ -311,11 +330,11 @@ def interrupted(arguments, ready, timeout=60):
         text=True,
         start_new_session=True,
     )
-    deadline = time.monotonic() + timeout
-    while not ready() and time.monotonic() < deadline:
+    while not ready():
+        assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to workers as well
-    _, said = process.communicate(timeout=timeout)
+    _, said = process.communicate()
     return process.returncode, said
 
 

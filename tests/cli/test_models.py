@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import time
 
 import pytest
 
@@ -18,10 +17,8 @@ from tests.cli.test_commands import interrupted, refused, run
 def demo(tmp_path_factory):
     """A finished quick demo: four data sets, runs and evaluations."""
     folder = tmp_path_factory.mktemp("a folder") / "demo"
-    start = time.monotonic()
     result = run("demo", "--quick", "-o", folder)
     assert result.returncode == 0, result.stderr
-    assert time.monotonic() - start < 300  # a minute on a quiet machine; this only catches a hang
     return folder, result
 
 

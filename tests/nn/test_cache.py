@@ -97,7 +97,7 @@ def test_gradients_reach_all_parts_even_of_one_token() -> None:
 def test_generation_reads_as_the_model_does() -> None:
     model, tokens = made(), ids(2, 5)
     rows = model.rows(2, torch.Generator().manual_seed(5))
-    found = generate(model, tokens, 4, end=TOKENS, rows=rows).tokens
+    found = generate(model.reader(rows, 2), tokens, 4, end=TOKENS).tokens
     text = tokens
     for _ in range(4):
         chosen = model.log_probabilities(text, rows)[:, -1].argmax(-1)

@@ -248,10 +248,8 @@ def test_kill_in_the_middle_leaves_a_run_that_resumes(tmp_path: Path, data: Trai
         cwd=root,
         env={**os.environ, "PYTHONPATH": root},
     )
-    deadline = time.monotonic() + 120
     while not (run / "checkpoint" / "last.safetensors").is_file():
         assert process.poll() is None
-        assert time.monotonic() < deadline
         time.sleep(0.05)
     process.kill()
     process.wait()

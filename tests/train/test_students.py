@@ -1,7 +1,5 @@
 """Students of one tensor program."""
 
-import time
-
 import numpy as np
 import pytest
 import torch
@@ -17,10 +15,8 @@ TWO = Sentences.of(sentence_ids(SETS["two"]))
 
 def test_a_hundred_students_agree_to_less_than_a_percent_per_weight():
     """The published claim (section 4.3): here after alignment, and without a nudge."""
-    began = time.monotonic()
     lesson = Lesson(steps=1_000, starts=10)
     weights, losses = teach([TWO] * 100, words=4, width=2, lesson=lesson)
-    assert time.monotonic() - began < 60
     assert losses == pytest.approx(np.log(2), abs=0.01)
     grammars = [as_grammar(weights, number, WORDS) for number in range(100)]
     found = [aligned(each, grammars[0]) for each in grammars]
