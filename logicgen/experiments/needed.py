@@ -34,6 +34,7 @@ from logicgen.nn.language_model import CausalLM, CausalTransformer
 from logicgen.nn.token_rows import TokenRows
 from logicgen.productions import Grammar, divergence, random_grammar
 from logicgen.report.figure_style import line_styles
+from logicgen.train.learner import Learner
 from logicgen.train.schedule import Schedule
 from logicgen.train.students import Lesson, Sentences, teach
 
@@ -118,10 +119,10 @@ def needed_point(
     return {"bits": found, "parameters": parameters}
 
 
-class DecoderLearner:
+class DecoderLearner(Learner):
     """A decoder with the sentences that it learns from, as the training loop wants them."""
 
-    gradient_clip = None
+    module: CausalLM
 
     def __init__(self, model: CausalLM, learnt: Tensor, training: Training, seed: int) -> None:
         self.module, self.learnt, self.training, self.seed = model, learnt, training, seed
@@ -145,14 +146,6 @@ class DecoderLearner:
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the mean cross-entropy in nats."""
         return self.module.loss(batch), {}
-
-    def validation_batches(self) -> list[Any]:
-        """Return nothing: the divergence from the teacher is measured instead."""
-        return []
-
-    def validate(self, batch: Any) -> dict[str, Tensor]:
-        """Return nothing."""
-        return {}
 
 
 def _decoder(

@@ -23,6 +23,7 @@ from logicgen.model.kinds import new_model, training_data
 from logicgen.model.model import AnyData, Model, find_device
 from logicgen.model.model_recipe import ModelRecipe, TrainingTable
 from logicgen.train.callbacks import Checkpoints, Deadline, ProgressBar, StopOnSignal
+from logicgen.train.learner import Learner
 from logicgen.train.loop import run_steps
 from logicgen.train.optimizer import make_optimizer
 from logicgen.train.run_folder import open_run
@@ -34,39 +35,39 @@ __all__ = ["fit", "training_data"]
 WINDOWS, CONTEXT = 64, 4096
 
 
-class ModelLearner:
+class ModelLearner(Learner):
     """A model with its training data, as the loop wants them."""
 
     def __init__(self, model: Model, data: AnyData) -> None:
         assert model.recipe.training is not None
-        self.module, self.data = model, data
+        self.module, self.model, self.data = model, model, data
         self.table: TrainingTable = model.recipe.training
         self.schedule = Schedule.of(self.table)
         self.seed = self.table.seed
-        self.gradient_clip: float | None = self.table.gradient_clip
+        self.gradient_clip = self.table.gradient_clip
         self.log_every = self.table.log_every
 
     def optimizer(self) -> torch.optim.Optimizer:
         """Return a new optimizer of the weights."""
-        return make_optimizer(self.module, self.table)
+        return make_optimizer(self.model, self.table)
 
     def batches(self, step: int) -> Iterator[Any]:
         """Yield the batches from a step on, without end."""
-        return self.module.batches(self.data, step)
+        return self.model.batches(self.data, step)
 
     def loss(
         self, batch: Any, generator: torch.Generator, measured: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the loss of a batch and, where it is measured, what is logged."""
-        return self.module.training_loss(batch, generator, measured)
+        return self.model.training_loss(batch, generator, measured)
 
     def validation_batches(self) -> list[Any]:
         """Return the held-out batches; none where nothing is held out."""
-        return [] if self.data.validation is None else self.module.validation_batches(self.data)
+        return [] if self.data.validation is None else self.model.validation_batches(self.data)
 
     def validate(self, batch: Any) -> dict[str, Tensor]:
         """Return what is logged of a held-out batch."""
-        return self.module.validate(batch, self.data)
+        return self.model.validate(batch, self.data)
 
 
 def fit(

@@ -11,56 +11,19 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import lightning.pytorch as pl
 import numpy as np
 import torch
 from lightning.fabric.plugins import CheckpointIO
 from lightning.pytorch.loggers import TensorBoardLogger
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.data import DataLoader
 
 from logicgen.model import checkpoint
-from logicgen.train.schedule import Schedule, ScheduledRate
-
-
-class Learner(Protocol):
-    """What the loop trains.
-
-    Attributes:
-        module: whose weights are trained.
-        seed: of all that is drawn in a step beside the batch.
-        gradient_clip: largest norm of a gradient; None for no limit.
-        log_every: steps between two that are logged.
-    """
-
-    schedule: Schedule
-    seed: int
-    log_every: int
-
-    @property
-    def module(self) -> nn.Module: ...
-
-    @property
-    def gradient_clip(self) -> float | None: ...
-
-    def optimizer(self) -> torch.optim.Optimizer:
-        """Return a new optimizer of the weights."""
-
-    def batches(self, step: int) -> Iterator[Any]:
-        """Yield the batches from a step on, without end."""
-
-    def loss(
-        self, batch: Any, generator: torch.Generator, measured: bool
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss of a batch and, where it is measured, what is logged."""
-
-    def validation_batches(self) -> list[Any]:
-        """Return the held-out batches; none where nothing is held out."""
-
-    def validate(self, batch: Any) -> dict[str, Tensor]:
-        """Return what is logged of a held-out batch."""
+from logicgen.train.learner import Learner
+from logicgen.train.schedule import ScheduledRate
 
 
 class Steps(pl.LightningModule):

@@ -33,6 +33,7 @@ from logicgen.model.language_model import LanguageModel
 from logicgen.nn.probe import Probe
 from logicgen.tasks.cipher import STAYING
 from logicgen.tokens import NOTHING
+from logicgen.train.learner import Learner
 from logicgen.train.schedule import Schedule
 
 WEIGHTS, CARD = "probe.safetensors", "probe.json"
@@ -71,7 +72,7 @@ def check_fits(model: LanguageModel, corpus: Corpus, called: str, layer: int | N
     model.check_hidden(layer, called)
 
 
-class ProbeLearner:
+class ProbeLearner(Learner):
     """A probe with the ciphers that it learns from, as the training loop wants them.
 
     Every step follows from the settings and its number. `<end>` and `<other>` are not asked for.
@@ -80,7 +81,7 @@ class ProbeLearner:
         losses: of all steps, mean cross-entropy in nats.
     """
 
-    gradient_clip = None
+    module: Probe
 
     def __init__(
         self,
@@ -131,14 +132,6 @@ class ProbeLearner:
         self.losses.append(loss.detach())
         self.progress(len(self.losses), self.settings.steps)
         return loss, {}
-
-    def validation_batches(self) -> list[Any]:
-        """Return nothing: no data are held out."""
-        return []
-
-    def validate(self, batch: Any) -> dict[str, Tensor]:
-        """Return nothing."""
-        return {}
 
 
 def new_probe(model: LanguageModel, settings: ProbeSettings) -> Probe:
