@@ -200,10 +200,7 @@ def _reached(matrix: csr_array, start: np.ndarray) -> np.ndarray:
     edges = csr_array(
         (
             np.ones(len(rows) + len(first)),
-            (
-                np.concatenate([rows, np.full(len(first), n)]),
-                np.concatenate([columns, first]),
-            ),
+            (np.concatenate([rows, np.full(len(first), n)]), np.concatenate([columns, first])),
         ),
         shape=(n + 1, n + 1),
     )

@@ -152,11 +152,7 @@ def _by_string_symbol(joint: np.ndarray, seen: int, order: np.ndarray) -> np.nda
 
 
 def _all_prefixes(
-    model: Automaton,
-    lengths: np.ndarray,
-    ids: np.ndarray,
-    first: np.ndarray,
-    delicate: np.ndarray,
+    model: Automaton, lengths: np.ndarray, ids: np.ndarray, first: np.ndarray, delicate: np.ndarray
 ) -> Iterator[_Prefixes]:
     """Yield each prefix of each string of `canonical` once.
 

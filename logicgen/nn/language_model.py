@@ -141,11 +141,7 @@ class CausalLM(nn.Module):
     """
 
     def __init__(
-        self,
-        rows: TokenRows,
-        network: CausalTransformer | Elman,
-        width: int,
-        cache: bool = False,
+        self, rows: TokenRows, network: CausalTransformer | Elman, width: int, cache: bool = False
     ) -> None:
         super().__init__()
         self.cache = Cache(width) if cache else None

@@ -10,13 +10,7 @@ from logicgen.solvers.ltl_graph import SYMBOL, TRUE, Graph
 from logicgen.solvers.solver import UNSAT, Solution, Solver, Verdict
 from logicgen.solvers.tableau import Tableau
 from logicgen.solvers.unfolding import Letter
-from logicgen.solvers.witness import (
-    Literals,
-    all_satisfy,
-    certain,
-    justify,
-    minimal,
-)
+from logicgen.solvers.witness import Literals, all_satisfy, certain, justify, minimal
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import propositional
 from logicgen.syntax.trace import Trace, literals_of
