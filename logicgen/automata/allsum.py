@@ -63,10 +63,9 @@ def trim(automaton: Automaton) -> Automaton:
 
 
 def backward(automaton: Automaton) -> np.ndarray:
-    """Return the backward weights (n,): of all paths from each state to the end.
+    """Return the backward weights (n,), of all paths from each state, reachable or not, to the end.
 
-    States that cannot be reached from an initial state count as well. Raises LogicgenError naming
-    the states of a cycle that makes a weight infinite.
+    Raises LogicgenError naming the states of a cycle that makes a weight infinite.
     """
     return _solve_on(automaton, coaccessible(automaton), lambda part: (part.total, part.final))
 
@@ -97,9 +96,9 @@ def _solve_on(
 
 
 def allsum(automaton: Automaton) -> float:
-    """Return the sum of the weights of all strings; 0 if there is no accepting path.
+    """Return the sum of the weights of all strings.
 
-    Raises LogicgenError naming the states of a cycle if the sum is infinite.
+    Raises LogicgenError naming the states of a cycle if it is infinite.
     """
     useful = accessible(automaton) & coaccessible(automaton)
     if not useful.any():
@@ -167,10 +166,7 @@ def solve_linear(matrix: csr_array, known: np.ndarray) -> np.ndarray:
 
 
 def _solution(matrix: csr_array, known: np.ndarray) -> np.ndarray:
-    """Return the x of `x = matrix x + known` for any matrix; it may have negative numbers.
-
-    Raises ZeroDivisionError if the system is exactly singular.
-    """
+    """Return a solution of `x = matrix x + known`; raise ZeroDivisionError if it is singular."""
     n = len(known)
     left = eye_array(n, format="csc") - csc_array(matrix)
     if n <= DENSE:

@@ -41,10 +41,7 @@ def _pairs(start: np.ndarray) -> csr_array:
 
 
 def _closure(start: csr_array, ahead: list[csr_array], back: list[csr_array]) -> csr_array:
-    """Return the pairs reached from those of `start` by the same symbols, (n, n) of 0 and 1.
-
-    back: the transposes of `ahead`.
-    """
+    """Return the pairs reached from `start` by the same symbols; back: `ahead`, transposed."""
     found = frontier = start
     while frontier.nnz:
         after = sum(

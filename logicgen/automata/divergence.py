@@ -31,10 +31,7 @@ def divergences(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def mean_by_position(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean over strings at each position and their number, (L + 1,) each.
-
-    nan values are left out; the mean of none is nan.
-    """
+    """Return mean over strings (nan if none) and count of numbers by position, (L + 1,) each."""
     there = ~np.isnan(values)
     count = there.sum(axis=0)
     with np.errstate(invalid="ignore"):

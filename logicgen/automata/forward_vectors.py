@@ -96,10 +96,7 @@ class ForwardVectors:
 
 
 class ForwardStates:
-    """Forward vectors of a deterministic automaton: a state (m, P) and a weight (m, P).
-
-    It has the same methods as `ForwardVectors`.
-    """
+    """Forward vectors of a deterministic automaton: a state (m, P) and a weight (m, P)."""
 
     def __init__(self, model: Automaton, count: int, most: int) -> None:
         k, self.states = len(model.symbols), len(model.states)

@@ -6,6 +6,9 @@ It is the best possible language model that sees which symbols of a string are e
 symbols they are: a Bayesian mixture over the permutations, with a uniform prior. Only symbols are
 renamed; the end of a string stays the end. Source: Huang, Zelikman, Chen, Wu, Valiant, Liang,
 Lexinvariant Language Models (NeurIPS 2023).
+
+Functions of an automaton raise LogicgenError if the allsum is 0 or infinite, and, but for the
+estimate, for more than 8 symbols.
 """
 
 from __future__ import annotations
@@ -31,19 +34,13 @@ BLOCK = 20_000
 
 
 def log_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the exact natural logarithm of p' of each string, (S,), -inf where p' is 0.
-
-    Raises LogicgenError for more than 8 symbols, and if the allsum is 0 or infinite.
-    """
+    """Return the exact natural logarithm of p' of each string, (S,), -inf where p' is 0."""
     model = _small(automaton)
     return log_complete(model, encode(model.symbols, strings))
 
 
 def log_prefix_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the natural logarithm of the probability of each prefix under p', (S, L + 1).
-
-    nan beyond the end of a shorter string. Raises LogicgenError as `log_probabilities`.
-    """
+    """Return the natural logarithm of p' of each prefix, (S, L + 1), nan beyond a string's end."""
     model = _small(automaton)
     joint = log_joint(model, encode(model.symbols, strings))
     with np.errstate(invalid="ignore"):
@@ -54,9 +51,8 @@ def log_prefix_probabilities(automaton: Automaton, strings: Readable) -> np.ndar
 def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
     """Return the probabilities under p' of each symbol and, last, the end, (S, L + 1, k + 1).
 
-    They are given for the position after each prefix. Symbols not seen yet are equally likely. nan
-    beyond the end of a shorter string, and after a prefix of probability 0. Raises LogicgenError as
-    `log_probabilities`.
+    They are for the position after each prefix; nan beyond the end of a string, and after a prefix
+    of probability 0. Symbols not seen yet are equally likely.
     """
     model = _small(automaton)
     joint = log_joint(model, encode(model.symbols, strings))
@@ -67,9 +63,7 @@ def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
 def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.ndarray:
     """Return the probability of each of `permutations(k)` after each prefix, (L + 1, k!).
 
-    string: a sequence of names, or an array of symbol numbers.
-
-    nan after a prefix of probability 0. Raises LogicgenError as `log_probabilities`.
+    string: names, or an array of symbol numbers. nan after a prefix of probability 0.
     """
     model = _small(automaton)
     if isinstance(string, np.ndarray):
@@ -87,10 +81,7 @@ def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.nd
 
 
 def symbol_posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.ndarray:
-    """Return the probability that symbol i of the string stands for symbol j, (L + 1, k, k).
-
-    It is given after each prefix; rows and columns sum to 1. Otherwise as `posterior`.
-    """
+    """Return the `posterior` of symbol i standing for symbol j after each prefix, (L + 1, k, k)."""
     likely = posterior(automaton, string)
     k = len(automaton.symbols)
     meaning = permutations(k)
@@ -159,7 +150,7 @@ def estimated_log_probabilities(
 
 
 def _small(automaton: Automaton) -> Automaton:
-    """Return the probabilistic automaton; raise LogicgenError if it has more than 8 symbols."""
+    """Return the probabilistic automaton; raise LogicgenError above 8 symbols."""
     k = len(automaton.symbols)
     if k > MOST_SYMBOLS:
         raise LogicgenError(

@@ -77,10 +77,7 @@ def ngram_log_probabilities(model: NGram, strings: Readable) -> np.ndarray:
 
 
 def ngram_automaton(model: NGram) -> Automaton:
-    """Return the model as a deterministic probabilistic automaton with the contexts as states.
-
-    The name of a state is `^` and its symbols, such as `^ a b`.
-    """
+    """Return the deterministic automaton of the model, its contexts as states, such as `^ a b`."""
     k = len(model.symbols)
     n = len(model.probabilities)
     names = ["^"]

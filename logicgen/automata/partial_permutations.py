@@ -16,10 +16,7 @@ from logicgen.automata.strings import Strings
 
 
 def permutations(symbols: int) -> np.ndarray:
-    """Return all permutations in lexicographic order, (k!, k).
-
-    Entry i of a row is the symbol of the automaton that symbol i of a string stands for.
-    """
+    """Return all permutations, (k!, k): of each symbol of a string, the symbol it stands for."""
     return np.array(list(all_permutations(range(symbols))), dtype=np.int64)
 
 

@@ -42,8 +42,7 @@ MOST = 2**29
 def log_joint(model: Automaton, strings: Strings) -> np.ndarray:
     """Return the natural logarithm of p' of each prefix and its next symbol, (S, L + 1, k + 1).
 
-    The next symbol is one of the k symbols or, last, the end. nan beyond the end of a string. The
-    automaton has to be probabilistic.
+    The end is last; nan beyond the end of a string. The automaton has to be probabilistic.
     """
     k = len(model.symbols)
     ahead = step_weights(model)  # (n, k + 1)
@@ -88,10 +87,7 @@ def log_complete(model: Automaton, strings: Strings) -> np.ndarray:
 
 
 def log_joint_by_enumeration(model: Automaton, strings: Strings) -> np.ndarray:
-    """Compute `log_joint` by its definition, as the sum over all k! permutations.
-
-    For tests, and for strings whose forward vectors have numbers too different for a common scale.
-    """
+    """Compute `log_joint` as the sum over all k! permutations: for tests, and delicate strings."""
     k = len(model.symbols)
     found = np.full((len(strings), strings.ids.shape[1] + 1, k + 1), -np.inf)
     ahead = step_weights(model)

@@ -58,8 +58,7 @@ Readable = Strings | Iterable[Sequence[str]]
 def encode(symbols: tuple[str, ...], strings: Readable) -> Strings:
     """Return strings as numbers of `symbols`.
 
-    Raises LogicgenError if something is not a symbol, naming the string (from 1), the place (from
-    1) and similar symbols.
+    Raises LogicgenError for what is no symbol, with its string and place (from 1) and similar ones.
     """
     if isinstance(strings, Strings):
         inside = strings.ids[strings.inside]

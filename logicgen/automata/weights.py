@@ -31,10 +31,7 @@ BLOCK = 4_000_000
 
 
 def log_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the natural logarithm of the weight of each string, (S,), -inf where it is 0.
-
-    Raises LogicgenError if something in a string is not a symbol.
-    """
+    """Return the natural logarithm of the weight of each string, (S,), -inf where it is 0."""
     batch = encode(automaton.symbols, strings)
     return log_forward(automaton, batch, automaton.final[:, None], everywhere=False)[:, 0]
 
@@ -42,8 +39,7 @@ def log_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
 def log_prefix_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
     """Return the natural logarithm of the weight of all strings with each prefix, (S, L + 1).
 
-    Entry t is for the first t symbols; entry 0 is the allsum. nan beyond the end of a shorter
-    string. Raises LogicgenError if the allsum is infinite.
+    Entry 0 is the allsum; nan beyond the end of a string. Raises LogicgenError if it is infinite.
     """
     batch = encode(automaton.symbols, strings)
     return log_forward(automaton, batch, backward(automaton)[:, None])[..., 0]
@@ -76,10 +72,7 @@ def log_normalised(logs: np.ndarray) -> np.ndarray:
 
 
 def step_weights(automaton: Automaton) -> np.ndarray:
-    """Return the weight of each symbol and, last, of the end, from each state, (n, k + 1).
-
-    In a probabilistic automaton these are the next-symbol probabilities.
-    """
+    """Return the weight of each symbol and, last, of the end, from each state, (n, k + 1)."""
     columns = [matrix.sum(axis=1) for matrix in automaton.transitions]
     return np.stack([*columns, automaton.final], axis=1)
 

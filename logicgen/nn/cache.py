@@ -55,8 +55,8 @@ class Cache(nn.Module):
     def chosen(self, chosen: Tensor, features: Tensor, next_: Tensor, targets: Tensor) -> Tensor:
         """Return the log-probabilities of (B, T) targets in the mixture.
 
-        chosen: (B, T), their log-probabilities without the cache.
-        next_: (B, T), the token that follows each position.
+        chosen: (B, T), those without the cache. next_: (B, T), the token that follows each
+        position.
         """
         weights, share, rest = self(features)
         same = next_[:, None, :] == targets[..., None]  # (B, T, T)
@@ -65,10 +65,7 @@ class Cache(nn.Module):
         return mixed.masked_fill(targets == NOTHING, 0.0)
 
     def log_probabilities(self, logs: Tensor, features: Tensor, next_: Tensor) -> Tensor:
-        """Return the log-probabilities of all tokens in the mixture, (B, T, V).
-
-        logs: (B, T, V), the log-probabilities without the cache.
-        """
+        """Return the mixture's log-probabilities (B, T, V) from those without the cache, `logs`."""
         weights, share, rest = self(features)
         follows = F.one_hot(next_.clamp(min=0), logs.shape[2]).to(weights)
         follows = follows.masked_fill((next_ == NOTHING)[..., None], 0.0)

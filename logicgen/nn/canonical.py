@@ -26,10 +26,7 @@ class Naming(NamedTuple):
 
 
 def first_occurrence(problems: Tensor, fixed: int, symbols: int) -> Naming:
-    """Return a naming by order of first occurrence; symbols that do not occur come last.
-
-    problems: (B, S) ids; symbol k has id `fixed` + k.
-    """
+    """Return the naming by first occurrence in (B, S) ids; absent symbols come last."""
     batch, length = problems.shape
     # Fixed tokens go to a column of their own, which is cut off.
     column = torch.where(problems >= fixed, problems - fixed, symbols)

@@ -271,10 +271,7 @@ class _Prefixes(Generic[MemoryT]):
 
 
 def _anything(vocabulary: Vocabulary, max_length: int) -> GrammarMask:
-    """Return a mask that allows every answer, in one state.
-
-    Its distance is negative, so that answers may also exceed the budget.
-    """
+    """Return a mask of one state that allows every answer, even (distance -1) beyond the budget."""
     transition = torch.zeros(1, len(vocabulary) + 1, dtype=torch.int64)
     transition[:, [vocabulary.pad, vocabulary.start, vocabulary.end]] = -1
     return GrammarMask(transition, torch.tensor([-1]))
@@ -391,10 +388,7 @@ class _Draws:
 
 
 def pick(log_probabilities: Tensor, sampling: Sampling, numbers: Tensor) -> Tensor:
-    """Return the token that each random number selects, (B,), from (B, V) log-probabilities.
-
-    numbers: (B,), each from 0 up to but not including 1, float64.
-    """
+    """Return the token (B,) that each float64 number in [0, 1), (B,), selects from (B, V) log p."""
     ranked, order = log_probabilities.sort(dim=-1, descending=True, stable=True)  # (B, V)
     below = (ranked - ranked[:, :1]).double()  # at most 0, so that the division cannot overflow
     mass = F.softmax(below / sampling.temperature, dim=-1).cumsum(dim=-1)  # (B, V)

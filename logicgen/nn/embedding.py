@@ -67,10 +67,7 @@ class Embedding(nn.Module, ABC):
 
 
 class Learned(Embedding):
-    """The baseline: one trained row for each of `max_symbols` symbols.
-
-    Further symbols get untrained rows, drawn from the initial distribution.
-    """
+    """The baseline: trained rows for `max_symbols` symbols, and untrained rows for further ones."""
 
     max_symbols: int
     random = False
@@ -97,18 +94,12 @@ class Learned(Embedding):
 
 
 class AlphaRenaming(Learned):
-    """Trained rows that each call assigns to the symbols in a new random order.
-
-    Shuffling the rows of the matrix renames the symbols of every example of the batch at random.
-    """
+    """Trained rows that each call assigns to the symbols in a new random order, renaming them."""
 
     random = True
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
-        """Return shuffled trained rows, (draws, symbols, width).
-
-        Raises LogicgenError for more symbols than trained rows.
-        """
+        """Return shuffled trained rows; raise LogicgenError for more symbols than these."""
         if symbols > self.max_symbols:
             raise LogicgenError(
                 f"{symbols} symbols, but this alpha-renaming embedding has {self.max_symbols} rows:"

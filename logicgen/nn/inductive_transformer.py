@@ -93,10 +93,7 @@ def say(tokens: Tensor, words: Tensor) -> Tensor:
 
 
 def said(tokens: Tensor, x: Tensor) -> Tensor:
-    """Return the message about words, log sum_x W_{t,x} x: (S, B, Z) to (S, B, T).
-
-    Decoder pi_T, equation 5.
-    """
+    """Return the message about words, log sum_x W_{t,x} x, (S, B, T): decoder pi_T, equation 5."""
     return log_sum(tokens[:, None] + x[..., None, :], -1)
 
 
@@ -293,10 +290,7 @@ class InductiveTransformer(nn.Module):
     def _encode(
         self, weights: LogWeights, words: Tensor
     ) -> tuple[list[Tensor], list[Tensor], Tensor]:
-        """Return the encoder's messages about x and y in each layer, and z' in the first.
-
-        Each is (S, B, Z).
-        """
+        """Return the encoder's messages about x and y by layer, and z' of the first: (S, B, Z)."""
         xs, ys = [], []
         z: Tensor | None = None
         for layer in reversed(range(self.positions)):
@@ -321,10 +315,7 @@ class InductiveTransformer(nn.Module):
         return _tied(self.down[layer], v.mT).mT
 
     def log_probabilities(self, words: Tensor) -> Tensor:
-        """Return the log-probabilities (S, B), in nats, of (B, P) or (S, B, P) known word ids.
-
-        An exact model needs only its encoder; otherwise this is the sum of `following`.
-        """
+        """Return the log-probabilities (S, B), in nats, of (B, P) or (S, B, P) known word ids."""
         self._check(words, self.positions, least=0)
         if self.exact:
             weights = self.weights()

@@ -81,10 +81,9 @@ class CausalTransformer(nn.Module):
         return Memory(torch.ones(sequences, 1, 1, 0, dtype=torch.bool, device=device), [])
 
     def forward(self, x: Tensor, memory: Memory | None = None, layers: int | None = None) -> Tensor:
-        """Return the features of inputs x, (B, T, width) each.
+        """Return the features of inputs x, (B, T, width) each, after so many layers; all if None.
 
         x: all of the texts, or, after a first part, one token of each.
-        layers: how many layers to apply; all if not given.
         """
         memory = memory or self.begin(len(x))
         start, length = memory.length, x.shape[1]
@@ -189,10 +188,7 @@ class CausalLM(nn.Module):
 
     @torch.no_grad()
     def log_probabilities(self, tokens: Tensor, rows: Rows | None = None) -> Tensor:
-        """Return the log-probabilities of the token after each of (B, T), in nats: (B, T, V).
-
-        rows: the embedding rows; newly drawn if not given.
-        """
+        """Return the log-probabilities, in nats, after each of (B, T) tokens: (B, T, V)."""
         rows = self.rows(len(tokens)) if rows is None else rows
         features = self.features(rows, tokens)
         logs = rows.log_probabilities(features)
@@ -202,10 +198,7 @@ class CausalLM(nn.Module):
         return self.cache.log_probabilities(logs, features, next_)
 
     def reader(self, rows: Rows, sequences: int) -> Callable[[Tensor], Tensor]:
-        """Return a function that reads so many texts bit by bit, as `generation.Reader`.
-
-        rows: to read and write in.
-        """
+        """Return a `generation.Reader` of so many texts, read and written in these rows."""
         memory = self.network.begin(sequences)
         mix = None if self.cache is None else self.cache.reader()
 

@@ -81,10 +81,7 @@ class Memory:
         return past
 
     def select(self, rows: Tensor) -> None:
-        """Continue from the hypotheses in `rows` (B', K'), where each line is of one problem.
-
-        Problems stay in order; those without a line are dropped.
-        """
+        """Continue from the hypotheses in `rows` (B', K'), as `decoding.Memory` says."""
         batch, width = len(self.mask), self.under_way
         if self.sees is None and rows.shape[1] > 1:
             self.sees = rows.new_ones(batch, 1, self.slots, dtype=torch.bool)

@@ -38,10 +38,7 @@ def normal(sets: int, count: int, width: int, generator: torch.Generator | None 
 def neighbouring_points(
     sets: int, count: int, width: int, generator: torch.Generator | None = None
 ) -> Tensor:
-    """Draw points of {-1, 0, 1}^width other than zero, shape (sets, count, width).
-
-    Raises LogicgenError if `count` is above the number of such points, 3^width - 1.
-    """
+    """Draw points of {-1, 0, 1}^width but 0; raise LogicgenError for more than 3^width - 1."""
     _enough_points("neighbouring-points", count, 3**width - 1, width)
     digits = _distinct_digits(sets, count, width, 3, 1, generator)  # 0 is the zero vector
     return torch.where(digits == 2, -1, digits).float()  # (sets, count, width)
@@ -50,10 +47,7 @@ def neighbouring_points(
 def hypercube(
     sets: int, count: int, width: int, generator: torch.Generator | None = None
 ) -> Tensor:
-    """Draw vertices of {-1, 1}^width, shape (sets, count, width).
-
-    Raises LogicgenError if `count` is above the number of vertices, 2^width.
-    """
+    """Draw vertices of {-1, 1}^width; raise LogicgenError for more than 2^width."""
     _enough_points("hypercube", count, 2**width, width)
     return (2 * _distinct_digits(sets, count, width, 2, 0, generator) - 1).float()
 

@@ -259,10 +259,7 @@ class SymbolInvariantTransformer(Transformer):
     def decode(
         self, matrix: Tensor, answers: Tensor, memory: Memory, places: Tensor | None = None
     ) -> Tensor:
-        """Return the features (R, N, T, width) that predict the token after each of `answers`.
-
-        answers: (R, T) ids, as for `Transformer`. Nothing is packed: `places` is not used.
-        """
+        """Return the features (R, N, T, width) after `answers` (R, T); `places` is not used."""
         assert isinstance(memory, StreamMemory)
         streams = _of_answers(memory, answers)
         at = self.answer_positions(memory, answers)
@@ -277,10 +274,7 @@ class SymbolInvariantTransformer(Transformer):
         return F.normalize(x, dim=-1) if self.normalize_features else x
 
     def logits(self, matrix: Tensor, features: Tensor, memory: Memory | None = None) -> Tensor:
-        """Return the logits of fixed tokens and symbols, (R, T, F + symbols).
-
-        features: (R, N, T, width). A symbol without a stream has the logit -inf.
-        """
+        """Return the logits (R, T, F + symbols) of features (R, N, T, width)."""
         assert isinstance(memory, StreamMemory)
         streams = _of_answers(memory, features)
         symbols = matrix.shape[-2] - self.fixed - 1

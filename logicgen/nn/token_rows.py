@@ -176,10 +176,7 @@ class TokenRows(nn.Module):
         return Rows(torch.cat([trained, random.matrix]), of)
 
     def seeded(self, seeds: Sequence[int], tokens: int | None = None) -> Rows:
-        """Return rows for one sequence per seed, independent of the other sequences.
-
-        tokens: as for `forward`.
-        """
+        """Return rows for one sequence per seed, independent of the other sequences."""
         if not self.random:
             return self.forward(len(seeds), None, tokens)
         assert self.drawn is not None

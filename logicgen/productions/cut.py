@@ -68,7 +68,7 @@ def cut(grammar: Grammar, above: str, below: str) -> Grammar:
 
 
 def find_connection(grammar: Grammar, above: str, below: str) -> tuple[int, int, int]:
-    """Return (layer from 0, unit in it, unit of the layer below) of the connection of these names.
+    """Return (layer from 0, unit, unit below) of the connection of these names.
 
     Raises LogicgenError unless there is exactly one such connection.
     """

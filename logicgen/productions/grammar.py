@@ -178,10 +178,7 @@ class Grammar:
         return " ".join("_" if number == NOTHING else self.words[number] for number in ids)
 
     def _padded(self, sentences: np.ndarray) -> np.ndarray:
-        """Return (N, L) ids as (N, P), padded by unknown words.
-
-        Raises LogicgenError for another shape and for ids that are no words.
-        """
+        """Return (N, L) ids as (N, P), padded by `NOTHING`; raise LogicgenError if they are not."""
         sentences = np.asarray(sentences, dtype=np.int64)
         if sentences.ndim != 2 or sentences.shape[1] > self.positions:
             raise LogicgenError(
@@ -215,10 +212,7 @@ class Grammar:
         return Messages(outside, words, inside, log_total)
 
     def log_probabilities(self, sentences: np.ndarray) -> np.ndarray:
-        """Return the log-probabilities (N,), in nats, of (N, L) word ids.
-
-        `NOTHING`, and a word that is missing at the end, stands for any word.
-        """
+        """Return the log-probabilities (N,), in nats, of (N, L) ids; missing words are unknown."""
         return self.messages(sentences).log_total
 
     def connection(self, sentences: np.ndarray, layer: int) -> np.ndarray:
@@ -281,10 +275,9 @@ class Grammar:
     def sample(
         self, rng: np.random.Generator, count: int, prompt: np.ndarray | None = None
     ) -> np.ndarray:
-        """Draw sentences, (count, P) ids, conditional on the prompt if one is given.
+        """Draw sentences, (count, P) ids, conditional on a prompt (L,), `NOTHING` for any word.
 
-        prompt: (L,) ids, `NOTHING` for any word. Raises LogicgenError if no sentence agrees with
-        it.
+        Raises LogicgenError if no sentence agrees with it.
         """
         given = np.zeros(0, dtype=np.int64) if prompt is None else prompt
         known = self.messages(given[None])
@@ -319,10 +312,7 @@ class Grammar:
 
 
 def divergence(true: Grammar, other: Grammar) -> float:
-    """Return the exact Kullback-Leibler divergence KL(true || other), in bits; may be infinite.
-
-    It is the sum over all sentences of `true`. Raises LogicgenError if words or lengths differ.
-    """
+    """Return the exact KL(true || other) over all sentences, in bits; may be infinite."""
     if true.words != other.words or true.positions != other.positions:
         raise LogicgenError("the two grammars have other words, or sentences of another length")
     ids, probabilities = true.sentences()

@@ -118,10 +118,7 @@ def _column(shares: Shares, names: list[str], what: str, where: str) -> np.ndarr
 
 
 def grammar_text(grammar: Grammar, description: str = "") -> str:
-    """Return the TOML text of a grammar, from which `read_grammar` makes the same up to rounding.
-
-    Units that are never on are left out.
-    """
+    """Return the TOML text of a grammar, exact up to rounding, without units that are never on."""
     # Not by tomli-w, which writes no inline tables: the text is part of generated data sets, whose
     # bytes must not change.
     lines = [f"description = {toml_string(description)}"] if description else []

@@ -47,10 +47,7 @@ class EmbeddedSolver(Solver):
     fewest: ClassVar[bool] = False
 
     def solve(self, problem: Formula) -> Solution:
-        """Return the canonical witness, or unsat.
-
-        Raises LogicgenError for an operator that LTL does not have.
-        """
+        """Return the canonical witness, or unsat; raise LogicgenError if it is no LTL formula."""
         graph = Graph()
         root = graph.add(problem)
         if root <= 1:
@@ -97,7 +94,6 @@ class EmbeddedSolver(Solver):
     def _check_any(
         self, graph: Graph, root: int, answer: Trace, others: list[Formula], literals: Literals
     ) -> Verdict:
-        """Return the verdict on a trace with positions `others` that are no conjunctions."""
         for position in others:
             propositional().check_operators(position)
         loop = len(answer.stem)
@@ -176,7 +172,6 @@ def _parallel(
 
 
 def _single(graph: Graph, nodes: list[int], letters: list[Letter], period: int) -> Found:
-    """Return one lasso, evaluated."""
     columns = [[int(letter[symbol]) for letter in letters] for symbol in range(len(graph.symbols))]
     count = len(letters)
     return evaluate(graph, nodes, columns, count, count - period, 1), 1, count, period

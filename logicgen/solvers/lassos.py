@@ -29,8 +29,8 @@ Values = list[list[int] | None]
 def all_or_some(symbols: int, positions: int) -> tuple[Columns, int]:
     """Return the letters of all lassos over the symbols, or of LANES random ones if there are more.
 
-    Returns the columns and the integer of all lassos. The first lasso has everything true; the
-    random ones are the same on every machine.
+    Returns columns and the integer of all lassos. The first lasso has everything true; the random
+    ones are the same on every machine.
     """
     bits = symbols * positions
     if exhaustive(symbols, positions):

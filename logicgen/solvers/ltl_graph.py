@@ -151,10 +151,7 @@ class Graph:
         return self._node(UNTIL, a, b)
 
     def add(self, formula: Formula) -> int:
-        """Return the edge to a formula.
-
-        Raises LogicgenError for an operator or a constant that LTL does not have.
-        """
+        """Return the edge to a formula; raise LogicgenError if it is not one of LTL."""
         done: dict[Formula, int] = {}
         todo = [formula]
         while todo:

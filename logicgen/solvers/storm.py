@@ -82,10 +82,7 @@ class StormSolver(Solver):
         return Solution(Status.SAT, reason="Storm gives no witness") if possible else UNSAT
 
     def check(self, problem: Formula, answer: Trace) -> Verdict:
-        """Return `correct` if all words of the trace satisfy the formula, unknown if Storm fails.
-
-        Raises LogicgenError above 8 symbols in formula or trace.
-        """
+        """Return the verdict, `unknown` if Storm fails. Raises LogicgenError above 8 symbols."""
         symbols = problem.symbols
         _few(symbols)
         letters = [_letters(position, symbols) for position in answer.positions]
@@ -139,10 +136,7 @@ def _letters(position: Formula, symbols: tuple[str, ...]) -> list[Letter]:
 
 
 def _property(operator: str, formula: Formula) -> str:
-    """Return a formula as Storm writes it; proposition number i is labelled `p<i>`.
-
-    The constant true is the label `one`, because Storm takes `!(false)` for the name of a label.
-    """
+    """Return a formula as Storm writes it; Storm takes `!(false)` for a label, so true is `one`."""
     number = {name: i for i, name in enumerate(formula.symbols)}
 
     def text(node: Formula, operands: list[str]) -> str:

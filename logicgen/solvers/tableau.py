@@ -110,10 +110,7 @@ class Tableau(Unfolding):
         return None
 
     def _urgent_first(self, order: list[int], postponed: int) -> list[int]:
-        """Return the atoms in the order of `order`, but those that postpone the given untils first.
-
-        Trying hardest to fulfil what was just postponed makes the search a fair scheduler.
-        """
+        """Return the atoms, those that postpone the given untils first, which makes search fair."""
         late = [atom for atom in order if self.atoms[atom][1] & postponed]
         return late + [atom for atom in order if not self.atoms[atom][1] & postponed]
 

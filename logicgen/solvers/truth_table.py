@@ -31,10 +31,7 @@ class TruthTableSolver(Solver):
     about: ClassVar[str] = f"truth tables as big integers, up to {MOST_SYMBOLS} symbols"
 
     def solve(self, problem: Formula) -> Solution:
-        """Return the canonical witness, or unsat.
-
-        Raises LogicgenError above 20 symbols, where a table no longer fits.
-        """
+        """Return the canonical witness, or unsat; raise LogicgenError above 20 symbols."""
         symbols = problem.symbols
         columns, full = table_columns(len(symbols))
         table = _table(problem, dict(zip(symbols, columns, strict=True)), full)
@@ -80,8 +77,7 @@ def row_has(column: int, row: int) -> bool:
 def table_columns(symbols: int) -> tuple[list[int], int]:
     """Return the rows in which each symbol is true, as bit sets, and the set of all rows.
 
-    Row 0 makes every symbol true, and the first symbol changes last. Raises LogicgenError above 20
-    symbols.
+    Row 0 makes every symbol true, the first changes last. Raises LogicgenError above 20 symbols.
     """
     if symbols > MOST_SYMBOLS:
         raise LogicgenError(

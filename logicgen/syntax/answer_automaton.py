@@ -55,8 +55,7 @@ class TokenAutomaton:
     ) -> tuple[set[str | None], bool]:
         """Return the tokens that may follow `prefix` (None: any symbol), and whether it may end.
 
-        With a `budget`, only tokens after which the answer can end within that many tokens in all.
-        Raises ValueError if `prefix` itself cannot be completed.
+        A `budget` is of tokens in all. Raises ValueError if `prefix` itself cannot be completed.
         """
         state = 0
         for token in prefix:
@@ -134,7 +133,6 @@ class _Grammar:
                     self.beginning[rule, token].append(production)
 
     def _shortest(self, productions: dict[str, list[Production]]) -> dict[str, float]:
-        """Return the fewest tokens that each rule can produce."""
         shortest = dict.fromkeys(productions, float("inf"))
         for _ in productions:  # one more rule is settled, if any is left, in every round
             for rule, alternatives in productions.items():

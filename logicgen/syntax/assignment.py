@@ -57,10 +57,7 @@ class Assignment:
 
     @staticmethod
     def read(text: str) -> Assignment:
-        """Return the assignment of a text such as `a=1, b=0` or `a & !b`.
-
-        Raises FormatError with line and column.
-        """
+        """Return the assignment of a text such as `a=1, b=0` or `a & !b`. Raises FormatError."""
         found: Assignment = assignment_language().read(text, "infix")
         return found
 
@@ -72,7 +69,6 @@ class Assignment:
 
 
 def _build(meaning: str, values: Sequence[Any]) -> Any:
-    """Return the value of one alternative of `assignment.lark`: a literal, a list, or the whole."""
     match meaning:
         case "positive":
             return (str(values[0]), True)

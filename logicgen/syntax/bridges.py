@@ -25,10 +25,7 @@ _LATEX = {
 
 
 def to_sympy(formula: Formula) -> Boolean:
-    """Return the formula as a SymPy expression. SymPy simplifies as it builds: `a & a` becomes `a`.
-
-    Raises LogicgenError for an operator that is not propositional.
-    """
+    """Return a SymPy expression, simplified as SymPy does; raise LogicgenError for X, U, ..."""
     import sympy
     from sympy.logic import boolalg
 
@@ -51,9 +48,7 @@ def to_sympy(formula: Formula) -> Boolean:
 
 
 def from_sympy(expression: Boolean) -> Formula:
-    """Return the formula of a SymPy expression.
-
-    Operands of `And`, `Or` and `Xor` associate to the left.
+    """Return the formula of a SymPy expression; operands associate to the left.
 
     Raises LogicgenError for a part that is none of `& | ^ ~ >> Equivalent`, a symbol or a constant.
     """

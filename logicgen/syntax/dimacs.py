@@ -29,10 +29,7 @@ class CNF:
 
 
 def read_cnf(text: bytes, where: str) -> CNF:
-    """Return the clauses of a file's text; `where` is the file's name for messages.
-
-    Raises LogicgenError with file and line.
-    """
+    """Return the clauses of the text of file `where`. Raises LogicgenError with file and line."""
 
     variables = announced = -1
     clauses: list[Clause] = []
@@ -86,7 +83,6 @@ def _wrong(where: str, number: int, reason: str) -> LogicgenError:
 
 
 def _header(line: bytes, where: str, number: int) -> tuple[int, int]:
-    """Return the numbers of `p cnf VARIABLES CLAUSES`."""
     words = line.split()
     numbers = _integers(b" ".join(words[2:]))
     if words[:2] != [b"p", b"cnf"] or numbers is None or len(numbers) != 2 or min(numbers) < 0:

@@ -95,10 +95,7 @@ class Formula:
             stack.extend(reversed(node.operands))
 
     def fold(self, combine: Callable[[Formula, list[T]], T]) -> T:
-        """Return `combine(node, results of its operands)`, computed from the leaves up.
-
-        Each distinct node is combined once.
-        """
+        """Return `combine(node, results of its operands)`, computed once for each distinct node."""
         results: dict[Formula, T] = {}
         stack = [self]
         while stack:
@@ -155,11 +152,7 @@ class Formula:
         return self.fold(renamed)
 
     def alpha_canonical(self) -> Formula:
-        """Return the formula with symbols renamed to `a`, `b`, ... in order of first occurrence.
-
-        Two formulas are alpha-equivalent, that is equal up to renaming, exactly if this gives the
-        same formula for both.
-        """
+        """Return the formula with symbols renamed to `a`, `b`, ...: equal for all its renamings."""
         return self.rename({name: symbol_name(i) for i, name in enumerate(self.symbols)})
 
     def __invert__(self) -> Formula:

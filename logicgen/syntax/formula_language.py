@@ -59,10 +59,7 @@ class FormulaLanguage:
         return self.read(text, "prefix")
 
     def read_either(self, text: str) -> Formula:
-        """Return the formula of an infix or a prefix text; no text means two different things.
-
-        Raises the FormatError of the notation that got further.
-        """
+        """Return the formula of an infix or a prefix text. Raises FormatError as `read_either`."""
         formula = self.reader.read(text) or self.parse_prefix(text)
         return formula if formula is not None else read_either(self.read, text)
 

@@ -154,10 +154,9 @@ class Language:
 
 
 def read_either(read: Callable[[str, str], Value], text: str) -> Value:
-    """Return what `read(text, notation)` makes of an infix or a prefix text.
+    """Return what `read(text, notation)` makes of a text, which is valid in at most one notation.
 
-    No text means different things in the two notations. Raises the FormatError of the notation
-    that got further.
+    Raises the FormatError of the notation that got further.
     """
     try:
         return read(text, "infix")
@@ -170,15 +169,12 @@ def read_either(read: Callable[[str, str], Value], text: str) -> Value:
 
 
 def _meaning(alias: str) -> str:
-    """Return the name behind an arrow; Lark puts the file's name before those of imported rules."""
+    """Return the name behind an arrow; Lark puts the file's name before imported ones."""
     return alias.rpartition("__")[2]
 
 
 class _Builder(lark.Transformer[Any, Any]):
-    """A Lark transformer that builds values instead of a tree, so that no depth is too much.
-
-    Lark asks for an attribute named like the alternative's meaning; any lower-case name is one.
-    """
+    """A Lark transformer that builds values, not a tree, for any attribute that Lark asks for."""
 
     def __init__(self, build: Build) -> None:
         super().__init__(visit_tokens=False)

@@ -97,10 +97,9 @@ class FormulaSampler:
     # -- weights ----------------------------------------------------------------------------------
 
     def mass(self, length: int) -> list[Number]:
-        """Return the weight of all formulas of `length` tokens, by how many of these are symbols.
+        """Return the weight of all formulas of a length by their number of symbols; [] if none.
 
-        Weights are exact integers for `uniform` and probabilities for `tree`. The list is empty
-        where no formula has the length. Raises LogicgenError above LONGEST.
+        Exact integers for `uniform`, probabilities for `tree`. Raises LogicgenError above LONGEST.
         """
         if length > LONGEST:
             raise LogicgenError(
@@ -145,7 +144,7 @@ class FormulaSampler:
     # -- drawing ----------------------------------------------------------------------------------
 
     def sample(self, rng: Random, length: int, names: Sequence[str]) -> Formula:
-        """Return a formula of `length` tokens over `names`, of which there are `symbols`.
+        """Return a random formula over `names`, of which there are `symbols`.
 
         Raises LogicgenError where there is none.
         """
@@ -153,7 +152,7 @@ class FormulaSampler:
         return self.formula((shape, partition), rng.sample(names, max(partition, default=-1) + 1))
 
     def pattern(self, rng: Random, length: int, distinct: int | None = None) -> Pattern:
-        """Return a formula of `length` tokens up to renaming, with `distinct` symbols if given.
+        """Return a random formula up to renaming, with `distinct` symbols if given.
 
         Raises LogicgenError where there is none.
         """

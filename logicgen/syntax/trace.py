@@ -72,8 +72,8 @@ class Trace:
     def table(self) -> str:
         """Return a table: a row per proposition, a column per position, the period between bars.
 
-        `1` is true, `0` false, `.` either; a position that is no conjunction of literals shows `?`
-        and is written out below.
+        `1` is true, `0` false, `.` either, `?` no conjunction of literals, which is written out
+        below.
         """
         columns, notes = [], []
         for number, position in enumerate(self.positions):
@@ -127,10 +127,7 @@ _NO_PERIOD = "a trace ends with its period in braces, as in `a ; {b ; !a}`; ther
 
 
 def literals_of(position: Formula) -> dict[str, str] | None:
-    """Return `1` or `0` by symbol, if the formula is a consistent conjunction of literals, or `1`.
-
-    None for any other formula. A symbol that does not occur may have any value.
-    """
+    """Return `1` or `0` by symbol for a consistent conjunction of literals (or `1`), else None."""
     values: dict[str, str] = {}
     todo = [position]
     while todo:
@@ -193,7 +190,6 @@ def _remedy(text: str, error: FormatError) -> str | None:
 
 
 def _build(meaning: str, values: Sequence[Any]) -> Any:
-    """Return the value of one alternative of `trace.lark`: a formula, a list, or a trace."""
     match meaning:
         case "nothing":
             return []

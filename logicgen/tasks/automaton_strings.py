@@ -56,10 +56,7 @@ class AutomatonSettings(RowSettings):
         return self
 
     def automaton(self) -> Automaton:
-        """Return the automaton, read or drawn, locally normalised.
-
-        Raises LogicgenError for a file that is no automaton, or that has a symbol with a blank.
-        """
+        """Return the automaton, locally normalised; raise LogicgenError for a faulty file."""
         if self.file is not None:
             automaton = normalise(read_automaton(Path(self.file)))
             for symbol in automaton.symbols:

@@ -23,8 +23,7 @@ def solve_lines(
 ) -> Iterator[Row]:
     """Yield each line's problem (plain, or JSON with `problem`) with `status` and `witness`.
 
-    `invalid` and `unknown` ones carry a `reason`, `unsat` ones where there is more to say. Raises
-    LogicgenError for an unknown task or solver.
+    A `reason` follows where there is one. Raises LogicgenError for an unknown task or solver.
     """
     return _mapped(solving, _unsolved, task, lines, solver, workers, limits)
 
@@ -34,8 +33,7 @@ def verify_lines(
 ) -> Iterator[Row]:
     """Yield the fields of each JSON line with `problem` and `answer`, and its `verdict`.
 
-    `invalid` and `unknown` ones carry a `reason`. Raises LogicgenError for an unknown task or
-    solver.
+    A `reason` follows where there is one. Raises LogicgenError for an unknown task or solver.
     """
     return _mapped(verifying, _unjudged, task, lines, solver, workers, limits)
 

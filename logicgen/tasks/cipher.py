@@ -22,12 +22,7 @@ STAYING = 2  # <end> and <other>
 
 
 class CipherSettings(RowSettings):
-    """Keys of `[corpus]` beside those of rows.
-
-    Attributes:
-        text: the text to encipher: a table like `[corpus]` of a recipe for the task `text` of
-            characters.
-    """
+    """Keys of `[corpus]` beside those of rows; `text` is a table like that of the task `text`."""
 
     text: TextSettings
 
@@ -41,8 +36,7 @@ class CipherSettings(RowSettings):
 class CipherSource(RowSource):
     """Rows from random places of a split of the text, and random keys.
 
-    The text's own splits are those of the task `text`, so that a model of that text with the same
-    seed has not seen any test row.
+    The splits are those of the task `text`, so that its models have seen no test row.
     """
 
     def __init__(self, settings: CipherSettings, seed: int) -> None:

@@ -83,11 +83,7 @@ class CNFSource(Source):
     exact = False
 
     def sample(self, rng: Random, cell: Cell) -> Draw | None:
-        """Return a random problem, or None if it missed the cell.
-
-        The number of symbols is drawn first if the cell has none. Raises LogicgenError where the
-        cell is out of reach.
-        """
+        """Return a random problem or None; raise LogicgenError where the cell is out of reach."""
         reached = list(self.count(cell)) if cell.symbols is None else [cell.symbols]
         if not reached or reached[0] < 2:
             raise LogicgenError(f"no set of clauses is drawn with {cell}")
@@ -102,10 +98,9 @@ class CNFSource(Source):
         return Draw(formula_of(clauses, names.__getitem__), symbols)
 
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Return infinity for each number of symbols with which the cell is in reach.
+        """Return infinity for each number of symbols with which a problem in 50 is in the cell.
 
-        That is where at least one problem in 50 has a length of the cell. There are too many to
-        count. The other problems would take too long to find, and count as none.
+        There are too many to count; the other ones would take too long to find, and count as none.
         """
         allowed = (k for k in self.symbols(cell) if k >= 2)
         return {k: math.inf for k in allowed if _hits(k, cell) * RARE >= PILOT}

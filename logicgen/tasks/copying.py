@@ -36,10 +36,7 @@ class LettersSource(Source):
         super().__init__((max(1, symbols[0]), max(1, symbols[1])))
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """Return a random string; the number of symbols is drawn first if the cell has none.
-
-        Raises LogicgenError for a string of symbols without a symbol.
-        """
+        """Return a random string; raise LogicgenError for a string of symbols without a symbol."""
         symbols = rng.choice(self.symbols(cell)) if cell.symbols is None else cell.symbols
         if symbols < 1 and cell.length > 0:
             raise LogicgenError(f"no string of length {cell.length} has {symbols} symbols")

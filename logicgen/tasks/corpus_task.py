@@ -36,11 +36,7 @@ class CorpusSettings(Settings):
 
 
 class RowCounts(CorpusSettings):
-    """Keys of corpora whose rows are sequences of their own.
-
-    Attributes:
-        train, validation, test: how many rows.
-    """
+    """The numbers of rows in the splits of a corpus whose rows are sequences of their own."""
 
     train: Count = 0
     validation: Count = 0
@@ -59,11 +55,7 @@ class RowCounts(CorpusSettings):
 
 
 class RowSettings(RowCounts):
-    """Keys of corpora whose rows have a length to choose.
-
-    Attributes:
-        length: tokens of a row.
-    """
+    """The numbers of rows, and their `length` in tokens, where that can be chosen."""
 
     length: Annotated[int, Field(ge=2, le=1_000_000)]
 
@@ -93,12 +85,7 @@ class CorpusSource(ABC):
 
 
 class RowSource(CorpusSource):
-    """Rows drawn at random; those of part n of a split follow from seed, split and n.
-
-    Args:
-        counts: how many rows each split has.
-        length: tokens of a row.
-    """
+    """Random rows of `length` tokens; those of part n of a split follow from seed, split and n."""
 
     def __init__(self, counts: RowCounts, length: int, seed: int) -> None:
         self._counts, self._length, self._seed = counts, length, seed

@@ -23,11 +23,7 @@ from logicgen.vocabulary import symbol_name
 
 
 class DeterminedSettings(Settings):
-    """Keys of `[problem]` that these tasks share.
-
-    Attributes:
-        frequencies: how often symbols are drawn (`tasks/frequencies.py`).
-    """
+    """Keys of `[problem]` that these tasks share; frequencies: see `tasks/frequencies.py`."""
 
     frequencies: FrequencyKind = "uniform"
 
@@ -52,10 +48,7 @@ class DeterminedSource(Source):
         self._frequencies = frequencies(settings.frequencies)
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """Return a random problem; the number of symbols is drawn first if the cell has none.
-
-        Raises LogicgenError where the cell is empty.
-        """
+        """Return a random problem; raise LogicgenError where the cell is empty."""
         if obstacle := self.obstacle(cell):
             raise LogicgenError(obstacle)
         return self.drawn(rng, cell)
@@ -93,11 +86,7 @@ def canonical_names(numbers: Iterable[int]) -> dict[int, str]:
 
 
 class Determined(StringTask):
-    """A task that shows examples of a rule, and asks to apply the rule.
-
-    Attributes:
-        between: text between two symbols that follow one another in a written problem.
-    """
+    """A task that shows examples of a rule and asks to apply it; `between` goes between symbols."""
 
     symbols_meaning: ClassVar = "number of symbols the problem was drawn from"
     between: ClassVar[str] = ""

@@ -45,10 +45,7 @@ class FormulaSource(Source):
         )
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """Return a random formula, over any of the region's symbols if the cell has no number.
-
-        Raises LogicgenError where the cell is empty.
-        """
+        """Return a random formula; raise LogicgenError where the cell is empty."""
         return self._draw(self._sampler.pattern(rng, cell.length, cell.symbols))
 
     def count(self, cell: Cell) -> dict[int, int]:
@@ -67,10 +64,7 @@ class FormulaSource(Source):
 
 
 class FormulaTask(Task):
-    """A task whose problems are formulas and whose answers come from a solver.
-
-    `logic` names the grammar of the formulas as well as the solvers that fit.
-    """
+    """A task whose problems are formulas of the grammar called `logic`, answered by a solver."""
 
     distinct: ClassVar = "alpha"
     solver: ClassVar[str]
@@ -94,10 +88,7 @@ class FormulaTask(Task):
         return self.formulas.language
 
     def within(self, problem: Formula, tokens: Collection[str]) -> Formula:
-        """Return an equivalent formula over these operators and constants.
-
-        Raises LogicgenError where they do not suffice or the formula gets too long.
-        """
+        """Return an equivalent formula over these tokens, as `core.within`."""
         return within(problem, tokens)
 
     @property

@@ -41,11 +41,7 @@ TRIES = 16
 
 
 class Frequencies:
-    """Random symbols, by number, drawn in proportion to weights.
-
-    Attributes:
-        most: how many symbols there are at most; None for any number.
-    """
+    """Random symbols, by number, drawn by weight; there are at most `most`, None for any number."""
 
     def __init__(self, kind: FrequencyKind) -> None:
         self.kind = kind
@@ -53,11 +49,7 @@ class Frequencies:
         self._sums: list[float] = []  # by symbol: the sum of the weights up to it
 
     def weight(self, symbol: int) -> float:
-        """Return the weight of a symbol: how often it is drawn, relative to others.
-
-        For characters it is the count plus one (Laplace), so that each can be drawn; by Zipf's law
-        it is 1 / rank.
-        """
+        """Return a symbol's weight: 1, a character's count plus 1 (Laplace), or 1 / rank (Zipf)."""
         match self.kind:
             case "uniform":
                 return 1

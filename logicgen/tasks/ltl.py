@@ -60,7 +60,7 @@ class LTL(FormulaTask):
     ) -> Verdict:
         """Return `correct` if all words of the trace satisfy the formula, `invalid` if it has none.
 
-        The answer that there is no trace is correct where the formula is unsatisfiable.
+        That there is no trace is correct where the formula is unsatisfiable.
         """
         chosen = self._solver(solver)
         if isinstance(answer, NoTrace):
@@ -89,10 +89,7 @@ class LTL(FormulaTask):
         return self.formulas.read_either(text)
 
     def read_answer(self, text: str) -> Trace | NoTrace:
-        """Return the answer of a text, a trace or `0`. Raises FormatError.
-
-        A trace is written `a ; {b ; !a}`, `a; cycle{b; !a}` as by Spot, or `a ; { b ; ! a }`.
-        """
+        """Return the answer of a text: `0`, or a trace in people's, Spot's or prefix notation."""
         return NO_TRACE if text.strip() == NO_TRACE.prefix else Trace.read_either(text)
 
     def decode_answer(self, text: str) -> Trace | NoTrace:

@@ -84,10 +84,9 @@ class PermutationSettings(DeterminedSettings):
 
 
 class PermutationSource(DeterminedSource):
-    """Sub-sequences whose symbols are drawn by frequency, and a permutation, all equally likely.
+    """Sub-sequences with symbols drawn by frequency, and a permutation, all equally likely.
 
-    Problems that do not determine their answer are drawn, counted and listed too; they have no
-    answer, so no data set holds them.
+    Problems that do not determine their answer are among them; no data set holds these.
     """
 
     def __init__(self, settings: PermutationSettings, symbols: tuple[int, int]) -> None:

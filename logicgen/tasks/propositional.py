@@ -19,12 +19,7 @@ from logicgen.tasks.task import Source
 
 
 class PropositionalSettings(FormulaSettings):
-    """Keys of `[problem]`.
-
-    Attributes:
-        source: `random` draws formulas over the operators; `cnf` draws conjunctions of clauses, as
-            NeuroSAT does, and takes no other key.
-    """
+    """Keys of `[problem]`; source `cnf` draws clauses, as NeuroSAT does, and takes no other key."""
 
     source: Literal["random", "cnf"] = "random"
 

@@ -132,10 +132,7 @@ class PatternSource(Source):
         self._ways = cache(self._count_ways)
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """Return a random conjunction, over any of the region's symbols if the cell has none.
-
-        Raises LogicgenError where the cell is empty.
-        """
+        """Return a random conjunction; raise LogicgenError where the cell is empty."""
         alphabet = self.symbols(cell)[-1]
         if not any(self.count(cell).values()):
             raise LogicgenError(f"no conjunction of specification patterns is in {cell}")

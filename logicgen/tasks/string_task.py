@@ -16,10 +16,7 @@ _FIXED = {"arrow": "->", "end": "->", "becomes": ">", "next": ";"}
 
 
 class StringTask(Task):
-    """A task without a solver whose answers are strings of symbols.
-
-    Problems and answers are iterables of their tokens.
-    """
+    """A task without a solver, whose problems and answers are iterables of their tokens."""
 
     distinct: ClassVar = "exact"
     solver: ClassVar = None

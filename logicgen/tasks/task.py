@@ -90,12 +90,13 @@ class Source(ABC):
     def sample(self, rng: Random, cell: Cell) -> Draw | None:
         """Return a random problem of the cell, or None where this attempt missed the cell.
 
-        Raises LogicgenError where the cell is empty.
+        The number of symbols is drawn first if the cell has none. Raises LogicgenError if it is
+        empty.
         """
 
     @abstractmethod
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Return how many problems the cell holds up to renaming, by number of distinct symbols.
+        """Return how many problems there are up to renaming, by number of distinct symbols.
 
         Infinity stands for more than can be counted or listed.
         """
@@ -127,10 +128,7 @@ class Task(ABC):
 
     @abstractmethod
     def source(self, settings: Any, symbols: tuple[int, int]) -> Source:
-        """Return the source of problems for the recipe's settings.
-
-        `symbols` is the range of the training region, which a cell without symbols stands for.
-        """
+        """Return the source of problems; symbols: range of the training region, as in `Source`."""
 
     # -- deciding ---------------------------------------------------------------------------------
 
@@ -198,10 +196,7 @@ class Task(ABC):
         return None
 
     def within(self, problem: Any, tokens: Collection[str]) -> Any:
-        """Return an equivalent problem written with these fixed tokens only.
-
-        Raises LogicgenError where there is none, or none is known.
-        """
+        """Return an equivalent problem over these fixed tokens; raise LogicgenError if unknown."""
         missing = {*self.encode(problem).split()} & {*self.vocabulary.fixed} - {*tokens}
         if missing:
             raise LogicgenError(f"{' '.join(sorted(missing))} cannot be said otherwise")
@@ -216,7 +211,7 @@ class Task(ABC):
     ) -> Verdict:
         """Return the verdict on a predicted answer to a stored example, all in prefix notation.
 
-        `exact` if it is right and equal to the expected answer; `invalid` if it does not parse.
+        `exact` if right and equal to the expected answer; `invalid` if it does not parse.
         """
         try:
             predicted = self.decode_answer(answer)

@@ -114,11 +114,7 @@ class Documents:
             )
 
     def read(self, block: Block) -> str:
-        """Return a block's text.
-
-        Raises LogicgenError naming the file where it cannot be read, and the byte where it is not
-        UTF-8.
-        """
+        """Return a block's text; raise LogicgenError with file, and byte where it is not UTF-8."""
         where = Path(block.document)
         if self._topics:
             data = self._topics[block.document][block.start : block.stop]
