@@ -101,21 +101,14 @@ def log_joint_by_enumeration(model: Automaton, strings: Strings) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Prefixes:
-    """One prefix of each of m strings, all with the same number of different symbols.
+    """One prefix of each of m strings, all with the same number of different symbols."""
 
-    Attributes:
-        rows: (m,) the strings' numbers.
-        places: (m,) how many symbols have been read.
-        seen: j, the number of different symbols; they have `partial_permutations(k, j)`.
-        vectors: forward vectors, one for each partial permutation, those of these strings first.
-        scale: (m, P) natural logarithms of the factors that these are to be multiplied by.
-    """
-
-    rows: np.ndarray
-    places: np.ndarray
-    seen: int
+    rows: np.ndarray  # (m,) the strings' numbers
+    places: np.ndarray  # (m,) how many symbols have been read
+    seen: int  # j, the number of different symbols; they have `partial_permutations(k, j)`
+    # Forward vectors, one for each partial permutation, those of these strings first
     vectors: ForwardVectors | ForwardStates
-    scale: np.ndarray
+    scale: np.ndarray  # (m, P) natural logarithms of the factors that these are to be multiplied by
 
 
 def _out_of_range(model: Automaton, strings: Strings) -> np.ndarray:

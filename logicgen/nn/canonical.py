@@ -15,13 +15,10 @@ from torch import Tensor
 
 
 class Naming(NamedTuple):
-    """A one-to-one renaming of all symbols for each problem.
+    """A one-to-one renaming of all symbols for each problem."""
 
-    number: (B, symbols) int64, the new number of each symbol.
-    symbol: (B, symbols) int64, the symbol that has each new number: the inverse of `number`.
-    """
-
-    number: Tensor
+    number: Tensor  # (B, symbols) int64, the new number of each symbol
+    # (B, symbols) int64, the symbol that has each new number: the inverse of `number`
     symbol: Tensor
 
 

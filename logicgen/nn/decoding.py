@@ -56,15 +56,13 @@ class Network(Protocol[MemoryT]):
 
 @dataclass(frozen=True)
 class GrammarMask:
-    """A finite automaton over tokens; state 0 is the start.
+    """A finite automaton over tokens; state 0 is the start."""
 
-    transition: int64 (states, F + 1), the next state for each fixed token, then one column for all
-        symbols; -1 where the token is not allowed.
-    distance: int64 (states,), the fewest further tokens after which the answer may end; 0 where it
-        may end here. In a state from which no answer can be completed it is above any budget.
-    """
-
+    # int64 (states, F + 1), the next state for each fixed token, then one column for all symbols;
+    # -1 where the token is not allowed
     transition: Tensor
+    # int64 (states,), the fewest further tokens after which the answer may end; 0 where it may end
+    # here. In a state from which no answer can be completed it is above any budget
     distance: Tensor
 
 
@@ -98,19 +96,16 @@ class BeamSearch:
 
 @dataclass(frozen=True)
 class Sampling:
-    """Sampling of one random answer.
+    """Sampling of one random answer."""
 
-    temperature: divides log-probabilities; towards 0 the most probable token always wins.
-    top_k: only the k most probable tokens are drawn.
-    top_p: after temperature and top_k, only the smallest set of tokens with this probability in
-        total is drawn from (the nucleus; Holtzman et al., ICLR 2020).
-    seed: determines the answer together with the problem, independently of the rest of the batch
-        (up to rounding, which depends on the shape of the batch).
-    """
-
+    # Divides log-probabilities; towards 0 the most probable token always wins
     temperature: float = 1.0
-    top_k: int | None = None
+    top_k: int | None = None  # only the k most probable tokens are drawn
+    # After temperature and top_k, only the smallest set of tokens with this probability in total is
+    # drawn from (the nucleus; Holtzman et al., ICLR 2020)
     top_p: float | None = None
+    # Determines the answer together with the problem, independently of the rest of the batch (up to
+    # rounding, which depends on the shape of the batch)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -134,14 +129,12 @@ GREEDY = BeamSearch()
 
 
 class Decoded(NamedTuple):
-    """Decoded answers.
+    """Decoded answers."""
 
-    ids (B, N, T): N answers for each problem, best first, `<end>` included and padded after it.
-    scores (B, N): length-normalised log-probabilities for a beam search, log-probabilities for
-        samples; -inf if there is no answer (padding only) or the answer did not end in time.
-    """
-
+    # (B, N, T), N answers for each problem, best first, `<end>` included and padded after it
     ids: Tensor
+    # (B, N), length-normalised log-probabilities for a beam search, log-probabilities for samples;
+    # -inf if there is no answer (padding only) or the answer did not end in time
     scores: Tensor
 
 

@@ -31,15 +31,12 @@ from logicgen.nn.random_parts import RANDOM_PARTS
 
 
 class Embedding(nn.Module, ABC):
-    """The base class of all methods, which define `fixed_rows` and `symbol_rows`.
+    """The base class of all methods, which define `fixed_rows` and `symbol_rows`."""
 
-    max_symbols: the number of symbol rows to ask for in training, if the method has a fixed number
-        of trained rows; otherwise None.
-    random: whether the rows of symbols seen in training depend on the generator.
-    """
-
+    # The number of symbol rows to ask for in training, if the method has a fixed number of trained
+    # rows; otherwise None
     max_symbols: int | None = None
-    random: bool = True
+    random: bool = True  # whether the rows of symbols seen in training depend on the generator
     normalize_rows: bool
 
     @abstractmethod

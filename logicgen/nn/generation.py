@@ -24,14 +24,11 @@ Reader = Callable[[Tensor], Tensor]
 
 
 class Generated(NamedTuple):
-    """Generated texts.
+    """Generated texts."""
 
-    tokens: (B, at most N) int64; the end is the last token of a text, `NOTHING` follows.
-    log_probabilities: (B,) float64, of all of a text's tokens together, in nats. Temperature, top-k
-        and nucleus have chosen them but do not change what they count.
-    """
-
-    tokens: Tensor
+    tokens: Tensor  # (B, at most N) int64; the end is the last token of a text, `NOTHING` follows
+    # (B,) float64, of all of a text's tokens together, in nats. Temperature, top-k and nucleus have
+    # chosen them but do not change what they count
     log_probabilities: Tensor
 
 

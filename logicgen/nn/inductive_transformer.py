@@ -139,31 +139,20 @@ def log_sum(messages: Tensor, dim: int) -> Tensor:
 
 
 class LogWeights(NamedTuple):
-    """Logarithms of all distributions of the model; each is a column.
+    """Logarithms of all distributions of the model; each is a column."""
 
-    start: (S, Z), pi_Z of a root above the first layer.
-    tokens: (S, P, T, Z), pi_T, W_{t,x}.
-    below: (S, P - 1, Z, Z), pi_Z, W_{v,y}.
-    """
-
-    start: Tensor
-    tokens: Tensor
-    below: Tensor
+    start: Tensor  # (S, Z), pi_Z of a root above the first layer
+    tokens: Tensor  # (S, P, T, Z), pi_T, W_{t,x}
+    below: Tensor  # (S, P - 1, Z, Z), pi_Z, W_{v,y}
 
 
 class Beliefs(NamedTuple):
-    """Log-probabilities given the known words; all -inf for impossible sentences.
+    """Log-probabilities given the known words; all -inf for impossible sentences."""
 
-    log_probability: (S, B), of the given words.
-    units: (S, B, P, Z), that a unit is on.
-    connections: (S, B, P - 1, Z below, Z), that one unit switches on the other.
-    words: (S, B, P, T), that a word is at a position.
-    """
-
-    log_probability: Tensor
-    units: Tensor
-    connections: Tensor
-    words: Tensor
+    log_probability: Tensor  # (S, B), of the given words
+    units: Tensor  # (S, B, P, Z), that a unit is on
+    connections: Tensor  # (S, B, P - 1, Z below, Z), that one unit switches on the other
+    words: Tensor  # (S, B, P, T), that a word is at a position
 
 
 class Perceptron(nn.Module):

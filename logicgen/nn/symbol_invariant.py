@@ -57,21 +57,17 @@ class StreamMemory(Memory):
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """The choice of attentions, and how many streams are computed at a time.
+    """The choice of attentions, and how many streams are computed at a time."""
 
-    decoder_own_attention: whether the decoder's streams attend to themselves.
-    aggregated_attention: whether streams attend to the fused view, in encoder and decoder.
-    cross_attention: `streams`, from each stream to the same one of the problem, or `aggregated`, to
-        the problem's fused view.
-    reserved: number of streams for symbols that the problem does not contain.
-    chunk: streams computed at a time; in training each chunk is computed again in the backward
-        pass, so that only one vector per stream, token and layer is stored.
-    """
-
-    decoder_own_attention: bool = True
+    decoder_own_attention: bool = True  # whether the decoder's streams attend to themselves
+    # Whether streams attend to the fused view, in encoder and decoder
     aggregated_attention: bool = True
+    # `streams`, from each stream to the same one of the problem, or `aggregated`, to the problem's
+    # fused view
     cross_attention: str = "streams"
-    reserved: int = 0
+    reserved: int = 0  # number of streams for symbols that the problem does not contain
+    # Streams computed at a time; in training each chunk is computed again in the backward pass, so
+    # that only one vector per stream, token and layer is stored
     chunk: int | None = None
 
     def each(self, function: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor:

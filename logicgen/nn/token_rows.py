@@ -43,14 +43,11 @@ _ROWS_OF_THEIR_OWN = 2**21  # numbers in the rows of all sequences; drawing more
 
 @dataclass(frozen=True)
 class Rows:
-    """The embedding rows of one forward pass.
+    """The embedding rows of one forward pass."""
 
-    matrix: (R, width), or (B, R, width) if each sequence has its own rows.
-    of: int64 (B, V), the row number of each token in each sequence, all different; None: token v
-        has row v.
-    """
-
-    matrix: Tensor
+    matrix: Tensor  # (R, width), or (B, R, width) if each sequence has its own rows
+    # int64 (B, V), the row number of each token in each sequence, all different; None: token v has
+    # row v
     of: Tensor | None = None
 
     def inputs(self, ids: Tensor) -> Tensor:

@@ -58,21 +58,16 @@ class Packing:
 
 @dataclass(frozen=True)
 class Positions:
-    """The positions of the tokens of one call, as inputs and all layers use them.
+    """The positions of the tokens of one call, as inputs and all layers use them."""
 
-    vectors: (T, width) or (B, T, width), added to the inputs.
-    rotation: of queries and keys in self-attention.
-    problem_rotation: of queries and keys in cross-attention to the problem.
-    mask: of self-attention: bool, True where a key may be seen, or numbers to add to the attention
-        scores. None for answers: causal without a bias.
-    packing: of the answers; None if all of (B, T) is computed.
-    """
-
-    vectors: Tensor | None = None
-    rotation: Rotation | None = None
+    vectors: Tensor | None = None  # (T, width) or (B, T, width), added to the inputs
+    rotation: Rotation | None = None  # of queries and keys in self-attention
+    # Of queries and keys in cross-attention to the problem
     problem_rotation: Rotation | None = None
+    # Of self-attention: bool, True where a key may be seen, or numbers to add to the attention
+    # scores. None for answers: causal without a bias
     mask: Tensor | None = None
-    packing: Packing | None = None
+    packing: Packing | None = None  # of the answers; None if all of (B, T) is computed
 
     def packed(self, packing: Packing) -> Positions:
         """Return the positions of packed tokens; `vectors` has been added to their inputs."""

@@ -37,21 +37,17 @@ AT_A_TIME = 1 << 22
 
 
 class Messages(NamedTuple):
-    """The forward and backward weights of the units of each layer, given some words.
+    """The forward and backward weights of the units of each layer, given some words."""
 
-    outside: (N, Z) each: weight of all paths into a unit that emit the words above it, up to a
-        factor for each layer.
-    words: (N, Z) each: probability that a unit emits the word at its position; 1 for an unknown
-        word.
-    inside: (N, Z) each: weight of all paths from a unit on, its own word included, up to a factor
-        for each layer.
-    log_total: (N,) log-probability of the words, in nats.
-    """
-
+    # (N, Z) each: weight of all paths into a unit that emit the words above it, up to a factor for
+    # each layer
     outside: list[np.ndarray]
+    # (N, Z) each: probability that a unit emits the word at its position; 1 for an unknown word
     words: list[np.ndarray]
+    # (N, Z) each: weight of all paths from a unit on, its own word included, up to a factor for
+    # each layer
     inside: list[np.ndarray]
-    log_total: np.ndarray
+    log_total: np.ndarray  # (N,) log-probability of the words, in nats
 
 
 @dataclass(frozen=True, eq=False)

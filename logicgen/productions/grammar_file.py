@@ -27,17 +27,13 @@ class _Unit(Table):
 
 
 class _File(Table):
-    """The content of a grammar file.
-
-    Attributes:
-        positions: the number of words of a sentence, equal to the number of layers.
-        words: in the order of their ids; in order of occurrence if not given.
-        start: the distribution over the first layer's units; uniform if not given.
-    """
+    """The content of a grammar file."""
 
     description: str = ""
+    # The number of words of a sentence, equal to the number of layers
     positions: Annotated[int, Field(ge=1)] | None = None
-    words: list[str] | None = None
+    words: list[str] | None = None  # in the order of their ids; in order of occurrence if not given
+    # The distribution over the first layer's units; uniform if not given
     start: Shares | None = None
     layer: Annotated[list[dict[str, _Unit]], Field(min_length=1)]
 

@@ -33,17 +33,11 @@ Letter = list[bool]
 
 @dataclass(frozen=True)
 class Step:
-    """A way to meet the obligations of a state now.
+    """A way to meet the obligations of a state now."""
 
-    Attributes:
-        target: the state after it.
-        met: the untils that it does not postpone, as bits.
-        atoms: the atoms chosen, as variables.
-    """
-
-    target: State
-    met: int
-    atoms: tuple[int, ...]
+    target: State  # the state after it
+    met: int  # the untils that it does not postpone, as bits
+    atoms: tuple[int, ...]  # the atoms chosen, as variables
 
 
 class Unfolding:

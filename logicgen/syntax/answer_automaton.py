@@ -29,19 +29,14 @@ _ANY_SYMBOL = Token(None)
 
 @dataclass(frozen=True)
 class TokenAutomaton:
-    """All prefixes of answers that can be completed, as a table. State 0 is the start.
+    """All prefixes of answers that can be completed, as a table. State 0 is the start."""
 
-    Attributes:
-        transition: (states, classes) int64; the next state for each token class, -1 where it may
-            not come. A class is a place in `tokens`; the last class is any symbol.
-        distance: (states,) int64; the fewest further tokens until the answer may end, 0 if it may
-            end here.
-        tokens: the fixed tokens, in the order of the classes.
-    """
-
+    # (states, classes) int64; the next state for each token class, -1 where it may not come. A
+    # class is a place in `tokens`; the last class is any symbol
     transition: np.ndarray
+    # (states,) int64; the fewest further tokens until the answer may end, 0 if it may end here
     distance: np.ndarray
-    tokens: tuple[str, ...]
+    tokens: tuple[str, ...]  # the fixed tokens, in the order of the classes
 
     def step(self, state: int, token: str) -> int:
         """Return the state after one more token, or -1 if it may not come."""

@@ -27,21 +27,17 @@ AUTOMATON = "automaton.toml"
 
 
 class AutomatonSettings(RowSettings):
-    """Keys of `[corpus]` beside those of rows.
+    """Keys of `[corpus]` beside those of rows."""
 
-    Attributes:
-        file: path of an automaton; without it one is drawn, as the other keys say.
-        symbols, states, branching, concentration: as in `automata.random_automaton`.
-        expected_length: mean length of the strings, in symbols.
-        draw: number of the automaton among those that these keys can give.
-    """
-
-    file: str | None = None
+    file: str | None = None  # path of an automaton; without it one is drawn, as the other keys say
+    # symbols, states, branching, concentration: as in `automata.random_automaton`
     symbols: Positive | None = None
     states: Positive | None = None
+    # Mean length of the strings, in symbols
     expected_length: Annotated[float, Field(gt=0, lt=1e9)] | None = None
     branching: Positive = 1
     concentration: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    # Number of the automaton among those that these keys can give
     draw: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")

@@ -61,19 +61,13 @@ class RowSettings(RowCounts):
 
 
 class CorpusSource(ABC):
-    """A corpus that can be made, part by part.
+    """A corpus that can be made, part by part."""
 
-    Attributes:
-        tokens: the tokens that it consists of.
-        facts: versions and the like of what it was made from, for the corpus's description.
-        digest: a text that changes when the corpus is made from something else.
-        files: further files of the corpus, as text by file name.
-    """
-
-    tokens: Tokens
+    tokens: Tokens  # the tokens that it consists of
+    # Versions and the like of what it was made from, for the corpus's description
     facts: Mapping[str, str]
-    digest: str
-    files: Mapping[str, str]
+    digest: str  # a text that changes when the corpus is made from something else
+    files: Mapping[str, str]  # further files of the corpus, as text by file name
 
     @abstractmethod
     def parts(self, split: str) -> int:
@@ -109,17 +103,11 @@ class RowSource(CorpusSource):
 
 @dataclass(frozen=True)
 class CorpusTask:
-    """A kind of corpora.
+    """A kind of corpora."""
 
-    Attributes:
-        name: the name in recipes.
-        about: one line for `logicgen list tasks`.
-        Settings: the keys of `[corpus]`.
-        source: returns the source for settings and a seed. Raises LogicgenError where the corpus
-            would be empty.
-    """
-
-    name: str
-    about: str
-    Settings: type[CorpusSettings]
+    name: str  # the name in recipes
+    about: str  # one line for `logicgen list tasks`
+    Settings: type[CorpusSettings]  # the keys of `[corpus]`
+    # Returns the source for settings and a seed. Raises LogicgenError where the corpus would be
+    # empty
     source: Callable[[Any, int], CorpusSource]

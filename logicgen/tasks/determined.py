@@ -29,19 +29,13 @@ class DeterminedSettings(Settings):
 
 
 class DeterminedSource(Source):
-    """Problems that show one or more examples, with symbols drawn by frequency.
-
-    Attributes:
-        called: the problems in a message, with the keys that decide their length.
-        first: length of a problem with one example.
-        step: tokens that each further example adds.
-    """
+    """Problems that show one or more examples, with symbols drawn by frequency."""
 
     exact = False
     named = True
-    called: str
-    first: int
-    step: int
+    called: str  # the problems in a message, with the keys that decide their length
+    first: int  # length of a problem with one example
+    step: int  # tokens that each further example adds
 
     def __init__(self, settings: DeterminedSettings, symbols: tuple[int, int]) -> None:
         super().__init__(symbols)

@@ -19,17 +19,14 @@ from logicgen.vocabulary import symbol_name
 
 
 class FormulaSettings(Settings):
-    """Keys of `[problem]` for random formulas.
+    """Keys of `[problem]` for random formulas."""
 
-    Attributes:
-        operators: weight of each operator, and of each constant that may occur.
-        distribution: `tree` draws the root operator by weight and splits the length uniformly;
-            `uniform` makes every formula of a length equally likely (times its tokens' weights).
-    """
-
+    # Weight of each operator, and of each constant that may occur
     operators: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default={"!": 1, "&": 1, "|": 1, "^": 1, "<->": 1}, min_length=1
     )
+    # `tree` draws the root operator by weight and splits the length uniformly; `uniform` makes
+    # every formula of a length equally likely (times its tokens' weights)
     distribution: Literal["tree", "uniform"] = "tree"
 
 

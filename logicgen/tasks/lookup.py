@@ -62,21 +62,15 @@ class LookupProblem:
 
 
 class LookupSettings(DeterminedSettings):
-    """Keys of `[problem]`.
+    """Keys of `[problem]`."""
 
-    Attributes:
-        keys: how many different keys a problem has at most; as many as fit if not given.
-        values: how many different values a problem has at most; as many as fit if not given.
-        overlap: whether a symbol may be a key and a value in one problem.
-        repeat: whether a key may be shown more than once, with the same value each time.
-        queries: how many keys are asked for; one may be asked for more than once.
-    """
-
+    # How many different keys a problem has at most; as many as fit if not given
     keys: Positive | None = None
+    # How many different values a problem has at most; as many as fit if not given
     values: Positive | None = None
-    overlap: bool = False
-    repeat: bool = True
-    queries: Positive = 1
+    overlap: bool = False  # whether a symbol may be a key and a value in one problem
+    repeat: bool = True  # whether a key may be shown more than once, with the same value each time
+    queries: Positive = 1  # how many keys are asked for; one may be asked for more than once
 
     @model_validator(mode="after")
     def _fitting(self) -> LookupSettings:

@@ -19,15 +19,12 @@ from logicgen.tasks.task import Source
 
 
 class LTLSettings(FormulaSettings):
-    """Keys of `[problem]`: those of propositional problems, with the operators of the literature.
+    """Keys of `[problem]` as of propositional problems, with the operators of the literature."""
 
-    Attributes:
-        source: `random` formulas, by `operators` and `distribution`; or conjunctions of the
-            published specification `patterns`, over the core operators.
-        operators: weight of each operator, and of each constant that may occur.
-    """
-
+    # `random` formulas, by `operators` and `distribution`; or conjunctions of the published
+    # specification `patterns`, over the core operators
     source: Literal["random", "patterns"] = "random"
+    # Weight of each operator, and of each constant that may occur
     operators: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default={"1": 1, "0": 1, "!": 1, "&": 1, "X": 1, "U": 1}, min_length=1
     )

@@ -71,15 +71,11 @@ class PermutationProblem:
 
 
 class PermutationSettings(DeterminedSettings):
-    """Keys of `[problem]`.
+    """Keys of `[problem]`."""
 
-    Attributes:
-        size: how many positions are permuted.
-        repeat: whether a sub-sequence may hold a symbol more than once. If not, one demonstration
-            determines the permutation.
-    """
-
-    size: Positive = 3
+    size: Positive = 3  # how many positions are permuted
+    # Whether a sub-sequence may hold a symbol more than once. If not, one demonstration determines
+    # the permutation
     repeat: bool = True
 
 

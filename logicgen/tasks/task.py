@@ -49,16 +49,11 @@ class Settings(Table):
 
 @dataclass(frozen=True)
 class Draw:
-    """A problem that a source has drawn, with symbols named `a`, `b`, ... as they first occur.
+    """A problem that a source has drawn, with symbols named `a`, `b`, ... as they first occur."""
 
-    Attributes:
-        problem: a value of the task.
-        symbols: number of symbols of its cell.
-        names: names that the source gave these symbols, in the same order, where it names them.
-    """
-
-    problem: Any
-    symbols: int
+    problem: Any  # a value of the task
+    symbols: int  # number of symbols of its cell
+    # Names that the source gave these symbols, in the same order, where it names them
     names: tuple[str, ...] = ()
 
 

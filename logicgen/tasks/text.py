@@ -40,23 +40,17 @@ _NO_LIBRARY = {"test", "tests", "site-packages", "dist-packages", "__pycache__",
 
 
 class TextSettings(CorpusSettings):
-    """Keys of `[corpus]`.
+    """Keys of `[corpus]`."""
 
-    Attributes:
-        source: `python-library`, the standard library's own sources, or `python-topics`, the
-            English of `pydoc_data.topics`; given instead of `files`.
-        files: files and folders, UTF-8.
-        pattern: pattern of the names of files to take from folders, such as `*.txt`.
-        tokens: `characters` or `byte-pairs`.
-        vocabulary: how many tokens there are at most.
-        validation, test: approximate shares of the text that are held out.
-    """
-
+    # `python-library`, the standard library's own sources, or `python-topics`, the English of
+    # `pydoc_data.topics`; given instead of `files`
     source: Literal["python-library", "python-topics"] | None = None
+    # Files and folders, UTF-8
     files: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)] | None = None
-    pattern: str = "*"
+    pattern: str = "*"  # pattern of the names of files to take from folders, such as `*.txt`
     tokens: Literal["characters", "byte-pairs"] = "characters"
-    vocabulary: Annotated[int, Field(ge=4, le=1_000_000)] = 128
+    vocabulary: Annotated[int, Field(ge=4, le=1_000_000)] = 128  # how many tokens there are at most
+    # validation, test: approximate shares of the text that are held out
     validation: Share = 0.05
     test: Share = 0.05
 
