@@ -161,8 +161,7 @@ def check_finite(automaton: Automaton) -> None:
 def solve_linear(matrix: csr_array, known: np.ndarray) -> np.ndarray:
     """Return the x of `x = matrix x + known`, (n,), for a matrix of spectral radius below 1."""
     # One more step of the recursion gives numbers far below the largest their relative precision.
-    found: np.ndarray = matrix @ np.maximum(_solution(matrix, known), 0) + known
-    return found
+    return np.asarray(matrix @ np.maximum(_solution(matrix, known), 0) + known)
 
 
 def _solution(matrix: csr_array, known: np.ndarray) -> np.ndarray:
@@ -175,16 +174,15 @@ def _solution(matrix: csr_array, known: np.ndarray) -> np.ndarray:
             raise ZeroDivisionError
 
         def inverse(right: np.ndarray) -> np.ndarray:
-            solution: np.ndarray = dgetrs(factors, pivots, right)[0]
-            return solution
+            return np.asarray(dgetrs(factors, pivots, right)[0])
+
     else:
         try:
             inverse = splu(left).solve
         except RuntimeError:
             raise ZeroDivisionError from None
     found = inverse(known)
-    refined: np.ndarray = found + inverse(known + matrix @ found - found)
-    return refined
+    return np.asarray(found + inverse(known + matrix @ found - found))
 
 
 def _reached(matrix: csr_array, start: np.ndarray) -> np.ndarray:

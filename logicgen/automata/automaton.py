@@ -88,14 +88,13 @@ class Automaton:
     ) -> Automaton:
         """Make an automaton from arrays (n,), (n,) and (k, n, n); default state names: 0, 1, ..."""
         table = np.asarray(transitions, dtype=np.float64)
-        beginning = np.asarray(initial, dtype=np.float64)
         if table.ndim != 3:
             raise LogicgenError(
                 f"automaton: transitions have shape {table.shape}, not (symbols, states, states)"
             )
-        names = map(str, range(len(beginning))) if states is None else states
-        ending = np.asarray(final, dtype=np.float64)
-        return cls(tuple(symbols), tuple(names), beginning, ending, tuple(map(_sparse, table)))
+        names = map(str, range(len(initial))) if states is None else states
+        beginning, ending = np.asarray(initial), np.asarray(final)
+        return cls(tuple(symbols), tuple(names), beginning, ending, tuple(map(csr_array, table)))
 
     @classmethod
     def from_arcs(

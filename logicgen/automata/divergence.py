@@ -15,8 +15,7 @@ from logicgen.errors import LogicgenError
 def l1_distances(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Return the sums of |p - q|, (S, L + 1), between 0 and 2; nan if one of them is nan."""
     _check_shapes(p, q)
-    distances: np.ndarray = np.abs(p - q).sum(axis=-1)
-    return distances
+    return np.asarray(np.abs(p - q).sum(axis=-1))
 
 
 def divergences(p: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -26,8 +25,7 @@ def divergences(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     nan if one of them is nan.
     """
     _check_shapes(p, q)
-    bits: np.ndarray = rel_entr(p, q).sum(axis=-1) / np.log(2)
-    return bits
+    return np.asarray(rel_entr(p, q).sum(axis=-1) / np.log(2))
 
 
 def mean_by_position(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -91,8 +91,7 @@ class ForwardVectors:
 
     def readout(self, strings: np.ndarray | slice, matrix: np.ndarray) -> np.ndarray:
         """Return the forward vectors of some strings times a matrix (n, r), (m, P, r)."""
-        product: np.ndarray = self.vectors[strings] @ matrix
-        return product
+        return np.asarray(self.vectors[strings] @ matrix)
 
 
 class ForwardStates:
@@ -143,5 +142,4 @@ class ForwardStates:
 
     def readout(self, strings: np.ndarray | slice, matrix: np.ndarray) -> np.ndarray:
         """Return the forward vectors of some strings times a matrix (n, r), (m, P, r)."""
-        product: np.ndarray = matrix[self.state[strings]] * self.weight[strings][..., None]
-        return product
+        return np.asarray(matrix[self.state[strings]] * self.weight[strings][..., None])

@@ -44,8 +44,7 @@ def log_prefix_probabilities(automaton: Automaton, strings: Readable) -> np.ndar
     model = _small(automaton)
     joint = log_joint(model, encode(model.symbols, strings))
     with np.errstate(invalid="ignore"):
-        logs: np.ndarray = np.logaddexp.reduce(joint, axis=-1)
-    return logs
+        return np.asarray(np.logaddexp.reduce(joint, axis=-1))
 
 
 def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
@@ -56,8 +55,7 @@ def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
     """
     model = _small(automaton)
     joint = log_joint(model, encode(model.symbols, strings))
-    probabilities: np.ndarray = np.exp(log_normalised(joint))
-    return probabilities
+    return np.asarray(np.exp(log_normalised(joint)))
 
 
 def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.ndarray:
@@ -76,8 +74,7 @@ def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.nd
     ways, way = np.unique(meaning[:, used], axis=0, return_inverse=True)
     renamed = Strings(ways[:, place], np.repeat(batch.lengths, len(ways)))
     logs = log_prefix_weights(model, renamed)[way.ravel()].T
-    probabilities: np.ndarray = np.exp(log_normalised(logs))  # (L + 1, k!)
-    return probabilities
+    return np.asarray(np.exp(log_normalised(logs)))  # (L + 1, k!)
 
 
 def symbol_posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.ndarray:

@@ -72,8 +72,7 @@ def ngram_log_probabilities(model: NGram, strings: Readable) -> np.ndarray:
     context, outcome, inside = _events(batch, len(model.symbols), model.order)
     with np.errstate(divide="ignore"):
         terms = np.log(model.probabilities[context, outcome])
-    logs: np.ndarray = np.where(inside, terms, 0.0).sum(axis=1)
-    return logs
+    return np.asarray(np.where(inside, terms, 0.0).sum(axis=1))
 
 
 def ngram_automaton(model: NGram) -> Automaton:

@@ -73,8 +73,7 @@ def random_automaton(
     def ending(scale: float) -> np.ndarray:
         """Return the probability of ending in each state, (n,), odds multiplied by e ** scale."""
         scaled = odds * math.exp(scale)
-        chances: np.ndarray = scaled / (1 + scaled)
-        return chances
+        return np.asarray(scaled / (1 + scaled))
 
     def excess(scale: float) -> float:
         """Return log (expected length / length), which falls with `scale`."""

@@ -60,15 +60,13 @@ def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
     end of a shorter string, and after a prefix of weight 0. Raises LogicgenError if the allsum is 0
     or infinite.
     """
-    probabilities: np.ndarray = np.exp(log_next_probabilities(automaton, strings))
-    return probabilities
+    return np.asarray(np.exp(log_next_probabilities(automaton, strings)))
 
 
 def log_normalised(logs: np.ndarray) -> np.ndarray:
     """Return logarithms of weights as those of probabilities that sum to 1 over the last axis."""
     with np.errstate(invalid="ignore"):
-        normalised: np.ndarray = logs - np.logaddexp.reduce(logs, axis=-1, keepdims=True)
-    return normalised
+        return np.asarray(logs - np.logaddexp.reduce(logs, axis=-1, keepdims=True))
 
 
 def step_weights(automaton: Automaton) -> np.ndarray:

@@ -85,12 +85,8 @@ class BeamSearch:
 
     def __post_init__(self) -> None:
         _require(self.beams >= 1, "beams", self.beams, "at least 1")
-        _require(
-            0 <= self.length_normalization < math.inf,
-            "length normalisation",
-            self.length_normalization,
-            "at least 0",
-        )
+        exponent = self.length_normalization
+        _require(0 <= exponent < math.inf, "length normalisation", exponent, "at least 0")
         _require(1 <= self.answers <= self.beams, "answers", self.answers, "from 1 to the beams")
 
 
@@ -112,9 +108,8 @@ class Sampling:
         finite = 0 < self.temperature < math.inf
         _require(finite, "temperature", self.temperature, "above 0 and finite")
         _require(self.top_k is None or self.top_k >= 1, "top-k", self.top_k, "at least 1")
-        _require(
-            self.top_p is None or 0 < self.top_p <= 1, "top-p", self.top_p, "above 0, at most 1"
-        )
+        share = self.top_p
+        _require(share is None or 0 < share <= 1, "top-p", share, "above 0, at most 1")
 
 
 Decoding = BeamSearch | Sampling

@@ -31,17 +31,18 @@ from logicgen.nn.random_parts import RANDOM_PARTS
 
 
 class Embedding(nn.Module, ABC):
-    """The base class of all methods, which define `fixed_rows` and `symbol_rows`."""
+    """The base class of all methods, which define `fixed` and `symbol_rows`."""
 
     # The number of symbol rows to ask for in training, if the method has a fixed number of trained
     # rows; otherwise None
     max_symbols: int | None = None
     random: bool = True  # whether the rows of symbols seen in training depend on the generator
     normalize_rows: bool
+    fixed: nn.Parameter  # the trained rows of the fixed tokens
 
-    @abstractmethod
     def fixed_rows(self) -> Tensor:
         """Return the rows of the fixed tokens, (F, width)."""
+        return self.fixed
 
     @abstractmethod
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
@@ -75,10 +76,6 @@ class Learned(Embedding):
         self.normalize_rows = normalize_rows
         self.fixed = nn.Parameter(_initial(fixed, width))
         self.symbols = nn.Parameter(_initial(max_symbols, width))
-
-    def fixed_rows(self) -> Tensor:
-        """Return the trained rows of the fixed tokens, (F, width)."""
-        return self.fixed
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
         """Return the trained rows, then random ones, (draws, symbols, width)."""
@@ -163,10 +160,6 @@ class SymbolInvariant(Embedding):
         self.fixed = nn.Parameter(_initial(fixed, width))
         self.this = nn.Parameter(_initial(1, width))
         self.other = nn.Parameter(_initial(1, width))
-
-    def fixed_rows(self) -> Tensor:
-        """Return the trained rows of the fixed tokens, (F, width)."""
-        return self.fixed
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
         """Return "this one" for each symbol, then "some other one", (draws, symbols + 1, width)."""

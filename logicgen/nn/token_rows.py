@@ -65,9 +65,7 @@ class Rows:
 
     def log_probabilities(self, features: Tensor) -> Tensor:
         """Return the log-probabilities of each token, (B, T, V), from features (B, T, width)."""
-        by_row = self._scores(features).log_softmax(
-            -1
-        )  # exactly the same whatever tokens are called
+        by_row = self._scores(features).log_softmax(-1)  # the same whatever tokens are called
         if self.of is None:
             return by_row
         return by_row.gather(2, self.of[:, None].expand(-1, by_row.shape[1], -1))

@@ -82,10 +82,6 @@ class Positions:
         return Positions(None, *rotations, self.mask, packing)
 
 
-def _placed(x: Tensor, at: Positions) -> Tensor:
-    return x if at.vectors is None else x + at.vectors
-
-
 class Attention(nn.Module):
     """Multi-head attention, in two steps so that keys and values can be kept while decoding.
 
@@ -314,7 +310,7 @@ class Transformer(nn.Module):
         """Read padded problems (B, S) and return their memory."""
         mask = self.present(problems)
         at = self.problem_positions(problems, mask)
-        x = self.dropout(_placed(self._inputs(matrix, problems), at))
+        x = self.dropout(self._inputs(matrix, problems, at))
         for layer in self.encoder:
             x = layer(x, at.mask, at.rotation)
         x = self.norm_encoder(x)  # (B, S, width)
@@ -332,7 +328,7 @@ class Transformer(nn.Module):
             elsewhere are zero.
         """
         at = self.answer_positions(memory, answers)
-        x = _placed(self._inputs(matrix, answers), at)
+        x = self._inputs(matrix, answers, at)
         if places is not None:
             at = at.packed(Packing((answers.shape[0], answers.shape[1]), places))
             x = at.packing.pack(x)  # type: ignore[union-attr]
@@ -412,9 +408,10 @@ class Transformer(nn.Module):
         memory = self.encode(matrix, problems)
         return self.logits(matrix, self.decode(matrix, answers, memory, places), memory)
 
-    def _inputs(self, matrix: Tensor, ids: Tensor) -> Tensor:
+    def _inputs(self, matrix: Tensor, ids: Tensor, at: Positions) -> Tensor:
         if matrix.dim() == 2:
             x = F.embedding(ids, matrix)  # (B, T, width)
         else:
             x = matrix.gather(1, ids[..., None].expand(-1, -1, matrix.shape[-1]))
-        return x * self.input_scale  # (B, T, width)
+        x = x * self.input_scale
+        return x if at.vectors is None else x + at.vectors

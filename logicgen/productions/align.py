@@ -69,8 +69,7 @@ def distance(student: Grammar, teacher: Grammar) -> Distance:
 def _pairwise(mine: np.ndarray, yours: np.ndarray, reach: np.ndarray) -> np.ndarray:
     """Return the weighted total variation of all pairs of columns, (Z of teacher, Z of student)."""
     distances = np.abs(yours.T[:, None] - mine.T[None]).sum(axis=-1)
-    weighted: np.ndarray = distances / 2 * reach[:, None]
-    return weighted
+    return np.asarray(distances / 2 * reach[:, None])
 
 
 def _costs(student: Grammar, teacher: Grammar, layer: int, orders: list[np.ndarray]) -> np.ndarray:
@@ -92,5 +91,4 @@ def _costs(student: Grammar, teacher: Grammar, layer: int, orders: list[np.ndarr
 
 def _match(cost: np.ndarray) -> np.ndarray:
     """Return the student's unit for each of the teacher."""
-    columns: np.ndarray = linear_sum_assignment(cost)[1]
-    return columns
+    return np.asarray(linear_sum_assignment(cost)[1])

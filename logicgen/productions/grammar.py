@@ -220,8 +220,7 @@ class Grammar:
         above = known.outside[layer] * known.words[layer]
         joint = known.inside[layer + 1][:, :, None] * self.below[layer] * above[:, None, :]
         total = joint.sum(axis=(1, 2), keepdims=True)
-        posterior: np.ndarray = joint / np.where(total > 0, total, np.nan)
-        return posterior
+        return np.asarray(joint / np.where(total > 0, total, np.nan))
 
     @cached_property
     def reach(self) -> tuple[np.ndarray, ...]:
@@ -242,8 +241,7 @@ class Grammar:
         on = self.messages(sentences).outside[layer]
         weights = on @ self.tokens[layer].T
         total = weights.sum(axis=1, keepdims=True)
-        probabilities: np.ndarray = weights / np.where(total > 0, total, np.nan)
-        return probabilities
+        return np.asarray(weights / np.where(total > 0, total, np.nan))
 
     def sentences(self) -> tuple[np.ndarray, np.ndarray]:
         """Return all sentences (S, P) of nonzero probability, in order, and their probabilities.
@@ -330,5 +328,4 @@ def _draw(rng: np.random.Generator, weights: np.ndarray) -> np.ndarray:
     drawn = rng.random(weights.shape[1]) * cumulative[-1]
     drawn = np.minimum(drawn, np.nextafter(cumulative[-1], 0))  # in case it was rounded up
     # A row of weight 0 does not raise the sum, so it is never the first above what is drawn.
-    rows: np.ndarray = (cumulative <= drawn).sum(axis=0)
-    return rows
+    return np.asarray((cumulative <= drawn).sum(axis=0))

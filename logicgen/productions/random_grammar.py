@@ -63,5 +63,4 @@ def _dirichlet(
     logs = np.log(rng.standard_gamma(concentration + 1, (outcomes, columns)))
     logs += np.log1p(-rng.random((outcomes, columns))) / concentration
     weights = np.exp(logs - logs.max(axis=0))
-    distributions: np.ndarray = weights / weights.sum(axis=0)
-    return distributions
+    return np.asarray(weights / weights.sum(axis=0))

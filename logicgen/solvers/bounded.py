@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pysat.solvers import Solver as SatEngine
 
 from logicgen.solvers.ltl_graph import AND, NEXT, SYMBOL, UNTIL, XOR, Graph
-from logicgen.solvers.pysat import ENGINE
+from logicgen.solvers.pysat import ENGINE, first_model
 from logicgen.solvers.unfolding import Letter
 
 
@@ -37,20 +37,11 @@ def word_of_shape(graph: Graph, root: int, positions: int, period: int) -> list[
     encoding.unfold()
     count = len(graph.symbols) * positions
     with SatEngine(name=ENGINE, bootstrap_with=encoding.clauses) as engine:
-        if not engine.solve():
-            return None
-        model = engine.get_model()
-        fixed: list[int] = []
-        for variable in range(1, count + 1):
-            if variable > len(model) or model[variable - 1] > 0:
-                fixed.append(variable)
-            elif engine.solve([*fixed, variable]):
-                model = engine.get_model()
-                fixed.append(variable)
-            else:
-                fixed.append(-variable)
+        model = first_model(engine, count)
+    if model is None:
+        return None
     symbols = len(graph.symbols)
-    return [[v > 0 for v in fixed[i : i + symbols]] for i in range(0, count, symbols)] or [[]]
+    return [[v > 0 for v in model[i : i + symbols]] for i in range(0, count, symbols)] or [[]]
 
 
 class _Encoding:

@@ -36,28 +36,17 @@ class PySATSolver(Solver):
         """Return the canonical witness, or unsat."""
         symbols, root, clauses = tseitin_encoding(problem)
         with sat_engine(clauses) as engine:
-            solve, get_model = engine.solve, engine.get_model
-            model = list(range(1, len(symbols) + 1))
-            assumed = [root]
+            before = list(range(1, len(symbols) + 1))
             # All true is the first candidate; the engine is asked only where it fails.
-            if solve([root, *model]):
-                assumed += model
-            else:
-                if not solve(assumed):
+            if not engine.solve([root, *before]):
+                found = first_model(engine, len(symbols), [root])
+                if found is None:
                     return UNSAT
-                model = get_model()
-                for variable in range(1, len(symbols) + 1):
-                    if model[variable - 1] > 0:
-                        assumed.append(variable)
-                    elif solve([*assumed, variable]):
-                        model = get_model()
-                        assumed.append(variable)
-                    else:
-                        assumed.append(-variable)
-            before, kept = assumed[1:], list[int]()
+                before = found
+            kept: list[int] = []
             while before:
                 literal = before.pop()
-                if solve([-root, *before, *kept]):
+                if engine.solve([-root, *before, *kept]):
                     kept.append(literal)
         literals = tuple((symbols[abs(i) - 1], i > 0) for i in reversed(kept))
         return Solution.sat(Assignment(literals))
@@ -74,6 +63,26 @@ class PySATSolver(Solver):
                 assumed.append(variable[name] if value else -variable[name])
         with sat_engine(clauses) as engine:
             return Verdict.INCORRECT if engine.solve(assumed) else Verdict.CORRECT
+
+
+def first_model(engine: SatEngine, count: int, assumed: Sequence[int] = ()) -> list[int] | None:
+    """Return the literals of the first `count` variables in the lexicographically first model.
+
+    True comes before false. None if there is no model in which the literals `assumed` are true.
+    """
+    fixed = list(assumed)
+    if not engine.solve(fixed):
+        return None
+    model = engine.get_model()
+    for variable in range(1, count + 1):
+        if variable > len(model) or model[variable - 1] > 0:
+            fixed.append(variable)
+        elif engine.solve([*fixed, variable]):
+            model = engine.get_model()
+            fixed.append(variable)
+        else:
+            fixed.append(-variable)
+    return fixed[len(assumed) :]
 
 
 def clause_solver() -> Callable[[list[list[int]]], list[int] | None]:

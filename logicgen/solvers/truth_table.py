@@ -41,7 +41,7 @@ class TruthTableSolver(Solver):
         # lexicographic order is the lowest bit.
         row = (table & -table).bit_length() - 1
         wrong = full ^ table
-        literals = [column if row_has(column, row) else full ^ column for column in columns]
+        literals = [column if column >> row & 1 else full ^ column for column in columns]
         # covers[i]: rows that agree with the literals before place i.
         covers = [full]
         for literal in literals:
@@ -66,11 +66,6 @@ class TruthTableSolver(Solver):
             if name in column:  # a symbol that does not occur does no harm
                 cover &= column[name] if value else full ^ column[name]
         return Verdict.INCORRECT if cover & ~_table(problem, column, full) else Verdict.CORRECT
-
-
-def row_has(column: int, row: int) -> bool:
-    """Return whether the symbol of `column` is true in `row`."""
-    return bool(column >> row & 1)
 
 
 @cache
@@ -106,23 +101,19 @@ def _table(formula: Formula, column: dict[str, int], full: int) -> int:
     # `nodes` holds every operator before its operands, right operands first: backwards, it is
     # postorder with left operands first.
     for node in reversed(nodes):
+        right = stack.pop() if len(node.operands) == 2 else 0
         match node.token:
             case "!":
                 stack[-1] ^= full
             case "&":
-                right = stack.pop()
                 stack[-1] &= right
             case "|":
-                right = stack.pop()
                 stack[-1] |= right
             case "^":
-                right = stack.pop()
                 stack[-1] ^= right
             case "<->":
-                right = stack.pop()
                 stack[-1] ^= right ^ full
             case "->":
-                right = stack.pop()
                 stack[-1] = stack[-1] ^ full | right
             case "1":
                 stack.append(full)

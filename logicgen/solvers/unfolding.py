@@ -22,7 +22,7 @@ from typing import Self
 from pysat.solvers import Solver as SatEngine
 
 from logicgen.solvers.ltl_graph import AND, FALSE, NEXT, SYMBOL, TRUE, UNTIL, XOR, Graph
-from logicgen.solvers.pysat import ENGINE
+from logicgen.solvers.pysat import ENGINE, first_model
 
 State = tuple[int, int]
 """A position, and a set of formulas as bits."""
@@ -227,12 +227,9 @@ class Unfolding:
         chosen = set(step.atoms)
         fixed = self._assumed(state)
         fixed += [atom if atom in chosen else -atom for atom in self.atoms]
-        letter = []
-        for symbol in range(1, len(self._graph.symbols) + 1):
-            value = self._engine.solve([*fixed, symbol])
-            fixed.append(symbol if value else -symbol)
-            letter.append(value)
-        return letter
+        model = first_model(self._engine, len(self._graph.symbols), fixed)
+        assert model is not None
+        return [literal > 0 for literal in model]
 
 
 def _members(formulas: int) -> Iterator[int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import pairwise
+from operator import and_
 from typing import TYPE_CHECKING, Any
 
 from logicgen.errors import LogicgenError
@@ -67,21 +69,14 @@ def from_sympy(expression: Boolean) -> Formula:
         if node in (boolalg.true, boolalg.false):
             return Formula("1" if node == boolalg.true else "0")
         if node.func in chains:
-            whole = operands[0]
-            for operand in operands[1:]:
-                whole = Formula(chains[node.func], (whole, operand))
-            return whole
+            return reduce(lambda left, right: Formula(chains[node.func], (left, right)), operands)
         if node.func is boolalg.Not:
             return ~operands[0]
         if node.func is boolalg.Implies:
             return operands[0] >> operands[1]
         if node.func is boolalg.Equivalent:
             # All operands are equal exactly if each equals the next.
-            pairs = [Formula("<->", pair) for pair in pairwise(operands)]
-            whole = pairs[0]
-            for pair in pairs[1:]:
-                whole = whole & pair
-            return whole
+            return reduce(and_, (Formula("<->", pair) for pair in pairwise(operands)))
         raise LogicgenError(f"{node.func.__name__} has no counterpart in propositional logic")
 
     results: dict[Any, Formula] = {}

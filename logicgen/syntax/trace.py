@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -52,22 +52,21 @@ class Trace:
     @property
     def prefix(self) -> str:
         """Return the text that networks read: `& a ! b ; 1 ; { | c d ; ! a }`."""
-        stem = "".join(f"{position.prefix} ; " for position in self.stem)
-        return f"{stem}{{ {' ; '.join(position.prefix for position in self.period)} }}"
+        return self._written(lambda position: position.prefix, " ; ", "{ ", " }")
 
     @property
     def infix(self) -> str:
         """Return the text that people read: `a & !b ; 1 ; {c | d ; !a}`."""
-        write = propositional().write
-        stem = "".join(f"{write(position)} ; " for position in self.stem)
-        return f"{stem}{{{' ; '.join(map(write, self.period))}}}"
+        return self._written(propositional().write, " ; ", "{", "}")
 
     @property
     def spot(self) -> str:
         """Return the text that Spot reads: `a & !b; 1; cycle{c | d; !a}`."""
-        write = propositional().write
-        stem = "".join(f"{write(position)}; " for position in self.stem)
-        return f"{stem}cycle{{{'; '.join(map(write, self.period))}}}"
+        return self._written(propositional().write, "; ", "cycle{", "}")
+
+    def _written(self, write: Callable[[Formula], str], between: str, begin: str, end: str) -> str:
+        period = begin + between.join(map(write, self.period)) + end
+        return between.join([*map(write, self.stem), period])
 
     def table(self) -> str:
         """Return a table: a row per proposition, a column per position, the period between bars.

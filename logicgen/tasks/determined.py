@@ -84,6 +84,17 @@ class Determined(StringTask):
 
     symbols_meaning: ClassVar = "number of symbols the problem was drawn from"
     between: ClassVar[str] = ""
+    Source: ClassVar[type[DeterminedSource]]
+    Problem: ClassVar[Any]
+
+    def source(self, settings: Any, symbols: tuple[int, int]) -> DeterminedSource:
+        """Return the source of random problems."""
+        return self.Source(settings, symbols)
+
+    @property
+    def problem_language(self) -> Language:
+        """Return the language of problems, whose grammar is called like the task."""
+        return token_language(self.name, self.Problem.of_tokens)
 
     @abstractmethod
     def answer_length(self, problem: Any) -> int:

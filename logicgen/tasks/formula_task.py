@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from random import Random
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from logicgen.solvers import Solution, Solver, load_solver
 from logicgen.syntax.core import within
@@ -28,6 +28,14 @@ class FormulaSettings(Settings):
     # `tree` draws the root operator by weight and splits the length uniformly; `uniform` makes
     # every formula of a length equally likely (times its tokens' weights)
     distribution: Literal["tree", "uniform"] = "tree"
+    source: str = "random"  # formulas, by these keys; each task has another one without keys
+
+    @model_validator(mode="after")
+    def _only_random_has_keys(self) -> Self:
+        if self.source != "random" and (further := self.model_fields_set - {"source"}):
+            given = " and ".join(sorted(further))
+            raise ValueError(f"{given} cannot be given with source {self.source}, only with random")
+        return self
 
 
 class FormulaSource(Source):
@@ -66,6 +74,13 @@ class FormulaTask(Task):
     distinct: ClassVar = "alpha"
     solver: ClassVar[str]
     logic: ClassVar[str]
+    other_source: ClassVar[type[Source]]  # beside random formulas
+
+    def source(self, settings: FormulaSettings, symbols: tuple[int, int]) -> Source:
+        """Return the source that the settings name."""
+        if settings.source != "random":
+            return self.other_source(symbols)
+        return FormulaSource(self.formulas, settings, symbols)
 
     @property
     def formulas(self) -> FormulaLanguage:

@@ -21,7 +21,6 @@ from typing import ClassVar
 from pydantic import model_validator
 
 from logicgen.solvers import Solution
-from logicgen.syntax.language import Language
 from logicgen.syntax.partitions import all_partitions, stirling
 from logicgen.tasks.determined import (
     Determined,
@@ -29,7 +28,6 @@ from logicgen.tasks.determined import (
     DeterminedSource,
     canonical_names,
 )
-from logicgen.tasks.string_task import token_language
 from logicgen.tasks.task import Cell, Draw, Positive
 from logicgen.vocabulary import symbol_name
 
@@ -252,15 +250,13 @@ class Lookup(Determined):
     name: ClassVar = "lookup"
     about: ClassVar = "pairs of a key and a value, then keys -> the values of these keys"
     Settings: ClassVar = LookupSettings
+    Source: ClassVar = LookupSource
+    Problem: ClassVar = LookupProblem
     between: ClassVar = " "
 
     def answer_length(self, problem: LookupProblem) -> int:
         """Return one token for each key that is asked for."""
         return len(problem.queries)
-
-    def source(self, settings: LookupSettings, symbols: tuple[int, int]) -> LookupSource:
-        """Return the source of random pairs."""
-        return LookupSource(settings, symbols)
 
     def solve(self, problem: LookupProblem, solver: str | None = None) -> Solution:
         """Return the values of the keys that are asked for, or why they are not determined."""
@@ -275,8 +271,3 @@ class Lookup(Determined):
                     "fits"
                 )
         return Solution.sat(tuple(mapping[key] for key in problem.queries))
-
-    @property
-    def problem_language(self) -> Language:
-        """Return the language of pairs and keys, `lookup.lark`."""
-        return token_language("lookup", LookupProblem.of_tokens)

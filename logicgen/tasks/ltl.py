@@ -5,17 +5,16 @@ Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from logicgen.solvers import Status, Verdict, load_solver
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.language import Language
 from logicgen.syntax.trace import NO_TRACE, NoTrace, Trace, trace_language
-from logicgen.tasks.formula_task import FormulaSettings, FormulaSource, FormulaTask
+from logicgen.tasks.formula_task import FormulaSettings, FormulaTask
 from logicgen.tasks.specification_patterns import PatternSource
-from logicgen.tasks.task import Source
 
 
 class LTLSettings(FormulaSettings):
@@ -29,12 +28,6 @@ class LTLSettings(FormulaSettings):
         default={"1": 1, "0": 1, "!": 1, "&": 1, "X": 1, "U": 1}, min_length=1
     )
 
-    @model_validator(mode="after")
-    def _patterns_are_given(self) -> Self:
-        if self.source == "patterns" and (further := self.model_fields_set - {"source"}):
-            raise ValueError(f"{min(further)} is for source = 'random'; patterns have their own")
-        return self
-
 
 class LTL(FormulaTask):
     """The task of LTL: formula in, symbolic trace out; right if all its words satisfy it."""
@@ -45,12 +38,7 @@ class LTL(FormulaTask):
     solver: ClassVar = "embedded"
     logic: ClassVar = "ltl"
     refutation: ClassVar = NO_TRACE
-
-    def source(self, settings: LTLSettings, symbols: tuple[int, int]) -> Source:
-        """Return the source of formulas over the operators of the settings, or of patterns."""
-        if settings.source == "patterns":
-            return PatternSource(symbols)
-        return FormulaSource(self.formulas, settings, symbols)
+    other_source: ClassVar = PatternSource
 
     def check(
         self, problem: Formula, answer: Trace | NoTrace, solver: str | None = None

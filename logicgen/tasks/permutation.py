@@ -31,14 +31,13 @@ from random import Random
 from typing import ClassVar
 
 from logicgen.solvers import Solution
-from logicgen.syntax.language import Language
 from logicgen.tasks.determined import (
     Determined,
     DeterminedSettings,
     DeterminedSource,
     canonical_names,
 )
-from logicgen.tasks.string_task import Symbols, token_language
+from logicgen.tasks.string_task import Symbols
 from logicgen.tasks.task import Cell, Draw, Positive
 from logicgen.vocabulary import symbol_name
 
@@ -242,15 +241,13 @@ class Permutation(Determined):
     name: ClassVar = "permutation"
     about: ClassVar = "demonstrations of a permutation, then a sub-sequence -> it permuted"
     Settings: ClassVar = PermutationSettings
+    Source: ClassVar = PermutationSource
+    Problem: ClassVar = PermutationProblem
     edit_distance: ClassVar = True
 
     def answer_length(self, problem: PermutationProblem) -> int:
         """Return one token for each that is asked for."""
         return len(problem.query)
-
-    def source(self, settings: PermutationSettings, symbols: tuple[int, int]) -> PermutationSource:
-        """Return the source of random sub-sequences and permutations."""
-        return PermutationSource(settings, symbols)
 
     def solve(self, problem: PermutationProblem, solver: str | None = None) -> Solution:
         """Return the sub-sequence permuted, or why it is not determined, as the module proves."""
@@ -276,8 +273,3 @@ class Permutation(Determined):
                     "is asked"
                 )
         return Solution.sat(tuple(query[first[column]] for column in outputs))
-
-    @property
-    def problem_language(self) -> Language:
-        """Return the language of demonstrations, `permutation.lark`."""
-        return token_language("permutation", PermutationProblem.of_tokens)

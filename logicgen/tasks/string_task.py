@@ -26,10 +26,6 @@ class StringTask(Task):
         """Return the tokens of a problem or an answer, separated by blanks."""
         return " ".join(value)
 
-    def show(self, answer: Symbols) -> str:
-        """Return the symbols of an answer, separated by blanks."""
-        return " ".join(answer)
-
 
 @cache
 def token_language(grammar: str, make: Callable[[list[str]], Any] = tuple) -> Language:

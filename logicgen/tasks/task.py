@@ -171,9 +171,9 @@ class Task(ABC):
     def encode(self, value: Any) -> str:
         """Return a problem or an answer in prefix notation."""
 
-    @abstractmethod
     def show(self, answer: Any) -> str:
-        """Return an answer as a person writes it."""
+        """Return an answer as a person writes it: in prefix notation unless a task overrides it."""
+        return self.encode(answer)
 
     def picture(self, answer: Any) -> str:
         """Return an answer drawn for a person, on several lines; empty if `show` says it all."""
