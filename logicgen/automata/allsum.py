@@ -9,8 +9,6 @@ and for weight pushing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 from scipy.sparse import csc_array, csr_array, eye_array
@@ -40,10 +38,7 @@ def coaccessible(automaton: Automaton) -> np.ndarray:
 
 
 def trim(automaton: Automaton) -> Automaton:
-    """Return an equivalent automaton of the states that lie on an accepting path.
-
-    Raises LogicgenError if there is no such state, so that every string weighs 0.
-    """
+    """Return the automaton of the states on accepting paths; raise LogicgenError if none is."""
     useful = accessible(automaton) & coaccessible(automaton)
     if useful.all():
         return automaton
@@ -67,31 +62,26 @@ def backward(automaton: Automaton) -> np.ndarray:
 
     Raises LogicgenError naming the states of a cycle that makes a weight infinite.
     """
-    return _solve_on(automaton, coaccessible(automaton), lambda part: (part.total, part.final))
+    return _solve_on(automaton, coaccessible(automaton), backwards=True)
 
 
 def forward(automaton: Automaton) -> np.ndarray:
-    """Return the forward weights (n,): of all paths from the beginning to each state.
+    """Return the forward weights (n,), of all paths from the beginning to each state.
 
     In a probabilistic automaton this is how often a string visits the state on average. Raises
     LogicgenError naming the states of a cycle that makes a weight infinite.
     """
-    return _solve_on(
-        automaton, accessible(automaton), lambda part: (csr_array(part.total.T), part.initial)
-    )
+    return _solve_on(automaton, accessible(automaton), backwards=False)
 
 
-def _solve_on(
-    automaton: Automaton,
-    chosen: np.ndarray,
-    system: Callable[[Automaton], tuple[csr_array, np.ndarray]],
-) -> np.ndarray:
-    """Return the solution of the system of the chosen states, (n,), 0 at all others."""
+def _solve_on(automaton: Automaton, chosen: np.ndarray, backwards: bool) -> np.ndarray:
+    """Return the weights of paths among the chosen states, (n,), 0 at all others."""
     found = np.zeros(len(automaton.states))
     if chosen.any():
         part = automaton.restricted(np.flatnonzero(chosen))
         check_finite(part)
-        found[chosen] = solve_linear(*system(part))
+        total, ends = (part.total, part.final) if backwards else (part.total.T, part.initial)
+        found[chosen] = solve_linear(csr_array(total), ends)
     return found
 
 
@@ -131,10 +121,9 @@ def normalise(automaton: Automaton) -> Automaton:
 def check_finite(automaton: Automaton) -> None:
     """Raise LogicgenError, naming the states, if the closure of a cycle is infinite.
 
-    Each strongly connected component is checked alone, since no cycle leaves it. For a nonnegative
-    matrix A, `(I - A) x = 1` has a positive solution exactly if the spectral radius of A is below 1
-    (Berman and Plemmons, Nonnegative Matrices in the Mathematical Sciences, 1979, theorem 6.2.3),
-    so that no eigenvalue has to be computed.
+    No cycle leaves a strongly connected component. For a nonnegative matrix A, `(I - A) x = 1` has
+    a positive solution exactly if the spectral radius is below 1 (Berman and Plemmons, Nonnegative
+    Matrices in the Mathematical Sciences, 1979, theorem 6.2.3): no eigenvalue is needed.
     """
     total = automaton.total
     count, component = connected_components(total, connection="strong")
@@ -204,10 +193,7 @@ def _reached(matrix: csr_array, start: np.ndarray) -> np.ndarray:
 
 
 def _perron_root(matrix: csr_array) -> float:
-    """Return the spectral radius of an irreducible matrix A, as precisely as a message shows it.
-
-    By power iteration with I + A, since with A alone it need not converge.
-    """
+    """Return the spectral radius of an irreducible matrix A by power iteration with I + A."""
     vector = np.full(matrix.shape[0], 1 / matrix.shape[0])
     growth = 1.0
     for _ in range(10_000):

@@ -107,7 +107,7 @@ class Automaton:
     ) -> Automaton:
         """Make an automaton from names; weights that are not given are 0.
 
-        Raises LogicgenError naming an unknown name with similar ones, or a transition given twice.
+        Raises LogicgenError for an unknown name, with similar ones, or a transition given twice.
         """
         symbols, states = tuple(symbols), tuple(states)
         symbol_number = {name: i for i, name in enumerate(symbols)}

@@ -19,10 +19,9 @@ def l1_distances(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def divergences(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Return the Kullback-Leibler divergences KL(p || q), (S, L + 1): sums of p log2(p/q), in bits.
+    """Return KL(p || q) = sum of p log2(p/q), in bits, (S, L + 1): the cost of predicting q for p.
 
-    This is the cost, in bits per token, of predicting q if p is true. inf if q is 0 where p is not;
-    nan if one of them is nan.
+    inf if q is 0 where p is not; nan if one of them is nan.
     """
     _check_shapes(p, q)
     return np.asarray(rel_entr(p, q).sum(axis=-1) / np.log(2))

@@ -53,10 +53,7 @@ def entropy(automaton: Automaton) -> float:
 def estimated_entropy(
     automaton: Automaton, count: int, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Return an unbiased estimate of the string's entropy, in bits, and its standard error.
-
-    Raises LogicgenError for fewer than 2 samples.
-    """
+    """Return an unbiased estimate of the string's entropy, in bits, and its standard error."""
     if count < 2:
         raise LogicgenError(f"entropy: {count} samples have no standard error; take 2 or more")
     model = normalise(automaton)

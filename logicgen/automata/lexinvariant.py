@@ -59,10 +59,7 @@ def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
 
 
 def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.ndarray:
-    """Return the probability of each of `permutations(k)` after each prefix, (L + 1, k!).
-
-    string: names, or an array of symbol numbers. nan after a prefix of probability 0.
-    """
+    """Return the probability of each of `permutations(k)` after each prefix, (L + 1, k!) or nan."""
     model = _small(automaton)
     if isinstance(string, np.ndarray):
         batch = encode(model.symbols, Strings(string[None], np.array([len(string)])))
@@ -88,9 +85,9 @@ def symbol_posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -
 def information_bound(symbols: int) -> float:
     """Return log2 k! in bits: an upper bound of what p' loses to p over a string of any length.
 
-    p' is at least p / k!, so the sum of KL(p || p') over the positions of a string has a mean of at
-    most log2 k!. By Pinsker's and Jensen's inequalities the mean L1 distance over L positions is
-    then at most `sqrt(2 ln(k!) / L)`: it falls with the context, at a rate polynomial in k.
+    p' is at least p / k!, so the sum of KL(p || p') over the positions has a mean of at most log2
+    k!. By Pinsker's and Jensen's inequalities the mean L1 distance over L positions is then at most
+    `sqrt(2 ln(k!) / L)`: it falls with the context, at a rate polynomial in k.
     """
     return float(np.log2(np.arange(1, symbols + 1)).sum())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -79,12 +80,11 @@ def ngram_automaton(model: NGram) -> Automaton:
     """Return the deterministic automaton of the model, its contexts as states, such as `^ a b`."""
     k = len(model.symbols)
     n = len(model.probabilities)
-    names = ["^"]
-    start = 0
-    for _ in range(model.order - 1):
-        longer = [f"{name} {symbol}" for name in names[start:] for symbol in model.symbols]
-        start = len(names)
-        names += longer
+    names = (
+        " ".join(["^", *word])
+        for length in range(model.order)
+        for word in product(model.symbols, repeat=length)
+    )
     states = np.arange(n)
     transitions = []
     for symbol in range(k):
@@ -102,8 +102,8 @@ def ngram_automaton(model: NGram) -> Automaton:
 def _next(context: np.ndarray, symbol: np.ndarray | int, k: int, order: int) -> np.ndarray:
     """Return the context after one more symbol.
 
-    Context c extended by symbol i is number c * k + 1 + i, as in a heap. If it is too long, it
-    loses its first symbol, which is a remainder among the contexts of one length.
+    Context c and symbol i make c * k + 1 + i, as in a heap. Where that is too long, it loses its
+    first symbol: a remainder among the contexts of one length.
     """
     longest = k ** (order - 1)  # contexts of full length
     first = sum(k**length for length in range(order - 1))  # number of the first of these

@@ -49,7 +49,7 @@ def random_automaton(
             raise LogicgenError(f"random automaton: {what} {value} is out of range")
 
     # The targets of each state and symbol, `branching` different ones.
-    targets = np.stack([_choose(states, k, branching, rng) for _ in range(states)])
+    targets = np.array([_choose(states, k, branching, rng) for _ in range(states)])
     # An arc of an earlier state is led to each later one, so that all are accessible.
     free = [(0, symbol) for symbol in range(k)]
     for state in range(1, states):

@@ -42,7 +42,7 @@ MOST = 2**29
 def log_joint(model: Automaton, strings: Strings) -> np.ndarray:
     """Return the natural logarithm of p' of each prefix and its next symbol, (S, L + 1, k + 1).
 
-    The end is last; nan beyond the end of a string. The automaton has to be probabilistic.
+    The end is last; nan beyond it. The automaton has to be probabilistic.
     """
     k = len(model.symbols)
     ahead = step_weights(model)  # (n, k + 1)
@@ -112,19 +112,15 @@ class _Prefixes:
 
 
 def _out_of_range(model: Automaton, strings: Strings) -> np.ndarray:
-    """Return all True, (S,), if a single weight is too small for a common scale, else all False."""
+    """Return (S,) bool, all alike: whether a single weight is too small for a common scale."""
     numbers = [model.initial, model.final, *(matrix.data for matrix in model.transitions)]
     return np.full(len(strings), min(map(smallest_positive, numbers)) < LEAST)
 
 
 def _by_string_symbol(joint: np.ndarray, seen: int, order: np.ndarray) -> np.ndarray:
-    """Sum weights of the next symbol over the partial permutations, (m, k + 1).
+    """Sum (m, P, k + 1) weights over the partial permutations, in the strings' symbols: (m, k + 1).
 
-    The result is in terms of the strings' symbols and the end.
-
-    Args:
-        joint: (m, P, k + 1) weights of the automaton's symbols and the end.
-        order: (m, k) the strings' symbols, the seen ones first, in order of first occurrence.
+    order: (m, k) the strings' symbols, the seen ones first, in order of first occurrence.
     """
     m, _, columns = joint.shape
     k = columns - 1
@@ -143,10 +139,9 @@ def _by_string_symbol(joint: np.ndarray, seen: int, order: np.ndarray) -> np.nda
 def _all_prefixes(
     model: Automaton, lengths: np.ndarray, ids: np.ndarray, first: np.ndarray, delicate: np.ndarray
 ) -> Iterator[_Prefixes]:
-    """Yield each prefix of each string of `canonical` once.
+    """Yield each prefix of each string of `canonical` once; arrays are valid until the next one.
 
-    Sets `delicate` for strings with a vector whose numbers differ too much for a common scale. The
-    arrays of a yielded object are valid until the next one is asked for.
+    Sets `delicate` for strings with a vector whose numbers differ too much for a common scale.
     """
     k = len(model.symbols)
     kind = ForwardStates if model.is_deterministic else ForwardVectors

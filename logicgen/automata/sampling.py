@@ -17,8 +17,7 @@ def sample(
 ) -> Strings:
     """Draw independent strings, each with probability weight / allsum.
 
-    Raises LogicgenError if a string gets longer than `longest`: cutting it off would change the
-    distribution.
+    Raises LogicgenError for one longer than `longest`: cutting would change the distribution.
     """
     model = normalise(automaton)
     drawn, going_on = _walk(model, count, rng, longest)

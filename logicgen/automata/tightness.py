@@ -60,8 +60,7 @@ class Tightness:
 def tightness(automaton: Automaton) -> Tightness:
     """Return whether a probabilistic automaton is tight, and why not.
 
-    Raises LogicgenError if the final weight and transitions of an accessible state, which is named,
-    or the initial weights sum to more than 1: then it is not a probabilistic automaton.
+    Raises LogicgenError if weights of the beginning or of a state (named) sum to more than 1.
     """
     reached = accessible(automaton)
     sums = automaton.total.sum(axis=1) + automaton.final  # (n,)

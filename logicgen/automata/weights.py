@@ -103,11 +103,7 @@ def log_forward(
 
 
 def steps_in_range(automaton: Automaton) -> int:
-    """Return after how many symbols at most a forward vector has to be rescaled.
-
-    In one step a number shrinks at most by the smallest weight and grows at most by the largest sum
-    of weights into a state.
-    """
+    """Return the most symbols between two rescalings, by the smallest weight and largest sum."""
     weights = np.concatenate([matrix.data for matrix in automaton.transitions])
     if not len(weights):
         return 1

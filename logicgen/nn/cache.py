@@ -75,8 +75,8 @@ class Cache(nn.Module):
     def reader(self) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
         """Return a function that mixes the predictions of texts that are read bit by bit.
 
-        It takes the log-probabilities by the rows alone behind the last token, (B, V), and the
-        features (B, T, width) and ids (B, T) of the tokens that are new, and returns the mixture.
+        It takes (B, V) log-probabilities without the cache, and the features (B, T, width) and ids
+        (B, T) of the new tokens.
         """
         keys: list[Tensor] = []
         tokens: list[Tensor] = []

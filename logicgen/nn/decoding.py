@@ -243,12 +243,10 @@ class _Prefixes(Generic[MemoryT]):
         self.left -= 1
 
     def keep(self, problems: Tensor) -> None:
-        """Keep these problems and drop all others."""
         width = self.state.shape[1]
         self._select(self._first()[problems] + torch.arange(width, device=problems.device))
 
     def _first(self) -> Tensor:
-        """Return the first row of each problem, (B, 1)."""
         batch, width = self.state.shape
         return torch.arange(0, batch * width, width, device=self.state.device)[:, None]
 
@@ -312,7 +310,6 @@ class _Beams:
         return float(((5 + length) / 6) ** self.search.length_normalization)
 
     def keep(self, problems: Tensor) -> None:
-        """Keep these problems and drop all others."""
         self.alive, self.tokens = self.alive[problems], self.tokens[problems]
         self.scores, self.answers = self.scores[problems], self.answers[problems]
         self.done = self.done[problems]
@@ -334,8 +331,6 @@ class _Beams:
 
 
 class _Draws:
-    """One random hypothesis for each problem."""
-
     def __init__(
         self, sampling: Sampling, problems: Tensor, vocabulary: Vocabulary, max_length: int
     ) -> None:
@@ -354,7 +349,6 @@ class _Draws:
         self.length = 0
 
     def choose(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
-        """Return parents (all 0) and next tokens, (B, 1) each, from (B, 1, V)."""
         scores, number = log_probabilities[:, 0], self.numbers[:, self.length]
         tokens = pick(scores, self.sampling, number)[:, None]  # (B, 1)
         log_p = scores.gather(1, tokens)
@@ -366,7 +360,6 @@ class _Draws:
         return torch.zeros_like(tokens), tokens
 
     def keep(self, problems: Tensor) -> None:
-        """Keep these problems and drop all others."""
         self.numbers, self.scores = self.numbers[problems], self.scores[problems]
         self.answers, self.done = self.answers[problems], self.done[problems]
 

@@ -51,10 +51,9 @@ class Embedding(nn.Module, ABC):
     def matrix(
         self, symbols: int, generator: torch.Generator | None = None, sequences: int | None = None
     ) -> Tensor:
-        """Return all rows of a vocabulary with this many symbols, (F + symbols, width).
+        """Return all rows, (F + symbols, width), or one matrix for each of so many sequences.
 
         generator: a CPU generator for random rows; None: torch's global one.
-        sequences: if given, one matrix is drawn for each: (sequences, F + symbols, width).
         """
         draws = 1 if sequences is None else sequences
         fixed = self.fixed_rows().expand(draws, -1, -1)
@@ -105,9 +104,9 @@ class AlphaRenaming(Learned):
 
 
 class Interchangeable(Embedding):
-    """Symbol rows with shared trained columns, distinguished only by their random columns.
+    """Symbol rows with shared trained columns and random ones, which fixed tokens have zero.
 
-    Fixed tokens have zeros in the random columns. Source: Işık, Cinbiş, Aydın Göl (ICML 2025).
+    Source: Işık, Cinbiş, Aydın Göl (ICML 2025).
     """
 
     def __init__(
@@ -129,7 +128,6 @@ class Interchangeable(Embedding):
         self.shared = nn.Parameter(_initial(1, width - random_width))
 
     def fixed_rows(self) -> Tensor:
-        """Return the trained columns of the fixed tokens, padded by zeros, (F, width)."""
         return F.pad(self.fixed, (0, self.random_width))
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
@@ -146,10 +144,9 @@ class Interchangeable(Embedding):
 
 
 class SymbolInvariant(Embedding):
-    """The two trained symbol rows that a `SymbolInvariantTransformer` needs.
+    """The symbol rows of a `SymbolInvariantTransformer` (Işık, Li, ICML 2026).
 
     "this one" is the row of every symbol; "some other one" is one more row at the end.
-    Source: Işık, Li (ICML 2026).
     """
 
     random = False

@@ -46,9 +46,8 @@ SPREAD = 1.0
 def closed_to_open(z: Tensor, width: int) -> Tensor:
     """Copy messages about units for each unit above: (..., Z below) to (..., Z below, Z above).
 
-    Encoder. In the closed universe units above share the units below; in the open universe each has
-    its own copies, which makes the factor graph a tree. On the way up the factor leaves messages
-    unchanged (appendix B.1).
+    Encoder. The copies make the factor graph a tree: an open universe, while in the closed one
+    units above share the units below. On the way up messages stay unchanged (appendix B.1).
     """
     return z[..., :, None].expand(*z.shape, width)
 
@@ -56,8 +55,7 @@ def closed_to_open(z: Tensor, width: int) -> Tensor:
 def open_to_closed(u: Tensor) -> Tensor:
     """Sum over the copies of each unit: (..., Z below, Z above) to (..., Z below).
 
-    Decoder. A unit is on if one of its copies is (OR); at most one copy is on, so their weights add
-    up (appendix B.1).
+    Decoder. A unit is on if one of its copies is (OR), at most one: weights add up (appendix B.1).
     """
     return log_sum(u, -1)
 
@@ -65,8 +63,7 @@ def open_to_closed(u: Tensor) -> Tensor:
 def bernoulli_to_categorical(on: Tensor) -> Tensor:
     """Convert a message about Z variables, one of which is on, to one about the number of that one.
 
-    p(x_Categorical | x), equation 1. The sum over 2^Z states, all but Z of which the factor
-    forbids, is on_i prod_{j != i} off_j, and off weighs 1 (appendix B.4).
+    Equation 1. Of 2^Z states Z are possible, on_i prod_{j != i} off_j; off weighs 1 (appendix B.4).
     """
     return on
 
@@ -77,12 +74,9 @@ def categorical_to_bernoulli(category: Tensor) -> Tensor:
 
 
 def say(tokens: Tensor, words: Tensor) -> Tensor:
-    """Return what a word implies about the units, (S, B, Z): log sum_t W_{t,x} [t is the word].
+    """Return what words (B,) or (S, B) imply about units, (S, B, Z): log sum_t W_{t,x} [t is it].
 
-    Encoder pi_T, equation 5.
-
-    tokens: (S, T, Z) logs of W_{t,x}.
-    words: (B,) or (S, B) ids; `NOTHING` for an unknown word, whose message is 0.
+    Encoder pi_T, equation 5. tokens: (S, T, Z) logs of W_{t,x}. The message of `NOTHING` is 0.
     """
     known = words.clamp(min=0)
     if words.ndim == 1:
@@ -100,9 +94,7 @@ def said(tokens: Tensor, x: Tensor) -> Tensor:
 def attend(below: Tensor, v: Tensor) -> Tensor:
     """Return the message about units, log sum_v W_{v,y} v: (S, B, Z below, Z) to (S, B, Z).
 
-    Encoder pi_Z, equation 4.
-
-    below: (S, Z below, Z) logs of W_{v,y}.
+    Encoder pi_Z, equation 4. below: (S, Z below, Z) logs of W_{v,y}.
     """
     return log_sum(below[:, None] + v, -2)
 
@@ -158,8 +150,7 @@ class Beliefs(NamedTuple):
 class Perceptron(nn.Module):
     """A residual perceptron, x + MLP(norm(x)), in place of the factors between pi_Z and AND.
 
-    It is shared by all columns. As its last weights are initially 0, it starts as the identity,
-    like those factors.
+    Shared by all columns; its last weights are initially 0, so that it starts as the identity.
     """
 
     def __init__(self, students: int, width: int, hidden: int) -> None:
@@ -233,7 +224,6 @@ class InductiveTransformer(nn.Module):
         return not self.up  # one layer has nothing between layers
 
     def _check(self, words: Tensor, length: int, least: int = NOTHING) -> None:
-        """Raise ValueError for ids that are no words, or too few or too many of them."""
         if words.shape[-1] != length:
             raise ValueError(f"{words.shape[-1]} words where there are {length}")
         if words.numel() and (words.min() < least or words.max() >= self.words):

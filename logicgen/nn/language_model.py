@@ -81,10 +81,7 @@ class CausalTransformer(nn.Module):
         return Memory(torch.ones(sequences, 1, 1, 0, dtype=torch.bool, device=device), [])
 
     def forward(self, x: Tensor, memory: Memory | None = None, layers: int | None = None) -> Tensor:
-        """Return the features of inputs x, (B, T, width) each, after so many layers; all if None.
-
-        x: all of the texts, or, after a first part, one token of each.
-        """
+        """Return the features of inputs x: of whole texts, or later of one token of each."""
         memory = memory or self.begin(len(x))
         start, length = memory.length, x.shape[1]
         if start and length > 1:
@@ -134,10 +131,7 @@ class Elman(nn.Module):
 
 
 class CausalLM(nn.Module):
-    """A language model: token rows, a network, and the next-token predictions of the two.
-
-    cache: whether a continuous cache (`cache.py`) is mixed into the predictions.
-    """
+    """A language model: token rows, a network and, if asked for, a cache (`cache.py`)."""
 
     def __init__(
         self, rows: TokenRows, network: CausalTransformer | Elman, width: int, cache: bool = False
@@ -158,8 +152,7 @@ class CausalLM(nn.Module):
     ) -> Tensor:
         """Return the features (B, T, width) that predict the token after each of (B, T) tokens.
 
-        memory: of the network, if the tokens continue texts that were begun.
-        layers: how many layers of a Transformer to apply; all if not given.
+        memory: of texts that go on. layers: how many layers of a Transformer; all if not given.
         """
         inputs = rows.inputs(tokens) * self.scale + self.bias
         some = {} if layers is None else {"layers": layers}
@@ -172,9 +165,8 @@ class CausalLM(nn.Module):
         generator: torch.Generator | None = None,
         targets: Tensor | None = None,
     ) -> Tensor:
-        """Return the mean cross-entropy in nats of the next token at every position but the last.
+        """Return the mean cross-entropy in nats of the next token, from (B, T), ended by `NOTHING`.
 
-        tokens: (B, T), ended by `NOTHING`.
         targets: (B, T - 1), `NOTHING` at positions to ignore; the next tokens if not given.
         """
         next_ = tokens[:, 1:]

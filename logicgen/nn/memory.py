@@ -53,10 +53,7 @@ class Memory:
         self.length += tokens
 
     def remember(self, layers: list[KeysValues], layer: int, new: KeysValues) -> KeysValues:
-        """Add the keys and values of new tokens, (R, ..., tokens, D), to those of a layer.
-
-        Returns all of them: (B, ..., slots, D). After the first call, tokens come one at a time.
-        """
+        """Add keys and values (R, ..., tokens, D) of a layer; return all, (B, ..., slots, D)."""
         if layer == len(layers):
             layers.append(new)
             return new

@@ -41,15 +41,13 @@ from logicgen.nn.transformer import Attention, DecoderLayer, EncoderLayer, Posit
 class StreamMemory(Memory):
     """A memory of streams, whose keys and values are (B, N, H, tokens, D).
 
-    problems: of the streams, or, for aggregated cross-attention, of the fused view (B, H, S, D).
-    answers: of the streams; empty if the decoder's streams do not attend to themselves.
+    For aggregated cross-attention those of problems are of the fused view, (B, H, S, D).
     """
 
     streams: Streams = field(kw_only=True)
     fused: list[KeysValues] = field(default_factory=list)  # (B, H, tokens, D), one per layer
 
     def keep(self, problems: Tensor) -> None:
-        """Keep the keys, values and streams of these problems and drop all others."""
         super().keep(problems)
         self.streams = self.streams.select(problems)
         self.fused = [select_rows(pair, problems) for pair in self.fused]
@@ -213,11 +211,7 @@ def _to_fused(attention: Attention, x: Tensor, fused: KeysValues, at: Positions)
 
 
 class SymbolInvariantTransformer(Transformer):
-    """A Transformer of streams. It takes the arguments of `Transformer`, and:
-
-    fixed: number of fixed tokens.
-    options: which attentions there are, and how many streams are computed at a time.
-    """
+    """A Transformer of streams, with `fixed` fixed tokens and the attentions of `options`."""
 
     def __init__(self, *, fixed: int, options: StreamOptions, **arguments: Any) -> None:
         self.encoder_layer = partial(StreamEncoderLayer, options=options)
@@ -302,13 +296,11 @@ class SymbolInvariantTransformer(Transformer):
 
 
 def _of_answers(memory: StreamMemory, answers: Tensor) -> Streams:
-    """Return the streams of the problem of each hypothesis."""
     ids = memory.streams.ids
     return Streams(ids.repeat_interleave(len(answers) // len(ids), dim=0))
 
 
 def _most_symbols(problems: Tensor, fixed: int) -> int:
-    """Return the largest number of different symbols in a problem."""
     symbols = problems.masked_fill(problems < fixed, -1).sort(dim=1).values  # (B, S)
     new = (symbols[:, 1:] != symbols[:, :-1]) & (symbols[:, 1:] >= 0)
     return int((new.sum(dim=1) + (symbols[:, 0] >= 0)).max())

@@ -73,8 +73,8 @@ class Rows:
     def chosen(self, features: Tensor, targets: Tensor) -> Tensor:
         """Return the log-probabilities (B, T), in nats, of targets (B, T); 0 at `NOTHING`.
 
-        Logits are computed for some positions at a time, and again in the backward pass: all of
-        them at once, (B, T, V) with a vocabulary of words, would need by far the most memory.
+        Logits are computed for some positions at a time, and again in the backward pass: all (B, T,
+        V) at once would need by far the most memory.
         """
         at_a_time = max(1, _SCORES_AT_A_TIME // (len(features) * self.matrix.shape[-2]))
 
@@ -106,10 +106,7 @@ class Rows:
 
 
 class TokenRows(nn.Module):
-    """A maker of embedding rows for a batch, by one of the methods.
-
-    tokens: V. share: the probability p of a partial method. Rows have a norm of about 1.
-    """
+    """A maker of rows (of norm 1) for `tokens` tokens; share: probability p of partial methods."""
 
     def __init__(self, method: str, tokens: int, width: int, share: float = 0.0) -> None:
         super().__init__()
@@ -146,8 +143,7 @@ class TokenRows(nn.Module):
     ) -> Rows:
         """Return rows for so many sequences, drawn from a CPU generator (None: torch's global one).
 
-        tokens: the vocabulary size, V if not given. Raises LogicgenError for another one than V if
-        rows are trained.
+        tokens: V if not given. Raises LogicgenError for another number if rows are trained.
         """
         if self.trained is None:
             return self._random(sequences, generator, tokens or self.tokens)

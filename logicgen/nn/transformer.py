@@ -36,10 +36,9 @@ from logicgen.nn.position import (
 
 @dataclass(frozen=True)
 class Packing:
-    """The places of (B, T) that hold tokens; outside attention only those are computed.
+    """The places (N,) of (B, T) that hold tokens; outside attention only these are computed.
 
-    Batches are made by the length of problems, and answers differ in length far more: two thirds of
-    a batch of answers are padding. Packed features x are (N, width).
+    Batches are made by the length of problems: two thirds of a batch of answers are padding.
     """
 
     shape: tuple[int, int]  # B, T
@@ -71,15 +70,12 @@ class Positions:
 
     def packed(self, packing: Packing) -> Positions:
         """Return the positions of packed tokens; `vectors` has been added to their inputs."""
-
-        def pack(rotation: Rotation | None) -> Rotation | None:
-            if rotation is None:
-                return None
-            place = packing.places % packing.shape[1]
-            return rotation[0][place], rotation[1][place]
-
-        rotations = pack(self.rotation), pack(self.problem_rotation)
-        return Positions(None, *rotations, self.mask, packing)
+        place = packing.places % packing.shape[1]
+        own, crossing = (
+            rotation and (rotation[0][place], rotation[1][place])
+            for rotation in (self.rotation, self.problem_rotation)
+        )
+        return Positions(None, own, crossing, self.mask, packing)
 
 
 class Attention(nn.Module):
@@ -116,10 +112,8 @@ class Attention(nn.Module):
     ) -> Tensor:
         """Return the attended values of queries x, of the same shape as x.
 
-        mask: True where a key may be seen, or numbers to add to the scores.
-
-        Keys and values may have fewer rows than x: then each of their rows serves the same number
-        of consecutive rows of x.
+        mask: True where a key may be seen, or numbers to add to the scores. Each row of keys and
+        values may serve several consecutive rows of x.
         """
         query = self.query(x).unflatten(-1, (self.heads, -1))  # (B, T, H, D)
         if rotation is not None:
@@ -322,10 +316,8 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """Return the features (B, T, width) that predict the token after each of `answers`.
 
-        answers: (B, T) ids, the next T tokens: all of an answer at once with a fresh memory, or one
-            token at a time. They are added to the memory.
-        places: where `answers.flatten()` holds tokens; only those are computed, and features
-            elsewhere are zero.
+        answers: (B, T) ids, added to the memory: all of an answer with a fresh one, or one at a
+        time. places: where `answers.flatten()` holds tokens; features elsewhere are zero.
         """
         at = self.answer_positions(memory, answers)
         x = self._inputs(matrix, answers, at)
@@ -382,7 +374,6 @@ class Transformer(nn.Module):
     def _rotations(
         self, scheme: str, start: int, length: int, device: torch.device
     ) -> tuple[Rotation | None, Rotation | None]:
-        """Return the rotations for self-attention and for cross-attention."""
         rotation = None
         if scheme == "rotary" or self.rotary_cross_attention:
             rotation = rotations(start, length, self.width // self.heads, device)

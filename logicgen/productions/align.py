@@ -17,8 +17,7 @@ SWEEPS = 20
 class Distance(NamedTuple):
     """The distance of two grammars whose units are in the same order.
 
-    mean: the mean total variation distance between the distributions of the teacher and those of
-        the student, weighted by how often the teacher uses each; from 0 (identified) to 1.
+    mean: total variation of distributions, weighted by the teacher's use, 0 (identified) to 1.
     largest: the largest difference of a single weight of a unit that the teacher uses.
     """
 
@@ -90,5 +89,4 @@ def _costs(student: Grammar, teacher: Grammar, layer: int, orders: list[np.ndarr
 
 
 def _match(cost: np.ndarray) -> np.ndarray:
-    """Return the student's unit for each of the teacher."""
     return np.asarray(linear_sum_assignment(cost)[1])

@@ -20,8 +20,6 @@ Shares = dict[str, Probability]
 
 
 class _Unit(Table):
-    """A unit: its distributions over words and over the units of the next layer."""
-
     tokens: Shares
     below: Shares | None = None
 
@@ -41,8 +39,8 @@ class _File(Table):
 def read_grammar(path: Path | str) -> Grammar:
     """Read a grammar from a TOML file (`docs/inductive.md`).
 
-    Raises LogicgenError naming the file and the unit if a distribution does not sum to 1 (with its
-    sum) or names an unknown unit or word, and if the number of layers is not that of positions.
+    Raises LogicgenError naming file and unit for a distribution that does not sum to 1 (with its
+    sum), an unknown unit or word, and another number of layers than of positions.
     """
     path = Path(path)
     return make_grammar(read_toml(path), str(path))

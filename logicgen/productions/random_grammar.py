@@ -55,9 +55,8 @@ def random_grammar(
 def _dirichlet(
     rng: np.random.Generator, outcomes: int, columns: int, concentration: float
 ) -> np.ndarray:
-    """Draw distributions, the columns of (outcomes, columns).
+    """Draw distributions, the columns of (outcomes, columns), by logarithms, against underflow.
 
-    By logarithms of Gamma variables: with a small concentration, the variables would underflow.
     Gamma(a) is Gamma(a + 1) U^(1/a) (Marsaglia, Tsang, 2000).
     """
     logs = np.log(rng.standard_gamma(concentration + 1, (outcomes, columns)))

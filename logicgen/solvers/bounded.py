@@ -29,8 +29,7 @@ def shapes(fewest: int, most: int) -> Iterator[tuple[int, int]]:
 def word_of_shape(graph: Graph, root: int, positions: int, period: int) -> list[Letter] | None:
     """Return the letters of the first word of a shape that satisfies an edge's formula, or None.
 
-    Words are in lexicographic order: position by position, symbols in order of first occurrence,
-    true before false. Every symbol of the graph gets a value.
+    Lexicographic: by position, symbols by first occurrence, true before false; all get a value.
     """
     encoding = _Encoding(graph, positions, positions - period)
     encoding.clauses.append([encoding.literal(root, 0)])

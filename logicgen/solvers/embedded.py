@@ -65,8 +65,7 @@ class EmbeddedSolver(Solver):
     def check(self, problem: Formula, answer: Trace) -> Verdict:
         """Return `correct` if all words of the trace satisfy the formula; exact for any positions.
 
-        `invalid` if a position is unsatisfiable. Raises LogicgenError for an operator that LTL does
-        not have, or, in the trace, for one that is not propositional.
+        `invalid` if a position is unsatisfiable. Raises LogicgenError for an unknown operator.
         """
         graph = Graph()
         root = graph.add(problem)
@@ -158,7 +157,6 @@ class FewestSolver(EmbeddedSolver):
 def _parallel(
     graph: Graph, nodes: list[int], root: int, positions: int, period: int
 ) -> Found | None:
-    """Return the first lasso of one shape, among all or many, that satisfies the root."""
     used = [graph.left[node] for node in nodes if graph.kind[node] == SYMBOL]
     columns, full = all_or_some(len(used), positions)
     if len(used) < len(graph.symbols):
@@ -191,7 +189,6 @@ def _rolled(stem: list[Letter], period: list[Letter]) -> tuple[list[Letter], int
 
 
 def _trace(graph: Graph, literals: Literals, positions: int, loop: int) -> Trace:
-    """Return the trace of the literals, symbols in order of first occurrence."""
     letters: list[Formula] = [_ONE] * positions
     for (position, symbol), value in literals.items():
         literal = Formula(graph.symbols[symbol])

@@ -23,20 +23,13 @@ DEPTH = 50
 
 
 class Graph:
-    """A graph of nodes that any number of formulas share.
-
-    Attributes:
-        kind: by node, SYMBOL, AND, XOR, NEXT or UNTIL.
-        left, right: by node, the edges to its operands; for a symbol its number, for NEXT twice the
-            same edge.
-        symbols: names by number, in order of first occurrence.
-    """
+    """A graph of nodes that any number of formulas share."""
 
     def __init__(self) -> None:
-        self.kind = [SYMBOL]
-        self.left = [-1]
-        self.right = [-1]
-        self.symbols: list[str] = []
+        self.kind = [SYMBOL]  # by node, SYMBOL, AND, XOR, NEXT or UNTIL
+        # By node, the edges to its operands; for a symbol its number, for NEXT twice the same edge.
+        self.left, self.right = [-1], [-1]
+        self.symbols: list[str] = []  # names by number, in order of first occurrence
         self._nodes: dict[tuple[int, int, int], int] = {}
         self._symbol: dict[str, int] = {}
 

@@ -24,8 +24,7 @@ STRONG_ENGINE = "cadical153"
 class PySATSolver(Solver):
     """A SAT solver on the Tseitin encoding of the formula.
 
-    The witness is the one that `TruthTableSolver` defines, found with assumptions instead of
-    tables; it does not depend on the engine's heuristics.
+    The witness is that of `TruthTableSolver`, found with assumptions, whatever the engine does.
     """
 
     name: ClassVar[str] = "pysat"
@@ -66,10 +65,7 @@ class PySATSolver(Solver):
 
 
 def first_model(engine: SatEngine, count: int, assumed: Sequence[int] = ()) -> list[int] | None:
-    """Return the literals of the first `count` variables in the lexicographically first model.
-
-    True comes before false. None if there is no model in which the literals `assumed` are true.
-    """
+    """Return the literals of `count` variables in the first model, true before false, or None."""
     fixed = list(assumed)
     if not engine.solve(fixed):
         return None
@@ -93,8 +89,8 @@ def clause_solver() -> Callable[[list[list[int]]], list[int] | None]:
 def solve_clauses(clauses: Sequence[Sequence[int]]) -> list[int] | None:
     """Return a model of a set of clauses, or None if it is unsatisfiable.
 
-    A model has a literal for every variable that occurs. The same set gives the same model; unlike
-    a formula's witness it is the one that the engine finds first.
+    It has a literal for every variable that occurs: the first that the engine finds, always the
+    same.
     """
     variables = sorted({abs(literal) for clause in clauses for literal in clause})
     if not all(clauses):  # an empty clause is false, which not every engine notices
@@ -122,9 +118,8 @@ def sat_engine(clauses: Sequence[Sequence[int]] = (), name: str = ENGINE) -> Ite
 def tseitin_encoding(formula: Formula) -> tuple[tuple[str, ...], int, list[list[int]]]:
     """Return the Tseitin encoding of a formula: symbols, root literal, clauses.
 
-    Symbol number i (from 0, in order of first occurrence) is variable i + 1. The clauses define a
-    literal for the formula in both directions, so that the root or its negation can be assumed.
-    Raises LogicgenError for an operator or a constant that is not propositional.
+    Symbol number i (from 0, by first occurrence) is variable i + 1. The root or its negation can be
+    assumed. Raises LogicgenError for an operator or a constant that is not propositional.
     """
     symbols = formula.symbols
     variable = {name: i for i, name in enumerate(symbols, start=1)}

@@ -20,8 +20,6 @@ from logicgen.solvers.unfolding import Letter, State, Step, Unfolding
 
 @dataclass
 class _Visit:
-    """A state on the search path or in an open component."""
-
     number: int
     order: list[int]  # of the atoms, most urgently to be absent first
     steps: list[Step] = field(default_factory=list)

@@ -90,7 +90,6 @@ def table_columns(symbols: int) -> tuple[list[int], int]:
 
 
 def _table(formula: Formula, column: dict[str, int], full: int) -> int:
-    """Return the rows in which the formula is true."""
     stack: list[int] = []
     nodes: list[Formula] = []
     todo = [formula]

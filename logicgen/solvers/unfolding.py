@@ -50,11 +50,6 @@ class Unfolding:
         root: edge of the formula.
         positions: edges of propositional formulas, each satisfiable; `[TRUE]` for all words.
         loop: the position after the last one.
-
-    Attributes:
-        start: the first state, None if the formula is false.
-        untils: all untils that can be postponed, as bits.
-        atoms: by variable of an atom, what must hold next and the until it postpones, as bits.
     """
 
     def __init__(
@@ -76,10 +71,11 @@ class Unfolding:
         self._at = [self._new() for _ in positions]
         for at, position in zip(self._at, positions, strict=True):
             self._clauses.append([-at, self._now_literal(position)])
+        # The first state, None if the formula is false.
         self.start = (0, self._elements(root)) if root != FALSE else None
         while self._pending:
             self._unfold(self._pending.pop())
-        self.untils = (1 << self._untils) - 1
+        self.untils = (1 << self._untils) - 1  # all untils that can be postponed
         self._engine = SatEngine(name=ENGINE, bootstrap_with=self._clauses)
 
     def __enter__(self) -> Self:
@@ -87,8 +83,6 @@ class Unfolding:
 
     def __exit__(self, *_: object) -> None:
         self._engine.delete()
-
-    # -- one step as clauses ----------------------------------------------------------------------
 
     def _new(self) -> int:
         self._last += 1
@@ -138,7 +132,6 @@ class Unfolding:
             clauses.append([-now, holds(a ^ 1), holds(b ^ 1 ^ negated)])
 
     def _next_atom(self, edge: int) -> int:
-        """Return the atom that says that the formula of an edge must hold next."""
         atom = self._next.get(edge)
         if atom is None:
             atom = self._next[edge] = self._atom(self._elements(edge), 0)
@@ -170,8 +163,6 @@ class Unfolding:
                 self._now.append(self._now_literal(part))
             found |= 1 << number
         return found
-
-    # -- steps ------------------------------------------------------------------------------------
 
     def _after(self, position: int) -> int:
         return position + 1 if position + 1 < self._count else self._loop
@@ -233,7 +224,6 @@ class Unfolding:
 
 
 def _members(formulas: int) -> Iterator[int]:
-    """Yield the numbers of the elements in a set."""
     while formulas:
         lowest = formulas & -formulas
         yield lowest.bit_length() - 1

@@ -28,8 +28,7 @@ TOGETHER = 64
 def justify(graph: Graph, root: int, values: Values, lane: int, loop: int) -> Literals:
     """Return literals of a word that make an edge's formula true, whatever the other ones are.
 
-    `values` are those of `evaluate`, in which the formula holds at the first position of the lasso
-    whose bit is `lane`; `loop` is the lassos' loop. Sorted by position, then by symbol.
+    The formula holds on the lasso of bit `lane`, whose `values` are those of `evaluate`. Sorted.
     """
     kind, left, right = graph.kind, graph.left, graph.right
     positions = len(values[0] or [])
@@ -95,10 +94,7 @@ def certain(
 def minimal(
     graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
 ) -> Literals:
-    """Return the literals without those that are not needed, dropped last first.
-
-    nodes: what `root` depends on. literals: those with which all words satisfy its formula.
-    """
+    """Return the literals without those that are not needed, dropped last first."""
     needed = _needed(graph, nodes, root, literals, positions, loop)
     for literal in reversed([literal for literal in literals if literal not in needed]):
         fewer = {place: value for place, value in literals.items() if place != literal}

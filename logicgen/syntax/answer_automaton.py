@@ -85,24 +85,17 @@ def token_automaton(language: Language, longest: int) -> TokenAutomaton:
     grammar = _Grammar(language)
     classes: list[Token] = [*(Token(text) for text in language.tokens), _ANY_SYMBOL]
     start: Stacks = frozenset({("prefix",)})
-    states = {start: 0}
-    pending = [start]
+    states, found = {start: 0}, [start]
     rows: list[list[int]] = []
-    while pending:
-        following: list[Stacks] = []
-        for stacks in pending:
-            row = []
-            for token in classes:
-                after = grammar.after(stacks, token, longest)
-                if not after:
-                    row.append(-1)
-                    continue
-                if after not in states:
-                    states[after] = len(states)
-                    following.append(after)
-                row.append(states[after])
-            rows.append(row)
-        pending = following
+    for stacks in found:  # which grows
+        row = []
+        for token in classes:
+            after = grammar.after(stacks, token, longest)
+            if after and after not in states:
+                states[after] = len(states)
+                found.append(after)
+            row.append(states[after] if after else -1)
+        rows.append(row)
     return TokenAutomaton(
         np.array(rows, dtype=np.int64).reshape(len(states), len(classes)),
         np.array([min(map(grammar.distance, stacks)) for stacks in states], dtype=np.int64),

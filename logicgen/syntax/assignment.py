@@ -16,8 +16,7 @@ Literal = tuple[str, bool]
 class Assignment:
     """Literals `(symbol, value)`, in the order they were written.
 
-    An assignment stands for all total assignments that agree with it, so it denotes nothing if it
-    gives one symbol both values.
+    It stands for all total assignments that agree with it: none if a symbol has both values.
     """
 
     literals: tuple[Literal, ...] = ()

@@ -93,7 +93,6 @@ def _header(line: bytes, where: str, number: int) -> tuple[int, int]:
 
 
 def _integers(line: bytes) -> list[int] | None:
-    """Return the whole numbers of a line, or None where it holds anything else."""
     if b"_" in line:  # which int() takes
         return None
     try:
@@ -115,10 +114,7 @@ def write_cnf(cnf: CNF, comments: Iterable[str] = ()) -> str:
 
 
 def read_model(text: bytes, where: str) -> list[int]:
-    """Return the literals of a solver's output: its `v` lines, or bare numbers, ended by 0.
-
-    Raises LogicgenError where there are none, or a line is anything else.
-    """
+    """Return the literals of a solver's output (`v` lines or numbers); LogicgenError for others."""
     literals: list[int] = []
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.split()

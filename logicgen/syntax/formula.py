@@ -36,18 +36,13 @@ def _forget(entry: Any, table: dict[Any, _Entry] = _table) -> None:
 class Formula:
     """An operator with its operands, a constant, or a symbol.
 
-    Attributes:
-        token: the operator, constant or symbol as written, e.g. `&`, `1`, `a`.
-        operands: the operand formulas, from left to right; empty for constants and symbols.
-        length: number of tokens in prefix notation.
-
     `~f`, `f & g`, `f | g`, `f ^ g` and `f >> g` build `!f`, `f & g`, `f | g`, `f ^ g`, `f -> g`.
     """
 
     __slots__ = ("__weakref__", "length", "operands", "token")
-    token: str
-    operands: tuple[Formula, ...]
-    length: int
+    token: str  # the operator, constant or symbol as written, e.g. `&`, `1`, `a`
+    operands: tuple[Formula, ...]  # from left to right; empty for constants and symbols
+    length: int  # number of tokens in prefix notation
 
     def __new__(cls, token: str, operands: tuple[Formula, ...] = ()) -> Formula:
         key = (token, operands)

@@ -50,10 +50,8 @@ class Production:
 class Language:
     """A reader of both notations of a language, with their productions.
 
-    Args:
-        grammar: name of a shipped `.lark` file, or the path of one.
-        build: `build(meaning, values)` returns the value of an alternative from the values of its
-            parts; symbols are strings, fixed tokens are left out.
+    grammar: name of a shipped `.lark` file, or the path of one. build: returns the value of an
+    alternative from its meaning and its parts' values (symbols as texts, no fixed tokens).
     """
 
     def __init__(self, grammar: str, build: Build) -> None:
@@ -154,7 +152,7 @@ class Language:
 
 
 def read_either(read: Callable[[str, str], Value], text: str) -> Value:
-    """Return what `read(text, notation)` makes of a text, which is valid in at most one notation.
+    """Return what `read(text, notation)` makes of an infix or a prefix text; none is both.
 
     Raises the FormatError of the notation that got further.
     """

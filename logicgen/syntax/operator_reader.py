@@ -40,9 +40,7 @@ class _Operator:
 class OperatorReader:
     """A reader of infix formulas of symbols, constants, prefix and binary operators, parentheses.
 
-    Args:
-        language: its `infix` productions say how operators bind.
-        token_of: prefix token by meaning.
+    The `infix` productions say how operators bind. token_of: prefix token by meaning.
     """
 
     def __init__(self, language: Language, token_of: Mapping[str, str]) -> None:

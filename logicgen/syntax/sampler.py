@@ -52,12 +52,8 @@ Pattern = tuple[Shape, Partition]
 class FormulaSampler:
     """A sampler of formulas of exact length over `symbols` symbols.
 
-    Args:
-        language: its tokens are used; operators have at most two operands.
-        weights: weight by token, of the operators and constants that may occur; `symbol` is the
-            weight of each single symbol (1 if not given).
-        distribution: `uniform` or `tree`.
-        symbols: how many symbols there are to draw from.
+    weights: weight by token, of the operators (of at most two operands) and constants that may
+    occur; `symbol` is the weight of each single symbol (1 if not given).
     """
 
     def __init__(
@@ -93,8 +89,6 @@ class FormulaSampler:
         self._splits: dict[int, list[float]] = {}
         self._splits_with_holes: dict[tuple[int, int], list[float]] = {}
         self._holes: dict[tuple[int, int], list[float]] = {}
-
-    # -- weights ----------------------------------------------------------------------------------
 
     def mass(self, length: int) -> list[Number]:
         """Return the weight of all formulas of a length by their number of symbols; [] if none.
@@ -141,21 +135,13 @@ class FormulaSampler:
         """Return whether any formula has `length` tokens."""
         return length >= 1 and bool(self.mass(length))
 
-    # -- drawing ----------------------------------------------------------------------------------
-
     def sample(self, rng: Random, length: int, names: Sequence[str]) -> Formula:
-        """Return a random formula over `names`, of which there are `symbols`.
-
-        Raises LogicgenError where there is none.
-        """
+        """Return a random formula over `names`, which are `symbols` many, as `pattern` does."""
         shape, partition = self.pattern(rng, length)
         return self.formula((shape, partition), rng.sample(names, max(partition, default=-1) + 1))
 
     def pattern(self, rng: Random, length: int, distinct: int | None = None) -> Pattern:
-        """Return a random formula up to renaming, with `distinct` symbols if given.
-
-        Raises LogicgenError where there is none.
-        """
+        """Return a random formula up to renaming; raise LogicgenError if there is none."""
         if distinct is None:
             shape = self._shape(rng, length)
             random, symbols = rng.random, self.symbols
@@ -280,8 +266,6 @@ class FormulaSampler:
             else:
                 stack.append(Formula(token))
         return stack[0]
-
-    # -- listing ----------------------------------------------------------------------------------
 
     def patterns(self, length: int, distinct: int) -> Iterator[Pattern]:
         """Yield every formula of `length` tokens with `distinct` symbols, up to renaming."""

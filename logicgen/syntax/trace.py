@@ -17,16 +17,12 @@ from logicgen.syntax.language import Language, read_either
 class Trace:
     """A lasso whose positions are propositional formulas: the stem once, the period for ever.
 
-    A trace stands for all infinite words whose letter at every visit of a position satisfies its
+    It stands for all infinite words whose letter at every visit of a position satisfies its
     formula, chosen anew at each visit; it denotes nothing if a position is unsatisfiable.
-
-    Attributes:
-        stem: the positions before the period, possibly none.
-        period: the positions of the period, at least one.
     """
 
-    stem: tuple[Formula, ...]
-    period: tuple[Formula, ...]
+    stem: tuple[Formula, ...]  # possibly none
+    period: tuple[Formula, ...]  # at least one
 
     def __post_init__(self) -> None:
         if not self.period:

@@ -126,10 +126,7 @@ def _unjudged(verdict: str, reason: str) -> Row:
 
 
 def fields_of(line: str, json_only: bool = False) -> Row:
-    """Return the fields of a JSON line, or `problem` alone for a plain one.
-
-    Raises LogicgenError where the line should be a JSON object and is not.
-    """
+    """Return the fields of a JSON line, or of a plain one; raise LogicgenError for faulty JSON."""
     text = line.strip()
     if not json_only and not text.startswith("{"):
         return {"problem": text}

@@ -46,7 +46,6 @@ class CipherSource(RowSource):
 
     @property
     def tokens(self) -> Tokens:  # type: ignore[override]
-        """Return the tokens of the text."""
         return self._text.tokens
 
     def drawn(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from random import Random
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Solution, Verdict
@@ -22,10 +22,6 @@ from logicgen.tasks.task import Cell, Draw, Settings, Source
 from logicgen.vocabulary import symbol_name
 
 Letters = tuple[str, ...]
-
-
-class CopyingSettings(Settings):
-    """Keys of `[problem]`: there are none."""
 
 
 class LettersSource(Source):
@@ -49,7 +45,6 @@ class LettersSource(Source):
         return {k: stirling(cell.length, k) for k in range(min(most, cell.length) + 1)}
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Yield every string of the cell up to renaming."""
         allowed = self.symbols(cell)
         for k in range(min(allowed[-1], cell.length) + 1):
             for partition in all_partitions(cell.length, k):
@@ -64,25 +59,21 @@ class Copying(StringTask):
 
     name: ClassVar = "copying"
     about: ClassVar = "a string of symbols -> the same string, with symbols never seen in training"
-    Settings: ClassVar = CopyingSettings
+    Settings: ClassVar = Settings
     symbols_meaning: ClassVar = "number of symbols the string was drawn from"
     edit_distance: ClassVar = True
 
     @property
     def problem_language(self) -> Language:
-        """Return the language of strings, `letters.lark`."""
         return token_language("letters")
 
     answer_language = problem_language
 
-    def source(self, settings: CopyingSettings, symbols: tuple[int, int]) -> LettersSource:
-        """Return the source of random strings."""
+    def source(self, settings: Any, symbols: tuple[int, int]) -> LettersSource:
         return LettersSource(symbols)
 
     def solve(self, problem: Letters, solver: str | None = None) -> Solution:
-        """Return the string itself."""
         return Solution.sat(problem)
 
     def check(self, problem: Letters, answer: Letters, solver: str | None = None) -> Verdict:
-        """Return `correct` if the answer is the string, else `incorrect`."""
         return Verdict.CORRECT if answer == problem else Verdict.INCORRECT

@@ -31,11 +31,7 @@ CORPUS_SPLITS = ("train", "validation", "test")
 PART = 1 << 22
 
 
-class CorpusSettings(Settings):
-    """The `[corpus]` table of a recipe; each task adds its own keys."""
-
-
-class RowCounts(CorpusSettings):
+class RowCounts(Settings):
     """The numbers of rows in the splits of a corpus whose rows are sequences of their own."""
 
     train: Count = 0
@@ -85,7 +81,6 @@ class RowSource(CorpusSource):
         self._counts, self._length, self._seed = counts, length, seed
 
     def parts(self, split: str) -> int:
-        """Return how many parts the rows of a split take."""
         return len(self._counts.parts(split, self._length))
 
     def part(self, split: str, number: int) -> dict[str, np.ndarray]:
@@ -107,7 +102,7 @@ class CorpusTask:
 
     name: str  # the name in recipes
     about: str  # one line for `logicgen list tasks`
-    Settings: type[CorpusSettings]  # the keys of `[corpus]`
+    Settings: type[Settings]  # the keys of `[corpus]`
     # Returns the source for settings and a seed. Raises LogicgenError where the corpus would be
     # empty
     source: Callable[[Any, int], CorpusSource]

@@ -88,7 +88,6 @@ class Determined(StringTask):
     Problem: ClassVar[Any]
 
     def source(self, settings: Any, symbols: tuple[int, int]) -> DeterminedSource:
-        """Return the source of random problems."""
         return self.Source(settings, symbols)
 
     @property

@@ -50,7 +50,6 @@ class FormulaSource(Source):
         )
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """Return a random formula; raise LogicgenError where the cell is empty."""
         return self._draw(self._sampler.pattern(rng, cell.length, cell.symbols))
 
     def count(self, cell: Cell) -> dict[int, int]:
@@ -58,7 +57,6 @@ class FormulaSource(Source):
         return {k: self._sampler.count_patterns(cell.length, k) for k in self.symbols(cell)}
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Yield every formula of the cell."""
         for k in self.symbols(cell):
             yield from map(self._draw, self._sampler.patterns(cell.length, k))
 
@@ -77,7 +75,6 @@ class FormulaTask(Task):
     other_source: ClassVar[type[Source]]  # beside random formulas
 
     def source(self, settings: FormulaSettings, symbols: tuple[int, int]) -> Source:
-        """Return the source that the settings name."""
         if settings.source != "random":
             return self.other_source(symbols)
         return FormulaSource(self.formulas, settings, symbols)
@@ -91,27 +88,21 @@ class FormulaTask(Task):
         return load_solver(name or self.solver, self.logic)
 
     def solve(self, problem: Formula, solver: str | None = None) -> Solution:
-        """Return the solver's canonical witness, or unsat."""
         return self._solver(solver).solve(problem)
 
     @property
     def problem_language(self) -> Language:
-        """Return the language of the formulas."""
         return self.formulas.language
 
     def within(self, problem: Formula, tokens: Collection[str]) -> Formula:
-        """Return an equivalent formula over these tokens, as `core.within`."""
         return within(problem, tokens)
 
     @property
     def problem_arities(self) -> Mapping[str, int]:
-        """Return the number of operands of each operator and constant."""
         return self.formulas.arity
 
     def decode_problem(self, text: str) -> Formula:
-        """Return the formula of a text such as `& a ! b`. Raises FormatError."""
         return self.formulas.read_prefix(text)
 
     def encode(self, value: Any) -> str:
-        """Return a formula or an answer in prefix notation."""
         return str(value.prefix)

@@ -63,13 +63,15 @@ class Frequencies:
 
         Raises IndexError where that leaves none.
         """
-        sums = self._up_to(symbols)
+        # One list serves every number of symbols: a symbol's weight does not depend on it.
+        sums = self._sums
+        for symbol in range(len(sums), symbols):
+            sums.append((sums[-1] if sums else 0) + self.weight(symbol))
         for _ in range(TRIES):
             drawn = bisect_right(sums, rng.random() * sums[symbols - 1], 0, symbols - 1)
             if drawn not in without:
                 return drawn
-        left = [symbol for symbol in range(symbols) if symbol not in without]
-        return self.among(rng, left)
+        return self.among(rng, [symbol for symbol in range(symbols) if symbol not in without])
 
     def among(self, rng: Random, symbols: Sequence[int]) -> int:
         """Return a random one of these symbols, in proportion to their weights."""
@@ -83,13 +85,6 @@ class Frequencies:
             f"problem.frequencies = {self.kind!r} knows {self.most} symbols, and there are "
             f"{symbols}: lower symbols, or draw by 'zipf'"
         )
-
-    def _up_to(self, symbols: int) -> list[float]:
-        # One list serves every number of symbols: a symbol's weight does not depend on it.
-        sums = self._sums
-        for symbol in range(len(sums), symbols):
-            sums.append((sums[-1] if sums else 0) + self.weight(symbol))
-        return sums
 
 
 @cache

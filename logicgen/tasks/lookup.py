@@ -101,7 +101,6 @@ class LookupSource(DeterminedSource):
         self.first = 4 + settings.queries
 
     def drawn(self, rng: Random, cell: Cell) -> Draw:
-        """Return a random problem of a cell that is not empty."""
         settings, frequencies, allowed = self._settings, self._frequencies, self.symbols(cell)
         pairs = rng.choice([n for n in self.examples(cell) if self._room(n) <= allowed[-1]])
         symbols = rng.randint(max(allowed[0], self._room(pairs)), allowed[-1])
@@ -156,9 +155,9 @@ class LookupSource(DeterminedSource):
     def _count(self, pairs: int, keys: int, most: int) -> dict[int, int]:
         """Return the number of problems with so many different keys, by number of distinct symbols.
 
-        The keys are told apart by their order. `values` different values are given to them in as
-        many ways as there are partitions of the keys. Of these values `old` are keys themselves,
-        which ones and for which block matters; the others are told apart by their order alone.
+        Keys are told apart by their order; the partitions of the keys give them values. Of the
+        values `old` are keys themselves, for which it matters which; the others are told apart by
+        order.
         """
         settings = self._settings
         shown = stirling(pairs, keys) * keys**settings.queries
@@ -171,7 +170,6 @@ class LookupSource(DeterminedSource):
         return found
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Yield every problem of the cell up to renaming."""
         low, most = self.symbols(cell)[0], self.symbols(cell)[-1]
         for pairs in self.examples(cell):
             if self._room(pairs) > most:
@@ -209,7 +207,6 @@ class LookupSource(DeterminedSource):
         return Draw(problem, symbols, tuple(map(symbol_name, name)))
 
     def too_few(self, examples: int, symbols: int) -> str | None:
-        """Return why so many symbols are too few for so many pairs; None if they are not."""
         settings, needed = self._settings, self._room(examples)
         if needed <= symbols:
             return None
@@ -230,7 +227,6 @@ class LookupSource(DeterminedSource):
         )
 
     def _room(self, pairs: int) -> int:
-        """Return how many symbols it takes for so many pairs."""
         return self._settings.room(1 if self._settings.repeat else pairs, 1)
 
     def _different_keys(self, pairs: int, symbols: int) -> range:
@@ -255,7 +251,6 @@ class Lookup(Determined):
     between: ClassVar = " "
 
     def answer_length(self, problem: LookupProblem) -> int:
-        """Return one token for each key that is asked for."""
         return len(problem.queries)
 
     def solve(self, problem: LookupProblem, solver: str | None = None) -> Solution:

@@ -43,10 +43,7 @@ class LTL(FormulaTask):
     def check(
         self, problem: Formula, answer: Trace | NoTrace, solver: str | None = None
     ) -> Verdict:
-        """Return `correct` if all words of the trace satisfy the formula, `invalid` if it has none.
-
-        That there is no trace is correct where the formula is unsatisfiable.
-        """
+        """Return `correct` if all words of a trace satisfy the formula, or no trace is right."""
         chosen = self._solver(solver)
         if isinstance(answer, NoTrace):
             return _NO_TRACE_IS[chosen.solve(problem).status]
@@ -66,11 +63,9 @@ class LTL(FormulaTask):
 
     @property
     def answer_language(self) -> Language:
-        """Return the language of traces, `trace.lark`."""
         return trace_language()
 
     def read_problem(self, text: str) -> Formula:
-        """Return the formula of a text such as `a U !b` or `U a ! b`. Raises FormatError."""
         return self.formulas.read_either(text)
 
     def read_answer(self, text: str) -> Trace | NoTrace:
@@ -78,15 +73,12 @@ class LTL(FormulaTask):
         return NO_TRACE if text.strip() == NO_TRACE.prefix else Trace.read_either(text)
 
     def decode_answer(self, text: str) -> Trace | NoTrace:
-        """Return the answer of a text such as `a ; { b ; ! a }` or `0`. Raises FormatError."""
         return NO_TRACE if text.strip() == NO_TRACE.prefix else Trace.read_prefix(text)
 
     def show(self, answer: Trace | NoTrace) -> str:
-        """Return a text such as `a ; {b ; !a}`."""
         return answer.infix
 
     def picture(self, answer: Trace | NoTrace) -> str:
-        """Return a table: a row per proposition, a column per position, the period between bars."""
         return answer.table() if isinstance(answer, Trace) else ""
 
 

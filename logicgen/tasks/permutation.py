@@ -91,7 +91,6 @@ class PermutationSource(DeterminedSource):
         self.first, self.step = 3 * (settings.size + 1), 2 * (settings.size + 1)
 
     def drawn(self, rng: Random, cell: Cell) -> Draw:
-        """Return a random problem of a cell that is not empty."""
         size, allowed = self._settings.size, self.symbols(cell)
         symbols = rng.randint(max(allowed[0], self._room), allowed[-1])
         rows = [self._row(rng, symbols) for _ in range(rng.choice(self.examples(cell)) + 1)]
@@ -157,7 +156,6 @@ class PermutationSource(DeterminedSource):
         return Draw(problem, symbols, tuple(map(symbol_name, name)))
 
     def too_few(self, examples: int, symbols: int) -> str | None:
-        """Return why so many symbols are too few to fill a sub-sequence; None if they are not."""
         size = self._settings.size
         if symbols < 1:
             return "there are no symbols to permute: raise symbols"
@@ -170,7 +168,6 @@ class PermutationSource(DeterminedSource):
 
     @property
     def _room(self) -> int:
-        """Return how many symbols a sub-sequence takes."""
         return 1 if self._settings.repeat else self._settings.size
 
 
@@ -178,9 +175,8 @@ class PermutationSource(DeterminedSource):
 def _patterns(settings: PermutationSettings, demonstrations: int, symbols: int) -> int:
     """Return the number of problems with exactly so many symbols, up to renaming.
 
-    Over n given symbols there are L(n) problems. By inclusion and exclusion, the sum over j of
-    (-1)^(k - j) C(k, j) L(j) of them hold k given symbols and no others. Every renaming of these
-    changes such a problem, so that there are k! times fewer up to renaming.
+    Over n given symbols there are L(n). By inclusion and exclusion, the sum over j of (-1)^(k - j)
+    C(k, j) L(j) hold k given symbols and no others; k! renamings of each are one.
     """
     signed = (
         (-1 if (symbols - j) % 2 else 1)
@@ -246,7 +242,6 @@ class Permutation(Determined):
     edit_distance: ClassVar = True
 
     def answer_length(self, problem: PermutationProblem) -> int:
-        """Return one token for each that is asked for."""
         return len(problem.query)
 
     def solve(self, problem: PermutationProblem, solver: str | None = None) -> Solution:

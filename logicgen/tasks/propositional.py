@@ -36,12 +36,10 @@ class Propositional(FormulaTask):
         return self._solver(solver).check(problem, answer)
 
     def same(self, answer: Assignment, other: Assignment) -> bool:
-        """Return whether both give the same symbols the same values."""
         return answer.same_as(other)
 
     @property
     def answer_language(self) -> Language:
-        """Return the language of assignments, `assignment.lark`."""
         return assignment_language()
 
     def show(self, answer: Assignment) -> str:

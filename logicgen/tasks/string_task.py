@@ -23,7 +23,6 @@ class StringTask(Task):
     logic: ClassVar = None
 
     def encode(self, value: Iterable[str]) -> str:
-        """Return the tokens of a problem or an answer, separated by blanks."""
         return " ".join(value)
 
 

@@ -60,18 +60,13 @@ class Draw:
 class Source(ABC):
     """The problems of one recipe: drawn at random, counted, or listed.
 
-    Args:
-        symbols: fewest and most symbols of the training region, which a cell without a number of
-            symbols stands for.
-
-    Attributes:
-        exact: whether it makes problems of any given length. If not, they come out as long as they
-            do, or only some lengths exist, and cells may be wider than one length.
-        named: whether it names symbols, some of which it draws more often than others.
+    symbols: fewest and most of the training region, for which a cell without a number stands.
     """
 
+    # Whether it makes problems of any given length. If not, they come out as long as they do, or
+    # only some lengths exist, and cells may be wider than one length.
     exact: ClassVar[bool] = True
-    named: ClassVar[bool] = False
+    named: ClassVar[bool] = False  # whether it names symbols, drawn with different frequencies
 
     def __init__(self, symbols: tuple[int, int]) -> None:
         self._region = symbols
@@ -125,8 +120,6 @@ class Task(ABC):
     def source(self, settings: Any, symbols: tuple[int, int]) -> Source:
         """Return the source of problems; symbols: range of the training region, as in `Source`."""
 
-    # -- deciding ---------------------------------------------------------------------------------
-
     @abstractmethod
     def solve(self, problem: Any, solver: str | None = None) -> Solution:
         """Return the canonical answer as the witness of a `sat` solution, or why there is none."""
@@ -138,8 +131,6 @@ class Task(ABC):
     def same(self, answer: Any, other: Any) -> bool:
         """Return whether two answers are equal, which makes a correct answer an exact one."""
         return bool(answer == other)
-
-    # -- writing ----------------------------------------------------------------------------------
 
     @property
     @abstractmethod

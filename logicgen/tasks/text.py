@@ -22,7 +22,8 @@ from pydantic import Field, model_validator
 
 from logicgen.checksum import text_sha256
 from logicgen.errors import LogicgenError
-from logicgen.tasks.corpus_task import TOKENS, CorpusSettings, CorpusSource, CorpusTask
+from logicgen.tasks.corpus_task import TOKENS, CorpusSource, CorpusTask
+from logicgen.tasks.task import Settings
 from logicgen.tokens import Tokens
 
 Share = Annotated[float, Field(gt=0, lt=0.5)]
@@ -39,7 +40,7 @@ PYTHON, TOPICS = "python-library", "python-topics"
 _NO_LIBRARY = {"test", "tests", "site-packages", "dist-packages", "__pycache__", "idle_test"}
 
 
-class TextSettings(CorpusSettings):
+class TextSettings(Settings):
     """Keys of `[corpus]`."""
 
     # `python-library`, the standard library's own sources, or `python-topics`, the English of
@@ -210,7 +211,6 @@ class TextSource(CorpusSource):
 
     @cached_property
     def _parts(self) -> dict[str, list[list[Block]]]:
-        """Return blocks by split and part."""
         parts: dict[str, list[list[Block]]] = {"train": [], "validation": [], "test": []}
         held: dict[str, int] = dict.fromkeys(parts, PART)
         for block in self._documents.blocks():
@@ -254,7 +254,6 @@ class TextSource(CorpusSource):
             yield text
 
     def parts(self, split: str) -> int:
-        """Return how many parts the text of a split takes."""
         return len(self._parts[split])
 
     def part(self, split: str, number: int) -> dict[str, np.ndarray]:
