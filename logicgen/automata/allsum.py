@@ -86,10 +86,7 @@ def _solve_on(automaton: Automaton, chosen: np.ndarray, backwards: bool) -> np.n
 
 
 def allsum(automaton: Automaton) -> float:
-    """Return the sum of the weights of all strings.
-
-    Raises LogicgenError naming the states of a cycle if it is infinite.
-    """
+    """Return the sum of all strings' weights; raise LogicgenError, naming states, if infinite."""
     useful = accessible(automaton) & coaccessible(automaton)
     if not useful.any():
         return 0.0

@@ -35,7 +35,6 @@ def ambiguous_pair(automaton: Automaton) -> tuple[str, str] | None:
 
 
 def _pairs(start: np.ndarray) -> csr_array:
-    """Return all pairs of states with weights other than 0, (n, n)."""
     column = csr_array((start > 0).astype(np.int64)[:, None])
     return csr_array(column @ column.T)
 

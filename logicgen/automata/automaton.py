@@ -30,21 +30,15 @@ class Automaton:
     state and symbol this takes a hundredth of the memory and time of dense matrices, and n-gram
     models of high order would not fit into memory as such.
 
-    Attributes:
-        symbols: k names, all different.
-        states: n names, all different.
-        initial: (n,) float64, the weight of beginning in each state.
-        final: (n,) float64, the weight of ending in each state.
-        transitions: k sparse matrices (n, n) float64; row: from, column: to. No stored zeros.
-
     Raises LogicgenError if sizes disagree, a name occurs twice, or a weight is negative or not
     finite.
     """
 
-    symbols: tuple[str, ...]
-    states: tuple[str, ...]
-    initial: np.ndarray
-    final: np.ndarray
+    symbols: tuple[str, ...]  # k names, all different
+    states: tuple[str, ...]  # n names, all different
+    initial: np.ndarray  # (n,) float64, the weight of beginning in each state
+    final: np.ndarray  # (n,) float64, the weight of ending in each state
+    # k sparse matrices (n, n) float64; row: from, column: to. No stored zeros
     transitions: tuple[csr_array, ...]
 
     def __post_init__(self) -> None:

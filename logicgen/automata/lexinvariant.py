@@ -94,18 +94,13 @@ def information_bound(symbols: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """An estimate of p' from random permutations.
+    """An estimate of p' from random permutations."""
 
-    Attributes:
-        log: (S,) natural logarithm of the mean.
-        relative_error: (S,) standard error of the mean, divided by the mean. If it is far below 1,
-            it is also the standard error of `log`.
-        effective: (S,) effective sample size: (sum)^2 / sum of squares.
-    """
-
-    log: np.ndarray
+    log: np.ndarray  # (S,) natural logarithm of the mean
+    # (S,) standard error of the mean, divided by the mean. If it is far below 1, it is also the
+    # standard error of `log`
     relative_error: np.ndarray
-    effective: np.ndarray
+    effective: np.ndarray  # (S,) effective sample size: (sum)^2 / sum of squares
 
 
 def estimated_log_probabilities(

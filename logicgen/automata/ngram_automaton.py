@@ -22,18 +22,13 @@ class NGram:
 
     Contexts are all strings of up to `order - 1` symbols, shorter ones first, then in the order of
     the symbols; the empty one, number 0, is the beginning.
-
-    Attributes:
-        symbols: k names.
-        order: n, at least 1.
-        counts: (contexts, k + 1) how often each symbol and, last, the end followed each context.
-        probabilities: (contexts, k + 1); zeros for contexts without counts and smoothing.
     """
 
-    symbols: tuple[str, ...]
-    order: int
+    symbols: tuple[str, ...]  # k names
+    order: int  # n, at least 1
+    # (contexts, k + 1) how often each symbol and, last, the end followed each context
     counts: np.ndarray
-    probabilities: np.ndarray
+    probabilities: np.ndarray  # (contexts, k + 1); zeros for contexts without counts and smoothing
 
 
 def ngram(symbols: Iterable[str], strings: Readable, order: int, smoothing: float = 0.0) -> NGram:

@@ -100,7 +100,6 @@ def random_automaton(
 
 
 def _choose(states: int, k: int, branching: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw `branching` different states for each symbol, (k, branching)."""
     if branching == 1:
         return rng.integers(states, size=(k, 1))
     return np.stack([rng.choice(states, size=branching, replace=False) for _ in range(k)])

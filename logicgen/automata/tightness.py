@@ -21,19 +21,13 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Tightness:
-    """The total probability of all strings, and where the rest is lost if it is below 1.
+    """The total probability of all strings, and where the rest is lost if it is below 1."""
 
-    Attributes:
-        mass: the probability of all strings together.
-        trapped: accessible states from which no final state can be reached.
-        leaking: accessible states whose final weight and transitions sum to less than 1.
-        beginning: the sum of the initial weights.
-    """
-
-    mass: float
-    trapped: tuple[str, ...]
+    mass: float  # the probability of all strings together
+    trapped: tuple[str, ...]  # accessible states from which no final state can be reached
+    # Accessible states whose final weight and transitions sum to less than 1
     leaking: tuple[str, ...]
-    beginning: float
+    beginning: float  # the sum of the initial weights
 
     @property
     def is_tight(self) -> bool:

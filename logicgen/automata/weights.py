@@ -157,7 +157,6 @@ def _with_common_scale(
 def _with_logarithms(
     automaton: Automaton, strings: Strings, readout: np.ndarray, everywhere: bool
 ) -> np.ndarray:
-    """Compute `log_forward` with one logarithm for each state."""
     arcs = []
     for matrix in automaton.transitions:
         into = csr_array(matrix.T)  # sorted by target

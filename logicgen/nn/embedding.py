@@ -165,6 +165,6 @@ class SymbolInvariant(Embedding):
 
 
 def _initial(rows: int, width: int) -> Tensor:
-    """Draw rows from N(0, 1/width), so that each has a norm of about 1; (rows, width)."""
+    """Draw rows from N(0, 1/width), so that each has a norm of about 1."""
     scale: float = max(width, 1) ** -0.5
     return torch.randn(rows, width) * scale

@@ -288,7 +288,6 @@ class InductiveTransformer(nn.Module):
         return xs[::-1], ys[::-1], z
 
     def _open(self, v: Tensor, layer: int) -> Tensor:
-        """Convert decoder messages (S, B, Z below, Z) about categories to Bernoulli variables."""
         if self.up is None:
             return categorical_to_bernoulli(v)
         return _tied(self.down[layer], v.mT).mT

@@ -183,10 +183,7 @@ def _to_own(
     rotation: Rotation | None,
     mask: Tensor | None,
 ) -> Tensor:
-    """Attend from each of the streams, (R, N, T, width), to its own keys and values.
-
-    keys_values: (B, N, H, tokens, D) each. mask: one for each problem, or one for all.
-    """
+    """Attend from streams (R, N, T, width) to their own keys and values (B, N, H, tokens, D)."""
     keys, values = keys_values
     batch, streams = keys.shape[:2]
     # Order the rows by problem, then stream, then hypothesis.
@@ -198,7 +195,6 @@ def _to_own(
 
 
 def _to_fused(attention: Attention, x: Tensor, fused: KeysValues, at: Positions) -> Tensor:
-    """Attend from all streams of a row, (R, N, T, width), to their fused view."""
     mask = at.mask
     if mask is not None and mask.shape[2] > 1:
         streams, tokens = x.shape[1:3]
@@ -281,7 +277,6 @@ class SymbolInvariantTransformer(Transformer):
     def _stream_inputs(
         self, matrix: Tensor, ids: Tensor, streams: Streams, at: Positions
     ) -> Tensor:
-        """Return the inputs (R, N, T, width) of (R, T) ids."""
         this, other = self.fixed, matrix.shape[-2] - 1
         symbol = torch.where(streams.owned(ids), this, other)  # (R, N, T)
         rows = torch.where((ids < self.fixed)[:, None], ids[:, None], symbol)

@@ -15,14 +15,11 @@ SWEEPS = 20
 
 
 class Distance(NamedTuple):
-    """The distance of two grammars whose units are in the same order.
+    """The distance of two grammars whose units are in the same order."""
 
-    mean: total variation of distributions, weighted by the teacher's use, 0 (identified) to 1.
-    largest: the largest difference of a single weight of a unit that the teacher uses.
-    """
-
+    # Total variation of distributions, weighted by the teacher's use, 0 (identified) to 1
     mean: float
-    largest: float
+    largest: float  # the largest difference of a single weight of a unit that the teacher uses
 
 
 def aligned(student: Grammar, teacher: Grammar) -> Grammar:
@@ -72,7 +69,6 @@ def _pairwise(mine: np.ndarray, yours: np.ndarray, reach: np.ndarray) -> np.ndar
 
 
 def _costs(student: Grammar, teacher: Grammar, layer: int, orders: list[np.ndarray]) -> np.ndarray:
-    """Return the cost of matching a unit of the teacher (row) and of the student (column)."""
     reach = teacher.reach
     cost = _pairwise(student.tokens[layer], teacher.tokens[layer], reach[layer])
     if layer + 1 < student.positions:

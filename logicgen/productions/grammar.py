@@ -54,23 +54,17 @@ class Messages(NamedTuple):
 class Grammar:
     """A grammar of P layers.
 
-    Attributes:
-        words: T names, all different.
-        units: P lists of names, different within a layer.
-        start: (Z,) probabilities of the units of the first layer.
-        tokens: P arrays (T, Z), probabilities of the words of each unit: pi_T, W_{t,x} of
-            equation 5.
-        below: P - 1 arrays (Z of the next layer, Z), probabilities of the units that it switches
-            on: pi_Z, W_{v,y} of equation 4.
-
     Raises LogicgenError naming a unit whose distribution does not sum to 1, with its sum. The
     column of a unit that is never on may be all zeros.
     """
 
-    words: tuple[str, ...]
-    units: tuple[tuple[str, ...], ...]
-    start: np.ndarray
+    words: tuple[str, ...]  # T names, all different
+    units: tuple[tuple[str, ...], ...]  # P lists of names, different within a layer
+    start: np.ndarray  # (Z,) probabilities of the units of the first layer
+    # P arrays (T, Z), probabilities of the words of each unit: pi_T, W_{t,x} of equation 5
     tokens: tuple[np.ndarray, ...]
+    # P - 1 arrays (Z of the next layer, Z), probabilities of the units that it switches on: pi_Z,
+    # W_{v,y} of equation 4
     below: tuple[np.ndarray, ...]
     where: str = field(default="grammar", repr=False)  # for messages
 

@@ -11,12 +11,13 @@ Simple bounded LTL model checking (FMCAD 2004).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from pysat.solvers import Solver as SatEngine
 
-from logicgen.solvers.ltl_graph import AND, NEXT, SYMBOL, UNTIL, XOR, Graph
+from logicgen.solvers.ltl_graph import NEXT, SYMBOL, UNTIL, Graph
 from logicgen.solvers.pysat import ENGINE, first_model
-from logicgen.solvers.unfolding import Letter
+from logicgen.solvers.unfolding import Letter, gate
 
 
 def shapes(fewest: int, most: int) -> Iterator[tuple[int, int]]:
@@ -93,11 +94,5 @@ class _Encoding:
                 else:
                     later = holds(edge, after, last_round or wraps)
                     clauses += [-now, holds(b, i), holds(a, i)], [-now, holds(b, i), later]
-            elif kind == AND and negated:
-                clauses.append([-now, holds(a ^ 1, i), holds(b ^ 1, i)])
-            elif kind == AND:
-                clauses += [-now, holds(a, i)], [-now, holds(b, i)]
             else:
-                assert kind == XOR
-                clauses.append([-now, holds(a, i), holds(b ^ negated, i)])
-                clauses.append([-now, holds(a ^ 1, i), holds(b ^ 1 ^ negated, i)])
+                clauses += gate(kind, negated, now, a, b, partial(holds, position=i))

@@ -129,7 +129,6 @@ class EmbeddedSolver(Solver):
         return _single(graph, nodes, letters, period)
 
     def _fewest(self, graph: Graph, nodes: list[int], root: int) -> Found | None:
-        """Return a word of the first shape that has one; None if there is none."""
         with Tableau(graph, root) as tableau:
             word = tableau.word()
         if word is None:

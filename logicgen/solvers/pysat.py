@@ -22,10 +22,7 @@ STRONG_ENGINE = "cadical153"
 
 
 class PySATSolver(Solver):
-    """A SAT solver on the Tseitin encoding of the formula.
-
-    The witness is that of `TruthTableSolver`, found with assumptions, whatever the engine does.
-    """
+    """A SAT solver on the Tseitin encoding; its witness is that of `TruthTableSolver`."""
 
     name: ClassVar[str] = "pysat"
     logic: ClassVar[str] = "propositional"

@@ -154,7 +154,6 @@ def _property(operator: str, formula: Formula) -> str:
 
 
 def _probabilities(model: Any, operator: str, formula: Formula) -> list[float]:
-    """Return by state the probability (`P`, `Pmin` or `Pmax`) of a formula from there."""
     import stormpy
 
     (wanted,) = stormpy.parse_properties(_property(operator, formula))

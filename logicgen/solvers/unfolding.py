@@ -15,7 +15,7 @@ SAT-based explicit LTL reasoning and its application to satisfiability checking 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -89,7 +89,6 @@ class Unfolding:
         return self._last
 
     def _now_literal(self, edge: int) -> int:
-        """Return a literal that, assumed, makes the formula of an edge hold now."""
         literal = self._literal.get(edge)
         if literal is None:
             node = edge >> 1
@@ -122,14 +121,8 @@ class Unfolding:
             self._untils += 1
             postponed = self._atom(self._elements(edge), mark)
             clauses += [-now, holds(b), holds(a)], [-now, holds(b), postponed]
-        elif kind == AND and negated:
-            clauses.append([-now, holds(a ^ 1), holds(b ^ 1)])
-        elif kind == AND:
-            clauses += [-now, holds(a)], [-now, holds(b)]
         else:
-            assert kind == XOR
-            clauses.append([-now, holds(a), holds(b ^ negated)])
-            clauses.append([-now, holds(a ^ 1), holds(b ^ 1 ^ negated)])
+            clauses += gate(kind, negated, now, a, b, holds)
 
     def _next_atom(self, edge: int) -> int:
         atom = self._next.get(edge)
@@ -221,6 +214,18 @@ class Unfolding:
         model = first_model(self._engine, len(self._graph.symbols), fixed)
         assert model is not None
         return [literal > 0 for literal in model]
+
+
+def gate(
+    kind: int, negated: int, now: int, a: int, b: int, holds: Callable[[int], int]
+) -> list[list[int]]:
+    """Return the clauses with which the literal `now` asks for an AND or XOR of two edges."""
+    if kind == AND and negated:
+        return [[-now, holds(a ^ 1), holds(b ^ 1)]]
+    if kind == AND:
+        return [[-now, holds(a)], [-now, holds(b)]]
+    assert kind == XOR
+    return [[-now, holds(a), holds(b ^ negated)], [-now, holds(a ^ 1), holds(b ^ 1 ^ negated)]]
 
 
 def _members(formulas: int) -> Iterator[int]:

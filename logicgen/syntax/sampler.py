@@ -188,7 +188,6 @@ class FormulaSampler:
         return table
 
     def _draw_holes(self, rng: Random, length: int, distinct: int) -> int:
-        """Draw how many places for symbols a formula has in which `distinct` symbols occur."""
         table = self._holes.get((length, distinct))
         if table is None:
             mass = self.mass(length) if length >= 1 else []

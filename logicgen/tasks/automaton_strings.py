@@ -18,7 +18,7 @@ from logicgen.automata.automaton_file import automaton_text
 from logicgen.automata.sampling import sample_beginnings
 from logicgen.checksum import text_sha256
 from logicgen.errors import LogicgenError
-from logicgen.tasks.corpus_task import TOKENS, CorpusTask, RowSettings, RowSource
+from logicgen.tasks.corpus_task import TOKENS, CorpusTask, Part, RowSettings, RowSource
 from logicgen.tasks.task import Positive
 from logicgen.tokens import Tokens
 from logicgen.vocabulary import END, symbol_name
@@ -86,9 +86,7 @@ class AutomatonSource(RowSource):
         self.files = {AUTOMATON: automaton_text(self._automaton)}
         self.digest = text_sha256(self.files[AUTOMATON])
 
-    def drawn(
-        self, rng: np.random.Generator, rows: int, split: str, number: int
-    ) -> dict[str, np.ndarray]:
+    def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
         """Return `tokens`, (rows, length)."""
         strings = sample_beginnings(self._automaton, rows, self._length, rng)
         tokens = np.full((rows, self._length), self.tokens.end)

@@ -102,7 +102,6 @@ def _done(
     json_only: bool,
     line: str,
 ) -> Row:
-    """Return the fields of a line with the result of `work` on what `read` finds in them."""
     row: Row = {"problem": line}
     try:
         row = fields_of(line, json_only)

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import model_validator
 
 from logicgen.errors import LogicgenError
-from logicgen.tasks.corpus_task import TOKENS, CorpusTask, RowSettings, RowSource
+from logicgen.tasks.corpus_task import TOKENS, CorpusTask, Part, RowSettings, RowSource
 from logicgen.tasks.text import TextSettings, TextSource
 from logicgen.tokens import Tokens
 
@@ -48,9 +48,7 @@ class CipherSource(RowSource):
     def tokens(self) -> Tokens:  # type: ignore[override]
         return self._text.tokens
 
-    def drawn(
-        self, rng: np.random.Generator, rows: int, split: str, number: int
-    ) -> dict[str, np.ndarray]:
+    def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
         """Return `tokens`, (rows, length), enciphered, and `keys`, (rows, V).
 
         Raises LogicgenError where the split has no text, or less than a row takes.

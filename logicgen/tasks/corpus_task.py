@@ -27,6 +27,8 @@ Count = Annotated[int, Field(strict=True, ge=0)]
 TOKENS = "tokens"
 CORPUS_SPLITS = ("train", "validation", "test")
 
+Part = dict[str, np.ndarray]
+
 # Tokens in a part of a corpus of rows.
 PART = 1 << 22
 
@@ -70,7 +72,7 @@ class CorpusSource(ABC):
         """Return how many parts a split has."""
 
     @abstractmethod
-    def part(self, split: str, number: int) -> dict[str, np.ndarray]:
+    def part(self, split: str, number: int) -> Part:
         """Return the arrays of one part."""
 
 
@@ -83,16 +85,14 @@ class RowSource(CorpusSource):
     def parts(self, split: str) -> int:
         return len(self._counts.parts(split, self._length))
 
-    def part(self, split: str, number: int) -> dict[str, np.ndarray]:
+    def part(self, split: str, number: int) -> Part:
         """Return the arrays of one part, of which `tokens` is (rows, length)."""
         rows = len(self._counts.parts(split, self._length)[number])
         rng = np.random.default_rng((self._seed, CORPUS_SPLITS.index(split), number))
         return self.drawn(rng, rows, split, number)
 
     @abstractmethod
-    def drawn(
-        self, rng: np.random.Generator, rows: int, split: str, number: int
-    ) -> dict[str, np.ndarray]:
+    def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
         """Return the arrays of part `number` of a split, with so many rows."""
 
 

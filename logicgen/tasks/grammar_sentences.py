@@ -19,7 +19,7 @@ from logicgen.productions import Grammar, grammar_text, random_grammar, read_gra
 from logicgen.productions.as_automaton import START, as_automaton
 from logicgen.productions.grammar_file import make_grammar
 from logicgen.tasks.automaton_strings import AUTOMATON
-from logicgen.tasks.corpus_task import TOKENS, CorpusTask, RowCounts, RowSource
+from logicgen.tasks.corpus_task import TOKENS, CorpusTask, Part, RowCounts, RowSource
 from logicgen.tokens import Tokens
 from logicgen.vocabulary import END
 
@@ -94,9 +94,7 @@ class GrammarSentencesSource(RowSource):
         }
         self.digest = text_sha256(self.files[GRAMMAR])
 
-    def drawn(
-        self, rng: np.random.Generator, rows: int, split: str, number: int
-    ) -> dict[str, np.ndarray]:
+    def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
         """Return `tokens`, (rows, P + 1), for sentences of P words."""
         words = self._grammar.sample(rng, rows) + FIRST_WORD
         return {TOKENS: np.insert(words, 0, self.tokens.id(START), axis=1)}

@@ -196,7 +196,6 @@ class PatternSource(Source):
         )
 
     def _conjuncts(self, tokens: int, used: int, symbols: int) -> Iterator[list[Formula]]:
-        """Yield the lists of patterns that `_count_ways` counts."""
         if tokens == 0:
             yield []
             return

@@ -78,11 +78,7 @@ class Source(ABC):
 
     @abstractmethod
     def sample(self, rng: Random, cell: Cell) -> Draw | None:
-        """Return a random problem of the cell, or None where this attempt missed the cell.
-
-        The number of symbols is drawn first if the cell has none. Raises LogicgenError if it is
-        empty.
-        """
+        """Return a random problem, or None after a miss; LogicgenError if the cell is empty."""
 
     @abstractmethod
     def count(self, cell: Cell) -> Mapping[int, float]:

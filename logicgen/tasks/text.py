@@ -22,7 +22,7 @@ from pydantic import Field, model_validator
 
 from logicgen.checksum import text_sha256
 from logicgen.errors import LogicgenError
-from logicgen.tasks.corpus_task import TOKENS, CorpusSource, CorpusTask
+from logicgen.tasks.corpus_task import TOKENS, CorpusSource, CorpusTask, Part
 from logicgen.tasks.task import Settings
 from logicgen.tokens import Tokens
 
@@ -256,7 +256,7 @@ class TextSource(CorpusSource):
     def parts(self, split: str) -> int:
         return len(self._parts[split])
 
-    def part(self, split: str, number: int) -> dict[str, np.ndarray]:
+    def part(self, split: str, number: int) -> Part:
         """Return `tokens`, (N,)."""
         pieces = []
         for block in self._parts[split][number]:
