@@ -18,8 +18,7 @@ from scipy.sparse.linalg import splu
 from logicgen.automata.automaton import Automaton, up_to_five
 from logicgen.errors import LogicgenError
 
-# Up to this number of states systems are solved densely; larger automata are mostly n-gram models,
-# which are sparse.
+# Up to so many states systems are solved densely; larger automata, mostly n-grams, are sparse.
 DENSE = 3000
 
 # A closure above this counts as infinite: that of a cycle of weight exactly 1 is computed as 1

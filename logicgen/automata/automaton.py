@@ -30,8 +30,7 @@ class Automaton:
     state and symbol this takes a hundredth of the memory and time of dense matrices, and n-gram
     models of high order would not fit into memory as such.
 
-    Raises LogicgenError if sizes disagree, a name occurs twice, or a weight is negative or not
-    finite.
+    Raises LogicgenError if sizes disagree, a name occurs twice, or a weight is not from 0 up.
     """
 
     symbols: tuple[str, ...]  # k names, all different

@@ -32,14 +32,10 @@ class NGram:
 
 
 def ngram(symbols: Iterable[str], strings: Readable, order: int, smoothing: float = 0.0) -> NGram:
-    """Return the n-gram model of some strings.
+    """Return the n-gram model of some strings: order 1 for unigrams, 2 for bigrams, ...
 
-    Args:
-        order: 1 for unigrams, 2 for bigrams, ...
-        smoothing: added to every count (Lidstone; 1 is Laplace's rule); 0 for relative frequencies.
-
-    Raises LogicgenError if the order or the smoothing is out of range, or if there are too many
-    contexts.
+    smoothing: added to every count (Lidstone; 1 is Laplace's rule); 0 for relative frequencies.
+    Raises LogicgenError if one is out of range, or if there are too many contexts.
     """
     symbols = tuple(symbols)
     k = len(symbols)

@@ -17,16 +17,15 @@ from logicgen.automata.strings import Strings
 
 def permutations(symbols: int) -> np.ndarray:
     """Return all permutations, (k!, k): of each symbol of a string, the symbol it stands for."""
-    return np.array(list(all_permutations(range(symbols))), dtype=np.int64)
+    return partial_permutations(symbols, symbols)
 
 
 def canonical(strings: Strings, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return strings with their symbols renumbered in order of first occurrence.
 
-    Returns:
-        (S, k) the symbols in order of first occurrence, then the others; (S, L) the strings, each
-        symbol replaced by its place in that order; (S, k) the first position of each of these
-        numbers, or the length of the string if it does not occur.
+    They are: (S, k) the symbols in order of first occurrence, then the others; (S, L) the strings,
+    each symbol replaced by its place in that order; (S, k) the first position of each of these
+    numbers, or the length of the string if it does not occur.
     """
     count, longest = strings.ids.shape
     ids = np.where(strings.inside, strings.ids, -1)

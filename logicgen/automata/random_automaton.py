@@ -25,16 +25,13 @@ def random_automaton(
     """Draw a tight probabilistic automaton whose strings have `length` symbols on average.
 
     It begins in state 0, from which every other state can be reached. It is determined by the
-    arguments and the state of `rng`.
+    arguments and the state of `rng`. Raises LogicgenError if an argument is out of range.
 
-    Args:
-        length: above 0; met up to rounding, by scaling the odds of ending in all states alike.
-        branching: targets of each state and symbol. With 1 the automaton is deterministic; with
-            more it is, in general, ambiguous.
-        concentration: of the Dirichlet distribution of the transitions of each state; with a small
-            one few transitions are likely.
-
-    Raises LogicgenError if an argument is out of range.
+    length: above 0; met up to rounding, by scaling the odds of ending in all states alike.
+    branching: targets of each state and symbol. With 1 the automaton is deterministic; with more it
+    is, in general, ambiguous.
+    concentration: of the Dirichlet distribution of the transitions of each state; with a small one
+    few transitions are likely.
     """
     symbols = tuple(symbols)
     k = len(symbols)

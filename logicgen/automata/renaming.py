@@ -17,12 +17,7 @@ import numpy as np
 
 from logicgen.automata.automaton import Automaton
 from logicgen.automata.forward_vectors import ForwardStates, ForwardVectors
-from logicgen.automata.partial_permutations import (
-    canonical,
-    gather,
-    partial_permutations,
-    permutations,
-)
+from logicgen.automata.partial_permutations import canonical, gather, partial_permutations
 from logicgen.automata.strings import Strings
 from logicgen.automata.weights import (
     LEAST,
@@ -92,7 +87,7 @@ def log_joint_by_enumeration(model: Automaton, strings: Strings) -> np.ndarray:
     found = np.full((len(strings), strings.ids.shape[1] + 1, k + 1), -np.inf)
     ahead = step_weights(model)
     ids = np.where(strings.inside, strings.ids, 0)
-    for meaning in permutations(k):
+    for meaning in partial_permutations(k, k):
         logs = log_forward(model, Strings(meaning[ids], strings.lengths), ahead)
         with np.errstate(invalid="ignore"):
             found = np.logaddexp(found, logs[..., [*meaning, k]])

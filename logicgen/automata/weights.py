@@ -57,8 +57,7 @@ def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
 
     They are given for the position after each prefix, among all strings with that prefix: if a
     probabilistic automaton is not tight, they are conditional on the string ending. nan beyond the
-    end of a shorter string, and after a prefix of weight 0. Raises LogicgenError if the allsum is 0
-    or infinite.
+    end of a string, and after a prefix of weight 0. Raises LogicgenError for an allsum of 0 or inf.
     """
     return np.asarray(np.exp(log_next_probabilities(automaton, strings)))
 
@@ -80,10 +79,8 @@ def log_forward(
 ) -> np.ndarray:
     """Return the natural logarithms of `forward vector @ readout` after the prefixes of strings.
 
-    Args:
-        readout: (n, r), nonnegative.
-        everywhere: if true, after each prefix, shape (S, L + 1, r), nan beyond the end of a string;
-            otherwise after the whole strings, shape (S, r).
+    readout: (n, r), nonnegative. everywhere: after each prefix, shape (S, L + 1, r), nan beyond the
+    end of a string; otherwise after the whole strings, shape (S, r).
     """
     count, longest = len(strings), strings.ids.shape[1]
     shape = (count, longest + 1) if everywhere else (count,)

@@ -8,8 +8,7 @@ the attention weight of position i becomes probability of the token that followe
     p(w) = (1 - g) softmax(features . rows)(w) + g sum over i < t of a(t, i) [x(i + 1) = w]
 
 with a learned share g. No parameter belongs to a token. Source: Grave, Joulin, Usunier, Improving
-Neural Language Models with a Continuous Cache (ICLR 2017); here query, key and share are trained
-with the model.
+Neural Language Models with a Continuous Cache (ICLR 2017); here all three are trained too.
 
 Shapes: B sequences, T tokens, V tokens in all.
 """
@@ -55,8 +54,7 @@ class Cache(nn.Module):
     def chosen(self, chosen: Tensor, features: Tensor, next_: Tensor, targets: Tensor) -> Tensor:
         """Return the log-probabilities of (B, T) targets in the mixture.
 
-        chosen: (B, T), those without the cache. next_: (B, T), the token that follows each
-        position.
+        chosen: (B, T), those without the cache. next_: (B, T), the token after each position.
         """
         weights, share, rest = self(features)
         same = next_[:, None, :] == targets[..., None]  # (B, T, T)

@@ -6,8 +6,7 @@
 
 `decode` is the one loop for all of them: it steps the network, excludes the tokens that the grammar
 or the length budget forbids, and drops problems that are done. A decoding method only chooses the
-next tokens. With several matrices (draws of an embedding's random part) every step averages their
-probabilities.
+next tokens. With several matrices (draws of random rows) every step averages probabilities.
 
 Shapes: B problems, K hypotheses (unfinished answers) for each, V logits, F fixed tokens,
 T = max_length + 1.
@@ -175,17 +174,13 @@ def decode(
             if len(going_on) == 0:
                 break
             if len(going_on) <= len(place) // 2:
-                _put(found, place, method.found())
+                found.ids[place], found.scores[place] = method.found()
                 prefixes.keep(going_on)
                 method.keep(going_on)
                 parents, tokens, place = parents[going_on], tokens[going_on], place[going_on]
         prefixes.extend(parents, tokens)
-    _put(found, place, method.found())
+    found.ids[place], found.scores[place] = method.found()
     return found
-
-
-def _put(found: Decoded, place: Tensor, more: Decoded) -> None:
-    found.ids[place], found.scores[place] = more
 
 
 class _Prefixes(Generic[MemoryT]):
@@ -299,7 +294,6 @@ class _Beams:
         return parents.gather(1, chosen), tokens.gather(1, chosen)
 
     def _find(self, scores: Tensor, prefixes: Tensor, ended: Tensor) -> None:
-        """Add finished prefixes to the best answers, unless the problem is done."""
         length = prefixes.shape[2]
         new = (scores / self._penalty(length)).masked_fill(~ended | self.done[:, None], -math.inf)
         answers = F.pad(prefixes, (0, self.room - length), value=self.pad)  # (B, beams, T)

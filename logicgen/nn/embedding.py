@@ -2,8 +2,7 @@
 
 Every method makes one matrix (F + symbols, width) for one forward pass: a row for each fixed token,
 then a row for each symbol. The Transformer uses it for encoder inputs, decoder inputs and as output
-projection, so the three are tied by construction. The methods differ only in how symbol rows are
-made:
+projection, so the three are tied by construction. The methods differ only in symbol rows:
 
     method            symbol rows
     learned           one trained row each; further symbols get untrained rows
@@ -33,8 +32,7 @@ from logicgen.nn.random_parts import RANDOM_PARTS
 class Embedding(nn.Module, ABC):
     """The base class of all methods, which define `fixed` and `symbol_rows`."""
 
-    # The number of symbol rows to ask for in training, if the method has a fixed number of trained
-    # rows; otherwise None
+    # The number of symbol rows to ask for in training, if a fixed number is trained, or None
     max_symbols: int | None = None
     random: bool = True  # whether the rows of symbols seen in training depend on the generator
     normalize_rows: bool
@@ -120,10 +118,8 @@ class Interchangeable(Embedding):
         normalize_rows: bool,
     ) -> None:
         super().__init__()
-        self.random_part = random_part
-        self.random_width = random_width
-        self.normalize_parts = normalize_parts
-        self.normalize_rows = normalize_rows
+        self.random_part, self.random_width = random_part, random_width
+        self.normalize_parts, self.normalize_rows = normalize_parts, normalize_rows
         self.fixed = nn.Parameter(_initial(fixed, width - random_width))
         self.shared = nn.Parameter(_initial(1, width - random_width))
 

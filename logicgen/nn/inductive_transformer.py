@@ -35,8 +35,7 @@ Embedding = Literal["indicator", "dense"]
 # The lowest log weight that a perceptron gets as an input: it cannot take -inf.
 FLOOR = -20.0
 
-# Standard deviation of initial parameters. With a smaller one, more students end where two units of
-# a layer do the same.
+# Standard deviation of initial parameters. With less, more students end with two equal units.
 SPREAD = 1.0
 
 
@@ -179,8 +178,7 @@ class InductiveTransformer(nn.Module):
             the marginals inexact; 0 for none.
         nudge: added initially to the logit of the first word for the first unit of the first layer,
             and to that of the first unit below for the first unit of each layer (section 4.3: a
-            small nudge in one corner breaks the symmetry). More students then agree on the order of
-            units, but not all.
+            small nudge in one corner breaks the symmetry). More students then agree on the order.
     """
 
     def __init__(

@@ -113,8 +113,7 @@ class TreePositions(nn.Module):
 
     There are width / 2 levels; from a width of 256 on, width / 128 decays with at least `LEVELS`
     levels each. A deeper token keeps its nearest ancestors only, so in a longer chain of unary
-    operators it may have the same vector as another one; problems of up to `levels` + 1 tokens
-    have no such token.
+    operators it may have the same vector as another one; never in up to `levels` + 1 tokens.
     """
 
     def __init__(self, width: int) -> None:

@@ -4,8 +4,7 @@ Source: Işık, Li, "Symbol-Invariant Transformer for Open-Vocabulary Learning" 
 streams share their weights. In the stream of a symbol, its own occurrences have the row "this one"
 and all other symbols the row "some other one". The fused view combines the streams: at an
 occurrence of a symbol it has the features of that symbol's stream, elsewhere the mean of all
-streams. Logits of fixed tokens are computed from the mean of the streams, the logit of a symbol
-from its own stream.
+streams. Logits of fixed tokens are of the mean of the streams, that of a symbol of its own.
 
 No parameter belongs to a symbol, and streams come in the order in which their symbols first occur.
 So renaming a problem gives the very same tensors and renames the logits, exactly.
@@ -60,8 +59,7 @@ class StreamOptions:
     decoder_own_attention: bool = True  # whether the decoder's streams attend to themselves
     # Whether streams attend to the fused view, in encoder and decoder
     aggregated_attention: bool = True
-    # `streams`, from each stream to the same one of the problem, or `aggregated`, to the problem's
-    # fused view
+    # `streams`, from each stream to the problem's same one, or `aggregated`, to its fused view
     cross_attention: str = "streams"
     reserved: int = 0  # number of streams for symbols that the problem does not contain
     # Streams computed at a time; in training each chunk is computed again in the backward pass, so

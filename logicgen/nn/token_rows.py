@@ -15,8 +15,7 @@ training only, as dropout does.
 One matrix for each sequence takes B times the memory of one matrix. For large vocabularies, where
 that is too much, rows are drawn once for the batch and assigned to the tokens of each sequence by a
 random permutation. Within one sequence the distribution is the same: independent rows in a random
-order are independent rows. Across the sequences of a batch the same vectors occur, at different
-tokens.
+order are independent rows. Across a batch the same vectors occur, at different tokens.
 
 Shapes: B sequences, T tokens in each, V tokens in the vocabulary, R rows.
 """
@@ -46,8 +45,7 @@ class Rows:
     """The embedding rows of one forward pass."""
 
     matrix: Tensor  # (R, width), or (B, R, width) if each sequence has its own rows
-    # int64 (B, V), the row number of each token in each sequence, all different; None: token v has
-    # row v
+    # int64 (B, V), the row of each token in each sequence, all different; None: row v of token v
     of: Tensor | None = None
 
     def inputs(self, ids: Tensor) -> Tensor:
@@ -176,7 +174,6 @@ class TokenRows(nn.Module):
         return Rows(torch.stack([self.drawn.matrix(count, generator) for generator in generators]))
 
     def _random(self, sequences: int, generator: torch.Generator | None, tokens: int) -> Rows:
-        """Return random rows for each sequence: its own, or shared ones in an order of its own."""
         assert self.drawn is not None
         if sequences * tokens * self.width <= _ROWS_OF_THEIR_OWN:
             return Rows(self.drawn.matrix(tokens, generator, sequences))

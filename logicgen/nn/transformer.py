@@ -143,9 +143,8 @@ def _attend_few(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
     """Attend by plain matrix products: faster than the fused kernel for few queries on a CPU."""
     scores: Tensor = (query * query.shape[-1] ** -0.5) @ keys.transpose(-1, -2)  # (B, H, T, tokens)
     if mask is not None:
-        scores = (
-            scores.masked_fill_(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
-        )
+        seen = mask.dtype == torch.bool
+        scores = scores.masked_fill_(~mask, -math.inf) if seen else scores + mask
     return scores.softmax(dim=-1) @ values  # (B, H, T, D)
 
 
@@ -185,8 +184,7 @@ class Layer(nn.Module):
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
         """Return x plus the output y of a sublayer, with dropout."""
-        dropped: Tensor = self.dropout(y)
-        return x + dropped
+        return torch.add(x, self.dropout(y))
 
     def finish(self, x: Tensor) -> Tensor:
         """Return the output of the layer, from the output x of its attentions."""
@@ -274,10 +272,8 @@ class Transformer(nn.Module):
         arities: Tensor | None = None,
     ) -> None:
         super().__init__()
-        self.pad = pad
-        self.width, self.heads = width, heads
-        self.encoder_positions = encoder_positions
-        self.decoder_positions = decoder_positions
+        self.pad, self.width, self.heads = pad, width, heads
+        self.encoder_positions, self.decoder_positions = encoder_positions, decoder_positions
         self.rotary_cross_attention = rotary_cross_attention
         self.normalize_features = normalize_features
         self.dropout = nn.Dropout(dropout)

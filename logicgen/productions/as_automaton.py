@@ -13,8 +13,7 @@ START = "<start>"
 def as_automaton(grammar: Grammar, start: str | None = None) -> Automaton:
     """Return the automaton that gives every sentence the same probability.
 
-    States are a beginning, the units, named `layer:name`, and an end. Arcs from a unit read the
-    words that it emits.
+    States are a beginning, units, named `layer:name`, and an end. Arcs read the words of a unit.
 
     start: a symbol before every sentence, if given.
     """

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,13 +40,11 @@ AT_A_TIME = 1 << 22
 class Messages(NamedTuple):
     """The forward and backward weights of the units of each layer, given some words."""
 
-    # (N, Z) each: weight of all paths into a unit that emit the words above it, up to a factor for
-    # each layer
+    # (N, Z) each: weight of all paths into a unit that emit the words above it, up to a factor
     outside: list[np.ndarray]
     # (N, Z) each: probability that a unit emits the word at its position; 1 for an unknown word
     words: list[np.ndarray]
-    # (N, Z) each: weight of all paths from a unit on, its own word included, up to a factor for
-    # each layer
+    # (N, Z) each: weight of all paths from a unit on, its own word included, up to a factor
     inside: list[np.ndarray]
     log_total: np.ndarray  # (N,) log-probability of the words, in nats
 
@@ -283,19 +282,16 @@ class Grammar:
 
     def permuted(self, orders: Sequence[np.ndarray]) -> Grammar:
         """Return the grammar with units reordered: unit i of a layer was its unit orders[i]."""
-        return Grammar(
-            self.words,
-            tuple(
-                tuple(units[i] for i in order)
-                for units, order in zip(self.units, orders, strict=True)
+        layers = zip(self.units, orders, strict=True)
+        return replace(
+            self,
+            units=tuple(tuple(units[i] for i in order) for units, order in layers),
+            start=self.start[orders[0]],
+            tokens=tuple(said[:, order] for said, order in zip(self.tokens, orders, strict=True)),
+            below=tuple(
+                below[np.ix_(lower, order)]
+                for below, (order, lower) in zip(self.below, pairwise(orders), strict=True)
             ),
-            self.start[orders[0]],
-            tuple(said[:, order] for said, order in zip(self.tokens, orders, strict=True)),
-            tuple(
-                below[np.ix_(orders[layer + 1], orders[layer])]
-                for layer, below in enumerate(self.below)
-            ),
-            self.where,
         )
 
 

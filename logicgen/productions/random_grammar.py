@@ -23,8 +23,7 @@ def random_grammar(
     layers: P, also the words of a sentence.
     words: T; they are named w0, w1, ...
     concentration: of the Dirichlet distributions; the smaller, the fewer outcomes are probable.
-    own_words: whether each unit of a layer has words of its own, so that a word identifies the
-        unit.
+    own_words: whether units of a layer have words of their own, which identify them.
 
     Raises LogicgenError if units are to have words of their own and there are too few words.
     """

@@ -1,7 +1,6 @@
 """A SAT solver's search for words of one given shape that satisfy an LTL formula.
 
-With this, shapes can be ruled out one after the other, so that the first that is left has provably
-the fewest positions.
+Shapes can be ruled out one after the other: the first that is left has the fewest positions.
 
 Source: Biere, Cimatti, Clarke, Zhu, Symbolic model checking without BDDs (TACAS 1999); the
 evaluation of until by a second round of the period is that of Latvala, Biere, Heljanko, Junttila,

@@ -109,7 +109,6 @@ class EmbeddedSolver(Solver):
         return Verdict.CORRECT if verdict else Verdict.INCORRECT
 
     def _first(self, graph: Graph, nodes: list[int], root: int) -> Found | None:
-        """Return a word that satisfies the formula, short ones first; None if there is none."""
         for positions, period in shapes(1, PARALLEL):
             found = _parallel(graph, nodes, root, positions, period)
             if found is not None:

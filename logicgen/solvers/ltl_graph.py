@@ -6,8 +6,7 @@ negation. Node 0 is the constant true. Equal parts are one node, and a part that
 constant or equal to another part never becomes a node, which settles most unsatisfiable formulas of
 random data sets before anything else starts.
 
-Nodes are numbered as they first occur, operands before operators: nothing depends on the names of
-symbols.
+Nodes are numbered as they first occur, operands before operators: names do not matter.
 """
 
 from __future__ import annotations

@@ -86,8 +86,7 @@ def clause_solver() -> Callable[[list[list[int]]], list[int] | None]:
 def solve_clauses(clauses: Sequence[Sequence[int]]) -> list[int] | None:
     """Return a model of a set of clauses, or None if it is unsatisfiable.
 
-    It has a literal for every variable that occurs: the first that the engine finds, always the
-    same.
+    It has a literal for every variable that occurs, and is the first that the engine finds.
     """
     variables = sorted({abs(literal) for clause in clauses for literal in clause})
     if not all(clauses):  # an empty clause is false, which not every engine notices

@@ -3,8 +3,7 @@
 States and steps are those of `unfolding.py`. To take `X(a U b)` for `a U b` postpones the until,
 and a run is accepting if no until is postponed for ever: a generalised Büchi condition. A
 depth-first search for strongly connected components stops at the first accepting one. A clause
-excludes every state that is found to accept nothing, so that no state that contains it is visited
-again.
+excludes every state that is found to accept nothing, and all that contain it.
 
 Source: Couvreur, On-the-fly verification of linear temporal logic (FM 1999).
 """

@@ -167,8 +167,7 @@ class Unfolding:
     def steps(self, state: State, order: list[int]) -> Iterator[Step]:
         """Yield the minimal steps, in lexicographic order of their atoms (absent before present).
 
-        They are defined by meaning alone, so the engine's heuristics change nothing. `order` holds
-        all atoms.
+        They are defined by meaning alone, not by the engine's heuristics. `order` holds all atoms.
         """
         engine, atoms = self._engine, self.atoms
         here = self._new()  # switches on what excludes steps already given

@@ -53,7 +53,6 @@ def clauses_of(formula: Formula, number: Callable[[str], int]) -> list[Clause]:
 
 
 def _chain(token: str, formula: Formula) -> list[Formula]:
-    """Return the operands of a chain of one operator, from left to right."""
     parts: list[Formula] = []
     todo = [formula]
     while todo:

@@ -1,7 +1,6 @@
 """Translation of formulas to fewer operators, above all to the core `! & X U 0 1`.
 
-The core, over which the models of the literature are trained, can express everything that the full
-set of operators can.
+The core, over which the models of the literature are trained, is as expressive as all of them.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from logicgen.errors import LogicgenError
 from logicgen.syntax.clauses import Clause
 
 SUFFIX = ".cnf"
+_FIRST = "a line 'p cnf VARIABLES CLAUSES' comes first"
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,6 @@ class CNF:
 
 def read_cnf(text: bytes, where: str) -> CNF:
     """Return the clauses of the text of file `where`. Raises LogicgenError with file and line."""
-
     variables = announced = -1
     clauses: list[Clause] = []
     clause: Clause = []
@@ -46,11 +46,7 @@ def read_cnf(text: bytes, where: str) -> CNF:
             variables, announced = _header(line, where, number)
             continue
         if variables < 0:
-            raise _wrong(
-                where,
-                number,
-                "a clause before the header; a line 'p cnf VARIABLES CLAUSES' comes first",
-            )
+            raise _wrong(where, number, f"a clause before the header; {_FIRST}")
         literals = _integers(line)
         if literals is None:
             wrong = next(word for word in line.split() if _integers(word) is None)
@@ -67,7 +63,7 @@ def read_cnf(text: bytes, where: str) -> CNF:
                 clauses.append(clause)
                 clause = []
     if variables < 0:
-        raise LogicgenError(f"{where}: no header; a line 'p cnf VARIABLES CLAUSES' comes first")
+        raise LogicgenError(f"{where}: no header; {_FIRST}")
     if clause:
         raise _wrong(where, len(lines), "the file ends inside a clause; a clause ends with 0")
     if len(clauses) != announced:

@@ -79,16 +79,15 @@ class Language:
             raise self._format_error(text, error) from None
 
     def _format_error(self, text: str, error: lark.exceptions.UnexpectedInput) -> FormatError:
-        if isinstance(error, lark.exceptions.UnexpectedToken) and error.token.type == "$END":
-            lines = text.rstrip("\n").split("\n")
-            line, column = len(lines), len(lines[-1].rstrip()) + 1
-            expected, reason = error.accepts or error.expected, "the text ends too early"
-        elif isinstance(error, lark.exceptions.UnexpectedToken):
-            line, column = error.line, error.column
+        line, column = error.line, error.column
+        if isinstance(error, lark.exceptions.UnexpectedToken):
             expected, reason = error.accepts or error.expected, f"unexpected {str(error.token)!r}"
+            if error.token.type == "$END":
+                lines = text.rstrip("\n").split("\n")
+                line, column = len(lines), len(lines[-1].rstrip()) + 1
+                reason = "the text ends too early"
         else:
             assert isinstance(error, lark.exceptions.UnexpectedCharacters)
-            line, column = error.line, error.column
             expected, reason = error.allowed or set(), f"unexpected {error.char!r}"
         wanted = sorted({self._describe(name) for name in expected})
         return FormatError(

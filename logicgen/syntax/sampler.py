@@ -9,8 +9,7 @@ Two distributions differ only in how much each choice weighs:
   sets of the literature were made (Hahn et al., ICLR 2021, with Spot's `randltl`).
 
 Both can be conditioned, exactly and without rejection, on how many distinct symbols occur: first
-the number of places that hold a symbol is drawn, then a tree with that many, then which places
-agree.
+the number of places that hold a symbol is drawn, then a tree with these, then which agree.
 """
 
 from __future__ import annotations

@@ -67,8 +67,7 @@ class Trace:
     def table(self) -> str:
         """Return a table: a row per proposition, a column per position, the period between bars.
 
-        `1` is true, `0` false, `.` either, `?` no conjunction of literals, which is written out
-        below.
+        `1` is true, `0` false, `.` either, `?` no conjunction of literals (written out below).
         """
         columns, notes = [], []
         for number, position in enumerate(self.positions):
@@ -158,7 +157,6 @@ def _read(text: str, notation: str) -> Trace:
 
 
 def _split_and_read(text: str, notation: str) -> Trace | None:
-    """Return the trace of a text split at `;`, `{` and `}`, or None if that does not work."""
     stem, brace, rest = text.partition("{")
     period, end, behind = rest.partition("}")
     stem = stem.rstrip()

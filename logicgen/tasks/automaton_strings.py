@@ -1,8 +1,7 @@
 """Strings of a weighted automaton, in which the probability of every string is known.
 
 The automaton is given as a file (`docs/automata.md`) or drawn at random. Every row is one string
-from its beginning, cut at the row's length, so that the automaton gives the exact probability of
-the row.
+from its beginning, cut at the row's length: the automaton gives its exact probability.
 """
 
 from __future__ import annotations

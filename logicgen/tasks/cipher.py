@@ -56,8 +56,8 @@ class CipherSource(RowSource):
         length, available = self._length, self._text.parts(split)
         if not available:
             raise LogicgenError(f"the text has no {split} part; give more text, or another seed")
-        # Rows of one part come from one part of the text, part by part in turn: a corpus does not
-        # fit into memory.
+        # Rows of one part come from one part of the text, in turn: a corpus does not fit into
+        # memory.
         text = self._text.part(split, number % available)[TOKENS]
         if len(text) < length:
             raise LogicgenError(

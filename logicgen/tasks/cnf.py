@@ -45,8 +45,7 @@ def clause_length(rng: Random) -> int:
 def random_clauses(rng: Random, variables: int, longest: int = LONGEST) -> list[Clause] | None:
     """Return a problem of SR(n): satisfiable, but not with the last clause's first literal flipped.
 
-    Variables are drawn without repetition, so this is a random literal. None above `longest`
-    tokens.
+    Variables are drawn without repetition, so that is a random one. None above `longest` tokens.
     """
     numbers = range(1, variables + 1)
     model = list(numbers)

@@ -5,8 +5,7 @@ be larger than memory, and its making can be resumed after an interruption. A pa
 by name; `tokens` is always one of them:
 
 - (N,) where documents are written one after another, each ended by `<end>`;
-- (N, length) where every row is a sequence of its own. A row that ends before holds `<end>` from
-  there on.
+- (N, length) where every row is a sequence of its own. `<end>` fills a row that ends before.
 """
 
 from __future__ import annotations
@@ -103,6 +102,5 @@ class CorpusTask:
     name: str  # the name in recipes
     about: str  # one line for `logicgen list tasks`
     Settings: type[Settings]  # the keys of `[corpus]`
-    # Returns the source for settings and a seed. Raises LogicgenError where the corpus would be
-    # empty
+    # Makes the source of settings and a seed. Raises LogicgenError for an empty corpus
     source: Callable[[Any, int], CorpusSource]

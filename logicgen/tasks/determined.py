@@ -73,10 +73,10 @@ class DeterminedSource(Source):
         further = (divmod(length - self.first, self.step) for length in cell.lengths)
         return [number + 1 for number, rest in further if number >= 0 and rest == 0]
 
-
-def canonical_names(numbers: Iterable[int]) -> dict[int, str]:
-    """Return the names `a`, `b`, ... of symbols in order of first occurrence."""
-    return {number: symbol_name(place) for place, number in enumerate(dict.fromkeys(numbers))}
+    @staticmethod
+    def names(numbers: Iterable[int]) -> dict[int, str]:
+        """Return the names `a`, `b`, ... of symbols in order of first occurrence."""
+        return {number: symbol_name(place) for place, number in enumerate(dict.fromkeys(numbers))}
 
 
 class Determined(StringTask):

@@ -1,7 +1,6 @@
 """Frequencies of symbols: all alike, as of the characters of English text, or by Zipf's law.
 
-Symbol 0 is the most frequent one. With n symbols the n most frequent are drawn, in proportion to
-their weights.
+Symbol 0 is the most frequent one. With n symbols the n most frequent are drawn, by weight.
 """
 
 from __future__ import annotations

@@ -22,12 +22,7 @@ from pydantic import model_validator
 
 from logicgen.solvers import Solution
 from logicgen.syntax.partitions import all_partitions, stirling
-from logicgen.tasks.determined import (
-    Determined,
-    DeterminedSettings,
-    DeterminedSource,
-    canonical_names,
-)
+from logicgen.tasks.determined import Determined, DeterminedSettings, DeterminedSource
 from logicgen.tasks.task import Cell, Draw, Positive
 from logicgen.vocabulary import symbol_name
 
@@ -129,7 +124,6 @@ class LookupSource(DeterminedSource):
         return self._draw(shown, mapping, asked, symbols)
 
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Return how many problems there are by number of distinct symbols; infinity if many."""
         most = self.symbols(cell)[-1]
         found: Counter[int] = Counter()
         if self._frequencies.obstacle(most) is not None:
@@ -156,8 +150,7 @@ class LookupSource(DeterminedSource):
         """Return the number of problems with so many different keys, by number of distinct symbols.
 
         Keys are told apart by their order; the partitions of the keys give them values. Of the
-        values `old` are keys themselves, for which it matters which; the others are told apart by
-        order.
+        values `old` are keys themselves, and it matters which; the others are told apart by order.
         """
         settings = self._settings
         shown = stirling(pairs, keys) * keys**settings.queries
@@ -199,7 +192,7 @@ class LookupSource(DeterminedSource):
     def _draw(
         self, shown: list[int], mapping: Mapping[int, int], asked: list[int], symbols: int
     ) -> Draw:
-        name = canonical_names(number for key in shown for number in (key, mapping[key]))
+        name = self.names(number for key in shown for number in (key, mapping[key]))
         problem = LookupProblem(
             tuple((name[key], name[mapping[key]]) for key in shown),
             tuple(name[key] for key in asked),
@@ -212,25 +205,23 @@ class LookupSource(DeterminedSource):
             return None
         keys = settings.keys or (1 if settings.repeat else examples)
         values = settings.values or 1
-        remedies = ["raise symbols"]
-        if settings.keys:
-            remedies.append("lower problem.keys")
-        if settings.values:
-            remedies.append("lower problem.values")
-        if not settings.repeat:
-            remedies += ["lower length", "set problem.repeat = true"]
-        if max(keys, values) <= symbols:
-            remedies.append("set problem.overlap = true")
+        remedies = {
+            "raise symbols": True,
+            "lower problem.keys": settings.keys,
+            "lower problem.values": settings.values,
+            "lower length or set problem.repeat = true": not settings.repeat,
+            "set problem.overlap = true": max(keys, values) <= symbols,
+        }
+        helpful = " or ".join(remedy for remedy, helps in remedies.items() if helps)
         return (
             f"{_some(keys, 'different key')} and {_some(values, 'different value')} take "
-            f"{_some(needed, 'symbol')}, and there are only {symbols}: {' or '.join(remedies)}"
+            f"{_some(needed, 'symbol')}, and there are only {symbols}: {helpful}"
         )
 
     def _room(self, pairs: int) -> int:
         return self._settings.room(1 if self._settings.repeat else pairs, 1)
 
     def _different_keys(self, pairs: int, symbols: int) -> range:
-        """Return the numbers of different keys that so many pairs may have."""
         if not self._settings.repeat:
             return range(pairs, pairs + 1)
         return range(1, min(pairs, self._settings.most_keys(symbols)) + 1)

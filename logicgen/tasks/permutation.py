@@ -14,7 +14,7 @@ or have nothing in common. Hence
   often; and then every way to give the places with a column the positions with that column, one to
   one, is part of one that fits;
 - all that fit answer alike if and only if positions with equal columns hold equal symbols in the
-  sub-sequence asked for: of two that do not, either may go to a place, which then shows one or the
+  sub-sequence asked for: of two that do not, either may go to a place, which shows one or the
   other.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
@@ -31,12 +31,7 @@ from random import Random
 from typing import ClassVar
 
 from logicgen.solvers import Solution
-from logicgen.tasks.determined import (
-    Determined,
-    DeterminedSettings,
-    DeterminedSource,
-    canonical_names,
-)
+from logicgen.tasks.determined import Determined, DeterminedSettings, DeterminedSource
 from logicgen.tasks.string_task import Symbols
 from logicgen.tasks.task import Cell, Draw, Positive
 from logicgen.vocabulary import symbol_name
@@ -73,8 +68,7 @@ class PermutationSettings(DeterminedSettings):
     """Keys of `[problem]`."""
 
     size: Positive = 3  # how many positions are permuted
-    # Whether a sub-sequence may hold a symbol more than once. If not, one demonstration determines
-    # the permutation
+    # Whether a sub-sequence may hold a symbol twice. If not, one demonstration is enough
     repeat: bool = True
 
 
@@ -100,13 +94,11 @@ class PermutationSource(DeterminedSource):
     def _row(self, rng: Random, symbols: int) -> list[int]:
         row: list[int] = []
         for _ in range(self._settings.size):
-            row.append(
-                self._frequencies.draw(rng, symbols, without=() if self._settings.repeat else row)
-            )
+            without = () if self._settings.repeat else row
+            row.append(self._frequencies.draw(rng, symbols, without))
         return row
 
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Return how many problems there are by number of distinct symbols; infinity if many."""
         most = self.symbols(cell)[-1]
         found: Counter[int] = Counter()
         if most < self._room or self._frequencies.obstacle(most) is not None:
@@ -149,7 +141,7 @@ class PermutationSource(DeterminedSource):
         self, inputs: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]], symbols: int
     ) -> Draw:
         # An output holds the symbols of its input, so the inputs alone say which come first.
-        name = canonical_names(number for row in inputs for number in row)
+        name = self.names(number for row in inputs for number in row)
         *before, query = [tuple(name[number] for number in row) for row in inputs]
         after = [tuple(name[number] for number in row) for row in outputs]
         problem = PermutationProblem(tuple(zip(before, after, strict=True)), query)

@@ -161,7 +161,6 @@ class PatternSource(Source):
                 return Draw(problem, distinct)
 
     def count(self, cell: Cell) -> dict[int, int]:
-        """Return the number of conjunctions, satisfiable or not, by number of symbols."""
         return {k: self._ways(cell.length + 1, 0, k) for k in self.symbols(cell)}
 
     def all(self, cell: Cell) -> Iterator[Draw]:

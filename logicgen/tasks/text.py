@@ -7,6 +7,7 @@ corpus of any size takes no more memory than one part of it.
 from __future__ import annotations
 
 import hashlib
+import math
 import platform
 import sysconfig
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -189,16 +191,14 @@ class TextSource(CorpusSource):
         self._documents = Documents(settings)
         self.files = {}
         self.facts = {}
-        self.digest = text_sha256(repr([*map(self._named, self._documents.sizes)]))
+        keys, sizes = self._documents.keys, self._documents.sizes
+        self.digest = text_sha256(repr([(keys[name], size) for name, size in sizes.items()]))
         if settings.source is not None:
             self.facts["python"] = platform.python_version()
         if settings.tokens == "byte-pairs":
             from importlib.metadata import version
 
             self.facts["tokenizers"] = version("tokenizers")
-
-    def _named(self, document: str) -> tuple[str, int]:
-        return self._documents.keys[document], self._documents.sizes[document]
 
     def split_of(self, block: Block) -> str:
         """Return the split of a block, by a hash, which with short blocks comes near the shares."""
@@ -231,7 +231,7 @@ class TextSource(CorpusSource):
     def tokens(self) -> Tokens:  # type: ignore[override]
         """Return the tokens, learnt from the training text."""
         if self._settings.tokens == "byte-pairs":
-            return Tokens.of_byte_pairs(self._beginning(), self._settings.vocabulary)
+            return Tokens.of_byte_pairs(self._texts(LEARNT_FROM), self._settings.vocabulary)
         counts = np.zeros(0x110000, dtype=np.int64)
         for text in self._texts():
             found = np.bincount(np.frombuffer(text.encode("utf-32-le"), np.uint32))
@@ -240,17 +240,12 @@ class TextSource(CorpusSource):
         known = {chr(number): int(counts[number]) for number in occurring}
         return Tokens.of_characters(known, self._settings.vocabulary)
 
-    def _texts(self) -> Iterator[str]:
-        for part in self._parts["train"]:
-            for block in part:
-                yield self._documents.read(block)
-
-    def _beginning(self) -> Iterator[str]:
-        left = LEARNT_FROM
-        for text in self._texts():
-            if left <= 0:
+    def _texts(self, most: float = math.inf) -> Iterator[str]:
+        for block in chain.from_iterable(self._parts["train"]):
+            if most <= 0:
                 return
-            left -= len(text)
+            text = self._documents.read(block)
+            most -= len(text)
             yield text
 
     def parts(self, split: str) -> int:
