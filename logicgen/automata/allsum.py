@@ -9,8 +9,6 @@ and for weight pushing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 from scipy.sparse import csc_array, csr_array, eye_array
@@ -20,8 +18,7 @@ from scipy.sparse.linalg import splu
 from logicgen.automata.automaton import Automaton, up_to_five
 from logicgen.errors import LogicgenError
 
-# Up to this number of states systems are solved densely; larger automata are mostly n-gram models,
-# which are sparse.
+# Up to so many states systems are solved densely; larger automata, mostly n-grams, are sparse.
 DENSE = 3000
 
 # A closure above this counts as infinite: that of a cycle of weight exactly 1 is computed as 1
@@ -40,10 +37,7 @@ def coaccessible(automaton: Automaton) -> np.ndarray:
 
 
 def trim(automaton: Automaton) -> Automaton:
-    """Return an equivalent automaton of the states that lie on an accepting path.
-
-    Raises LogicgenError if there is no such state, so that every string weighs 0.
-    """
+    """Return the automaton of the states on accepting paths; raise LogicgenError if none is."""
     useful = accessible(automaton) & coaccessible(automaton)
     if useful.all():
         return automaton
@@ -63,44 +57,35 @@ def trim(automaton: Automaton) -> Automaton:
 
 
 def backward(automaton: Automaton) -> np.ndarray:
-    """Return the backward weights (n,): of all paths from each state to the end.
+    """Return the backward weights (n,), of all paths from each state, reachable or not, to the end.
 
-    States that cannot be reached from an initial state count as well. Raises LogicgenError naming
-    the states of a cycle that makes a weight infinite.
+    Raises LogicgenError naming the states of a cycle that makes a weight infinite.
     """
-    return _solve_on(automaton, coaccessible(automaton), lambda part: (part.total, part.final))
+    return _solve_on(automaton, coaccessible(automaton), backwards=True)
 
 
 def forward(automaton: Automaton) -> np.ndarray:
-    """Return the forward weights (n,): of all paths from the beginning to each state.
+    """Return the forward weights (n,), of all paths from the beginning to each state.
 
     In a probabilistic automaton this is how often a string visits the state on average. Raises
     LogicgenError naming the states of a cycle that makes a weight infinite.
     """
-    return _solve_on(
-        automaton, accessible(automaton), lambda part: (csr_array(part.total.T), part.initial)
-    )
+    return _solve_on(automaton, accessible(automaton), backwards=False)
 
 
-def _solve_on(
-    automaton: Automaton,
-    chosen: np.ndarray,
-    system: Callable[[Automaton], tuple[csr_array, np.ndarray]],
-) -> np.ndarray:
-    """Return the solution of the system of the chosen states, (n,), 0 at all others."""
+def _solve_on(automaton: Automaton, chosen: np.ndarray, backwards: bool) -> np.ndarray:
+    """Return the weights of paths among the chosen states, (n,), 0 at all others."""
     found = np.zeros(len(automaton.states))
     if chosen.any():
         part = automaton.restricted(np.flatnonzero(chosen))
         check_finite(part)
-        found[chosen] = solve_linear(*system(part))
+        total, ends = (part.total, part.final) if backwards else (part.total.T, part.initial)
+        found[chosen] = solve_linear(csr_array(total), ends)
     return found
 
 
 def allsum(automaton: Automaton) -> float:
-    """Return the sum of the weights of all strings; 0 if there is no accepting path.
-
-    Raises LogicgenError naming the states of a cycle if the sum is infinite.
-    """
+    """Return the sum of all strings' weights; raise LogicgenError, naming states, if infinite."""
     useful = accessible(automaton) & coaccessible(automaton)
     if not useful.any():
         return 0.0
@@ -132,10 +117,9 @@ def normalise(automaton: Automaton) -> Automaton:
 def check_finite(automaton: Automaton) -> None:
     """Raise LogicgenError, naming the states, if the closure of a cycle is infinite.
 
-    Each strongly connected component is checked alone, since no cycle leaves it. For a nonnegative
-    matrix A, `(I - A) x = 1` has a positive solution exactly if the spectral radius of A is below 1
-    (Berman and Plemmons, Nonnegative Matrices in the Mathematical Sciences, 1979, theorem 6.2.3),
-    so that no eigenvalue has to be computed.
+    No cycle leaves a strongly connected component. For a nonnegative matrix A, `(I - A) x = 1` has
+    a positive solution exactly if the spectral radius is below 1 (Berman and Plemmons, Nonnegative
+    Matrices in the Mathematical Sciences, 1979, theorem 6.2.3): no eigenvalue is needed.
     """
     total = automaton.total
     count, component = connected_components(total, connection="strong")
@@ -162,15 +146,11 @@ def check_finite(automaton: Automaton) -> None:
 def solve_linear(matrix: csr_array, known: np.ndarray) -> np.ndarray:
     """Return the x of `x = matrix x + known`, (n,), for a matrix of spectral radius below 1."""
     # One more step of the recursion gives numbers far below the largest their relative precision.
-    found: np.ndarray = matrix @ np.maximum(_solution(matrix, known), 0) + known
-    return found
+    return np.asarray(matrix @ np.maximum(_solution(matrix, known), 0) + known)
 
 
 def _solution(matrix: csr_array, known: np.ndarray) -> np.ndarray:
-    """Return the x of `x = matrix x + known` for any matrix; it may have negative numbers.
-
-    Raises ZeroDivisionError if the system is exactly singular.
-    """
+    """Return a solution of `x = matrix x + known`; raise ZeroDivisionError if it is singular."""
     n = len(known)
     left = eye_array(n, format="csc") - csc_array(matrix)
     if n <= DENSE:
@@ -179,16 +159,15 @@ def _solution(matrix: csr_array, known: np.ndarray) -> np.ndarray:
             raise ZeroDivisionError
 
         def inverse(right: np.ndarray) -> np.ndarray:
-            solution: np.ndarray = dgetrs(factors, pivots, right)[0]
-            return solution
+            return np.asarray(dgetrs(factors, pivots, right)[0])
+
     else:
         try:
             inverse = splu(left).solve
         except RuntimeError:
             raise ZeroDivisionError from None
     found = inverse(known)
-    refined: np.ndarray = found + inverse(known + matrix @ found - found)
-    return refined
+    return np.asarray(found + inverse(known + matrix @ found - found))
 
 
 def _reached(matrix: csr_array, start: np.ndarray) -> np.ndarray:
@@ -200,10 +179,7 @@ def _reached(matrix: csr_array, start: np.ndarray) -> np.ndarray:
     edges = csr_array(
         (
             np.ones(len(rows) + len(first)),
-            (
-                np.concatenate([rows, np.full(len(first), n)]),
-                np.concatenate([columns, first]),
-            ),
+            (np.concatenate([rows, np.full(len(first), n)]), np.concatenate([columns, first])),
         ),
         shape=(n + 1, n + 1),
     )
@@ -213,10 +189,7 @@ def _reached(matrix: csr_array, start: np.ndarray) -> np.ndarray:
 
 
 def _perron_root(matrix: csr_array) -> float:
-    """Return the spectral radius of an irreducible matrix A, as precisely as a message shows it.
-
-    By power iteration with I + A, since with A alone it need not converge.
-    """
+    """Return the spectral radius of an irreducible matrix A by power iteration with I + A."""
     vector = np.full(matrix.shape[0], 1 / matrix.shape[0])
     growth = 1.0
     for _ in range(10_000):

@@ -35,16 +35,12 @@ def ambiguous_pair(automaton: Automaton) -> tuple[str, str] | None:
 
 
 def _pairs(start: np.ndarray) -> csr_array:
-    """Return all pairs of states with weights other than 0, (n, n)."""
     column = csr_array((start > 0).astype(np.int64)[:, None])
     return csr_array(column @ column.T)
 
 
 def _closure(start: csr_array, ahead: list[csr_array], back: list[csr_array]) -> csr_array:
-    """Return the pairs reached from those of `start` by the same symbols, (n, n) of 0 and 1.
-
-    back: the transposes of `ahead`.
-    """
+    """Return the pairs reached from `start` by the same symbols; back: `ahead`, transposed."""
     found = frontier = start
     while frontier.nnz:
         after = sum(

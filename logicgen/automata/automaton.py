@@ -30,21 +30,14 @@ class Automaton:
     state and symbol this takes a hundredth of the memory and time of dense matrices, and n-gram
     models of high order would not fit into memory as such.
 
-    Attributes:
-        symbols: k names, all different.
-        states: n names, all different.
-        initial: (n,) float64, the weight of beginning in each state.
-        final: (n,) float64, the weight of ending in each state.
-        transitions: k sparse matrices (n, n) float64; row: from, column: to. No stored zeros.
-
-    Raises LogicgenError if sizes disagree, a name occurs twice, or a weight is negative or not
-    finite.
+    Raises LogicgenError if sizes disagree, a name occurs twice, or a weight is not from 0 up.
     """
 
-    symbols: tuple[str, ...]
-    states: tuple[str, ...]
-    initial: np.ndarray
-    final: np.ndarray
+    symbols: tuple[str, ...]  # k names, all different
+    states: tuple[str, ...]  # n names, all different
+    initial: np.ndarray  # (n,) float64, the weight of beginning in each state
+    final: np.ndarray  # (n,) float64, the weight of ending in each state
+    # k sparse matrices (n, n) float64; row: from, column: to. No stored zeros
     transitions: tuple[csr_array, ...]
 
     def __post_init__(self) -> None:
@@ -88,14 +81,13 @@ class Automaton:
     ) -> Automaton:
         """Make an automaton from arrays (n,), (n,) and (k, n, n); default state names: 0, 1, ..."""
         table = np.asarray(transitions, dtype=np.float64)
-        beginning = np.asarray(initial, dtype=np.float64)
         if table.ndim != 3:
             raise LogicgenError(
                 f"automaton: transitions have shape {table.shape}, not (symbols, states, states)"
             )
-        names = map(str, range(len(beginning))) if states is None else states
-        ending = np.asarray(final, dtype=np.float64)
-        return cls(tuple(symbols), tuple(names), beginning, ending, tuple(map(_sparse, table)))
+        names = map(str, range(len(initial))) if states is None else states
+        beginning, ending = np.asarray(initial), np.asarray(final)
+        return cls(tuple(symbols), tuple(names), beginning, ending, tuple(map(csr_array, table)))
 
     @classmethod
     def from_arcs(
@@ -108,7 +100,7 @@ class Automaton:
     ) -> Automaton:
         """Make an automaton from names; weights that are not given are 0.
 
-        Raises LogicgenError naming an unknown name with similar ones, or a transition given twice.
+        Raises LogicgenError for an unknown name, with similar ones, or a transition given twice.
         """
         symbols, states = tuple(symbols), tuple(states)
         symbol_number = {name: i for i, name in enumerate(symbols)}

@@ -37,11 +37,7 @@ class _File(Table):
 
 
 def read_automaton(path: Path | str) -> Automaton:
-    """Read an automaton from a TOML file.
-
-    Raises LogicgenError naming the file and the key or entry if something is missing, unknown,
-    negative or given twice, if every string weighs 0, and if the allsum is infinite.
-    """
+    """Read an automaton from a TOML file; raise LogicgenError naming file and place of a fault."""
     path = Path(path)
     tables = read_toml(path)
     # Messages show the number, from 1, and the arc of an entry: easier to find among 40 tables.
@@ -104,7 +100,6 @@ def toml_string(text: str) -> str:
 
 
 def _shown(entry: object) -> str:
-    """Return ` (s --a--> t)` for an entry, with ? for what is missing."""
     if not isinstance(entry, dict):
         return ""
     source, symbol, target = (entry.get(key, "?") for key in ("from", "symbol", "to"))

@@ -15,26 +15,20 @@ from logicgen.errors import LogicgenError
 def l1_distances(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Return the sums of |p - q|, (S, L + 1), between 0 and 2; nan if one of them is nan."""
     _check_shapes(p, q)
-    distances: np.ndarray = np.abs(p - q).sum(axis=-1)
-    return distances
+    return np.asarray(np.abs(p - q).sum(axis=-1))
 
 
 def divergences(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Return the Kullback-Leibler divergences KL(p || q), (S, L + 1): sums of p log2(p/q), in bits.
+    """Return KL(p || q) = sum of p log2(p/q), in bits, (S, L + 1): the cost of predicting q for p.
 
-    This is the cost, in bits per token, of predicting q if p is true. inf if q is 0 where p is not;
-    nan if one of them is nan.
+    inf if q is 0 where p is not; nan if one of them is nan.
     """
     _check_shapes(p, q)
-    bits: np.ndarray = rel_entr(p, q).sum(axis=-1) / np.log(2)
-    return bits
+    return np.asarray(rel_entr(p, q).sum(axis=-1) / np.log(2))
 
 
 def mean_by_position(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean over strings at each position and their number, (L + 1,) each.
-
-    nan values are left out; the mean of none is nan.
-    """
+    """Return mean over strings (nan if none) and count of numbers by position, (L + 1,) each."""
     there = ~np.isnan(values)
     count = there.sum(axis=0)
     with np.errstate(invalid="ignore"):

@@ -2,7 +2,8 @@
 
 If each string has one path, the entropy of the strings is that of the paths, which solves a linear
 system. If a string may have several paths, as in hidden Markov models, there is no such system; the
-entropy of the paths is then an upper bound, and samples give an estimate.
+entropy of the paths is then an upper bound, and samples give an estimate. All functions raise
+LogicgenError if the allsum is 0 or infinite.
 Source: Cortes, Mohri, Rastogi, Riley, On the Computation of the Relative Entropy of Probabilistic
 Automata (IJFCS 2008).
 """
@@ -21,18 +22,12 @@ from logicgen.errors import LogicgenError
 
 
 def expected_length(automaton: Automaton) -> float:
-    """Return the mean number of symbols of a string, the end not counted.
-
-    Raises LogicgenError if the allsum is 0 or infinite.
-    """
+    """Return the mean number of symbols of a string, the end not counted."""
     return float(forward(normalise(automaton)).sum()) - 1
 
 
 def path_entropy(automaton: Automaton) -> float:
-    """Return the entropy, in bits, of the accepting path: at least that of the string.
-
-    Raises LogicgenError if the allsum is 0 or infinite.
-    """
+    """Return the entropy, in bits, of the accepting path: at least that of the string."""
     model = normalise(automaton)
     visits = forward(model)  # (n,), on average
     total = entr(model.initial).sum() + visits @ entr(model.final)
@@ -44,11 +39,7 @@ def path_entropy(automaton: Automaton) -> float:
 
 
 def entropy(automaton: Automaton) -> float:
-    """Return the exact entropy, in bits, of the string.
-
-    Raises LogicgenError if the automaton is ambiguous, naming two states that show it, and if the
-    allsum is 0 or infinite.
-    """
+    """Return the exact entropy of the string in bits; raise LogicgenError if it is ambiguous."""
     pair = ambiguous_pair(automaton)
     if pair:
         raise LogicgenError(
@@ -62,11 +53,7 @@ def entropy(automaton: Automaton) -> float:
 def estimated_entropy(
     automaton: Automaton, count: int, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Return an estimate of the entropy of the string from samples and its standard error, in bits.
-
-    It is unbiased, for any automaton, since the probability of a sample is exact. Raises
-    LogicgenError for fewer than 2 samples, and if the allsum is 0 or infinite.
-    """
+    """Return an unbiased estimate of the string's entropy, in bits, and its standard error."""
     if count < 2:
         raise LogicgenError(f"entropy: {count} samples have no standard error; take 2 or more")
     model = normalise(automaton)

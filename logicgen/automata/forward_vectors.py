@@ -20,10 +20,7 @@ DENSE = 100
 class ForwardVectors:
     """Forward vectors (m, P, n): of m strings, for P partial permutations, over n states.
 
-    Args:
-        model: any automaton.
-        count: number of strings.
-        most: the largest number of partial permutations that there will be.
+    count: number of strings. most: the largest number of partial permutations that there will be.
     """
 
     def __init__(self, model: Automaton, count: int, most: int) -> None:
@@ -57,9 +54,8 @@ class ForwardVectors:
     def read_seen(self, read: np.ndarray, seen: int) -> None:
         """Read one of the `seen` symbols in the first strings: `read` (m,), by first occurrence.
 
-        The vector of each partial permutation is multiplied by the matrix of the symbol that it
-        maps the read one to. Equally many map to each symbol, so vectors are sorted by it,
-        multiplied in k blocks, and sorted back.
+        Each vector is multiplied by the matrix of the symbol that it maps the read one to. Equally
+        many map to each: vectors are sorted by it, multiplied in k blocks, and sorted back.
         """
         vectors = self.vectors[: len(read)]
         m, classes, n = vectors.shape
@@ -91,15 +87,11 @@ class ForwardVectors:
 
     def readout(self, strings: np.ndarray | slice, matrix: np.ndarray) -> np.ndarray:
         """Return the forward vectors of some strings times a matrix (n, r), (m, P, r)."""
-        product: np.ndarray = self.vectors[strings] @ matrix
-        return product
+        return np.asarray(self.vectors[strings] @ matrix)
 
 
 class ForwardStates:
-    """Forward vectors of a deterministic automaton: a state (m, P) and a weight (m, P).
-
-    It has the same methods as `ForwardVectors`.
-    """
+    """Forward vectors of a deterministic automaton: a state and a weight, (m, P); same methods."""
 
     def __init__(self, model: Automaton, count: int, most: int) -> None:
         k, self.states = len(model.symbols), len(model.states)
@@ -117,20 +109,16 @@ class ForwardStates:
 
     @staticmethod
     def size(model: Automaton) -> int:
-        """Return the numbers held for each string and partial permutation."""
         return 6
 
     def choose(self, rows: np.ndarray) -> None:
-        """Keep only some of the strings, or put them in another order."""
         self.state, self.weight = self.state[rows], self.weight[rows]
 
     def read_new(self, source: np.ndarray, symbols: np.ndarray) -> None:
-        """Read a symbol not seen before: number `source[i]` is extended by `symbols[i]`."""
         self.state, self.weight = self.state[:, source], self.weight[:, source]
         self._go(len(self.state), symbols)
 
     def read_seen(self, read: np.ndarray, seen: int) -> None:
-        """Read one of the `seen` symbols in the first strings: `read` (m,), by first occurrence."""
         self._go(len(read), partial_permutations(self.symbols, seen).T[read])
 
     def _go(self, count: int, symbols: np.ndarray) -> None:
@@ -145,6 +133,4 @@ class ForwardStates:
         return np.zeros(len(scale), dtype=bool)
 
     def readout(self, strings: np.ndarray | slice, matrix: np.ndarray) -> np.ndarray:
-        """Return the forward vectors of some strings times a matrix (n, r), (m, P, r)."""
-        product: np.ndarray = matrix[self.state[strings]] * self.weight[strings][..., None]
-        return product
+        return np.asarray(matrix[self.state[strings]] * self.weight[strings][..., None])

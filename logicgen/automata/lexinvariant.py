@@ -6,6 +6,9 @@ It is the best possible language model that sees which symbols of a string are e
 symbols they are: a Bayesian mixture over the permutations, with a uniform prior. Only symbols are
 renamed; the end of a string stays the end. Source: Huang, Zelikman, Chen, Wu, Valiant, Liang,
 Lexinvariant Language Models (NeurIPS 2023).
+
+Functions of an automaton raise LogicgenError if the allsum is 0 or infinite, and, but for the
+estimate, for more than 8 symbols.
 """
 
 from __future__ import annotations
@@ -31,46 +34,32 @@ BLOCK = 20_000
 
 
 def log_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the exact natural logarithm of p' of each string, (S,), -inf where p' is 0.
-
-    Raises LogicgenError for more than 8 symbols, and if the allsum is 0 or infinite.
-    """
+    """Return the exact natural logarithm of p' of each string, (S,), -inf where p' is 0."""
     model = _small(automaton)
     return log_complete(model, encode(model.symbols, strings))
 
 
 def log_prefix_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the natural logarithm of the probability of each prefix under p', (S, L + 1).
-
-    nan beyond the end of a shorter string. Raises LogicgenError as `log_probabilities`.
-    """
+    """Return the natural logarithm of p' of each prefix, (S, L + 1), nan beyond a string's end."""
     model = _small(automaton)
     joint = log_joint(model, encode(model.symbols, strings))
     with np.errstate(invalid="ignore"):
-        logs: np.ndarray = np.logaddexp.reduce(joint, axis=-1)
-    return logs
+        return np.asarray(np.logaddexp.reduce(joint, axis=-1))
 
 
 def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
     """Return the probabilities under p' of each symbol and, last, the end, (S, L + 1, k + 1).
 
-    They are given for the position after each prefix. Symbols not seen yet are equally likely. nan
-    beyond the end of a shorter string, and after a prefix of probability 0. Raises LogicgenError as
-    `log_probabilities`.
+    They are for the position after each prefix; nan beyond the end of a string, and after a prefix
+    of probability 0. Symbols not seen yet are equally likely.
     """
     model = _small(automaton)
     joint = log_joint(model, encode(model.symbols, strings))
-    probabilities: np.ndarray = np.exp(log_normalised(joint))
-    return probabilities
+    return np.asarray(np.exp(log_normalised(joint)))
 
 
 def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.ndarray:
-    """Return the probability of each of `permutations(k)` after each prefix, (L + 1, k!).
-
-    string: a sequence of names, or an array of symbol numbers.
-
-    nan after a prefix of probability 0. Raises LogicgenError as `log_probabilities`.
-    """
+    """Return the probability of each of `permutations(k)` after each prefix, (L + 1, k!) or nan."""
     model = _small(automaton)
     if isinstance(string, np.ndarray):
         batch = encode(model.symbols, Strings(string[None], np.array([len(string)])))
@@ -82,15 +71,11 @@ def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.nd
     ways, way = np.unique(meaning[:, used], axis=0, return_inverse=True)
     renamed = Strings(ways[:, place], np.repeat(batch.lengths, len(ways)))
     logs = log_prefix_weights(model, renamed)[way.ravel()].T
-    probabilities: np.ndarray = np.exp(log_normalised(logs))  # (L + 1, k!)
-    return probabilities
+    return np.asarray(np.exp(log_normalised(logs)))  # (L + 1, k!)
 
 
 def symbol_posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.ndarray:
-    """Return the probability that symbol i of the string stands for symbol j, (L + 1, k, k).
-
-    It is given after each prefix; rows and columns sum to 1. Otherwise as `posterior`.
-    """
+    """Return the `posterior` of symbol i standing for symbol j after each prefix, (L + 1, k, k)."""
     likely = posterior(automaton, string)
     k = len(automaton.symbols)
     meaning = permutations(k)
@@ -100,27 +85,22 @@ def symbol_posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -
 def information_bound(symbols: int) -> float:
     """Return log2 k! in bits: an upper bound of what p' loses to p over a string of any length.
 
-    p' is at least p / k!, so the sum of KL(p || p') over the positions of a string has a mean of at
-    most log2 k!. By Pinsker's and Jensen's inequalities the mean L1 distance over L positions is
-    then at most `sqrt(2 ln(k!) / L)`: it falls with the context, at a rate polynomial in k.
+    p' is at least p / k!, so the sum of KL(p || p') over the positions has a mean of at most log2
+    k!. By Pinsker's and Jensen's inequalities the mean L1 distance over L positions is then at most
+    `sqrt(2 ln(k!) / L)`: it falls with the context, at a rate polynomial in k.
     """
     return float(np.log2(np.arange(1, symbols + 1)).sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """An estimate of p' from random permutations.
+    """An estimate of p' from random permutations."""
 
-    Attributes:
-        log: (S,) natural logarithm of the mean.
-        relative_error: (S,) standard error of the mean, divided by the mean. If it is far below 1,
-            it is also the standard error of `log`.
-        effective: (S,) effective sample size: (sum)^2 / sum of squares.
-    """
-
-    log: np.ndarray
+    log: np.ndarray  # (S,) natural logarithm of the mean
+    # (S,) standard error of the mean, divided by the mean. If it is far below 1, it is also the
+    # standard error of `log`
     relative_error: np.ndarray
-    effective: np.ndarray
+    effective: np.ndarray  # (S,) effective sample size: (sum)^2 / sum of squares
 
 
 def estimated_log_probabilities(
@@ -159,7 +139,7 @@ def estimated_log_probabilities(
 
 
 def _small(automaton: Automaton) -> Automaton:
-    """Return the probabilistic automaton; raise LogicgenError if it has more than 8 symbols."""
+    """Return the probabilistic automaton; raise LogicgenError above 8 symbols."""
     k = len(automaton.symbols)
     if k > MOST_SYMBOLS:
         raise LogicgenError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -21,29 +22,20 @@ class NGram:
 
     Contexts are all strings of up to `order - 1` symbols, shorter ones first, then in the order of
     the symbols; the empty one, number 0, is the beginning.
-
-    Attributes:
-        symbols: k names.
-        order: n, at least 1.
-        counts: (contexts, k + 1) how often each symbol and, last, the end followed each context.
-        probabilities: (contexts, k + 1); zeros for contexts without counts and smoothing.
     """
 
-    symbols: tuple[str, ...]
-    order: int
+    symbols: tuple[str, ...]  # k names
+    order: int  # n, at least 1
+    # (contexts, k + 1) how often each symbol and, last, the end followed each context
     counts: np.ndarray
-    probabilities: np.ndarray
+    probabilities: np.ndarray  # (contexts, k + 1); zeros for contexts without counts and smoothing
 
 
 def ngram(symbols: Iterable[str], strings: Readable, order: int, smoothing: float = 0.0) -> NGram:
-    """Return the n-gram model of some strings.
+    """Return the n-gram model of some strings: order 1 for unigrams, 2 for bigrams, ...
 
-    Args:
-        order: 1 for unigrams, 2 for bigrams, ...
-        smoothing: added to every count (Lidstone; 1 is Laplace's rule); 0 for relative frequencies.
-
-    Raises LogicgenError if the order or the smoothing is out of range, or if there are too many
-    contexts.
+    smoothing: added to every count (Lidstone; 1 is Laplace's rule); 0 for relative frequencies.
+    Raises LogicgenError if one is out of range, or if there are too many contexts.
     """
     symbols = tuple(symbols)
     k = len(symbols)
@@ -72,23 +64,18 @@ def ngram_log_probabilities(model: NGram, strings: Readable) -> np.ndarray:
     context, outcome, inside = _events(batch, len(model.symbols), model.order)
     with np.errstate(divide="ignore"):
         terms = np.log(model.probabilities[context, outcome])
-    logs: np.ndarray = np.where(inside, terms, 0.0).sum(axis=1)
-    return logs
+    return np.asarray(np.where(inside, terms, 0.0).sum(axis=1))
 
 
 def ngram_automaton(model: NGram) -> Automaton:
-    """Return the model as a deterministic probabilistic automaton with the contexts as states.
-
-    The name of a state is `^` and its symbols, such as `^ a b`.
-    """
+    """Return the deterministic automaton of the model, its contexts as states, such as `^ a b`."""
     k = len(model.symbols)
     n = len(model.probabilities)
-    names = ["^"]
-    start = 0
-    for _ in range(model.order - 1):
-        longer = [f"{name} {symbol}" for name in names[start:] for symbol in model.symbols]
-        start = len(names)
-        names += longer
+    names = (
+        " ".join(["^", *word])
+        for length in range(model.order)
+        for word in product(model.symbols, repeat=length)
+    )
     states = np.arange(n)
     transitions = []
     for symbol in range(k):
@@ -106,8 +93,8 @@ def ngram_automaton(model: NGram) -> Automaton:
 def _next(context: np.ndarray, symbol: np.ndarray | int, k: int, order: int) -> np.ndarray:
     """Return the context after one more symbol.
 
-    Context c extended by symbol i is number c * k + 1 + i, as in a heap. If it is too long, it
-    loses its first symbol, which is a remainder among the contexts of one length.
+    Context c and symbol i make c * k + 1 + i, as in a heap. Where that is too long, it loses its
+    first symbol: a remainder among the contexts of one length.
     """
     longest = k ** (order - 1)  # contexts of full length
     first = sum(k**length for length in range(order - 1))  # number of the first of these

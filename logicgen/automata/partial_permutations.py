@@ -16,20 +16,16 @@ from logicgen.automata.strings import Strings
 
 
 def permutations(symbols: int) -> np.ndarray:
-    """Return all permutations in lexicographic order, (k!, k).
-
-    Entry i of a row is the symbol of the automaton that symbol i of a string stands for.
-    """
-    return np.array(list(all_permutations(range(symbols))), dtype=np.int64)
+    """Return all permutations, (k!, k): of each symbol of a string, the symbol it stands for."""
+    return partial_permutations(symbols, symbols)
 
 
 def canonical(strings: Strings, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return strings with their symbols renumbered in order of first occurrence.
 
-    Returns:
-        (S, k) the symbols in order of first occurrence, then the others; (S, L) the strings, each
-        symbol replaced by its place in that order; (S, k) the first position of each of these
-        numbers, or the length of the string if it does not occur.
+    They are: (S, k) the symbols in order of first occurrence, then the others; (S, L) the strings,
+    each symbol replaced by its place in that order; (S, k) the first position of each of these
+    numbers, or the length of the string if it does not occur.
     """
     count, longest = strings.ids.shape
     ids = np.where(strings.inside, strings.ids, -1)
@@ -55,9 +51,8 @@ def partial_permutations(k: int, seen: int) -> np.ndarray:
 def blocks(k: int, seen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the partial permutations grouped by the image of each seen symbol.
 
-    Returns:
-        (k, seen, P / k) the numbers of those with each image; and, to find one of them there,
-        (seen, P) its image, and (seen, P) its place among those with that image.
+    They are: (k, seen, P / k) the numbers of those with each image; and (seen, P) the image of each
+    and (seen, P) its place among those with that image.
     """
     meaning = partial_permutations(k, seen)
     order = np.argsort(meaning.T, axis=1, kind="stable")  # (seen, P)
@@ -68,11 +63,9 @@ def blocks(k: int, seen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=32)
 def gather(k: int, seen: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return flat indices into an array (P, k + 1) with a column for each symbol and the end.
+    """Return flat indices into an array (P, k + 1) with a column for each symbol and the end:
 
-    Returns:
-        (seen, P) the columns of the images of each seen symbol; (P * (k - seen),) those of all
-        symbols that are not images.
+    (seen, P) the images of each seen symbol, and (P * (k - seen),) all symbols that are no images.
     """
     meaning = partial_permutations(k, seen)
     numbers = np.arange(len(meaning) * (k + 1)).reshape(-1, k + 1)

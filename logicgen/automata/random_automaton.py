@@ -25,16 +25,13 @@ def random_automaton(
     """Draw a tight probabilistic automaton whose strings have `length` symbols on average.
 
     It begins in state 0, from which every other state can be reached. It is determined by the
-    arguments and the state of `rng`.
+    arguments and the state of `rng`. Raises LogicgenError if an argument is out of range.
 
-    Args:
-        length: above 0; met up to rounding, by scaling the odds of ending in all states alike.
-        branching: targets of each state and symbol. With 1 the automaton is deterministic; with
-            more it is, in general, ambiguous.
-        concentration: of the Dirichlet distribution of the transitions of each state; with a small
-            one few transitions are likely.
-
-    Raises LogicgenError if an argument is out of range.
+    length: above 0; met up to rounding, by scaling the odds of ending in all states alike.
+    branching: targets of each state and symbol. With 1 the automaton is deterministic; with more it
+    is, in general, ambiguous.
+    concentration: of the Dirichlet distribution of the transitions of each state; with a small one
+    few transitions are likely.
     """
     symbols = tuple(symbols)
     k = len(symbols)
@@ -49,7 +46,7 @@ def random_automaton(
             raise LogicgenError(f"random automaton: {what} {value} is out of range")
 
     # The targets of each state and symbol, `branching` different ones.
-    targets = np.stack([_choose(states, k, branching, rng) for _ in range(states)])
+    targets = np.array([_choose(states, k, branching, rng) for _ in range(states)])
     # An arc of an earlier state is led to each later one, so that all are accessible.
     free = [(0, symbol) for symbol in range(k)]
     for state in range(1, states):
@@ -73,8 +70,7 @@ def random_automaton(
     def ending(scale: float) -> np.ndarray:
         """Return the probability of ending in each state, (n,), odds multiplied by e ** scale."""
         scaled = odds * math.exp(scale)
-        chances: np.ndarray = scaled / (1 + scaled)
-        return chances
+        return np.asarray(scaled / (1 + scaled))
 
     def excess(scale: float) -> float:
         """Return log (expected length / length), which falls with `scale`."""
@@ -101,7 +97,6 @@ def random_automaton(
 
 
 def _choose(states: int, k: int, branching: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw `branching` different states for each symbol, (k, branching)."""
     if branching == 1:
         return rng.integers(states, size=(k, 1))
     return np.stack([rng.choice(states, size=branching, replace=False) for _ in range(k)])

@@ -17,12 +17,7 @@ import numpy as np
 
 from logicgen.automata.automaton import Automaton
 from logicgen.automata.forward_vectors import ForwardStates, ForwardVectors
-from logicgen.automata.partial_permutations import (
-    canonical,
-    gather,
-    partial_permutations,
-    permutations,
-)
+from logicgen.automata.partial_permutations import canonical, gather, partial_permutations
 from logicgen.automata.strings import Strings
 from logicgen.automata.weights import (
     LEAST,
@@ -42,8 +37,7 @@ MOST = 2**29
 def log_joint(model: Automaton, strings: Strings) -> np.ndarray:
     """Return the natural logarithm of p' of each prefix and its next symbol, (S, L + 1, k + 1).
 
-    The next symbol is one of the k symbols or, last, the end. nan beyond the end of a string. The
-    automaton has to be probabilistic.
+    The end is last; nan beyond it. The automaton has to be probabilistic.
     """
     k = len(model.symbols)
     ahead = step_weights(model)  # (n, k + 1)
@@ -88,15 +82,12 @@ def log_complete(model: Automaton, strings: Strings) -> np.ndarray:
 
 
 def log_joint_by_enumeration(model: Automaton, strings: Strings) -> np.ndarray:
-    """Compute `log_joint` by its definition, as the sum over all k! permutations.
-
-    For tests, and for strings whose forward vectors have numbers too different for a common scale.
-    """
+    """Compute `log_joint` as the sum over all k! permutations: for tests, and delicate strings."""
     k = len(model.symbols)
     found = np.full((len(strings), strings.ids.shape[1] + 1, k + 1), -np.inf)
     ahead = step_weights(model)
     ids = np.where(strings.inside, strings.ids, 0)
-    for meaning in permutations(k):
+    for meaning in partial_permutations(k, k):
         logs = log_forward(model, Strings(meaning[ids], strings.lengths), ahead)
         with np.errstate(invalid="ignore"):
             found = np.logaddexp(found, logs[..., [*meaning, k]])
@@ -105,37 +96,26 @@ def log_joint_by_enumeration(model: Automaton, strings: Strings) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Prefixes:
-    """One prefix of each of m strings, all with the same number of different symbols.
+    """One prefix of each of m strings, all with the same number of different symbols."""
 
-    Attributes:
-        rows: (m,) the strings' numbers.
-        places: (m,) how many symbols have been read.
-        seen: j, the number of different symbols; they have `partial_permutations(k, j)`.
-        vectors: forward vectors, one for each partial permutation, those of these strings first.
-        scale: (m, P) natural logarithms of the factors that these are to be multiplied by.
-    """
-
-    rows: np.ndarray
-    places: np.ndarray
-    seen: int
+    rows: np.ndarray  # (m,) the strings' numbers
+    places: np.ndarray  # (m,) how many symbols have been read
+    seen: int  # j, the number of different symbols; they have `partial_permutations(k, j)`
+    # Forward vectors, one for each partial permutation, those of these strings first
     vectors: ForwardVectors | ForwardStates
-    scale: np.ndarray
+    scale: np.ndarray  # (m, P) natural logarithms of the factors that these are to be multiplied by
 
 
 def _out_of_range(model: Automaton, strings: Strings) -> np.ndarray:
-    """Return all True, (S,), if a single weight is too small for a common scale, else all False."""
+    """Return (S,) bool, all alike: whether a single weight is too small for a common scale."""
     numbers = [model.initial, model.final, *(matrix.data for matrix in model.transitions)]
     return np.full(len(strings), min(map(smallest_positive, numbers)) < LEAST)
 
 
 def _by_string_symbol(joint: np.ndarray, seen: int, order: np.ndarray) -> np.ndarray:
-    """Sum weights of the next symbol over the partial permutations, (m, k + 1).
+    """Sum (m, P, k + 1) weights over the partial permutations, in the strings' symbols: (m, k + 1).
 
-    The result is in terms of the strings' symbols and the end.
-
-    Args:
-        joint: (m, P, k + 1) weights of the automaton's symbols and the end.
-        order: (m, k) the strings' symbols, the seen ones first, in order of first occurrence.
+    order: (m, k) the strings' symbols, the seen ones first, in order of first occurrence.
     """
     m, _, columns = joint.shape
     k = columns - 1
@@ -152,16 +132,11 @@ def _by_string_symbol(joint: np.ndarray, seen: int, order: np.ndarray) -> np.nda
 
 
 def _all_prefixes(
-    model: Automaton,
-    lengths: np.ndarray,
-    ids: np.ndarray,
-    first: np.ndarray,
-    delicate: np.ndarray,
+    model: Automaton, lengths: np.ndarray, ids: np.ndarray, first: np.ndarray, delicate: np.ndarray
 ) -> Iterator[_Prefixes]:
-    """Yield each prefix of each string of `canonical` once.
+    """Yield each prefix of each string of `canonical` once; arrays are valid until the next one.
 
-    Sets `delicate` for strings with a vector whose numbers differ too much for a common scale. The
-    arrays of a yielded object are valid until the next one is asked for.
+    Sets `delicate` for strings with a vector whose numbers differ too much for a common scale.
     """
     k = len(model.symbols)
     kind = ForwardStates if model.is_deterministic else ForwardVectors

@@ -1,4 +1,4 @@
-"""Sampling of many strings from an automaton at once."""
+"""Sampling of many strings at once, from an automaton whose allsum is not 0 (LogicgenError)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ def sample(
 ) -> Strings:
     """Draw independent strings, each with probability weight / allsum.
 
-    They are determined by the automaton and the state of `rng`. Raises LogicgenError if the allsum
-    is 0 or infinite, and if a string gets longer than `longest`: cutting it off would change the
-    distribution.
+    Raises LogicgenError for one longer than `longest`: cutting would change the distribution.
     """
     model = normalise(automaton)
     drawn, going_on = _walk(model, count, rng, longest)
@@ -34,10 +32,7 @@ def sample(
 def sample_beginnings(
     automaton: Automaton, count: int, length: int, rng: np.random.Generator
 ) -> Strings:
-    """Draw the first `length` symbols of independent strings; shorter strings are complete.
-
-    Raises LogicgenError if the allsum is 0 or infinite.
-    """
+    """Draw the first `length` symbols of independent strings; shorter strings are complete."""
     return _walk(normalise(automaton), count, rng, length)[0]
 
 

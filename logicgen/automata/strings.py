@@ -12,15 +12,10 @@ from logicgen.errors import LogicgenError, nearest
 
 @dataclass(frozen=True, eq=False)
 class Strings:
-    """S strings of up to L symbols, as symbol numbers.
+    """S strings of up to L symbols, as symbol numbers."""
 
-    Attributes:
-        ids: (S, L) int64, the number of each symbol; entries after the end are ignored.
-        lengths: (S,) int64.
-    """
-
-    ids: np.ndarray
-    lengths: np.ndarray
+    ids: np.ndarray  # (S, L) int64, the number of each symbol; entries after the end are ignored
+    lengths: np.ndarray  # (S,) int64
 
     def __post_init__(self) -> None:
         count, longest = self.ids.shape
@@ -58,8 +53,7 @@ Readable = Strings | Iterable[Sequence[str]]
 def encode(symbols: tuple[str, ...], strings: Readable) -> Strings:
     """Return strings as numbers of `symbols`.
 
-    Raises LogicgenError if something is not a symbol, naming the string (from 1), the place (from
-    1) and similar symbols.
+    Raises LogicgenError for what is no symbol, with its string and place (from 1) and similar ones.
     """
     if isinstance(strings, Strings):
         inside = strings.ids[strings.inside]

@@ -21,19 +21,13 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Tightness:
-    """The total probability of all strings, and where the rest is lost if it is below 1.
+    """The total probability of all strings, and where the rest is lost if it is below 1."""
 
-    Attributes:
-        mass: the probability of all strings together.
-        trapped: accessible states from which no final state can be reached.
-        leaking: accessible states whose final weight and transitions sum to less than 1.
-        beginning: the sum of the initial weights.
-    """
-
-    mass: float
-    trapped: tuple[str, ...]
+    mass: float  # the probability of all strings together
+    trapped: tuple[str, ...]  # accessible states from which no final state can be reached
+    # Accessible states whose final weight and transitions sum to less than 1
     leaking: tuple[str, ...]
-    beginning: float
+    beginning: float  # the sum of the initial weights
 
     @property
     def is_tight(self) -> bool:
@@ -60,8 +54,7 @@ class Tightness:
 def tightness(automaton: Automaton) -> Tightness:
     """Return whether a probabilistic automaton is tight, and why not.
 
-    Raises LogicgenError if the final weight and transitions of an accessible state, which is named,
-    or the initial weights sum to more than 1: then it is not a probabilistic automaton.
+    Raises LogicgenError if weights of the beginning or of a state (named) sum to more than 1.
     """
     reached = accessible(automaton)
     sums = automaton.total.sum(axis=1) + automaton.final  # (n,)

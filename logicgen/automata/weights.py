@@ -31,10 +31,7 @@ BLOCK = 4_000_000
 
 
 def log_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the natural logarithm of the weight of each string, (S,), -inf where it is 0.
-
-    Raises LogicgenError if something in a string is not a symbol.
-    """
+    """Return the natural logarithm of the weight of each string, (S,), -inf where it is 0."""
     batch = encode(automaton.symbols, strings)
     return log_forward(automaton, batch, automaton.final[:, None], everywhere=False)[:, 0]
 
@@ -42,8 +39,7 @@ def log_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
 def log_prefix_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
     """Return the natural logarithm of the weight of all strings with each prefix, (S, L + 1).
 
-    Entry t is for the first t symbols; entry 0 is the allsum. nan beyond the end of a shorter
-    string. Raises LogicgenError if the allsum is infinite.
+    Entry 0 is the allsum; nan beyond the end of a string. Raises LogicgenError if it is infinite.
     """
     batch = encode(automaton.symbols, strings)
     return log_forward(automaton, batch, backward(automaton)[:, None])[..., 0]
@@ -61,25 +57,19 @@ def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
 
     They are given for the position after each prefix, among all strings with that prefix: if a
     probabilistic automaton is not tight, they are conditional on the string ending. nan beyond the
-    end of a shorter string, and after a prefix of weight 0. Raises LogicgenError if the allsum is 0
-    or infinite.
+    end of a string, and after a prefix of weight 0. Raises LogicgenError for an allsum of 0 or inf.
     """
-    probabilities: np.ndarray = np.exp(log_next_probabilities(automaton, strings))
-    return probabilities
+    return np.asarray(np.exp(log_next_probabilities(automaton, strings)))
 
 
 def log_normalised(logs: np.ndarray) -> np.ndarray:
     """Return logarithms of weights as those of probabilities that sum to 1 over the last axis."""
     with np.errstate(invalid="ignore"):
-        normalised: np.ndarray = logs - np.logaddexp.reduce(logs, axis=-1, keepdims=True)
-    return normalised
+        return np.asarray(logs - np.logaddexp.reduce(logs, axis=-1, keepdims=True))
 
 
 def step_weights(automaton: Automaton) -> np.ndarray:
-    """Return the weight of each symbol and, last, of the end, from each state, (n, k + 1).
-
-    In a probabilistic automaton these are the next-symbol probabilities.
-    """
+    """Return the weight of each symbol and, last, of the end, from each state, (n, k + 1)."""
     columns = [matrix.sum(axis=1) for matrix in automaton.transitions]
     return np.stack([*columns, automaton.final], axis=1)
 
@@ -89,10 +79,8 @@ def log_forward(
 ) -> np.ndarray:
     """Return the natural logarithms of `forward vector @ readout` after the prefixes of strings.
 
-    Args:
-        readout: (n, r), nonnegative.
-        everywhere: if true, after each prefix, shape (S, L + 1, r), nan beyond the end of a string;
-            otherwise after the whole strings, shape (S, r).
+    readout: (n, r), nonnegative. everywhere: after each prefix, shape (S, L + 1, r), nan beyond the
+    end of a string; otherwise after the whole strings, shape (S, r).
     """
     count, longest = len(strings), strings.ids.shape[1]
     shape = (count, longest + 1) if everywhere else (count,)
@@ -112,11 +100,7 @@ def log_forward(
 
 
 def steps_in_range(automaton: Automaton) -> int:
-    """Return after how many symbols at most a forward vector has to be rescaled.
-
-    In one step a number shrinks at most by the smallest weight and grows at most by the largest sum
-    of weights into a state.
-    """
+    """Return the most symbols between two rescalings, by the smallest weight and largest sum."""
     weights = np.concatenate([matrix.data for matrix in automaton.transitions])
     if not len(weights):
         return 1
@@ -170,7 +154,6 @@ def _with_common_scale(
 def _with_logarithms(
     automaton: Automaton, strings: Strings, readout: np.ndarray, everywhere: bool
 ) -> np.ndarray:
-    """Compute `log_forward` with one logarithm for each state."""
     arcs = []
     for matrix in automaton.transitions:
         into = csr_array(matrix.T)  # sorted by target

@@ -8,7 +8,8 @@ from logicgen.data.data_recipe import Holds, Recipe
 from logicgen.declaration import validate
 from logicgen.errors import LogicgenError
 from logicgen.tasks import load_corpus_task
-from logicgen.tasks.corpus_task import CORPUS_SPLITS, CorpusSettings, CorpusTask
+from logicgen.tasks.corpus_task import CORPUS_SPLITS, CorpusTask
+from logicgen.tasks.task import Settings
 
 
 class CorpusRecipe(Recipe):
@@ -26,7 +27,7 @@ class CorpusRecipe(Recipe):
         """Return the task."""
         return load_corpus_task(self.task)
 
-    def settings(self, where: str) -> CorpusSettings:
+    def settings(self, where: str) -> Settings:
         """Return the `[corpus]` table, checked by the task."""
         return validate(self.load_task().Settings, self.corpus, where, "corpus")
 

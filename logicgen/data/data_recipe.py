@@ -16,7 +16,7 @@ from logicgen import shipped
 from logicgen.declaration import Table, changed, read_toml, validate
 from logicgen.errors import LogicgenError
 from logicgen.tasks import Cell, Settings, Source, Task, fitting_solver, load_task
-from logicgen.tasks.corpus_task import CorpusSettings, CorpusTask
+from logicgen.tasks.corpus_task import CorpusTask
 
 Progress = Callable[[str, int, int], None]
 """Called with a split, how much of it is made, and how much it will be."""
@@ -84,7 +84,7 @@ class Recipe(Table):
         """Return the task."""
 
     @abstractmethod
-    def settings(self, where: str) -> Settings | CorpusSettings:
+    def settings(self, where: str) -> Settings:
         """Return the task's own table. Raises LogicgenError naming `where` and the key."""
 
     @property

@@ -8,8 +8,7 @@ the attention weight of position i becomes probability of the token that followe
     p(w) = (1 - g) softmax(features . rows)(w) + g sum over i < t of a(t, i) [x(i + 1) = w]
 
 with a learned share g. No parameter belongs to a token. Source: Grave, Joulin, Usunier, Improving
-Neural Language Models with a Continuous Cache (ICLR 2017); here query, key and share are trained
-with the model.
+Neural Language Models with a Continuous Cache (ICLR 2017); here all three are trained too.
 
 Shapes: B sequences, T tokens, V tokens in all.
 """
@@ -55,8 +54,7 @@ class Cache(nn.Module):
     def chosen(self, chosen: Tensor, features: Tensor, next_: Tensor, targets: Tensor) -> Tensor:
         """Return the log-probabilities of (B, T) targets in the mixture.
 
-        chosen: (B, T), their log-probabilities without the cache.
-        next_: (B, T), the token that follows each position.
+        chosen: (B, T), those without the cache. next_: (B, T), the token after each position.
         """
         weights, share, rest = self(features)
         same = next_[:, None, :] == targets[..., None]  # (B, T, T)
@@ -65,10 +63,7 @@ class Cache(nn.Module):
         return mixed.masked_fill(targets == NOTHING, 0.0)
 
     def log_probabilities(self, logs: Tensor, features: Tensor, next_: Tensor) -> Tensor:
-        """Return the log-probabilities of all tokens in the mixture, (B, T, V).
-
-        logs: (B, T, V), the log-probabilities without the cache.
-        """
+        """Return the mixture's log-probabilities (B, T, V) from those without the cache, `logs`."""
         weights, share, rest = self(features)
         follows = F.one_hot(next_.clamp(min=0), logs.shape[2]).to(weights)
         follows = follows.masked_fill((next_ == NOTHING)[..., None], 0.0)
@@ -78,8 +73,8 @@ class Cache(nn.Module):
     def reader(self) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
         """Return a function that mixes the predictions of texts that are read bit by bit.
 
-        It takes the log-probabilities by the rows alone behind the last token, (B, V), and the
-        features (B, T, width) and ids (B, T) of the tokens that are new, and returns the mixture.
+        It takes (B, V) log-probabilities without the cache, and the features (B, T, width) and ids
+        (B, T) of the new tokens.
         """
         keys: list[Tensor] = []
         tokens: list[Tensor] = []

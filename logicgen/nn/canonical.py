@@ -15,21 +15,15 @@ from torch import Tensor
 
 
 class Naming(NamedTuple):
-    """A one-to-one renaming of all symbols for each problem.
+    """A one-to-one renaming of all symbols for each problem."""
 
-    number: (B, symbols) int64, the new number of each symbol.
-    symbol: (B, symbols) int64, the symbol that has each new number: the inverse of `number`.
-    """
-
-    number: Tensor
+    number: Tensor  # (B, symbols) int64, the new number of each symbol
+    # (B, symbols) int64, the symbol that has each new number: the inverse of `number`
     symbol: Tensor
 
 
 def first_occurrence(problems: Tensor, fixed: int, symbols: int) -> Naming:
-    """Return a naming by order of first occurrence; symbols that do not occur come last.
-
-    problems: (B, S) ids; symbol k has id `fixed` + k.
-    """
+    """Return the naming by first occurrence in (B, S) ids; absent symbols come last."""
     batch, length = problems.shape
     # Fixed tokens go to a column of their own, which is cut off.
     column = torch.where(problems >= fixed, problems - fixed, symbols)

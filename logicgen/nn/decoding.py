@@ -6,8 +6,7 @@
 
 `decode` is the one loop for all of them: it steps the network, excludes the tokens that the grammar
 or the length budget forbids, and drops problems that are done. A decoding method only chooses the
-next tokens. With several matrices (draws of an embedding's random part) every step averages their
-probabilities.
+next tokens. With several matrices (draws of random rows) every step averages probabilities.
 
 Shapes: B problems, K hypotheses (unfinished answers) for each, V logits, F fixed tokens,
 T = max_length + 1.
@@ -56,15 +55,13 @@ class Network(Protocol[MemoryT]):
 
 @dataclass(frozen=True)
 class GrammarMask:
-    """A finite automaton over tokens; state 0 is the start.
+    """A finite automaton over tokens; state 0 is the start."""
 
-    transition: int64 (states, F + 1), the next state for each fixed token, then one column for all
-        symbols; -1 where the token is not allowed.
-    distance: int64 (states,), the fewest further tokens after which the answer may end; 0 where it
-        may end here. In a state from which no answer can be completed it is above any budget.
-    """
-
+    # int64 (states, F + 1), the next state for each fixed token, then one column for all symbols;
+    # -1 where the token is not allowed
     transition: Tensor
+    # int64 (states,), the fewest further tokens after which the answer may end; 0 where it may end
+    # here. In a state from which no answer can be completed it is above any budget
     distance: Tensor
 
 
@@ -87,39 +84,31 @@ class BeamSearch:
 
     def __post_init__(self) -> None:
         _require(self.beams >= 1, "beams", self.beams, "at least 1")
-        _require(
-            0 <= self.length_normalization < math.inf,
-            "length normalisation",
-            self.length_normalization,
-            "at least 0",
-        )
+        exponent = self.length_normalization
+        _require(0 <= exponent < math.inf, "length normalisation", exponent, "at least 0")
         _require(1 <= self.answers <= self.beams, "answers", self.answers, "from 1 to the beams")
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """Sampling of one random answer.
+    """Sampling of one random answer."""
 
-    temperature: divides log-probabilities; towards 0 the most probable token always wins.
-    top_k: only the k most probable tokens are drawn.
-    top_p: after temperature and top_k, only the smallest set of tokens with this probability in
-        total is drawn from (the nucleus; Holtzman et al., ICLR 2020).
-    seed: determines the answer together with the problem, independently of the rest of the batch
-        (up to rounding, which depends on the shape of the batch).
-    """
-
+    # Divides log-probabilities; towards 0 the most probable token always wins
     temperature: float = 1.0
-    top_k: int | None = None
+    top_k: int | None = None  # only the k most probable tokens are drawn
+    # After temperature and top_k, only the smallest set of tokens with this probability in total is
+    # drawn from (the nucleus; Holtzman et al., ICLR 2020)
     top_p: float | None = None
+    # Determines the answer together with the problem, independently of the rest of the batch (up to
+    # rounding, which depends on the shape of the batch)
     seed: int = 0
 
     def __post_init__(self) -> None:
         finite = 0 < self.temperature < math.inf
         _require(finite, "temperature", self.temperature, "above 0 and finite")
         _require(self.top_k is None or self.top_k >= 1, "top-k", self.top_k, "at least 1")
-        _require(
-            self.top_p is None or 0 < self.top_p <= 1, "top-p", self.top_p, "above 0, at most 1"
-        )
+        share = self.top_p
+        _require(share is None or 0 < share <= 1, "top-p", share, "above 0, at most 1")
 
 
 Decoding = BeamSearch | Sampling
@@ -134,14 +123,12 @@ GREEDY = BeamSearch()
 
 
 class Decoded(NamedTuple):
-    """Decoded answers.
+    """Decoded answers."""
 
-    ids (B, N, T): N answers for each problem, best first, `<end>` included and padded after it.
-    scores (B, N): length-normalised log-probabilities for a beam search, log-probabilities for
-        samples; -inf if there is no answer (padding only) or the answer did not end in time.
-    """
-
+    # (B, N, T), N answers for each problem, best first, `<end>` included and padded after it
     ids: Tensor
+    # (B, N), length-normalised log-probabilities for a beam search, log-probabilities for samples;
+    # -inf if there is no answer (padding only) or the answer did not end in time
     scores: Tensor
 
 
@@ -187,17 +174,13 @@ def decode(
             if len(going_on) == 0:
                 break
             if len(going_on) <= len(place) // 2:
-                _put(found, place, method.found())
+                found.ids[place], found.scores[place] = method.found()
                 prefixes.keep(going_on)
                 method.keep(going_on)
                 parents, tokens, place = parents[going_on], tokens[going_on], place[going_on]
         prefixes.extend(parents, tokens)
-    _put(found, place, method.found())
+    found.ids[place], found.scores[place] = method.found()
     return found
-
-
-def _put(found: Decoded, place: Tensor, more: Decoded) -> None:
-    found.ids[place], found.scores[place] = more
 
 
 class _Prefixes(Generic[MemoryT]):
@@ -255,12 +238,10 @@ class _Prefixes(Generic[MemoryT]):
         self.left -= 1
 
     def keep(self, problems: Tensor) -> None:
-        """Keep these problems and drop all others."""
         width = self.state.shape[1]
         self._select(self._first()[problems] + torch.arange(width, device=problems.device))
 
     def _first(self) -> Tensor:
-        """Return the first row of each problem, (B, 1)."""
         batch, width = self.state.shape
         return torch.arange(0, batch * width, width, device=self.state.device)[:, None]
 
@@ -271,10 +252,7 @@ class _Prefixes(Generic[MemoryT]):
 
 
 def _anything(vocabulary: Vocabulary, max_length: int) -> GrammarMask:
-    """Return a mask that allows every answer, in one state.
-
-    Its distance is negative, so that answers may also exceed the budget.
-    """
+    """Return a mask of one state that allows every answer, even (distance -1) beyond the budget."""
     transition = torch.zeros(1, len(vocabulary) + 1, dtype=torch.int64)
     transition[:, [vocabulary.pad, vocabulary.start, vocabulary.end]] = -1
     return GrammarMask(transition, torch.tensor([-1]))
@@ -316,7 +294,6 @@ class _Beams:
         return parents.gather(1, chosen), tokens.gather(1, chosen)
 
     def _find(self, scores: Tensor, prefixes: Tensor, ended: Tensor) -> None:
-        """Add finished prefixes to the best answers, unless the problem is done."""
         length = prefixes.shape[2]
         new = (scores / self._penalty(length)).masked_fill(~ended | self.done[:, None], -math.inf)
         answers = F.pad(prefixes, (0, self.room - length), value=self.pad)  # (B, beams, T)
@@ -327,7 +304,6 @@ class _Beams:
         return float(((5 + length) / 6) ** self.search.length_normalization)
 
     def keep(self, problems: Tensor) -> None:
-        """Keep these problems and drop all others."""
         self.alive, self.tokens = self.alive[problems], self.tokens[problems]
         self.scores, self.answers = self.scores[problems], self.answers[problems]
         self.done = self.done[problems]
@@ -349,8 +325,6 @@ class _Beams:
 
 
 class _Draws:
-    """One random hypothesis for each problem."""
-
     def __init__(
         self, sampling: Sampling, problems: Tensor, vocabulary: Vocabulary, max_length: int
     ) -> None:
@@ -369,7 +343,6 @@ class _Draws:
         self.length = 0
 
     def choose(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
-        """Return parents (all 0) and next tokens, (B, 1) each, from (B, 1, V)."""
         scores, number = log_probabilities[:, 0], self.numbers[:, self.length]
         tokens = pick(scores, self.sampling, number)[:, None]  # (B, 1)
         log_p = scores.gather(1, tokens)
@@ -381,7 +354,6 @@ class _Draws:
         return torch.zeros_like(tokens), tokens
 
     def keep(self, problems: Tensor) -> None:
-        """Keep these problems and drop all others."""
         self.numbers, self.scores = self.numbers[problems], self.scores[problems]
         self.answers, self.done = self.answers[problems], self.done[problems]
 
@@ -391,10 +363,7 @@ class _Draws:
 
 
 def pick(log_probabilities: Tensor, sampling: Sampling, numbers: Tensor) -> Tensor:
-    """Return the token that each random number selects, (B,), from (B, V) log-probabilities.
-
-    numbers: (B,), each from 0 up to but not including 1, float64.
-    """
+    """Return the token (B,) that each float64 number in [0, 1), (B,), selects from (B, V) log p."""
     ranked, order = log_probabilities.sort(dim=-1, descending=True, stable=True)  # (B, V)
     below = (ranked - ranked[:, :1]).double()  # at most 0, so that the division cannot overflow
     mass = F.softmax(below / sampling.temperature, dim=-1).cumsum(dim=-1)  # (B, V)

@@ -2,8 +2,7 @@
 
 Every method makes one matrix (F + symbols, width) for one forward pass: a row for each fixed token,
 then a row for each symbol. The Transformer uses it for encoder inputs, decoder inputs and as output
-projection, so the three are tied by construction. The methods differ only in how symbol rows are
-made:
+projection, so the three are tied by construction. The methods differ only in symbol rows:
 
     method            symbol rows
     learned           one trained row each; further symbols get untrained rows
@@ -31,20 +30,17 @@ from logicgen.nn.random_parts import RANDOM_PARTS
 
 
 class Embedding(nn.Module, ABC):
-    """The base class of all methods, which define `fixed_rows` and `symbol_rows`.
+    """The base class of all methods, which define `fixed` and `symbol_rows`."""
 
-    max_symbols: the number of symbol rows to ask for in training, if the method has a fixed number
-        of trained rows; otherwise None.
-    random: whether the rows of symbols seen in training depend on the generator.
-    """
-
+    # The number of symbol rows to ask for in training, if a fixed number is trained, or None
     max_symbols: int | None = None
-    random: bool = True
+    random: bool = True  # whether the rows of symbols seen in training depend on the generator
     normalize_rows: bool
+    fixed: nn.Parameter  # the trained rows of the fixed tokens
 
-    @abstractmethod
     def fixed_rows(self) -> Tensor:
         """Return the rows of the fixed tokens, (F, width)."""
+        return self.fixed
 
     @abstractmethod
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
@@ -53,10 +49,9 @@ class Embedding(nn.Module, ABC):
     def matrix(
         self, symbols: int, generator: torch.Generator | None = None, sequences: int | None = None
     ) -> Tensor:
-        """Return all rows of a vocabulary with this many symbols, (F + symbols, width).
+        """Return all rows, (F + symbols, width), or one matrix for each of so many sequences.
 
         generator: a CPU generator for random rows; None: torch's global one.
-        sequences: if given, one matrix is drawn for each: (sequences, F + symbols, width).
         """
         draws = 1 if sequences is None else sequences
         fixed = self.fixed_rows().expand(draws, -1, -1)
@@ -67,10 +62,7 @@ class Embedding(nn.Module, ABC):
 
 
 class Learned(Embedding):
-    """The baseline: one trained row for each of `max_symbols` symbols.
-
-    Further symbols get untrained rows, drawn from the initial distribution.
-    """
+    """The baseline: trained rows for `max_symbols` symbols, and untrained rows for further ones."""
 
     max_symbols: int
     random = False
@@ -81,10 +73,6 @@ class Learned(Embedding):
         self.normalize_rows = normalize_rows
         self.fixed = nn.Parameter(_initial(fixed, width))
         self.symbols = nn.Parameter(_initial(max_symbols, width))
-
-    def fixed_rows(self) -> Tensor:
-        """Return the trained rows of the fixed tokens, (F, width)."""
-        return self.fixed
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
         """Return the trained rows, then random ones, (draws, symbols, width)."""
@@ -97,18 +85,12 @@ class Learned(Embedding):
 
 
 class AlphaRenaming(Learned):
-    """Trained rows that each call assigns to the symbols in a new random order.
-
-    Shuffling the rows of the matrix renames the symbols of every example of the batch at random.
-    """
+    """Trained rows that each call assigns to the symbols in a new random order, renaming them."""
 
     random = True
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
-        """Return shuffled trained rows, (draws, symbols, width).
-
-        Raises LogicgenError for more symbols than trained rows.
-        """
+        """Return shuffled trained rows; raise LogicgenError for more symbols than these."""
         if symbols > self.max_symbols:
             raise LogicgenError(
                 f"{symbols} symbols, but this alpha-renaming embedding has {self.max_symbols} rows:"
@@ -120,9 +102,9 @@ class AlphaRenaming(Learned):
 
 
 class Interchangeable(Embedding):
-    """Symbol rows with shared trained columns, distinguished only by their random columns.
+    """Symbol rows with shared trained columns and random ones, which fixed tokens have zero.
 
-    Fixed tokens have zeros in the random columns. Source: Işık, Cinbiş, Aydın Göl (ICML 2025).
+    Source: Işık, Cinbiş, Aydın Göl (ICML 2025).
     """
 
     def __init__(
@@ -136,15 +118,12 @@ class Interchangeable(Embedding):
         normalize_rows: bool,
     ) -> None:
         super().__init__()
-        self.random_part = random_part
-        self.random_width = random_width
-        self.normalize_parts = normalize_parts
-        self.normalize_rows = normalize_rows
+        self.random_part, self.random_width = random_part, random_width
+        self.normalize_parts, self.normalize_rows = normalize_parts, normalize_rows
         self.fixed = nn.Parameter(_initial(fixed, width - random_width))
         self.shared = nn.Parameter(_initial(1, width - random_width))
 
     def fixed_rows(self) -> Tensor:
-        """Return the trained columns of the fixed tokens, padded by zeros, (F, width)."""
         return F.pad(self.fixed, (0, self.random_width))
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
@@ -161,10 +140,9 @@ class Interchangeable(Embedding):
 
 
 class SymbolInvariant(Embedding):
-    """The two trained symbol rows that a `SymbolInvariantTransformer` needs.
+    """The symbol rows of a `SymbolInvariantTransformer` (Işık, Li, ICML 2026).
 
     "this one" is the row of every symbol; "some other one" is one more row at the end.
-    Source: Işık, Li (ICML 2026).
     """
 
     random = False
@@ -176,10 +154,6 @@ class SymbolInvariant(Embedding):
         self.this = nn.Parameter(_initial(1, width))
         self.other = nn.Parameter(_initial(1, width))
 
-    def fixed_rows(self) -> Tensor:
-        """Return the trained rows of the fixed tokens, (F, width)."""
-        return self.fixed
-
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
         """Return "this one" for each symbol, then "some other one", (draws, symbols + 1, width)."""
         rows: Tensor = torch.cat([self.this.expand(symbols, -1), self.other])
@@ -187,6 +161,6 @@ class SymbolInvariant(Embedding):
 
 
 def _initial(rows: int, width: int) -> Tensor:
-    """Draw rows from N(0, 1/width), so that each has a norm of about 1; (rows, width)."""
+    """Draw rows from N(0, 1/width), so that each has a norm of about 1."""
     scale: float = max(width, 1) ** -0.5
     return torch.randn(rows, width) * scale

@@ -24,22 +24,16 @@ Reader = Callable[[Tensor], Tensor]
 
 
 class Generated(NamedTuple):
-    """Generated texts.
+    """Generated texts."""
 
-    tokens: (B, at most N) int64; the end is the last token of a text, `NOTHING` follows.
-    log_probabilities: (B,) float64, of all of a text's tokens together, in nats. Temperature, top-k
-        and nucleus have chosen them but do not change what they count.
-    """
-
-    tokens: Tensor
+    tokens: Tensor  # (B, at most N) int64; the end is the last token of a text, `NOTHING` follows
+    # (B,) float64, of all of a text's tokens together, in nats. Temperature, top-k and nucleus have
+    # chosen them but do not change what they count
     log_probabilities: Tensor
 
 
 def reading_again(log_probabilities: Callable[[Tensor], Tensor]) -> Reader:
-    """Return a reader of a model that remembers nothing: it reads all tokens at each step.
-
-    log_probabilities: from (B, T) tokens to (B, T, V).
-    """
+    """Return a reader that reads all tokens again at each step, (B, T) tokens to (B, T, V)."""
     read: list[Tensor] = []
 
     def read_on(tokens: Tensor) -> Tensor:
@@ -50,10 +44,7 @@ def reading_again(log_probabilities: Callable[[Tensor], Tensor]) -> Reader:
 
 
 def summed(readers: Sequence[Reader]) -> Reader:
-    """Return a reader whose probabilities are the sums of those of some readers.
-
-    Sums rank tokens as means do.
-    """
+    """Return a reader of the sums of readers' probabilities, which rank tokens as means do."""
     if len(readers) == 1:
         return readers[0]
     return lambda tokens: torch.stack([read(tokens) for read in readers]).logsumexp(0)

@@ -35,8 +35,7 @@ Embedding = Literal["indicator", "dense"]
 # The lowest log weight that a perceptron gets as an input: it cannot take -inf.
 FLOOR = -20.0
 
-# Standard deviation of initial parameters. With a smaller one, more students end where two units of
-# a layer do the same.
+# Standard deviation of initial parameters. With less, more students end with two equal units.
 SPREAD = 1.0
 
 
@@ -46,9 +45,8 @@ SPREAD = 1.0
 def closed_to_open(z: Tensor, width: int) -> Tensor:
     """Copy messages about units for each unit above: (..., Z below) to (..., Z below, Z above).
 
-    Encoder. In the closed universe units above share the units below; in the open universe each has
-    its own copies, which makes the factor graph a tree. On the way up the factor leaves messages
-    unchanged (appendix B.1).
+    Encoder. The copies make the factor graph a tree: an open universe, while in the closed one
+    units above share the units below. On the way up messages stay unchanged (appendix B.1).
     """
     return z[..., :, None].expand(*z.shape, width)
 
@@ -56,8 +54,7 @@ def closed_to_open(z: Tensor, width: int) -> Tensor:
 def open_to_closed(u: Tensor) -> Tensor:
     """Sum over the copies of each unit: (..., Z below, Z above) to (..., Z below).
 
-    Decoder. A unit is on if one of its copies is (OR); at most one copy is on, so their weights add
-    up (appendix B.1).
+    Decoder. A unit is on if one of its copies is (OR), at most one: weights add up (appendix B.1).
     """
     return log_sum(u, -1)
 
@@ -65,8 +62,7 @@ def open_to_closed(u: Tensor) -> Tensor:
 def bernoulli_to_categorical(on: Tensor) -> Tensor:
     """Convert a message about Z variables, one of which is on, to one about the number of that one.
 
-    p(x_Categorical | x), equation 1. The sum over 2^Z states, all but Z of which the factor
-    forbids, is on_i prod_{j != i} off_j, and off weighs 1 (appendix B.4).
+    Equation 1. Of 2^Z states Z are possible, on_i prod_{j != i} off_j; off weighs 1 (appendix B.4).
     """
     return on
 
@@ -77,12 +73,9 @@ def categorical_to_bernoulli(category: Tensor) -> Tensor:
 
 
 def say(tokens: Tensor, words: Tensor) -> Tensor:
-    """Return what a word implies about the units, (S, B, Z): log sum_t W_{t,x} [t is the word].
+    """Return what words (B,) or (S, B) imply about units, (S, B, Z): log sum_t W_{t,x} [t is it].
 
-    Encoder pi_T, equation 5.
-
-    tokens: (S, T, Z) logs of W_{t,x}.
-    words: (B,) or (S, B) ids; `NOTHING` for an unknown word, whose message is 0.
+    Encoder pi_T, equation 5. tokens: (S, T, Z) logs of W_{t,x}. The message of `NOTHING` is 0.
     """
     known = words.clamp(min=0)
     if words.ndim == 1:
@@ -93,19 +86,14 @@ def say(tokens: Tensor, words: Tensor) -> Tensor:
 
 
 def said(tokens: Tensor, x: Tensor) -> Tensor:
-    """Return the message about words, log sum_x W_{t,x} x: (S, B, Z) to (S, B, T).
-
-    Decoder pi_T, equation 5.
-    """
+    """Return the message about words, log sum_x W_{t,x} x, (S, B, T): decoder pi_T, equation 5."""
     return log_sum(tokens[:, None] + x[..., None, :], -1)
 
 
 def attend(below: Tensor, v: Tensor) -> Tensor:
     """Return the message about units, log sum_v W_{v,y} v: (S, B, Z below, Z) to (S, B, Z).
 
-    Encoder pi_Z, equation 4.
-
-    below: (S, Z below, Z) logs of W_{v,y}.
+    Encoder pi_Z, equation 4. below: (S, Z below, Z) logs of W_{v,y}.
     """
     return log_sum(below[:, None] + v, -2)
 
@@ -142,38 +130,26 @@ def log_sum(messages: Tensor, dim: int) -> Tensor:
 
 
 class LogWeights(NamedTuple):
-    """Logarithms of all distributions of the model; each is a column.
+    """Logarithms of all distributions of the model; each is a column."""
 
-    start: (S, Z), pi_Z of a root above the first layer.
-    tokens: (S, P, T, Z), pi_T, W_{t,x}.
-    below: (S, P - 1, Z, Z), pi_Z, W_{v,y}.
-    """
-
-    start: Tensor
-    tokens: Tensor
-    below: Tensor
+    start: Tensor  # (S, Z), pi_Z of a root above the first layer
+    tokens: Tensor  # (S, P, T, Z), pi_T, W_{t,x}
+    below: Tensor  # (S, P - 1, Z, Z), pi_Z, W_{v,y}
 
 
 class Beliefs(NamedTuple):
-    """Log-probabilities given the known words; all -inf for impossible sentences.
+    """Log-probabilities given the known words; all -inf for impossible sentences."""
 
-    log_probability: (S, B), of the given words.
-    units: (S, B, P, Z), that a unit is on.
-    connections: (S, B, P - 1, Z below, Z), that one unit switches on the other.
-    words: (S, B, P, T), that a word is at a position.
-    """
-
-    log_probability: Tensor
-    units: Tensor
-    connections: Tensor
-    words: Tensor
+    log_probability: Tensor  # (S, B), of the given words
+    units: Tensor  # (S, B, P, Z), that a unit is on
+    connections: Tensor  # (S, B, P - 1, Z below, Z), that one unit switches on the other
+    words: Tensor  # (S, B, P, T), that a word is at a position
 
 
 class Perceptron(nn.Module):
     """A residual perceptron, x + MLP(norm(x)), in place of the factors between pi_Z and AND.
 
-    It is shared by all columns. As its last weights are initially 0, it starts as the identity,
-    like those factors.
+    Shared by all columns; its last weights are initially 0, so that it starts as the identity.
     """
 
     def __init__(self, students: int, width: int, hidden: int) -> None:
@@ -202,8 +178,7 @@ class InductiveTransformer(nn.Module):
             the marginals inexact; 0 for none.
         nudge: added initially to the logit of the first word for the first unit of the first layer,
             and to that of the first unit below for the first unit of each layer (section 4.3: a
-            small nudge in one corner breaks the symmetry). More students then agree on the order of
-            units, but not all.
+            small nudge in one corner breaks the symmetry). More students then agree on the order.
     """
 
     def __init__(
@@ -247,7 +222,6 @@ class InductiveTransformer(nn.Module):
         return not self.up  # one layer has nothing between layers
 
     def _check(self, words: Tensor, length: int, least: int = NOTHING) -> None:
-        """Raise ValueError for ids that are no words, or too few or too many of them."""
         if words.shape[-1] != length:
             raise ValueError(f"{words.shape[-1]} words where there are {length}")
         if words.numel() and (words.min() < least or words.max() >= self.words):
@@ -293,10 +267,7 @@ class InductiveTransformer(nn.Module):
     def _encode(
         self, weights: LogWeights, words: Tensor
     ) -> tuple[list[Tensor], list[Tensor], Tensor]:
-        """Return the encoder's messages about x and y in each layer, and z' in the first.
-
-        Each is (S, B, Z).
-        """
+        """Return the encoder's messages about x and y by layer, and z' of the first: (S, B, Z)."""
         xs, ys = [], []
         z: Tensor | None = None
         for layer in reversed(range(self.positions)):
@@ -315,16 +286,12 @@ class InductiveTransformer(nn.Module):
         return xs[::-1], ys[::-1], z
 
     def _open(self, v: Tensor, layer: int) -> Tensor:
-        """Convert decoder messages (S, B, Z below, Z) about categories to Bernoulli variables."""
         if self.up is None:
             return categorical_to_bernoulli(v)
         return _tied(self.down[layer], v.mT).mT
 
     def log_probabilities(self, words: Tensor) -> Tensor:
-        """Return the log-probabilities (S, B), in nats, of (B, P) or (S, B, P) known word ids.
-
-        An exact model needs only its encoder; otherwise this is the sum of `following`.
-        """
+        """Return the log-probabilities (S, B), in nats, of (B, P) or (S, B, P) known word ids."""
         self._check(words, self.positions, least=0)
         if self.exact:
             weights = self.weights()

@@ -81,11 +81,7 @@ class CausalTransformer(nn.Module):
         return Memory(torch.ones(sequences, 1, 1, 0, dtype=torch.bool, device=device), [])
 
     def forward(self, x: Tensor, memory: Memory | None = None, layers: int | None = None) -> Tensor:
-        """Return the features of inputs x, (B, T, width) each.
-
-        x: all of the texts, or, after a first part, one token of each.
-        layers: how many layers to apply; all if not given.
-        """
+        """Return the features of inputs x: of whole texts, or later of one token of each."""
         memory = memory or self.begin(len(x))
         start, length = memory.length, x.shape[1]
         if start and length > 1:
@@ -135,17 +131,10 @@ class Elman(nn.Module):
 
 
 class CausalLM(nn.Module):
-    """A language model: token rows, a network, and the next-token predictions of the two.
-
-    cache: whether a continuous cache (`cache.py`) is mixed into the predictions.
-    """
+    """A language model: token rows, a network and, if asked for, a cache (`cache.py`)."""
 
     def __init__(
-        self,
-        rows: TokenRows,
-        network: CausalTransformer | Elman,
-        width: int,
-        cache: bool = False,
+        self, rows: TokenRows, network: CausalTransformer | Elman, width: int, cache: bool = False
     ) -> None:
         super().__init__()
         self.cache = Cache(width) if cache else None
@@ -163,8 +152,7 @@ class CausalLM(nn.Module):
     ) -> Tensor:
         """Return the features (B, T, width) that predict the token after each of (B, T) tokens.
 
-        memory: of the network, if the tokens continue texts that were begun.
-        layers: how many layers of a Transformer to apply; all if not given.
+        memory: of texts that go on. layers: how many layers of a Transformer; all if not given.
         """
         inputs = rows.inputs(tokens) * self.scale + self.bias
         some = {} if layers is None else {"layers": layers}
@@ -177,9 +165,8 @@ class CausalLM(nn.Module):
         generator: torch.Generator | None = None,
         targets: Tensor | None = None,
     ) -> Tensor:
-        """Return the mean cross-entropy in nats of the next token at every position but the last.
+        """Return the mean cross-entropy in nats of the next token, from (B, T), ended by `NOTHING`.
 
-        tokens: (B, T), ended by `NOTHING`.
         targets: (B, T - 1), `NOTHING` at positions to ignore; the next tokens if not given.
         """
         next_ = tokens[:, 1:]
@@ -193,10 +180,7 @@ class CausalLM(nn.Module):
 
     @torch.no_grad()
     def log_probabilities(self, tokens: Tensor, rows: Rows | None = None) -> Tensor:
-        """Return the log-probabilities of the token after each of (B, T), in nats: (B, T, V).
-
-        rows: the embedding rows; newly drawn if not given.
-        """
+        """Return the log-probabilities, in nats, after each of (B, T) tokens: (B, T, V)."""
         rows = self.rows(len(tokens)) if rows is None else rows
         features = self.features(rows, tokens)
         logs = rows.log_probabilities(features)
@@ -206,10 +190,7 @@ class CausalLM(nn.Module):
         return self.cache.log_probabilities(logs, features, next_)
 
     def reader(self, rows: Rows, sequences: int) -> Callable[[Tensor], Tensor]:
-        """Return a function that reads so many texts bit by bit, as `generation.Reader`.
-
-        rows: to read and write in.
-        """
+        """Return a `generation.Reader` of so many texts, read and written in these rows."""
         memory = self.network.begin(sequences)
         mix = None if self.cache is None else self.cache.reader()
 

@@ -53,10 +53,7 @@ class Memory:
         self.length += tokens
 
     def remember(self, layers: list[KeysValues], layer: int, new: KeysValues) -> KeysValues:
-        """Add the keys and values of new tokens, (R, ..., tokens, D), to those of a layer.
-
-        Returns all of them: (B, ..., slots, D). After the first call, tokens come one at a time.
-        """
+        """Add keys and values (R, ..., tokens, D) of a layer; return all, (B, ..., slots, D)."""
         if layer == len(layers):
             layers.append(new)
             return new
@@ -81,10 +78,7 @@ class Memory:
         return past
 
     def select(self, rows: Tensor) -> None:
-        """Continue from the hypotheses in `rows` (B', K'), where each line is of one problem.
-
-        Problems stay in order; those without a line are dropped.
-        """
+        """Continue from the hypotheses in `rows` (B', K'), as `decoding.Memory` says."""
         batch, width = len(self.mask), self.under_way
         if self.sees is None and rows.shape[1] > 1:
             self.sees = rows.new_ones(batch, 1, self.slots, dtype=torch.bool)

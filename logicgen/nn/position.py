@@ -29,10 +29,7 @@ def _angles(start: int, length: int, width: int, device: torch.device) -> Tensor
 
 
 def sinusoidal(start: int, length: int, width: int, device: torch.device) -> Tensor:
-    """Return vectors to add to the inputs, (length, width): sines, then cosines.
-
-    Source: Vaswani et al. 2017.
-    """
+    """Return vectors to add to the inputs, (length, width): sines, then cosines."""
     angles = _angles(start, length, width, device)
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
@@ -44,10 +41,7 @@ def rotations(start: int, length: int, width: int, device: torch.device) -> Rota
 
 
 def rotate(x: Tensor, by: Rotation) -> Tensor:
-    """Rotate queries or keys by their position, so that products depend on differences only.
-
-    x: (..., T, H, D), D even; returns the same shape. Source: Su et al. 2021.
-    """
+    """Rotate queries or keys (..., T, H, D), so that products depend on differences only."""
     cos, sin = (part.to(x.dtype) for part in by)
     left, right = x.chunk(2, dim=-1)  # 2 x (..., T, H, D / 2)
     return torch.cat([left * cos - right * sin, right * cos + left * sin], dim=-1)
@@ -119,8 +113,7 @@ class TreePositions(nn.Module):
 
     There are width / 2 levels; from a width of 256 on, width / 128 decays with at least `LEVELS`
     levels each. A deeper token keeps its nearest ancestors only, so in a longer chain of unary
-    operators it may have the same vector as another one; problems of up to `levels` + 1 tokens
-    have no such token.
+    operators it may have the same vector as another one; never in up to `levels` + 1 tokens.
     """
 
     def __init__(self, width: int) -> None:

@@ -10,10 +10,7 @@ from torch import Tensor, nn
 
 
 class Probe(nn.Module):
-    """Two layers over normalised features, initialised from torch's global generator.
-
-    width: of the features. tokens: V, the number of classes.
-    """
+    """Two layers over normalised features, initialised from torch's global generator."""
 
     def __init__(self, width: int, hidden: int, tokens: int) -> None:
         super().__init__()

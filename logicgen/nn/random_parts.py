@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 
 from logicgen.errors import LogicgenError
 
@@ -20,7 +20,7 @@ from logicgen.errors import LogicgenError
 _DIGITS = {2: 61, 3: 39}
 
 
-def normal(sets: int, count: int, width: int, generator: torch.Generator | None = None) -> Tensor:
+def normal(sets: int, count: int, width: int, generator: Generator | None = None) -> Tensor:
     """Draw vectors from N(0, 1), shape (sets, count, width)."""
     parts = torch.randn(sets, count, width, generator=generator)
     # Equal float32 vectors are likely only at width 1 or 2, but then they do occur, so it is enough
@@ -36,24 +36,16 @@ def normal(sets: int, count: int, width: int, generator: torch.Generator | None 
 
 
 def neighbouring_points(
-    sets: int, count: int, width: int, generator: torch.Generator | None = None
+    sets: int, count: int, width: int, generator: Generator | None = None
 ) -> Tensor:
-    """Draw points of {-1, 0, 1}^width other than zero, shape (sets, count, width).
-
-    Raises LogicgenError if `count` is above the number of such points, 3^width - 1.
-    """
+    """Draw points of {-1, 0, 1}^width but 0; raise LogicgenError for more than 3^width - 1."""
     _enough_points("neighbouring-points", count, 3**width - 1, width)
     digits = _distinct_digits(sets, count, width, 3, 1, generator)  # 0 is the zero vector
     return torch.where(digits == 2, -1, digits).float()  # (sets, count, width)
 
 
-def hypercube(
-    sets: int, count: int, width: int, generator: torch.Generator | None = None
-) -> Tensor:
-    """Draw vertices of {-1, 1}^width, shape (sets, count, width).
-
-    Raises LogicgenError if `count` is above the number of vertices, 2^width.
-    """
+def hypercube(sets: int, count: int, width: int, generator: Generator | None = None) -> Tensor:
+    """Draw vertices of {-1, 1}^width; raise LogicgenError for more than 2^width."""
     _enough_points("hypercube", count, 2**width, width)
     return (2 * _distinct_digits(sets, count, width, 2, 0, generator) - 1).float()
 
@@ -74,7 +66,7 @@ def _enough_points(name: str, count: int, points: int, width: int) -> None:
 
 
 def _distinct_digits(
-    sets: int, count: int, width: int, base: int, lowest: int, generator: torch.Generator | None
+    sets: int, count: int, width: int, base: int, lowest: int, generator: Generator | None
 ) -> Tensor:
     """Draw different numbers of `width` digits, at least `lowest`; int64 (sets, count, width)."""
     leading = min(width, _DIGITS[base])
@@ -85,9 +77,7 @@ def _distinct_digits(
     return torch.cat([digits, free], dim=-1)  # (sets, count, width)
 
 
-def _distinct_integers(
-    sets: int, count: int, total: int, generator: torch.Generator | None
-) -> Tensor:
+def _distinct_integers(sets: int, count: int, total: int, generator: Generator | None) -> Tensor:
     """Draw different integers of 0..total-1 for each set, uniformly; (sets, count)."""
     if total <= 2 * count:
         return torch.rand(sets, total, generator=generator).argsort(dim=1)[:, :count]

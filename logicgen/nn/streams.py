@@ -19,10 +19,9 @@ class Streams:
 
     @staticmethod
     def of(problems: Tensor, fixed: int, symbols: int, reserved: int, most: int) -> Streams:
-        """Return the streams of problems, (B, S) ids, in order of first occurrence.
+        """Return the streams of (B, S) ids with up to `most` symbols, in order of first occurrence.
 
         reserved: how many further streams get the lowest symbols that do not occur.
-        most: the largest number of different symbols in a problem.
         """
         nowhere = most + reserved  # a column that is cut off
         occurs = problems >= fixed  # (B, S)

@@ -4,8 +4,7 @@ Source: Işık, Li, "Symbol-Invariant Transformer for Open-Vocabulary Learning" 
 streams share their weights. In the stream of a symbol, its own occurrences have the row "this one"
 and all other symbols the row "some other one". The fused view combines the streams: at an
 occurrence of a symbol it has the features of that symbol's stream, elsewhere the mean of all
-streams. Logits of fixed tokens are computed from the mean of the streams, the logit of a symbol
-from its own stream.
+streams. Logits of fixed tokens are of the mean of the streams, that of a symbol of its own.
 
 No parameter belongs to a symbol, and streams come in the order in which their symbols first occur.
 So renaming a problem gives the very same tensors and renames the logits, exactly.
@@ -41,15 +40,13 @@ from logicgen.nn.transformer import Attention, DecoderLayer, EncoderLayer, Posit
 class StreamMemory(Memory):
     """A memory of streams, whose keys and values are (B, N, H, tokens, D).
 
-    problems: of the streams, or, for aggregated cross-attention, of the fused view (B, H, S, D).
-    answers: of the streams; empty if the decoder's streams do not attend to themselves.
+    For aggregated cross-attention those of problems are of the fused view, (B, H, S, D).
     """
 
     streams: Streams = field(kw_only=True)
     fused: list[KeysValues] = field(default_factory=list)  # (B, H, tokens, D), one per layer
 
     def keep(self, problems: Tensor) -> None:
-        """Keep the keys, values and streams of these problems and drop all others."""
         super().keep(problems)
         self.streams = self.streams.select(problems)
         self.fused = [select_rows(pair, problems) for pair in self.fused]
@@ -57,21 +54,16 @@ class StreamMemory(Memory):
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """The choice of attentions, and how many streams are computed at a time.
+    """The choice of attentions, and how many streams are computed at a time."""
 
-    decoder_own_attention: whether the decoder's streams attend to themselves.
-    aggregated_attention: whether streams attend to the fused view, in encoder and decoder.
-    cross_attention: `streams`, from each stream to the same one of the problem, or `aggregated`, to
-        the problem's fused view.
-    reserved: number of streams for symbols that the problem does not contain.
-    chunk: streams computed at a time; in training each chunk is computed again in the backward
-        pass, so that only one vector per stream, token and layer is stored.
-    """
-
-    decoder_own_attention: bool = True
+    decoder_own_attention: bool = True  # whether the decoder's streams attend to themselves
+    # Whether streams attend to the fused view, in encoder and decoder
     aggregated_attention: bool = True
+    # `streams`, from each stream to the problem's same one, or `aggregated`, to its fused view
     cross_attention: str = "streams"
-    reserved: int = 0
+    reserved: int = 0  # number of streams for symbols that the problem does not contain
+    # Streams computed at a time; in training each chunk is computed again in the backward pass, so
+    # that only one vector per stream, token and layer is stored
     chunk: int | None = None
 
     def each(self, function: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor:
@@ -189,10 +181,7 @@ def _to_own(
     rotation: Rotation | None,
     mask: Tensor | None,
 ) -> Tensor:
-    """Attend from each of the streams, (R, N, T, width), to its own keys and values.
-
-    keys_values: (B, N, H, tokens, D) each. mask: one for each problem, or one for all.
-    """
+    """Attend from streams (R, N, T, width) to their own keys and values (B, N, H, tokens, D)."""
     keys, values = keys_values
     batch, streams = keys.shape[:2]
     # Order the rows by problem, then stream, then hypothesis.
@@ -204,7 +193,6 @@ def _to_own(
 
 
 def _to_fused(attention: Attention, x: Tensor, fused: KeysValues, at: Positions) -> Tensor:
-    """Attend from all streams of a row, (R, N, T, width), to their fused view."""
     mask = at.mask
     if mask is not None and mask.shape[2] > 1:
         streams, tokens = x.shape[1:3]
@@ -217,11 +205,7 @@ def _to_fused(attention: Attention, x: Tensor, fused: KeysValues, at: Positions)
 
 
 class SymbolInvariantTransformer(Transformer):
-    """A Transformer of streams. It takes the arguments of `Transformer`, and:
-
-    fixed: number of fixed tokens.
-    options: which attentions there are, and how many streams are computed at a time.
-    """
+    """A Transformer of streams, with `fixed` fixed tokens and the attentions of `options`."""
 
     def __init__(self, *, fixed: int, options: StreamOptions, **arguments: Any) -> None:
         self.encoder_layer = partial(StreamEncoderLayer, options=options)
@@ -259,10 +243,7 @@ class SymbolInvariantTransformer(Transformer):
     def decode(
         self, matrix: Tensor, answers: Tensor, memory: Memory, places: Tensor | None = None
     ) -> Tensor:
-        """Return the features (R, N, T, width) that predict the token after each of `answers`.
-
-        answers: (R, T) ids, as for `Transformer`. Nothing is packed: `places` is not used.
-        """
+        """Return the features (R, N, T, width) after `answers` (R, T); `places` is not used."""
         assert isinstance(memory, StreamMemory)
         streams = _of_answers(memory, answers)
         at = self.answer_positions(memory, answers)
@@ -277,10 +258,7 @@ class SymbolInvariantTransformer(Transformer):
         return F.normalize(x, dim=-1) if self.normalize_features else x
 
     def logits(self, matrix: Tensor, features: Tensor, memory: Memory | None = None) -> Tensor:
-        """Return the logits of fixed tokens and symbols, (R, T, F + symbols).
-
-        features: (R, N, T, width). A symbol without a stream has the logit -inf.
-        """
+        """Return the logits (R, T, F + symbols) of features (R, N, T, width)."""
         assert isinstance(memory, StreamMemory)
         streams = _of_answers(memory, features)
         symbols = matrix.shape[-2] - self.fixed - 1
@@ -297,7 +275,6 @@ class SymbolInvariantTransformer(Transformer):
     def _stream_inputs(
         self, matrix: Tensor, ids: Tensor, streams: Streams, at: Positions
     ) -> Tensor:
-        """Return the inputs (R, N, T, width) of (R, T) ids."""
         this, other = self.fixed, matrix.shape[-2] - 1
         symbol = torch.where(streams.owned(ids), this, other)  # (R, N, T)
         rows = torch.where((ids < self.fixed)[:, None], ids[:, None], symbol)
@@ -312,13 +289,11 @@ class SymbolInvariantTransformer(Transformer):
 
 
 def _of_answers(memory: StreamMemory, answers: Tensor) -> Streams:
-    """Return the streams of the problem of each hypothesis."""
     ids = memory.streams.ids
     return Streams(ids.repeat_interleave(len(answers) // len(ids), dim=0))
 
 
 def _most_symbols(problems: Tensor, fixed: int) -> int:
-    """Return the largest number of different symbols in a problem."""
     symbols = problems.masked_fill(problems < fixed, -1).sort(dim=1).values  # (B, S)
     new = (symbols[:, 1:] != symbols[:, :-1]) & (symbols[:, 1:] >= 0)
     return int((new.sum(dim=1) + (symbols[:, 0] >= 0)).max())

@@ -15,8 +15,7 @@ training only, as dropout does.
 One matrix for each sequence takes B times the memory of one matrix. For large vocabularies, where
 that is too much, rows are drawn once for the batch and assigned to the tokens of each sequence by a
 random permutation. Within one sequence the distribution is the same: independent rows in a random
-order are independent rows. Across the sequences of a batch the same vectors occur, at different
-tokens.
+order are independent rows. Across a batch the same vectors occur, at different tokens.
 
 Shapes: B sequences, T tokens in each, V tokens in the vocabulary, R rows.
 """
@@ -43,14 +42,10 @@ _ROWS_OF_THEIR_OWN = 2**21  # numbers in the rows of all sequences; drawing more
 
 @dataclass(frozen=True)
 class Rows:
-    """The embedding rows of one forward pass.
+    """The embedding rows of one forward pass."""
 
-    matrix: (R, width), or (B, R, width) if each sequence has its own rows.
-    of: int64 (B, V), the row number of each token in each sequence, all different; None: token v
-        has row v.
-    """
-
-    matrix: Tensor
+    matrix: Tensor  # (R, width), or (B, R, width) if each sequence has its own rows
+    # int64 (B, V), the row of each token in each sequence, all different; None: row v of token v
     of: Tensor | None = None
 
     def inputs(self, ids: Tensor) -> Tensor:
@@ -68,9 +63,7 @@ class Rows:
 
     def log_probabilities(self, features: Tensor) -> Tensor:
         """Return the log-probabilities of each token, (B, T, V), from features (B, T, width)."""
-        by_row = self._scores(features).log_softmax(
-            -1
-        )  # exactly the same whatever tokens are called
+        by_row = self._scores(features).log_softmax(-1)  # the same whatever tokens are called
         if self.of is None:
             return by_row
         return by_row.gather(2, self.of[:, None].expand(-1, by_row.shape[1], -1))
@@ -78,8 +71,8 @@ class Rows:
     def chosen(self, features: Tensor, targets: Tensor) -> Tensor:
         """Return the log-probabilities (B, T), in nats, of targets (B, T); 0 at `NOTHING`.
 
-        Logits are computed for some positions at a time, and again in the backward pass: all of
-        them at once, (B, T, V) with a vocabulary of words, would need by far the most memory.
+        Logits are computed for some positions at a time, and again in the backward pass: all (B, T,
+        V) at once would need by far the most memory.
         """
         at_a_time = max(1, _SCORES_AT_A_TIME // (len(features) * self.matrix.shape[-2]))
 
@@ -111,10 +104,7 @@ class Rows:
 
 
 class TokenRows(nn.Module):
-    """A maker of embedding rows for a batch, by one of the methods.
-
-    tokens: V. share: the probability p of a partial method. Rows have a norm of about 1.
-    """
+    """A maker of rows (of norm 1) for `tokens` tokens; share: probability p of partial methods."""
 
     def __init__(self, method: str, tokens: int, width: int, share: float = 0.0) -> None:
         super().__init__()
@@ -151,8 +141,7 @@ class TokenRows(nn.Module):
     ) -> Rows:
         """Return rows for so many sequences, drawn from a CPU generator (None: torch's global one).
 
-        tokens: the vocabulary size, V if not given. Raises LogicgenError for another one than V if
-        rows are trained.
+        tokens: V if not given. Raises LogicgenError for another number if rows are trained.
         """
         if self.trained is None:
             return self._random(sequences, generator, tokens or self.tokens)
@@ -176,10 +165,7 @@ class TokenRows(nn.Module):
         return Rows(torch.cat([trained, random.matrix]), of)
 
     def seeded(self, seeds: Sequence[int], tokens: int | None = None) -> Rows:
-        """Return rows for one sequence per seed, independent of the other sequences.
-
-        tokens: as for `forward`.
-        """
+        """Return rows for one sequence per seed, independent of the other sequences."""
         if not self.random:
             return self.forward(len(seeds), None, tokens)
         assert self.drawn is not None
@@ -188,7 +174,6 @@ class TokenRows(nn.Module):
         return Rows(torch.stack([self.drawn.matrix(count, generator) for generator in generators]))
 
     def _random(self, sequences: int, generator: torch.Generator | None, tokens: int) -> Rows:
-        """Return random rows for each sequence: its own, or shared ones in an order of its own."""
         assert self.drawn is not None
         if sequences * tokens * self.width <= _ROWS_OF_THEIR_OWN:
             return Rows(self.drawn.matrix(tokens, generator, sequences))

@@ -36,10 +36,9 @@ from logicgen.nn.position import (
 
 @dataclass(frozen=True)
 class Packing:
-    """The places of (B, T) that hold tokens; outside attention only those are computed.
+    """The places (N,) of (B, T) that hold tokens; outside attention only these are computed.
 
-    Batches are made by the length of problems, and answers differ in length far more: two thirds of
-    a batch of answers are padding. Packed features x are (N, width).
+    Batches are made by the length of problems: two thirds of a batch of answers are padding.
     """
 
     shape: tuple[int, int]  # B, T
@@ -58,37 +57,25 @@ class Packing:
 
 @dataclass(frozen=True)
 class Positions:
-    """The positions of the tokens of one call, as inputs and all layers use them.
+    """The positions of the tokens of one call, as inputs and all layers use them."""
 
-    vectors: (T, width) or (B, T, width), added to the inputs.
-    rotation: of queries and keys in self-attention.
-    problem_rotation: of queries and keys in cross-attention to the problem.
-    mask: of self-attention: bool, True where a key may be seen, or numbers to add to the attention
-        scores. None for answers: causal without a bias.
-    packing: of the answers; None if all of (B, T) is computed.
-    """
-
-    vectors: Tensor | None = None
-    rotation: Rotation | None = None
+    vectors: Tensor | None = None  # (T, width) or (B, T, width), added to the inputs
+    rotation: Rotation | None = None  # of queries and keys in self-attention
+    # Of queries and keys in cross-attention to the problem
     problem_rotation: Rotation | None = None
+    # Of self-attention: bool, True where a key may be seen, or numbers to add to the attention
+    # scores. None for answers: causal without a bias
     mask: Tensor | None = None
-    packing: Packing | None = None
+    packing: Packing | None = None  # of the answers; None if all of (B, T) is computed
 
     def packed(self, packing: Packing) -> Positions:
         """Return the positions of packed tokens; `vectors` has been added to their inputs."""
-
-        def pack(rotation: Rotation | None) -> Rotation | None:
-            if rotation is None:
-                return None
-            place = packing.places % packing.shape[1]
-            return rotation[0][place], rotation[1][place]
-
-        rotations = pack(self.rotation), pack(self.problem_rotation)
-        return Positions(None, *rotations, self.mask, packing)
-
-
-def _placed(x: Tensor, at: Positions) -> Tensor:
-    return x if at.vectors is None else x + at.vectors
+        place = packing.places % packing.shape[1]
+        own, crossing = (
+            rotation and (rotation[0][place], rotation[1][place])
+            for rotation in (self.rotation, self.problem_rotation)
+        )
+        return Positions(None, own, crossing, self.mask, packing)
 
 
 class Attention(nn.Module):
@@ -125,10 +112,8 @@ class Attention(nn.Module):
     ) -> Tensor:
         """Return the attended values of queries x, of the same shape as x.
 
-        mask: True where a key may be seen, or numbers to add to the scores.
-
-        Keys and values may have fewer rows than x: then each of their rows serves the same number
-        of consecutive rows of x.
+        mask: True where a key may be seen, or numbers to add to the scores. Each row of keys and
+        values may serve several consecutive rows of x.
         """
         query = self.query(x).unflatten(-1, (self.heads, -1))  # (B, T, H, D)
         if rotation is not None:
@@ -158,9 +143,8 @@ def _attend_few(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
     """Attend by plain matrix products: faster than the fused kernel for few queries on a CPU."""
     scores: Tensor = (query * query.shape[-1] ** -0.5) @ keys.transpose(-1, -2)  # (B, H, T, tokens)
     if mask is not None:
-        scores = (
-            scores.masked_fill_(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
-        )
+        seen = mask.dtype == torch.bool
+        scores = scores.masked_fill_(~mask, -math.inf) if seen else scores + mask
     return scores.softmax(dim=-1) @ values  # (B, H, T, D)
 
 
@@ -200,8 +184,7 @@ class Layer(nn.Module):
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
         """Return x plus the output y of a sublayer, with dropout."""
-        dropped: Tensor = self.dropout(y)
-        return x + dropped
+        return torch.add(x, self.dropout(y))
 
     def finish(self, x: Tensor) -> Tensor:
         """Return the output of the layer, from the output x of its attentions."""
@@ -289,10 +272,8 @@ class Transformer(nn.Module):
         arities: Tensor | None = None,
     ) -> None:
         super().__init__()
-        self.pad = pad
-        self.width, self.heads = width, heads
-        self.encoder_positions = encoder_positions
-        self.decoder_positions = decoder_positions
+        self.pad, self.width, self.heads = pad, width, heads
+        self.encoder_positions, self.decoder_positions = encoder_positions, decoder_positions
         self.rotary_cross_attention = rotary_cross_attention
         self.normalize_features = normalize_features
         self.dropout = nn.Dropout(dropout)
@@ -319,7 +300,7 @@ class Transformer(nn.Module):
         """Read padded problems (B, S) and return their memory."""
         mask = self.present(problems)
         at = self.problem_positions(problems, mask)
-        x = self.dropout(_placed(self._inputs(matrix, problems), at))
+        x = self.dropout(self._inputs(matrix, problems, at))
         for layer in self.encoder:
             x = layer(x, at.mask, at.rotation)
         x = self.norm_encoder(x)  # (B, S, width)
@@ -331,13 +312,11 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """Return the features (B, T, width) that predict the token after each of `answers`.
 
-        answers: (B, T) ids, the next T tokens: all of an answer at once with a fresh memory, or one
-            token at a time. They are added to the memory.
-        places: where `answers.flatten()` holds tokens; only those are computed, and features
-            elsewhere are zero.
+        answers: (B, T) ids, added to the memory: all of an answer with a fresh one, or one at a
+        time. places: where `answers.flatten()` holds tokens; features elsewhere are zero.
         """
         at = self.answer_positions(memory, answers)
-        x = _placed(self._inputs(matrix, answers), at)
+        x = self._inputs(matrix, answers, at)
         if places is not None:
             at = at.packed(Packing((answers.shape[0], answers.shape[1]), places))
             x = at.packing.pack(x)  # type: ignore[union-attr]
@@ -391,7 +370,6 @@ class Transformer(nn.Module):
     def _rotations(
         self, scheme: str, start: int, length: int, device: torch.device
     ) -> tuple[Rotation | None, Rotation | None]:
-        """Return the rotations for self-attention and for cross-attention."""
         rotation = None
         if scheme == "rotary" or self.rotary_cross_attention:
             rotation = rotations(start, length, self.width // self.heads, device)
@@ -417,9 +395,10 @@ class Transformer(nn.Module):
         memory = self.encode(matrix, problems)
         return self.logits(matrix, self.decode(matrix, answers, memory, places), memory)
 
-    def _inputs(self, matrix: Tensor, ids: Tensor) -> Tensor:
+    def _inputs(self, matrix: Tensor, ids: Tensor, at: Positions) -> Tensor:
         if matrix.dim() == 2:
             x = F.embedding(ids, matrix)  # (B, T, width)
         else:
             x = matrix.gather(1, ids[..., None].expand(-1, -1, matrix.shape[-1]))
-        return x * self.input_scale  # (B, T, width)
+        x = x * self.input_scale
+        return x if at.vectors is None else x + at.vectors

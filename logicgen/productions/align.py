@@ -15,15 +15,11 @@ SWEEPS = 20
 
 
 class Distance(NamedTuple):
-    """The distance of two grammars whose units are in the same order.
+    """The distance of two grammars whose units are in the same order."""
 
-    mean: the mean total variation distance between the distributions of the teacher and those of
-        the student, weighted by how often the teacher uses each; from 0 (identified) to 1.
-    largest: the largest difference of a single weight of a unit that the teacher uses.
-    """
-
+    # Total variation of distributions, weighted by the teacher's use, 0 (identified) to 1
     mean: float
-    largest: float
+    largest: float  # the largest difference of a single weight of a unit that the teacher uses
 
 
 def aligned(student: Grammar, teacher: Grammar) -> Grammar:
@@ -69,12 +65,10 @@ def distance(student: Grammar, teacher: Grammar) -> Distance:
 def _pairwise(mine: np.ndarray, yours: np.ndarray, reach: np.ndarray) -> np.ndarray:
     """Return the weighted total variation of all pairs of columns, (Z of teacher, Z of student)."""
     distances = np.abs(yours.T[:, None] - mine.T[None]).sum(axis=-1)
-    weighted: np.ndarray = distances / 2 * reach[:, None]
-    return weighted
+    return np.asarray(distances / 2 * reach[:, None])
 
 
 def _costs(student: Grammar, teacher: Grammar, layer: int, orders: list[np.ndarray]) -> np.ndarray:
-    """Return the cost of matching a unit of the teacher (row) and of the student (column)."""
     reach = teacher.reach
     cost = _pairwise(student.tokens[layer], teacher.tokens[layer], reach[layer])
     if layer + 1 < student.positions:
@@ -91,6 +85,4 @@ def _costs(student: Grammar, teacher: Grammar, layer: int, orders: list[np.ndarr
 
 
 def _match(cost: np.ndarray) -> np.ndarray:
-    """Return the student's unit for each of the teacher."""
-    columns: np.ndarray = linear_sum_assignment(cost)[1]
-    return columns
+    return np.asarray(linear_sum_assignment(cost)[1])

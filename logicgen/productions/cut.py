@@ -68,10 +68,7 @@ def cut(grammar: Grammar, above: str, below: str) -> Grammar:
 
 
 def find_connection(grammar: Grammar, above: str, below: str) -> tuple[int, int, int]:
-    """Return (layer from 0, unit in it, unit of the layer below) of the connection of these names.
-
-    Raises LogicgenError unless there is exactly one such connection.
-    """
+    """Return (layer from 0, unit, unit below) of a connection; raise LogicgenError if not one."""
     choosers = [place for place in _find(grammar, above) if place[0] + 1 < grammar.positions]
     chosen = _find(grammar, below)
     pairs = [
@@ -105,7 +102,6 @@ def find_connection(grammar: Grammar, above: str, below: str) -> tuple[int, int,
 
 
 def _find(grammar: Grammar, name: str) -> list[tuple[int, int]]:
-    """Return (layer, unit) of all units with this name; raise LogicgenError if there are none."""
     before, colon, after = name.partition(":")
     exact = colon and before.isdecimal()
     places = [

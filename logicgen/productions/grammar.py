@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,44 +38,32 @@ AT_A_TIME = 1 << 22
 
 
 class Messages(NamedTuple):
-    """The forward and backward weights of the units of each layer, given some words.
+    """The forward and backward weights of the units of each layer, given some words."""
 
-    outside: (N, Z) each: weight of all paths into a unit that emit the words above it, up to a
-        factor for each layer.
-    words: (N, Z) each: probability that a unit emits the word at its position; 1 for an unknown
-        word.
-    inside: (N, Z) each: weight of all paths from a unit on, its own word included, up to a factor
-        for each layer.
-    log_total: (N,) log-probability of the words, in nats.
-    """
-
+    # (N, Z) each: weight of all paths into a unit that emit the words above it, up to a factor
     outside: list[np.ndarray]
+    # (N, Z) each: probability that a unit emits the word at its position; 1 for an unknown word
     words: list[np.ndarray]
+    # (N, Z) each: weight of all paths from a unit on, its own word included, up to a factor
     inside: list[np.ndarray]
-    log_total: np.ndarray
+    log_total: np.ndarray  # (N,) log-probability of the words, in nats
 
 
 @dataclass(frozen=True, eq=False)
 class Grammar:
     """A grammar of P layers.
 
-    Attributes:
-        words: T names, all different.
-        units: P lists of names, different within a layer.
-        start: (Z,) probabilities of the units of the first layer.
-        tokens: P arrays (T, Z), probabilities of the words of each unit: pi_T, W_{t,x} of
-            equation 5.
-        below: P - 1 arrays (Z of the next layer, Z), probabilities of the units that it switches
-            on: pi_Z, W_{v,y} of equation 4.
-
     Raises LogicgenError naming a unit whose distribution does not sum to 1, with its sum. The
     column of a unit that is never on may be all zeros.
     """
 
-    words: tuple[str, ...]
-    units: tuple[tuple[str, ...], ...]
-    start: np.ndarray
+    words: tuple[str, ...]  # T names, all different
+    units: tuple[tuple[str, ...], ...]  # P lists of names, different within a layer
+    start: np.ndarray  # (Z,) probabilities of the units of the first layer
+    # P arrays (T, Z), probabilities of the words of each unit: pi_T, W_{t,x} of equation 5
     tokens: tuple[np.ndarray, ...]
+    # P - 1 arrays (Z of the next layer, Z), probabilities of the units that it switches on: pi_Z,
+    # W_{v,y} of equation 4
     below: tuple[np.ndarray, ...]
     where: str = field(default="grammar", repr=False)  # for messages
 
@@ -178,10 +167,7 @@ class Grammar:
         return " ".join("_" if number == NOTHING else self.words[number] for number in ids)
 
     def _padded(self, sentences: np.ndarray) -> np.ndarray:
-        """Return (N, L) ids as (N, P), padded by unknown words.
-
-        Raises LogicgenError for another shape and for ids that are no words.
-        """
+        """Return (N, L) ids as (N, P), padded by `NOTHING`; raise LogicgenError if they are not."""
         sentences = np.asarray(sentences, dtype=np.int64)
         if sentences.ndim != 2 or sentences.shape[1] > self.positions:
             raise LogicgenError(
@@ -215,10 +201,7 @@ class Grammar:
         return Messages(outside, words, inside, log_total)
 
     def log_probabilities(self, sentences: np.ndarray) -> np.ndarray:
-        """Return the log-probabilities (N,), in nats, of (N, L) word ids.
-
-        `NOTHING`, and a word that is missing at the end, stands for any word.
-        """
+        """Return the log-probabilities (N,), in nats, of (N, L) ids; missing words are unknown."""
         return self.messages(sentences).log_total
 
     def connection(self, sentences: np.ndarray, layer: int) -> np.ndarray:
@@ -230,8 +213,7 @@ class Grammar:
         above = known.outside[layer] * known.words[layer]
         joint = known.inside[layer + 1][:, :, None] * self.below[layer] * above[:, None, :]
         total = joint.sum(axis=(1, 2), keepdims=True)
-        posterior: np.ndarray = joint / np.where(total > 0, total, np.nan)
-        return posterior
+        return np.asarray(joint / np.where(total > 0, total, np.nan))
 
     @cached_property
     def reach(self) -> tuple[np.ndarray, ...]:
@@ -252,8 +234,7 @@ class Grammar:
         on = self.messages(sentences).outside[layer]
         weights = on @ self.tokens[layer].T
         total = weights.sum(axis=1, keepdims=True)
-        probabilities: np.ndarray = weights / np.where(total > 0, total, np.nan)
-        return probabilities
+        return np.asarray(weights / np.where(total > 0, total, np.nan))
 
     def sentences(self) -> tuple[np.ndarray, np.ndarray]:
         """Return all sentences (S, P) of nonzero probability, in order, and their probabilities.
@@ -281,10 +262,9 @@ class Grammar:
     def sample(
         self, rng: np.random.Generator, count: int, prompt: np.ndarray | None = None
     ) -> np.ndarray:
-        """Draw sentences, (count, P) ids, conditional on the prompt if one is given.
+        """Draw sentences, (count, P) ids, conditional on a prompt (L,), `NOTHING` for any word.
 
-        prompt: (L,) ids, `NOTHING` for any word. Raises LogicgenError if no sentence agrees with
-        it.
+        Raises LogicgenError if no sentence agrees with it.
         """
         given = np.zeros(0, dtype=np.int64) if prompt is None else prompt
         known = self.messages(given[None])
@@ -302,27 +282,21 @@ class Grammar:
 
     def permuted(self, orders: Sequence[np.ndarray]) -> Grammar:
         """Return the grammar with units reordered: unit i of a layer was its unit orders[i]."""
-        return Grammar(
-            self.words,
-            tuple(
-                tuple(units[i] for i in order)
-                for units, order in zip(self.units, orders, strict=True)
+        layers = zip(self.units, orders, strict=True)
+        return replace(
+            self,
+            units=tuple(tuple(units[i] for i in order) for units, order in layers),
+            start=self.start[orders[0]],
+            tokens=tuple(said[:, order] for said, order in zip(self.tokens, orders, strict=True)),
+            below=tuple(
+                below[np.ix_(lower, order)]
+                for below, (order, lower) in zip(self.below, pairwise(orders), strict=True)
             ),
-            self.start[orders[0]],
-            tuple(said[:, order] for said, order in zip(self.tokens, orders, strict=True)),
-            tuple(
-                below[np.ix_(orders[layer + 1], orders[layer])]
-                for layer, below in enumerate(self.below)
-            ),
-            self.where,
         )
 
 
 def divergence(true: Grammar, other: Grammar) -> float:
-    """Return the exact Kullback-Leibler divergence KL(true || other), in bits; may be infinite.
-
-    It is the sum over all sentences of `true`. Raises LogicgenError if words or lengths differ.
-    """
+    """Return the exact KL(true || other) over all sentences, in bits; may be infinite."""
     if true.words != other.words or true.positions != other.positions:
         raise LogicgenError("the two grammars have other words, or sentences of another length")
     ids, probabilities = true.sentences()
@@ -344,5 +318,4 @@ def _draw(rng: np.random.Generator, weights: np.ndarray) -> np.ndarray:
     drawn = rng.random(weights.shape[1]) * cumulative[-1]
     drawn = np.minimum(drawn, np.nextafter(cumulative[-1], 0))  # in case it was rounded up
     # A row of weight 0 does not raise the sum, so it is never the first above what is drawn.
-    rows: np.ndarray = (cumulative <= drawn).sum(axis=0)
-    return rows
+    return np.asarray((cumulative <= drawn).sum(axis=0))

@@ -20,24 +20,18 @@ Shares = dict[str, Probability]
 
 
 class _Unit(Table):
-    """A unit: its distributions over words and over the units of the next layer."""
-
     tokens: Shares
     below: Shares | None = None
 
 
 class _File(Table):
-    """The content of a grammar file.
-
-    Attributes:
-        positions: the number of words of a sentence, equal to the number of layers.
-        words: in the order of their ids; in order of occurrence if not given.
-        start: the distribution over the first layer's units; uniform if not given.
-    """
+    """The content of a grammar file."""
 
     description: str = ""
+    # The number of words of a sentence, equal to the number of layers
     positions: Annotated[int, Field(ge=1)] | None = None
-    words: list[str] | None = None
+    words: list[str] | None = None  # in the order of their ids; in order of occurrence if not given
+    # The distribution over the first layer's units; uniform if not given
     start: Shares | None = None
     layer: Annotated[list[dict[str, _Unit]], Field(min_length=1)]
 
@@ -45,8 +39,8 @@ class _File(Table):
 def read_grammar(path: Path | str) -> Grammar:
     """Read a grammar from a TOML file (`docs/inductive.md`).
 
-    Raises LogicgenError naming the file and the unit if a distribution does not sum to 1 (with its
-    sum) or names an unknown unit or word, and if the number of layers is not that of positions.
+    Raises LogicgenError naming file and unit for a distribution that does not sum to 1 (with its
+    sum), an unknown unit or word, and another number of layers than of positions.
     """
     path = Path(path)
     return make_grammar(read_toml(path), str(path))
@@ -118,10 +112,7 @@ def _column(shares: Shares, names: list[str], what: str, where: str) -> np.ndarr
 
 
 def grammar_text(grammar: Grammar, description: str = "") -> str:
-    """Return the TOML text of a grammar, from which `read_grammar` makes the same up to rounding.
-
-    Units that are never on are left out.
-    """
+    """Return the TOML text of a grammar, exact up to rounding, without units that are never on."""
     # Not by tomli-w, which writes no inline tables: the text is part of generated data sets, whose
     # bytes must not change.
     lines = [f"description = {toml_string(description)}"] if description else []

@@ -23,8 +23,7 @@ def random_grammar(
     layers: P, also the words of a sentence.
     words: T; they are named w0, w1, ...
     concentration: of the Dirichlet distributions; the smaller, the fewer outcomes are probable.
-    own_words: whether each unit of a layer has words of its own, so that a word identifies the
-        unit.
+    own_words: whether units of a layer have words of their own, which identify them.
 
     Raises LogicgenError if units are to have words of their own and there are too few words.
     """
@@ -55,13 +54,11 @@ def random_grammar(
 def _dirichlet(
     rng: np.random.Generator, outcomes: int, columns: int, concentration: float
 ) -> np.ndarray:
-    """Draw distributions, the columns of (outcomes, columns).
+    """Draw distributions, the columns of (outcomes, columns), by logarithms, against underflow.
 
-    By logarithms of Gamma variables: with a small concentration, the variables would underflow.
     Gamma(a) is Gamma(a + 1) U^(1/a) (Marsaglia, Tsang, 2000).
     """
     logs = np.log(rng.standard_gamma(concentration + 1, (outcomes, columns)))
     logs += np.log1p(-rng.random((outcomes, columns))) / concentration
     weights = np.exp(logs - logs.max(axis=0))
-    distributions: np.ndarray = weights / weights.sum(axis=0)
-    return distributions
+    return np.asarray(weights / weights.sum(axis=0))

@@ -21,10 +21,7 @@ def solver_plugins() -> dict[str, EntryPoint]:
 
 @cache
 def load_solver(name: str, logic: str) -> Solver:
-    """Return the solver plugin called `name`, made once.
-
-    Raises LogicgenError where it is not registered, not for this logic, or not fully installed.
-    """
+    """Return the solver plugin, made once; raise LogicgenError if unknown, missing or unfit."""
     plugins = solver_plugins()
     if name not in plugins:
         raise LogicgenError(f"no solver is called {name!r}: {nearest(name, list(plugins))}")

@@ -1,7 +1,6 @@
 """A SAT solver's search for words of one given shape that satisfy an LTL formula.
 
-With this, shapes can be ruled out one after the other, so that the first that is left has provably
-the fewest positions.
+Shapes can be ruled out one after the other: the first that is left has the fewest positions.
 
 Source: Biere, Cimatti, Clarke, Zhu, Symbolic model checking without BDDs (TACAS 1999); the
 evaluation of until by a second round of the period is that of Latvala, Biere, Heljanko, Junttila,
@@ -11,12 +10,13 @@ Simple bounded LTL model checking (FMCAD 2004).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from pysat.solvers import Solver as SatEngine
 
-from logicgen.solvers.ltl_graph import AND, NEXT, SYMBOL, UNTIL, XOR, Graph
-from logicgen.solvers.pysat import ENGINE
-from logicgen.solvers.unfolding import Letter
+from logicgen.solvers.ltl_graph import NEXT, SYMBOL, UNTIL, Graph
+from logicgen.solvers.pysat import ENGINE, first_model
+from logicgen.solvers.unfolding import Letter, gate
 
 
 def shapes(fewest: int, most: int) -> Iterator[tuple[int, int]]:
@@ -29,28 +29,18 @@ def shapes(fewest: int, most: int) -> Iterator[tuple[int, int]]:
 def word_of_shape(graph: Graph, root: int, positions: int, period: int) -> list[Letter] | None:
     """Return the letters of the first word of a shape that satisfies an edge's formula, or None.
 
-    Words are in lexicographic order: position by position, symbols in order of first occurrence,
-    true before false. Every symbol of the graph gets a value.
+    Lexicographic: by position, symbols by first occurrence, true before false; all get a value.
     """
     encoding = _Encoding(graph, positions, positions - period)
     encoding.clauses.append([encoding.literal(root, 0)])
     encoding.unfold()
     count = len(graph.symbols) * positions
     with SatEngine(name=ENGINE, bootstrap_with=encoding.clauses) as engine:
-        if not engine.solve():
-            return None
-        model = engine.get_model()
-        fixed: list[int] = []
-        for variable in range(1, count + 1):
-            if variable > len(model) or model[variable - 1] > 0:
-                fixed.append(variable)
-            elif engine.solve([*fixed, variable]):
-                model = engine.get_model()
-                fixed.append(variable)
-            else:
-                fixed.append(-variable)
+        model = first_model(engine, count)
+    if model is None:
+        return None
     symbols = len(graph.symbols)
-    return [[v > 0 for v in fixed[i : i + symbols]] for i in range(0, count, symbols)] or [[]]
+    return [[v > 0 for v in model[i : i + symbols]] for i in range(0, count, symbols)] or [[]]
 
 
 class _Encoding:
@@ -103,11 +93,5 @@ class _Encoding:
                 else:
                     later = holds(edge, after, last_round or wraps)
                     clauses += [-now, holds(b, i), holds(a, i)], [-now, holds(b, i), later]
-            elif kind == AND and negated:
-                clauses.append([-now, holds(a ^ 1, i), holds(b ^ 1, i)])
-            elif kind == AND:
-                clauses += [-now, holds(a, i)], [-now, holds(b, i)]
             else:
-                assert kind == XOR
-                clauses.append([-now, holds(a, i), holds(b ^ negated, i)])
-                clauses.append([-now, holds(a ^ 1, i), holds(b ^ 1 ^ negated, i)])
+                clauses += gate(kind, negated, now, a, b, partial(holds, position=i))

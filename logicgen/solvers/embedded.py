@@ -10,13 +10,7 @@ from logicgen.solvers.ltl_graph import SYMBOL, TRUE, Graph
 from logicgen.solvers.solver import UNSAT, Solution, Solver, Verdict
 from logicgen.solvers.tableau import Tableau
 from logicgen.solvers.unfolding import Letter
-from logicgen.solvers.witness import (
-    Literals,
-    all_satisfy,
-    certain,
-    justify,
-    minimal,
-)
+from logicgen.solvers.witness import Literals, all_satisfy, certain, justify, minimal
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import propositional
 from logicgen.syntax.trace import Trace, literals_of
@@ -53,10 +47,7 @@ class EmbeddedSolver(Solver):
     fewest: ClassVar[bool] = False
 
     def solve(self, problem: Formula) -> Solution:
-        """Return the canonical witness, or unsat.
-
-        Raises LogicgenError for an operator that LTL does not have.
-        """
+        """Return the canonical witness, or unsat; raise LogicgenError if it is no LTL formula."""
         graph = Graph()
         root = graph.add(problem)
         if root <= 1:
@@ -74,8 +65,7 @@ class EmbeddedSolver(Solver):
     def check(self, problem: Formula, answer: Trace) -> Verdict:
         """Return `correct` if all words of the trace satisfy the formula; exact for any positions.
 
-        `invalid` if a position is unsatisfiable. Raises LogicgenError for an operator that LTL does
-        not have, or, in the trace, for one that is not propositional.
+        `invalid` if a position is unsatisfiable. Raises LogicgenError for an unknown operator.
         """
         graph = Graph()
         root = graph.add(problem)
@@ -103,7 +93,6 @@ class EmbeddedSolver(Solver):
     def _check_any(
         self, graph: Graph, root: int, answer: Trace, others: list[Formula], literals: Literals
     ) -> Verdict:
-        """Return the verdict on a trace with positions `others` that are no conjunctions."""
         for position in others:
             propositional().check_operators(position)
         loop = len(answer.stem)
@@ -120,7 +109,6 @@ class EmbeddedSolver(Solver):
         return Verdict.CORRECT if verdict else Verdict.INCORRECT
 
     def _first(self, graph: Graph, nodes: list[int], root: int) -> Found | None:
-        """Return a word that satisfies the formula, short ones first; None if there is none."""
         for positions, period in shapes(1, PARALLEL):
             found = _parallel(graph, nodes, root, positions, period)
             if found is not None:
@@ -140,7 +128,6 @@ class EmbeddedSolver(Solver):
         return _single(graph, nodes, letters, period)
 
     def _fewest(self, graph: Graph, nodes: list[int], root: int) -> Found | None:
-        """Return a word of the first shape that has one; None if there is none."""
         with Tableau(graph, root) as tableau:
             word = tableau.word()
         if word is None:
@@ -168,7 +155,6 @@ class FewestSolver(EmbeddedSolver):
 def _parallel(
     graph: Graph, nodes: list[int], root: int, positions: int, period: int
 ) -> Found | None:
-    """Return the first lasso of one shape, among all or many, that satisfies the root."""
     used = [graph.left[node] for node in nodes if graph.kind[node] == SYMBOL]
     columns, full = all_or_some(len(used), positions)
     if len(used) < len(graph.symbols):
@@ -182,7 +168,6 @@ def _parallel(
 
 
 def _single(graph: Graph, nodes: list[int], letters: list[Letter], period: int) -> Found:
-    """Return one lasso, evaluated."""
     columns = [[int(letter[symbol]) for letter in letters] for symbol in range(len(graph.symbols))]
     count = len(letters)
     return evaluate(graph, nodes, columns, count, count - period, 1), 1, count, period
@@ -202,7 +187,6 @@ def _rolled(stem: list[Letter], period: list[Letter]) -> tuple[list[Letter], int
 
 
 def _trace(graph: Graph, literals: Literals, positions: int, loop: int) -> Trace:
-    """Return the trace of the literals, symbols in order of first occurrence."""
     letters: list[Formula] = [_ONE] * positions
     for (position, symbol), value in literals.items():
         literal = Formula(graph.symbols[symbol])

@@ -29,8 +29,8 @@ Values = list[list[int] | None]
 def all_or_some(symbols: int, positions: int) -> tuple[Columns, int]:
     """Return the letters of all lassos over the symbols, or of LANES random ones if there are more.
 
-    Returns the columns and the integer of all lassos. The first lasso has everything true; the
-    random ones are the same on every machine.
+    Returns columns and the integer of all lassos. The first lasso has everything true; the random
+    ones are the same on every machine.
     """
     bits = symbols * positions
     if exhaustive(symbols, positions):
@@ -50,10 +50,9 @@ def exhaustive(symbols: int, positions: int) -> bool:
 def evaluate(
     graph: Graph, nodes: list[int], columns: Columns, positions: int, loop: int, full: int
 ) -> Values:
-    """Return the truth values of `nodes` (operands first) on words.
+    """Return the truth values of `nodes` (operands first) on words; `full` has all lassos.
 
-    `columns` are letters by symbol of the graph and position; those of symbols that do not occur
-    among the nodes may be anything. `full` is the integer of all lassos.
+    Columns of symbols that do not occur among the nodes may be anything.
     """
     kind, left, right = graph.kind, graph.left, graph.right
     values: Values = [None] * (2 * len(kind))
@@ -109,9 +108,8 @@ def evaluate_known(
 ) -> list[list[int]]:
     """Return, by edge and position, what holds whatever the unknown symbols are at each visit.
 
-    `known` gives, by symbol, at which positions it is known to be true and to be false (1). An
-    operator is evaluated on what is known of its operands alone: every formula that is found holds
-    in all words, but not every formula that holds in all words is found.
+    `known` gives, by symbol, where it is known to be true and to be false (1). Operators are
+    evaluated on what is known of their operands alone, so that not everything certain is found.
     """
     kind, left, right = graph.kind, graph.left, graph.right
     certain: list[list[int]] = [[]] * (2 * len(kind))

@@ -6,8 +6,7 @@ negation. Node 0 is the constant true. Equal parts are one node, and a part that
 constant or equal to another part never becomes a node, which settles most unsatisfiable formulas of
 random data sets before anything else starts.
 
-Nodes are numbered as they first occur, operands before operators: nothing depends on the names of
-symbols.
+Nodes are numbered as they first occur, operands before operators: names do not matter.
 """
 
 from __future__ import annotations
@@ -23,20 +22,13 @@ DEPTH = 50
 
 
 class Graph:
-    """A graph of nodes that any number of formulas share.
-
-    Attributes:
-        kind: by node, SYMBOL, AND, XOR, NEXT or UNTIL.
-        left, right: by node, the edges to its operands; for a symbol its number, for NEXT twice the
-            same edge.
-        symbols: names by number, in order of first occurrence.
-    """
+    """A graph of nodes that any number of formulas share."""
 
     def __init__(self) -> None:
-        self.kind = [SYMBOL]
-        self.left = [-1]
-        self.right = [-1]
-        self.symbols: list[str] = []
+        self.kind = [SYMBOL]  # by node, SYMBOL, AND, XOR, NEXT or UNTIL
+        # By node, the edges to its operands; for a symbol its number, for NEXT twice the same edge.
+        self.left, self.right = [-1], [-1]
+        self.symbols: list[str] = []  # names by number, in order of first occurrence
         self._nodes: dict[tuple[int, int, int], int] = {}
         self._symbol: dict[str, int] = {}
 
@@ -151,10 +143,7 @@ class Graph:
         return self._node(UNTIL, a, b)
 
     def add(self, formula: Formula) -> int:
-        """Return the edge to a formula.
-
-        Raises LogicgenError for an operator or a constant that LTL does not have.
-        """
+        """Return the edge to a formula; raise LogicgenError if it is not one of LTL."""
         done: dict[Formula, int] = {}
         todo = [formula]
         while todo:

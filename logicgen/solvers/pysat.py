@@ -22,11 +22,7 @@ STRONG_ENGINE = "cadical153"
 
 
 class PySATSolver(Solver):
-    """A SAT solver on the Tseitin encoding of the formula.
-
-    The witness is the one that `TruthTableSolver` defines, found with assumptions instead of
-    tables; it does not depend on the engine's heuristics.
-    """
+    """A SAT solver on the Tseitin encoding; its witness is that of `TruthTableSolver`."""
 
     name: ClassVar[str] = "pysat"
     logic: ClassVar[str] = "propositional"
@@ -36,28 +32,17 @@ class PySATSolver(Solver):
         """Return the canonical witness, or unsat."""
         symbols, root, clauses = tseitin_encoding(problem)
         with sat_engine(clauses) as engine:
-            solve, get_model = engine.solve, engine.get_model
-            model = list(range(1, len(symbols) + 1))
-            assumed = [root]
+            before = list(range(1, len(symbols) + 1))
             # All true is the first candidate; the engine is asked only where it fails.
-            if solve([root, *model]):
-                assumed += model
-            else:
-                if not solve(assumed):
+            if not engine.solve([root, *before]):
+                found = first_model(engine, len(symbols), [root])
+                if found is None:
                     return UNSAT
-                model = get_model()
-                for variable in range(1, len(symbols) + 1):
-                    if model[variable - 1] > 0:
-                        assumed.append(variable)
-                    elif solve([*assumed, variable]):
-                        model = get_model()
-                        assumed.append(variable)
-                    else:
-                        assumed.append(-variable)
-            before, kept = assumed[1:], list[int]()
+                before = found
+            kept: list[int] = []
             while before:
                 literal = before.pop()
-                if solve([-root, *before, *kept]):
+                if engine.solve([-root, *before, *kept]):
                     kept.append(literal)
         literals = tuple((symbols[abs(i) - 1], i > 0) for i in reversed(kept))
         return Solution.sat(Assignment(literals))
@@ -76,6 +61,23 @@ class PySATSolver(Solver):
             return Verdict.INCORRECT if engine.solve(assumed) else Verdict.CORRECT
 
 
+def first_model(engine: SatEngine, count: int, assumed: Sequence[int] = ()) -> list[int] | None:
+    """Return the literals of `count` variables in the first model, true before false, or None."""
+    fixed = list(assumed)
+    if not engine.solve(fixed):
+        return None
+    model = engine.get_model()
+    for variable in range(1, count + 1):
+        if variable > len(model) or model[variable - 1] > 0:
+            fixed.append(variable)
+        elif engine.solve([*fixed, variable]):
+            model = engine.get_model()
+            fixed.append(variable)
+        else:
+            fixed.append(-variable)
+    return fixed[len(assumed) :]
+
+
 def clause_solver() -> Callable[[list[list[int]]], list[int] | None]:
     """Return the function that solves a set of clauses, for worker processes."""
     return solve_clauses
@@ -84,8 +86,7 @@ def clause_solver() -> Callable[[list[list[int]]], list[int] | None]:
 def solve_clauses(clauses: Sequence[Sequence[int]]) -> list[int] | None:
     """Return a model of a set of clauses, or None if it is unsatisfiable.
 
-    A model has a literal for every variable that occurs. The same set gives the same model; unlike
-    a formula's witness it is the one that the engine finds first.
+    It has a literal for every variable that occurs, and is the first that the engine finds.
     """
     variables = sorted({abs(literal) for clause in clauses for literal in clause})
     if not all(clauses):  # an empty clause is false, which not every engine notices
@@ -113,9 +114,8 @@ def sat_engine(clauses: Sequence[Sequence[int]] = (), name: str = ENGINE) -> Ite
 def tseitin_encoding(formula: Formula) -> tuple[tuple[str, ...], int, list[list[int]]]:
     """Return the Tseitin encoding of a formula: symbols, root literal, clauses.
 
-    Symbol number i (from 0, in order of first occurrence) is variable i + 1. The clauses define a
-    literal for the formula in both directions, so that the root or its negation can be assumed.
-    Raises LogicgenError for an operator or a constant that is not propositional.
+    Symbol number i (from 0, by first occurrence) is variable i + 1. The root or its negation can be
+    assumed. Raises LogicgenError for an operator or a constant that is not propositional.
     """
     symbols = formula.symbols
     variable = {name: i for i, name in enumerate(symbols, start=1)}

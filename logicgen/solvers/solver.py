@@ -33,10 +33,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Solution:
-    """A status, and the witness where the status is `sat` or the reason where it is `unknown`.
-
-    `unsat` has a reason where there is more to say than that no witness exists.
-    """
+    """A status, the witness where it is `sat`, and perhaps the reason where it is anything else."""
 
     status: Status
     witness: Any = None

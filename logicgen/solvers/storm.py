@@ -82,10 +82,7 @@ class StormSolver(Solver):
         return Solution(Status.SAT, reason="Storm gives no witness") if possible else UNSAT
 
     def check(self, problem: Formula, answer: Trace) -> Verdict:
-        """Return `correct` if all words of the trace satisfy the formula, unknown if Storm fails.
-
-        Raises LogicgenError above 8 symbols in formula or trace.
-        """
+        """Return the verdict, `unknown` if Storm fails. Raises LogicgenError above 8 symbols."""
         symbols = problem.symbols
         _few(symbols)
         letters = [_letters(position, symbols) for position in answer.positions]
@@ -93,10 +90,11 @@ class StormSolver(Solver):
             return Verdict.INVALID
         first = range(len(letters[0]))  # the states of the first position
         loop = len(answer.stem)
-        if all(len(choices) == 1 for choices in letters):
-            model, least, most = _chain([choices[0] for choices in letters], loop), "P", "P"
-        else:
-            model, least, most = _process(letters, loop), "Pmin", "Pmax"
+        chain = all(len(choices) == 1 for choices in letters)
+        model, (least, most) = (
+            _model(letters, loop, chain),
+            ("P", "P") if chain else ("Pmin", "Pmax"),
+        )
         try:
             certain = _probabilities(model, least, problem)
             avoided = _probabilities(model, most, ~problem)
@@ -139,10 +137,7 @@ def _letters(position: Formula, symbols: tuple[str, ...]) -> list[Letter]:
 
 
 def _property(operator: str, formula: Formula) -> str:
-    """Return a formula as Storm writes it; proposition number i is labelled `p<i>`.
-
-    The constant true is the label `one`, because Storm takes `!(false)` for the name of a label.
-    """
+    """Return a formula as Storm writes it; Storm takes `!(false)` for a label, so true is `one`."""
     number = {name: i for i, name in enumerate(formula.symbols)}
 
     def text(node: Formula, operands: list[str]) -> str:
@@ -159,7 +154,6 @@ def _property(operator: str, formula: Formula) -> str:
 
 
 def _probabilities(model: Any, operator: str, formula: Formula) -> list[float]:
-    """Return by state the probability (`P`, `Pmin` or `Pmax`) of a formula from there."""
     import stormpy
 
     (wanted,) = stormpy.parse_properties(_property(operator, formula))
@@ -169,47 +163,30 @@ def _probabilities(model: Any, operator: str, formula: Formula) -> list[float]:
 
 @lru_cache(MOST_SYMBOLS + 1)
 def _any_letter(symbols: int) -> Any:
-    """Return the process whose every letter is chosen freely."""
-    return _process([list(product((True, False), repeat=symbols))], 0)
+    return _model([list(product((True, False), repeat=symbols))], 0, chain=False)
 
 
-def _process(letters: list[list[Letter]], loop: int) -> Any:
-    """Return a Markov decision process that chooses a position's letter at every visit."""
+def _model(letters: list[list[Letter]], loop: int, chain: bool) -> Any:
+    """Return a Markov chain, or a decision process that chooses a position's letter each time."""
     from stormpy.datastructures import SparseMatrixBuilder
-    from stormpy.models import SparseMdp, SparseModelComponents
+    from stormpy.models import SparseDtmc, SparseMdp, SparseModelComponents
 
     starts = [sum(map(len, letters[:i])) for i in range(len(letters))]
     builder = SparseMatrixBuilder[float](
-        rows=0, columns=0, entries=0, force_dimensions=False, has_custom_row_grouping=True
+        rows=0, columns=0, entries=0, force_dimensions=False, has_custom_row_grouping=not chain
     )
     row = 0
     for position, choices in enumerate(letters):
         after = position + 1 if position + 1 < len(letters) else loop
-        targets = range(starts[after], starts[after] + len(letters[after]))
         for _ in choices:
-            builder.new_row_group(row)
-            for target in targets:
+            if not chain:
+                builder.new_row_group(row)
+            for target in range(starts[after], starts[after] + len(letters[after])):
                 builder.add_next_value(row, target, 1.0)
                 row += 1
     labels = _labelling([letter for choices in letters for letter in choices])
-    return SparseMdp(
-        SparseModelComponents(transition_matrix=builder.build(), state_labeling=labels)
-    )
-
-
-def _chain(letters: list[Letter], loop: int) -> Any:
-    """Return a Markov chain: the letters one after the other, then again from `loop`."""
-    from stormpy.datastructures import SparseMatrixBuilder
-    from stormpy.models import SparseDtmc, SparseModelComponents
-
-    builder = SparseMatrixBuilder[float](rows=0, columns=0, entries=0, force_dimensions=False)
-    for position in range(len(letters)):
-        after = position + 1 if position + 1 < len(letters) else loop
-        builder.add_next_value(position, after, 1.0)
-    components = SparseModelComponents(
-        transition_matrix=builder.build(), state_labeling=_labelling(letters)
-    )
-    return SparseDtmc(components)
+    parts = SparseModelComponents(transition_matrix=builder.build(), state_labeling=labels)
+    return SparseDtmc(parts) if chain else SparseMdp(parts)
 
 
 def _labelling(letters: list[Letter]) -> Any:

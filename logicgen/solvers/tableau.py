@@ -3,8 +3,7 @@
 States and steps are those of `unfolding.py`. To take `X(a U b)` for `a U b` postpones the until,
 and a run is accepting if no until is postponed for ever: a generalised Büchi condition. A
 depth-first search for strongly connected components stops at the first accepting one. A clause
-excludes every state that is found to accept nothing, so that no state that contains it is visited
-again.
+excludes every state that is found to accept nothing, and all that contain it.
 
 Source: Couvreur, On-the-fly verification of linear temporal logic (FM 1999).
 """
@@ -12,7 +11,7 @@ Source: Couvreur, On-the-fly verification of linear temporal logic (FM 1999).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from logicgen.solvers.unfolding import Letter, State, Step, Unfolding
@@ -20,8 +19,6 @@ from logicgen.solvers.unfolding import Letter, State, Step, Unfolding
 
 @dataclass
 class _Visit:
-    """A state on the search path or in an open component."""
-
     number: int
     order: list[int]  # of the atoms, most urgently to be absent first
     steps: list[Step] = field(default_factory=list)
@@ -41,17 +38,18 @@ class Tableau(Unfolding):
             return None
         visits, root, component = found
         assert self.start is not None
-        stem = _path(visits, self.start, root, visits)
+        stem = [] if self.start == root else _way(visits, self.start, visits, root)
         state = root
         period: list[tuple[State, Step]] = []
         missing = self.untils
         while missing:
-            part = _steps_to_met(visits, state, component, missing)
+            part = _way(visits, state, component, missing=missing)
             period += part
             for _, step in part:
                 missing &= ~step.met
             state = part[-1][1].target
-        period += _path(visits, state, root, component, nonempty=not period)
+        if state != root or not period:
+            period += _way(visits, state, component, root)
         letters = [self.letter(*place) for place in stem + period]
         return letters[: len(stem)], letters[len(stem) :]
 
@@ -110,41 +108,19 @@ class Tableau(Unfolding):
         return None
 
     def _urgent_first(self, order: list[int], postponed: int) -> list[int]:
-        """Return the atoms in the order of `order`, but those that postpone the given untils first.
-
-        Trying hardest to fulfil what was just postponed makes the search a fair scheduler.
-        """
+        """Return the atoms, those that postpone the given untils first, which makes search fair."""
         late = [atom for atom in order if self.atoms[atom][1] & postponed]
         return late + [atom for atom in order if not self.atoms[atom][1] & postponed]
 
 
-def _path(
-    visits: dict[State, _Visit],
-    start: State,
-    goal: State,
-    allowed: Collection[State],
-    nonempty: bool = False,
-) -> list[tuple[State, Step]]:
-    """Return a shortest way from one state to another along known steps between allowed states."""
-    if start == goal and not nonempty:
-        return []
-    return _search_steps(visits, start, allowed, lambda step: step.target == goal)
-
-
-def _steps_to_met(
-    visits: dict[State, _Visit], start: State, allowed: Collection[State], missing: int
-) -> list[tuple[State, Step]]:
-    """Return a shortest way whose last step meets one of the missing untils."""
-    return _search_steps(visits, start, allowed, lambda step: bool(step.met & missing))
-
-
-def _search_steps(
+def _way(
     visits: dict[State, _Visit],
     start: State,
     allowed: Collection[State],
-    is_last: Callable[[Step], bool],
+    goal: State | None = None,
+    missing: int = 0,
 ) -> list[tuple[State, Step]]:
-    """Return the fewest steps of which the last one satisfies a condition; there are some."""
+    """Return the fewest known steps of which the last leads to a goal or meets a missing until."""
     came: dict[State, tuple[State, Step]] = {}
     queue = deque([start])
     seen = {start}
@@ -153,7 +129,7 @@ def _search_steps(
         for step in visits[state].steps:
             if step.target not in allowed:
                 continue
-            if is_last(step):
+            if step.target == goal or step.met & missing:
                 way = [(state, step)]
                 while state != start:
                     way.append(came[state])

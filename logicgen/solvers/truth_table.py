@@ -31,10 +31,7 @@ class TruthTableSolver(Solver):
     about: ClassVar[str] = f"truth tables as big integers, up to {MOST_SYMBOLS} symbols"
 
     def solve(self, problem: Formula) -> Solution:
-        """Return the canonical witness, or unsat.
-
-        Raises LogicgenError above 20 symbols, where a table no longer fits.
-        """
+        """Return the canonical witness, or unsat; raise LogicgenError above 20 symbols."""
         symbols = problem.symbols
         columns, full = table_columns(len(symbols))
         table = _table(problem, dict(zip(symbols, columns, strict=True)), full)
@@ -44,7 +41,7 @@ class TruthTableSolver(Solver):
         # lexicographic order is the lowest bit.
         row = (table & -table).bit_length() - 1
         wrong = full ^ table
-        literals = [column if row_has(column, row) else full ^ column for column in columns]
+        literals = [column if column >> row & 1 else full ^ column for column in columns]
         # covers[i]: rows that agree with the literals before place i.
         covers = [full]
         for literal in literals:
@@ -71,17 +68,11 @@ class TruthTableSolver(Solver):
         return Verdict.INCORRECT if cover & ~_table(problem, column, full) else Verdict.CORRECT
 
 
-def row_has(column: int, row: int) -> bool:
-    """Return whether the symbol of `column` is true in `row`."""
-    return bool(column >> row & 1)
-
-
 @cache
 def table_columns(symbols: int) -> tuple[list[int], int]:
     """Return the rows in which each symbol is true, as bit sets, and the set of all rows.
 
-    Row 0 makes every symbol true, and the first symbol changes last. Raises LogicgenError above 20
-    symbols.
+    Row 0 makes every symbol true, the first changes last. Raises LogicgenError above 20 symbols.
     """
     if symbols > MOST_SYMBOLS:
         raise LogicgenError(
@@ -99,7 +90,6 @@ def table_columns(symbols: int) -> tuple[list[int], int]:
 
 
 def _table(formula: Formula, column: dict[str, int], full: int) -> int:
-    """Return the rows in which the formula is true."""
     stack: list[int] = []
     nodes: list[Formula] = []
     todo = [formula]
@@ -110,23 +100,19 @@ def _table(formula: Formula, column: dict[str, int], full: int) -> int:
     # `nodes` holds every operator before its operands, right operands first: backwards, it is
     # postorder with left operands first.
     for node in reversed(nodes):
+        right = stack.pop() if len(node.operands) == 2 else 0
         match node.token:
             case "!":
                 stack[-1] ^= full
             case "&":
-                right = stack.pop()
                 stack[-1] &= right
             case "|":
-                right = stack.pop()
                 stack[-1] |= right
             case "^":
-                right = stack.pop()
                 stack[-1] ^= right
             case "<->":
-                right = stack.pop()
                 stack[-1] ^= right ^ full
             case "->":
-                right = stack.pop()
                 stack[-1] = stack[-1] ^ full | right
             case "1":
                 stack.append(full)

@@ -15,14 +15,14 @@ SAT-based explicit LTL reasoning and its application to satisfiability checking 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 from pysat.solvers import Solver as SatEngine
 
 from logicgen.solvers.ltl_graph import AND, FALSE, NEXT, SYMBOL, TRUE, UNTIL, XOR, Graph
-from logicgen.solvers.pysat import ENGINE
+from logicgen.solvers.pysat import ENGINE, first_model
 
 State = tuple[int, int]
 """A position, and a set of formulas as bits."""
@@ -33,17 +33,11 @@ Letter = list[bool]
 
 @dataclass(frozen=True)
 class Step:
-    """A way to meet the obligations of a state now.
+    """A way to meet the obligations of a state now."""
 
-    Attributes:
-        target: the state after it.
-        met: the untils that it does not postpone, as bits.
-        atoms: the atoms chosen, as variables.
-    """
-
-    target: State
-    met: int
-    atoms: tuple[int, ...]
+    target: State  # the state after it
+    met: int  # the untils that it does not postpone, as bits
+    atoms: tuple[int, ...]  # the atoms chosen, as variables
 
 
 class Unfolding:
@@ -56,11 +50,6 @@ class Unfolding:
         root: edge of the formula.
         positions: edges of propositional formulas, each satisfiable; `[TRUE]` for all words.
         loop: the position after the last one.
-
-    Attributes:
-        start: the first state, None if the formula is false.
-        untils: all untils that can be postponed, as bits.
-        atoms: by variable of an atom, what must hold next and the until it postpones, as bits.
     """
 
     def __init__(
@@ -82,10 +71,11 @@ class Unfolding:
         self._at = [self._new() for _ in positions]
         for at, position in zip(self._at, positions, strict=True):
             self._clauses.append([-at, self._now_literal(position)])
+        # The first state, None if the formula is false.
         self.start = (0, self._elements(root)) if root != FALSE else None
         while self._pending:
             self._unfold(self._pending.pop())
-        self.untils = (1 << self._untils) - 1
+        self.untils = (1 << self._untils) - 1  # all untils that can be postponed
         self._engine = SatEngine(name=ENGINE, bootstrap_with=self._clauses)
 
     def __enter__(self) -> Self:
@@ -94,14 +84,11 @@ class Unfolding:
     def __exit__(self, *_: object) -> None:
         self._engine.delete()
 
-    # -- one step as clauses ----------------------------------------------------------------------
-
     def _new(self) -> int:
         self._last += 1
         return self._last
 
     def _now_literal(self, edge: int) -> int:
-        """Return a literal that, assumed, makes the formula of an edge hold now."""
         literal = self._literal.get(edge)
         if literal is None:
             node = edge >> 1
@@ -134,17 +121,10 @@ class Unfolding:
             self._untils += 1
             postponed = self._atom(self._elements(edge), mark)
             clauses += [-now, holds(b), holds(a)], [-now, holds(b), postponed]
-        elif kind == AND and negated:
-            clauses.append([-now, holds(a ^ 1), holds(b ^ 1)])
-        elif kind == AND:
-            clauses += [-now, holds(a)], [-now, holds(b)]
         else:
-            assert kind == XOR
-            clauses.append([-now, holds(a), holds(b ^ negated)])
-            clauses.append([-now, holds(a ^ 1), holds(b ^ 1 ^ negated)])
+            clauses += gate(kind, negated, now, a, b, holds)
 
     def _next_atom(self, edge: int) -> int:
-        """Return the atom that says that the formula of an edge must hold next."""
         atom = self._next.get(edge)
         if atom is None:
             atom = self._next[edge] = self._atom(self._elements(edge), 0)
@@ -177,8 +157,6 @@ class Unfolding:
             found |= 1 << number
         return found
 
-    # -- steps ------------------------------------------------------------------------------------
-
     def _after(self, position: int) -> int:
         return position + 1 if position + 1 < self._count else self._loop
 
@@ -189,8 +167,7 @@ class Unfolding:
     def steps(self, state: State, order: list[int]) -> Iterator[Step]:
         """Yield the minimal steps, in lexicographic order of their atoms (absent before present).
 
-        They are defined by meaning alone, so the engine's heuristics change nothing. `order` holds
-        all atoms.
+        They are defined by meaning alone, not by the engine's heuristics. `order` holds all atoms.
         """
         engine, atoms = self._engine, self.atoms
         here = self._new()  # switches on what excludes steps already given
@@ -233,16 +210,24 @@ class Unfolding:
         chosen = set(step.atoms)
         fixed = self._assumed(state)
         fixed += [atom if atom in chosen else -atom for atom in self.atoms]
-        letter = []
-        for symbol in range(1, len(self._graph.symbols) + 1):
-            value = self._engine.solve([*fixed, symbol])
-            fixed.append(symbol if value else -symbol)
-            letter.append(value)
-        return letter
+        model = first_model(self._engine, len(self._graph.symbols), fixed)
+        assert model is not None
+        return [literal > 0 for literal in model]
+
+
+def gate(
+    kind: int, negated: int, now: int, a: int, b: int, holds: Callable[[int], int]
+) -> list[list[int]]:
+    """Return the clauses with which the literal `now` asks for an AND or XOR of two edges."""
+    if kind == AND and negated:
+        return [[-now, holds(a ^ 1), holds(b ^ 1)]]
+    if kind == AND:
+        return [[-now, holds(a)], [-now, holds(b)]]
+    assert kind == XOR
+    return [[-now, holds(a), holds(b ^ negated)], [-now, holds(a ^ 1), holds(b ^ 1 ^ negated)]]
 
 
 def _members(formulas: int) -> Iterator[int]:
-    """Yield the numbers of the elements in a set."""
     while formulas:
         lowest = formulas & -formulas
         yield lowest.bit_length() - 1

@@ -28,8 +28,7 @@ TOGETHER = 64
 def justify(graph: Graph, root: int, values: Values, lane: int, loop: int) -> Literals:
     """Return literals of a word that make an edge's formula true, whatever the other ones are.
 
-    `values` are those of `evaluate`, in which the formula holds at the first position of the lasso
-    whose bit is `lane`; `loop` is the lassos' loop. Sorted by position, then by symbol.
+    The formula holds on the lasso of bit `lane`, whose `values` are those of `evaluate`. Sorted.
     """
     kind, left, right = graph.kind, graph.left, graph.right
     positions = len(values[0] or [])
@@ -79,7 +78,7 @@ def justify(graph: Graph, root: int, values: Values, lane: int, loop: int) -> Li
 def certain(
     graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
 ) -> bool | None:
-    """Return True if all words with these literals satisfy an edge's formula, False if none does.
+    """Return whether all words with these literals (True), or none (False), satisfy a formula.
 
     None if neither can be seen by looking at one operator at a time.
     """
@@ -95,12 +94,7 @@ def certain(
 def minimal(
     graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
 ) -> Literals:
-    """Return the literals without those that are not needed, dropped last first.
-
-    Args:
-        nodes: the nodes that `root` depends on.
-        literals: literals with which all words satisfy the formula of `root`.
-    """
+    """Return the literals without those that are not needed, dropped last first."""
     needed = _needed(graph, nodes, root, literals, positions, loop)
     for literal in reversed([literal for literal in literals if literal not in needed]):
         fewer = {place: value for place, value in literals.items() if place != literal}
@@ -145,10 +139,7 @@ def all_tried_satisfy(
 def _needed(
     graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
 ) -> set[tuple[int, int]]:
-    """Return the literals without which some word tried does not satisfy the formula.
-
-    They are still needed when other literals are dropped.
-    """
+    """Return the literals that some word tried shows to be needed, whichever others are dropped."""
     length, places = _unrolled(positions, loop)
     noise = _noise(len(graph.symbols), length)
     in_order = list(literals)

@@ -29,19 +29,14 @@ _ANY_SYMBOL = Token(None)
 
 @dataclass(frozen=True)
 class TokenAutomaton:
-    """All prefixes of answers that can be completed, as a table. State 0 is the start.
+    """All prefixes of answers that can be completed, as a table. State 0 is the start."""
 
-    Attributes:
-        transition: (states, classes) int64; the next state for each token class, -1 where it may
-            not come. A class is a place in `tokens`; the last class is any symbol.
-        distance: (states,) int64; the fewest further tokens until the answer may end, 0 if it may
-            end here.
-        tokens: the fixed tokens, in the order of the classes.
-    """
-
+    # (states, classes) int64; the next state for each token class, -1 where it may not come. A
+    # class is a place in `tokens`; the last class is any symbol
     transition: np.ndarray
+    # (states,) int64; the fewest further tokens until the answer may end, 0 if it may end here
     distance: np.ndarray
-    tokens: tuple[str, ...]
+    tokens: tuple[str, ...]  # the fixed tokens, in the order of the classes
 
     def step(self, state: int, token: str) -> int:
         """Return the state after one more token, or -1 if it may not come."""
@@ -55,8 +50,7 @@ class TokenAutomaton:
     ) -> tuple[set[str | None], bool]:
         """Return the tokens that may follow `prefix` (None: any symbol), and whether it may end.
 
-        With a `budget`, only tokens after which the answer can end within that many tokens in all.
-        Raises ValueError if `prefix` itself cannot be completed.
+        A `budget` is of tokens in all. Raises ValueError if `prefix` itself cannot be completed.
         """
         state = 0
         for token in prefix:
@@ -91,24 +85,17 @@ def token_automaton(language: Language, longest: int) -> TokenAutomaton:
     grammar = _Grammar(language)
     classes: list[Token] = [*(Token(text) for text in language.tokens), _ANY_SYMBOL]
     start: Stacks = frozenset({("prefix",)})
-    states = {start: 0}
-    pending = [start]
+    states, found = {start: 0}, [start]
     rows: list[list[int]] = []
-    while pending:
-        following: list[Stacks] = []
-        for stacks in pending:
-            row = []
-            for token in classes:
-                after = grammar.after(stacks, token, longest)
-                if not after:
-                    row.append(-1)
-                    continue
-                if after not in states:
-                    states[after] = len(states)
-                    following.append(after)
-                row.append(states[after])
-            rows.append(row)
-        pending = following
+    for stacks in found:  # which grows
+        row = []
+        for token in classes:
+            after = grammar.after(stacks, token, longest)
+            if after and after not in states:
+                states[after] = len(states)
+                found.append(after)
+            row.append(states[after] if after else -1)
+        rows.append(row)
     return TokenAutomaton(
         np.array(rows, dtype=np.int64).reshape(len(states), len(classes)),
         np.array([min(map(grammar.distance, stacks)) for stacks in states], dtype=np.int64),
@@ -134,7 +121,6 @@ class _Grammar:
                     self.beginning[rule, token].append(production)
 
     def _shortest(self, productions: dict[str, list[Production]]) -> dict[str, float]:
-        """Return the fewest tokens that each rule can produce."""
         shortest = dict.fromkeys(productions, float("inf"))
         for _ in productions:  # one more rule is settled, if any is left, in every round
             for rule, alternatives in productions.items():

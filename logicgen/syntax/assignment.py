@@ -16,8 +16,7 @@ Literal = tuple[str, bool]
 class Assignment:
     """Literals `(symbol, value)`, in the order they were written.
 
-    An assignment stands for all total assignments that agree with it, so it denotes nothing if it
-    gives one symbol both values.
+    It stands for all total assignments that agree with it: none if a symbol has both values.
     """
 
     literals: tuple[Literal, ...] = ()
@@ -57,10 +56,7 @@ class Assignment:
 
     @staticmethod
     def read(text: str) -> Assignment:
-        """Return the assignment of a text such as `a=1, b=0` or `a & !b`.
-
-        Raises FormatError with line and column.
-        """
+        """Return the assignment of a text such as `a=1, b=0` or `a & !b`. Raises FormatError."""
         found: Assignment = assignment_language().read(text, "infix")
         return found
 
@@ -72,7 +68,6 @@ class Assignment:
 
 
 def _build(meaning: str, values: Sequence[Any]) -> Any:
-    """Return the value of one alternative of `assignment.lark`: a literal, a list, or the whole."""
     match meaning:
         case "positive":
             return (str(values[0]), True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import pairwise
+from operator import and_
 from typing import TYPE_CHECKING, Any
 
 from logicgen.errors import LogicgenError
@@ -25,10 +27,7 @@ _LATEX = {
 
 
 def to_sympy(formula: Formula) -> Boolean:
-    """Return the formula as a SymPy expression. SymPy simplifies as it builds: `a & a` becomes `a`.
-
-    Raises LogicgenError for an operator that is not propositional.
-    """
+    """Return a SymPy expression, simplified as SymPy does; raise LogicgenError for X, U, ..."""
     import sympy
     from sympy.logic import boolalg
 
@@ -51,9 +50,7 @@ def to_sympy(formula: Formula) -> Boolean:
 
 
 def from_sympy(expression: Boolean) -> Formula:
-    """Return the formula of a SymPy expression.
-
-    Operands of `And`, `Or` and `Xor` associate to the left.
+    """Return the formula of a SymPy expression; operands associate to the left.
 
     Raises LogicgenError for a part that is none of `& | ^ ~ >> Equivalent`, a symbol or a constant.
     """
@@ -72,21 +69,14 @@ def from_sympy(expression: Boolean) -> Formula:
         if node in (boolalg.true, boolalg.false):
             return Formula("1" if node == boolalg.true else "0")
         if node.func in chains:
-            whole = operands[0]
-            for operand in operands[1:]:
-                whole = Formula(chains[node.func], (whole, operand))
-            return whole
+            return reduce(lambda left, right: Formula(chains[node.func], (left, right)), operands)
         if node.func is boolalg.Not:
             return ~operands[0]
         if node.func is boolalg.Implies:
             return operands[0] >> operands[1]
         if node.func is boolalg.Equivalent:
             # All operands are equal exactly if each equals the next.
-            pairs = [Formula("<->", pair) for pair in pairwise(operands)]
-            whole = pairs[0]
-            for pair in pairs[1:]:
-                whole = whole & pair
-            return whole
+            return reduce(and_, (Formula("<->", pair) for pair in pairwise(operands)))
         raise LogicgenError(f"{node.func.__name__} has no counterpart in propositional logic")
 
     results: dict[Any, Formula] = {}

@@ -17,10 +17,7 @@ Clause = list[int]
 
 
 def formula_of(clauses: Iterable[Sequence[int]], name: Callable[[int], str]) -> Formula:
-    """Return the formula of a set of clauses; variable `v` is called `name(v)`.
-
-    An empty clause is `0`, an empty set of clauses `1`.
-    """
+    """Return the formula of clauses (`0` for an empty one, `1` for none) with variables named."""
 
     def literal(number: int) -> Formula:
         symbol = Formula(name(abs(number)))
@@ -37,10 +34,7 @@ def formula_of(clauses: Iterable[Sequence[int]], name: Callable[[int], str]) -> 
 
 
 def clauses_of(formula: Formula, number: Callable[[str], int]) -> list[Clause]:
-    """Return the clauses of a formula in conjunctive normal form, however its chains associate.
-
-    `number(symbol)` is a symbol's variable. Raises LogicgenError for any other formula.
-    """
+    """Return the clauses of a formula in conjunctive normal form; LogicgenError for any other."""
 
     def literal(node: Formula) -> int:
         atom = node.operands[0] if node.token == "!" else node
@@ -59,7 +53,6 @@ def clauses_of(formula: Formula, number: Callable[[str], int]) -> list[Clause]:
 
 
 def _chain(token: str, formula: Formula) -> list[Formula]:
-    """Return the operands of a chain of one operator, from left to right."""
     parts: list[Formula] = []
     todo = [formula]
     while todo:

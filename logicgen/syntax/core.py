@@ -1,7 +1,6 @@
 """Translation of formulas to fewer operators, above all to the core `! & X U 0 1`.
 
-The core, over which the models of the literature are trained, can express everything that the full
-set of operators can.
+The core, over which the models of the literature are trained, is as expressive as all of them.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ _TRUE = Formula("1")
 def to_core(formula: Formula) -> Formula:
     """Return an equivalent formula over `! & X U 0 1`, the same one if it is over them already.
 
-    No new negation is put on a negation. `^` and `<->` write both operands twice, `W` and `M` one
-    of them: nested n deep they make about 2^n tokens, though few distinct parts.
+    No new negation is put on a negation. `^` and `<->` write both operands twice, `W` and `M` one:
+    nested n deep they make about 2^n tokens, though few distinct parts.
     """
     return formula.fold(_rewritten)
 
@@ -31,9 +30,8 @@ def to_core(formula: Formula) -> Formula:
 def within(formula: Formula, tokens: Collection[str]) -> Formula:
     """Return an equivalent formula over these operators and constants.
 
-    All others are rewritten with them; where no constant is among them, `1` becomes `!(a & !a)`
-    with the formula's first symbol. Raises LogicgenError where the operators do not suffice, or the
-    formula gets longer than LONGEST.
+    Without constants `1` becomes `!(a & !a)`, with the first symbol. Raises LogicgenError where the
+    operators do not suffice, or the formula gets longer than LONGEST.
     """
 
     def rewritten(node: Formula, operands: list[Formula]) -> Formula:

@@ -18,6 +18,7 @@ from logicgen.errors import LogicgenError
 from logicgen.syntax.clauses import Clause
 
 SUFFIX = ".cnf"
+_FIRST = "a line 'p cnf VARIABLES CLAUSES' comes first"
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,7 @@ class CNF:
 
 
 def read_cnf(text: bytes, where: str) -> CNF:
-    """Return the clauses of a file's text; `where` is the file's name for messages.
-
-    Raises LogicgenError with file and line.
-    """
-
+    """Return the clauses of the text of file `where`. Raises LogicgenError with file and line."""
     variables = announced = -1
     clauses: list[Clause] = []
     clause: Clause = []
@@ -49,11 +46,7 @@ def read_cnf(text: bytes, where: str) -> CNF:
             variables, announced = _header(line, where, number)
             continue
         if variables < 0:
-            raise _wrong(
-                where,
-                number,
-                "a clause before the header; a line 'p cnf VARIABLES CLAUSES' comes first",
-            )
+            raise _wrong(where, number, f"a clause before the header; {_FIRST}")
         literals = _integers(line)
         if literals is None:
             wrong = next(word for word in line.split() if _integers(word) is None)
@@ -70,7 +63,7 @@ def read_cnf(text: bytes, where: str) -> CNF:
                 clauses.append(clause)
                 clause = []
     if variables < 0:
-        raise LogicgenError(f"{where}: no header; a line 'p cnf VARIABLES CLAUSES' comes first")
+        raise LogicgenError(f"{where}: no header; {_FIRST}")
     if clause:
         raise _wrong(where, len(lines), "the file ends inside a clause; a clause ends with 0")
     if len(clauses) != announced:
@@ -86,7 +79,6 @@ def _wrong(where: str, number: int, reason: str) -> LogicgenError:
 
 
 def _header(line: bytes, where: str, number: int) -> tuple[int, int]:
-    """Return the numbers of `p cnf VARIABLES CLAUSES`."""
     words = line.split()
     numbers = _integers(b" ".join(words[2:]))
     if words[:2] != [b"p", b"cnf"] or numbers is None or len(numbers) != 2 or min(numbers) < 0:
@@ -97,7 +89,6 @@ def _header(line: bytes, where: str, number: int) -> tuple[int, int]:
 
 
 def _integers(line: bytes) -> list[int] | None:
-    """Return the whole numbers of a line, or None where it holds anything else."""
     if b"_" in line:  # which int() takes
         return None
     try:
@@ -119,10 +110,7 @@ def write_cnf(cnf: CNF, comments: Iterable[str] = ()) -> str:
 
 
 def read_model(text: bytes, where: str) -> list[int]:
-    """Return the literals of a solver's output: its `v` lines, or bare numbers, ended by 0.
-
-    Raises LogicgenError where there are none, or a line is anything else.
-    """
+    """Return the literals of a solver's output (`v` lines or numbers); LogicgenError for others."""
     literals: list[int] = []
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.split()

@@ -36,18 +36,13 @@ def _forget(entry: Any, table: dict[Any, _Entry] = _table) -> None:
 class Formula:
     """An operator with its operands, a constant, or a symbol.
 
-    Attributes:
-        token: the operator, constant or symbol as written, e.g. `&`, `1`, `a`.
-        operands: the operand formulas, from left to right; empty for constants and symbols.
-        length: number of tokens in prefix notation.
-
     `~f`, `f & g`, `f | g`, `f ^ g` and `f >> g` build `!f`, `f & g`, `f | g`, `f ^ g`, `f -> g`.
     """
 
     __slots__ = ("__weakref__", "length", "operands", "token")
-    token: str
-    operands: tuple[Formula, ...]
-    length: int
+    token: str  # the operator, constant or symbol as written, e.g. `&`, `1`, `a`
+    operands: tuple[Formula, ...]  # from left to right; empty for constants and symbols
+    length: int  # number of tokens in prefix notation
 
     def __new__(cls, token: str, operands: tuple[Formula, ...] = ()) -> Formula:
         key = (token, operands)
@@ -95,10 +90,7 @@ class Formula:
             stack.extend(reversed(node.operands))
 
     def fold(self, combine: Callable[[Formula, list[T]], T]) -> T:
-        """Return `combine(node, results of its operands)`, computed from the leaves up.
-
-        Each distinct node is combined once.
-        """
+        """Return `combine(node, results of its operands)`, computed once for each distinct node."""
         results: dict[Formula, T] = {}
         stack = [self]
         while stack:
@@ -155,11 +147,7 @@ class Formula:
         return self.fold(renamed)
 
     def alpha_canonical(self) -> Formula:
-        """Return the formula with symbols renamed to `a`, `b`, ... in order of first occurrence.
-
-        Two formulas are alpha-equivalent, that is equal up to renaming, exactly if this gives the
-        same formula for both.
-        """
+        """Return the formula with symbols renamed to `a`, `b`, ...: equal for all its renamings."""
         return self.rename({name: symbol_name(i) for i, name in enumerate(self.symbols)})
 
     def __invert__(self) -> Formula:

@@ -14,20 +14,14 @@ from logicgen.syntax.operator_reader import OperatorReader, rules_below
 
 
 class FormulaLanguage:
-    """Formulas over the operators of one grammar.
-
-    Attributes:
-        arity: number of operands of every operator and constant, by prefix token.
-        tokens: the fixed tokens of the prefix notation.
-        reader: the fast reader of infix texts, which leaves to Lark what it does not accept.
-    """
+    """Formulas over the operators of one grammar."""
 
     def __init__(self, grammar: str) -> None:
         self.language = Language(grammar, self.build)
         self.name = self.language.name
-        self.tokens = self.language.tokens
+        self.tokens = self.language.tokens  # of the prefix notation
         self._token: dict[str, str] = {}
-        self.arity: dict[str, int] = {}
+        self.arity: dict[str, int] = {}  # number of operands by prefix token
         for production in self.language.productions("prefix"):
             head, *operands = production.parts
             if not isinstance(head, Token) or any(part != "prefix" for part in operands):
@@ -39,7 +33,7 @@ class FormulaLanguage:
                 assert production.meaning is not None, f"{head.text} has no meaning in {grammar}"
                 self._token[production.meaning] = head.text
                 self.arity[head.text] = len(operands)
-        self.reader = OperatorReader(self.language, self._token)
+        self.reader = OperatorReader(self.language, self._token)  # fast; Lark reads the rest
         self._infix = _InfixWriter(self.language, self._token)
 
     def build(self, meaning: str, operands: Sequence[Any]) -> Formula:
@@ -59,10 +53,7 @@ class FormulaLanguage:
         return self.read(text, "prefix")
 
     def read_either(self, text: str) -> Formula:
-        """Return the formula of an infix or a prefix text; no text means two different things.
-
-        Raises the FormatError of the notation that got further.
-        """
+        """Return the formula of an infix or a prefix text. Raises FormatError as `read_either`."""
         formula = self.reader.read(text) or self.parse_prefix(text)
         return formula if formula is not None else read_either(self.read, text)
 
@@ -111,10 +102,7 @@ class FormulaLanguage:
 
 
 class _InfixWriter:
-    """Infix notation by the grammar: parentheses where an operand would not fit otherwise.
-
-    An operand fits a place if its operator can be derived from the place's rule without brackets.
-    """
+    """Infix notation: brackets where the place's rule does not derive an operand without them."""
 
     def __init__(self, language: Language, token_of: dict[str, str]) -> None:
         productions = language.productions("infix")

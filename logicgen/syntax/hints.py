@@ -32,10 +32,7 @@ _HINTS = {"propositional": _OTHER_SPELLINGS, "ltl": _OTHER_SPELLINGS + _TEMPORAL
 
 
 def hint(language: str, tokens: Sequence[str], text: str, line: int, column: int) -> str | None:
-    """Return a remedy for the error at `line` and `column` (from 1) of a text, or None.
-
-    `tokens` are the fixed tokens of the language, to say which capital letters are operators.
-    """
+    """Return a remedy for the error at `line` and `column` (from 1) of a text, or None."""
     lines = text.splitlines() or [""]
     shown = lines[line - 1] if line <= len(lines) else ""
     place = column - 1

@@ -50,10 +50,8 @@ class Production:
 class Language:
     """A reader of both notations of a language, with their productions.
 
-    Args:
-        grammar: name of a shipped `.lark` file, or the path of one.
-        build: `build(meaning, values)` returns the value of an alternative from the values of its
-            parts; symbols are strings, fixed tokens are left out.
+    grammar: name of a shipped `.lark` file, or the path of one. build: returns the value of an
+    alternative from its meaning and its parts' values (symbols as texts, no fixed tokens).
     """
 
     def __init__(self, grammar: str, build: Build) -> None:
@@ -81,16 +79,15 @@ class Language:
             raise self._format_error(text, error) from None
 
     def _format_error(self, text: str, error: lark.exceptions.UnexpectedInput) -> FormatError:
-        if isinstance(error, lark.exceptions.UnexpectedToken) and error.token.type == "$END":
-            lines = text.rstrip("\n").split("\n")
-            line, column = len(lines), len(lines[-1].rstrip()) + 1
-            expected, reason = error.accepts or error.expected, "the text ends too early"
-        elif isinstance(error, lark.exceptions.UnexpectedToken):
-            line, column = error.line, error.column
+        line, column = error.line, error.column
+        if isinstance(error, lark.exceptions.UnexpectedToken):
             expected, reason = error.accepts or error.expected, f"unexpected {str(error.token)!r}"
+            if error.token.type == "$END":
+                lines = text.rstrip("\n").split("\n")
+                line, column = len(lines), len(lines[-1].rstrip()) + 1
+                reason = "the text ends too early"
         else:
             assert isinstance(error, lark.exceptions.UnexpectedCharacters)
-            line, column = error.line, error.column
             expected, reason = error.allowed or set(), f"unexpected {error.char!r}"
         wanted = sorted({self._describe(name) for name in expected})
         return FormatError(
@@ -154,10 +151,9 @@ class Language:
 
 
 def read_either(read: Callable[[str, str], Value], text: str) -> Value:
-    """Return what `read(text, notation)` makes of an infix or a prefix text.
+    """Return what `read(text, notation)` makes of an infix or a prefix text; none is both.
 
-    No text means different things in the two notations. Raises the FormatError of the notation
-    that got further.
+    Raises the FormatError of the notation that got further.
     """
     try:
         return read(text, "infix")
@@ -170,15 +166,12 @@ def read_either(read: Callable[[str, str], Value], text: str) -> Value:
 
 
 def _meaning(alias: str) -> str:
-    """Return the name behind an arrow; Lark puts the file's name before those of imported rules."""
+    """Return the name behind an arrow; Lark puts the file's name before imported ones."""
     return alias.rpartition("__")[2]
 
 
 class _Builder(lark.Transformer[Any, Any]):
-    """A Lark transformer that builds values instead of a tree, so that no depth is too much.
-
-    Lark asks for an attribute named like the alternative's meaning; any lower-case name is one.
-    """
+    """A Lark transformer that builds values, not a tree, for any attribute that Lark asks for."""
 
     def __init__(self, build: Build) -> None:
         super().__init__(visit_tokens=False)

@@ -18,10 +18,7 @@ from logicgen.syntax.language import Language, Production, Token
 
 
 def rules_below(productions: list[Production]) -> dict[str, frozenset[str]]:
-    """Return, for each rule, the rules whose texts it derives without adding a token, and itself.
-
-    These are the rules that fit a place where the rule is asked for without parentheses.
-    """
+    """Return, by rule, the rules that fit its place without parentheses or another token."""
     below = {production.rule: {production.rule} for production in productions}
     for _ in below:  # as many rounds as rules reach every chain of unit productions
         for p in productions:
@@ -43,9 +40,7 @@ class _Operator:
 class OperatorReader:
     """A reader of infix formulas of symbols, constants, prefix and binary operators, parentheses.
 
-    Args:
-        language: its `infix` productions say how operators bind.
-        token_of: prefix token by meaning.
+    The `infix` productions say how operators bind. token_of: prefix token by meaning.
     """
 
     def __init__(self, language: Language, token_of: Mapping[str, str]) -> None:

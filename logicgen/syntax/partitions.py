@@ -47,10 +47,7 @@ def _chance_of_new(places: int, used: int, blocks: int) -> float:
 
 
 def random_partition(rng: Random, places: int, blocks: int) -> Partition:
-    """Return a partition into exactly `blocks` blocks, all equally likely.
-
-    Raises ValueError where there is none.
-    """
+    """Return a random partition into exactly `blocks` blocks; raise ValueError if there is none."""
     if not _completions(places, 0, blocks):
         raise ValueError(f"{places} places cannot hold exactly {blocks} different symbols")
     random = rng.random

@@ -9,8 +9,7 @@ Two distributions differ only in how much each choice weighs:
   sets of the literature were made (Hahn et al., ICLR 2021, with Spot's `randltl`).
 
 Both can be conditioned, exactly and without rejection, on how many distinct symbols occur: first
-the number of places that hold a symbol is drawn, then a tree with that many, then which places
-agree.
+the number of places that hold a symbol is drawn, then a tree with these, then which agree.
 """
 
 from __future__ import annotations
@@ -52,12 +51,8 @@ Pattern = tuple[Shape, Partition]
 class FormulaSampler:
     """A sampler of formulas of exact length over `symbols` symbols.
 
-    Args:
-        language: its tokens are used; operators have at most two operands.
-        weights: weight by token, of the operators and constants that may occur; `symbol` is the
-            weight of each single symbol (1 if not given).
-        distribution: `uniform` or `tree`.
-        symbols: how many symbols there are to draw from.
+    weights: weight by token, of the operators (of at most two operands) and constants that may
+    occur; `symbol` is the weight of each single symbol (1 if not given).
     """
 
     def __init__(
@@ -94,13 +89,10 @@ class FormulaSampler:
         self._splits_with_holes: dict[tuple[int, int], list[float]] = {}
         self._holes: dict[tuple[int, int], list[float]] = {}
 
-    # -- weights ----------------------------------------------------------------------------------
-
     def mass(self, length: int) -> list[Number]:
-        """Return the weight of all formulas of `length` tokens, by how many of these are symbols.
+        """Return the weight of all formulas of a length by their number of symbols; [] if none.
 
-        Weights are exact integers for `uniform` and probabilities for `tree`. The list is empty
-        where no formula has the length. Raises LogicgenError above LONGEST.
+        Exact integers for `uniform`, probabilities for `tree`. Raises LogicgenError above LONGEST.
         """
         if length > LONGEST:
             raise LogicgenError(
@@ -142,21 +134,13 @@ class FormulaSampler:
         """Return whether any formula has `length` tokens."""
         return length >= 1 and bool(self.mass(length))
 
-    # -- drawing ----------------------------------------------------------------------------------
-
     def sample(self, rng: Random, length: int, names: Sequence[str]) -> Formula:
-        """Return a formula of `length` tokens over `names`, of which there are `symbols`.
-
-        Raises LogicgenError where there is none.
-        """
+        """Return a random formula over `names`, which are `symbols` many, as `pattern` does."""
         shape, partition = self.pattern(rng, length)
         return self.formula((shape, partition), rng.sample(names, max(partition, default=-1) + 1))
 
     def pattern(self, rng: Random, length: int, distinct: int | None = None) -> Pattern:
-        """Return a formula of `length` tokens up to renaming, with `distinct` symbols if given.
-
-        Raises LogicgenError where there is none.
-        """
+        """Return a random formula up to renaming; raise LogicgenError if there is none."""
         if distinct is None:
             shape = self._shape(rng, length)
             random, symbols = rng.random, self.symbols
@@ -203,7 +187,6 @@ class FormulaSampler:
         return table
 
     def _draw_holes(self, rng: Random, length: int, distinct: int) -> int:
-        """Draw how many places for symbols a formula has in which `distinct` symbols occur."""
         table = self._holes.get((length, distinct))
         if table is None:
             mass = self.mass(length) if length >= 1 else []
@@ -281,8 +264,6 @@ class FormulaSampler:
             else:
                 stack.append(Formula(token))
         return stack[0]
-
-    # -- listing ----------------------------------------------------------------------------------
 
     def patterns(self, length: int, distinct: int) -> Iterator[Pattern]:
         """Yield every formula of `length` tokens with `distinct` symbols, up to renaming."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -17,16 +17,12 @@ from logicgen.syntax.language import Language, read_either
 class Trace:
     """A lasso whose positions are propositional formulas: the stem once, the period for ever.
 
-    A trace stands for all infinite words whose letter at every visit of a position satisfies its
+    It stands for all infinite words whose letter at every visit of a position satisfies its
     formula, chosen anew at each visit; it denotes nothing if a position is unsatisfiable.
-
-    Attributes:
-        stem: the positions before the period, possibly none.
-        period: the positions of the period, at least one.
     """
 
-    stem: tuple[Formula, ...]
-    period: tuple[Formula, ...]
+    stem: tuple[Formula, ...]  # possibly none
+    period: tuple[Formula, ...]  # at least one
 
     def __post_init__(self) -> None:
         if not self.period:
@@ -52,28 +48,26 @@ class Trace:
     @property
     def prefix(self) -> str:
         """Return the text that networks read: `& a ! b ; 1 ; { | c d ; ! a }`."""
-        stem = "".join(f"{position.prefix} ; " for position in self.stem)
-        return f"{stem}{{ {' ; '.join(position.prefix for position in self.period)} }}"
+        return self._written(lambda position: position.prefix, " ; ", "{ ", " }")
 
     @property
     def infix(self) -> str:
         """Return the text that people read: `a & !b ; 1 ; {c | d ; !a}`."""
-        write = propositional().write
-        stem = "".join(f"{write(position)} ; " for position in self.stem)
-        return f"{stem}{{{' ; '.join(map(write, self.period))}}}"
+        return self._written(propositional().write, " ; ", "{", "}")
 
     @property
     def spot(self) -> str:
         """Return the text that Spot reads: `a & !b; 1; cycle{c | d; !a}`."""
-        write = propositional().write
-        stem = "".join(f"{write(position)}; " for position in self.stem)
-        return f"{stem}cycle{{{'; '.join(map(write, self.period))}}}"
+        return self._written(propositional().write, "; ", "cycle{", "}")
+
+    def _written(self, write: Callable[[Formula], str], between: str, begin: str, end: str) -> str:
+        period = begin + between.join(map(write, self.period)) + end
+        return between.join([*map(write, self.stem), period])
 
     def table(self) -> str:
         """Return a table: a row per proposition, a column per position, the period between bars.
 
-        `1` is true, `0` false, `.` either; a position that is no conjunction of literals shows `?`
-        and is written out below.
+        `1` is true, `0` false, `.` either, `?` no conjunction of literals (written out below).
         """
         columns, notes = [], []
         for number, position in enumerate(self.positions):
@@ -127,10 +121,7 @@ _NO_PERIOD = "a trace ends with its period in braces, as in `a ; {b ; !a}`; ther
 
 
 def literals_of(position: Formula) -> dict[str, str] | None:
-    """Return `1` or `0` by symbol, if the formula is a consistent conjunction of literals, or `1`.
-
-    None for any other formula. A symbol that does not occur may have any value.
-    """
+    """Return `1` or `0` by symbol for a consistent conjunction of literals (or `1`), else None."""
     values: dict[str, str] = {}
     todo = [position]
     while todo:
@@ -166,7 +157,6 @@ def _read(text: str, notation: str) -> Trace:
 
 
 def _split_and_read(text: str, notation: str) -> Trace | None:
-    """Return the trace of a text split at `;`, `{` and `}`, or None if that does not work."""
     stem, brace, rest = text.partition("{")
     period, end, behind = rest.partition("}")
     stem = stem.rstrip()
@@ -193,7 +183,6 @@ def _remedy(text: str, error: FormatError) -> str | None:
 
 
 def _build(meaning: str, values: Sequence[Any]) -> Any:
-    """Return the value of one alternative of `trace.lark`: a formula, a list, or a trace."""
     match meaning:
         case "nothing":
             return []

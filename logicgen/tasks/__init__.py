@@ -68,11 +68,7 @@ def _load(place: str) -> Any:
 
 
 def fitting_solver(task: str, solver: str | None) -> str | None:
-    """Check that a solver is there and fits the task; return its name as it was given.
-
-    Raises LogicgenError for one that is unknown, missing, of another logic, or given to a task that
-    needs none.
-    """
+    """Check that a solver fits a task, return its name as given; raise LogicgenError if not."""
     chosen = load_task(task)
     if chosen.logic is not None:
         load_solver(solver or str(chosen.solver), chosen.logic)

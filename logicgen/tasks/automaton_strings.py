@@ -1,8 +1,7 @@
 """Strings of a weighted automaton, in which the probability of every string is known.
 
 The automaton is given as a file (`docs/automata.md`) or drawn at random. Every row is one string
-from its beginning, cut at the row's length, so that the automaton gives the exact probability of
-the row.
+from its beginning, cut at the row's length: the automaton gives its exact probability.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from logicgen.automata.automaton_file import automaton_text
 from logicgen.automata.sampling import sample_beginnings
 from logicgen.checksum import text_sha256
 from logicgen.errors import LogicgenError
-from logicgen.tasks.corpus_task import TOKENS, CorpusTask, RowSettings, RowSource
+from logicgen.tasks.corpus_task import TOKENS, CorpusTask, Part, RowSettings, RowSource
 from logicgen.tasks.task import Positive
 from logicgen.tokens import Tokens
 from logicgen.vocabulary import END, symbol_name
@@ -27,21 +26,17 @@ AUTOMATON = "automaton.toml"
 
 
 class AutomatonSettings(RowSettings):
-    """Keys of `[corpus]` beside those of rows.
+    """Keys of `[corpus]` beside those of rows."""
 
-    Attributes:
-        file: path of an automaton; without it one is drawn, as the other keys say.
-        symbols, states, branching, concentration: as in `automata.random_automaton`.
-        expected_length: mean length of the strings, in symbols.
-        draw: number of the automaton among those that these keys can give.
-    """
-
-    file: str | None = None
+    file: str | None = None  # path of an automaton; without it one is drawn, as the other keys say
+    # symbols, states, branching, concentration: as in `automata.random_automaton`
     symbols: Positive | None = None
     states: Positive | None = None
+    # Mean length of the strings, in symbols
     expected_length: Annotated[float, Field(gt=0, lt=1e9)] | None = None
     branching: Positive = 1
     concentration: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    # Number of the automaton among those that these keys can give
     draw: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
@@ -56,10 +51,7 @@ class AutomatonSettings(RowSettings):
         return self
 
     def automaton(self) -> Automaton:
-        """Return the automaton, read or drawn, locally normalised.
-
-        Raises LogicgenError for a file that is no automaton, or that has a symbol with a blank.
-        """
+        """Return the automaton, locally normalised; raise LogicgenError for a faulty file."""
         if self.file is not None:
             automaton = normalise(read_automaton(Path(self.file)))
             for symbol in automaton.symbols:
@@ -93,9 +85,7 @@ class AutomatonSource(RowSource):
         self.files = {AUTOMATON: automaton_text(self._automaton)}
         self.digest = text_sha256(self.files[AUTOMATON])
 
-    def drawn(
-        self, rng: np.random.Generator, rows: int, split: str, number: int
-    ) -> dict[str, np.ndarray]:
+    def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
         """Return `tokens`, (rows, length)."""
         strings = sample_beginnings(self._automaton, rows, self._length, rng)
         tokens = np.full((rows, self._length), self.tokens.end)

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import model_validator
 
 from logicgen.errors import LogicgenError
-from logicgen.tasks.corpus_task import TOKENS, CorpusTask, RowSettings, RowSource
+from logicgen.tasks.corpus_task import TOKENS, CorpusTask, Part, RowSettings, RowSource
 from logicgen.tasks.text import TextSettings, TextSource
 from logicgen.tokens import Tokens
 
@@ -22,12 +22,7 @@ STAYING = 2  # <end> and <other>
 
 
 class CipherSettings(RowSettings):
-    """Keys of `[corpus]` beside those of rows.
-
-    Attributes:
-        text: the text to encipher: a table like `[corpus]` of a recipe for the task `text` of
-            characters.
-    """
+    """Keys of `[corpus]` beside those of rows; `text` is a table like that of the task `text`."""
 
     text: TextSettings
 
@@ -41,8 +36,7 @@ class CipherSettings(RowSettings):
 class CipherSource(RowSource):
     """Rows from random places of a split of the text, and random keys.
 
-    The text's own splits are those of the task `text`, so that a model of that text with the same
-    seed has not seen any test row.
+    The splits are those of the task `text`, so that its models have seen no test row.
     """
 
     def __init__(self, settings: CipherSettings, seed: int) -> None:
@@ -52,12 +46,9 @@ class CipherSource(RowSource):
 
     @property
     def tokens(self) -> Tokens:  # type: ignore[override]
-        """Return the tokens of the text."""
         return self._text.tokens
 
-    def drawn(
-        self, rng: np.random.Generator, rows: int, split: str, number: int
-    ) -> dict[str, np.ndarray]:
+    def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
         """Return `tokens`, (rows, length), enciphered, and `keys`, (rows, V).
 
         Raises LogicgenError where the split has no text, or less than a row takes.
@@ -65,8 +56,8 @@ class CipherSource(RowSource):
         length, available = self._length, self._text.parts(split)
         if not available:
             raise LogicgenError(f"the text has no {split} part; give more text, or another seed")
-        # Rows of one part come from one part of the text, part by part in turn: a corpus does not
-        # fit into memory.
+        # Rows of one part come from one part of the text, in turn: a corpus does not fit into
+        # memory.
         text = self._text.part(split, number % available)[TOKENS]
         if len(text) < length:
             raise LogicgenError(

@@ -11,7 +11,6 @@ Source: Selsam et al., Learning a SAT Solver from Single-Bit Supervision (ICLR 2
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from functools import cache
 from random import Random
@@ -46,8 +45,7 @@ def clause_length(rng: Random) -> int:
 def random_clauses(rng: Random, variables: int, longest: int = LONGEST) -> list[Clause] | None:
     """Return a problem of SR(n): satisfiable, but not with the last clause's first literal flipped.
 
-    Variables are drawn without repetition, so that the flipped literal is any of the clause's. None
-    where the problem would have more than `longest` tokens in prefix notation.
+    Variables are drawn without repetition, so that is a random one. None above `longest` tokens.
     """
     numbers = range(1, variables + 1)
     model = list(numbers)
@@ -83,11 +81,7 @@ class CNFSource(Source):
     exact = False
 
     def sample(self, rng: Random, cell: Cell) -> Draw | None:
-        """Return a random problem, or None if it missed the cell.
-
-        The number of symbols is drawn first if the cell has none. Raises LogicgenError where the
-        cell is out of reach.
-        """
+        """Return a random problem or None; raise LogicgenError where the cell is out of reach."""
         reached = list(self.count(cell)) if cell.symbols is None else [cell.symbols]
         if not reached or reached[0] < 2:
             raise LogicgenError(f"no set of clauses is drawn with {cell}")
@@ -102,27 +96,23 @@ class CNFSource(Source):
         return Draw(formula_of(clauses, names.__getitem__), symbols)
 
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Return infinity for each number of symbols with which the cell is in reach.
+        """Return infinity for each number of symbols with which a problem in 50 is in the cell.
 
-        That is where at least one problem in 50 has a length of the cell. There are too many to
-        count. The other problems would take too long to find, and count as none.
+        There are too many to count; the other ones would take too long to find, and count as none.
         """
-        allowed = (k for k in self.symbols(cell) if k >= 2)
-        return {k: math.inf for k in allowed if _hits(k, cell) * RARE >= PILOT}
+        return {
+            k: math.inf
+            for k in self.symbols(cell)
+            if k >= 2 and sum(length in cell.lengths for length in _pilot(k)) * RARE >= PILOT
+        }
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Yield nothing: a cell holds none or too many."""
         return iter(())
-
-
-def _hits(symbols: int, cell: Cell) -> int:
-    lengths = _pilot(symbols)
-    return bisect_left(lengths, cell.lengths[-1] + 1) - bisect_left(lengths, cell.length)
 
 
 @cache
 def _pilot(symbols: int) -> list[int]:
-    """Return the lengths of some problems, always the same, in order."""
+    """Return the lengths of some problems, always the same."""
     rng = Random(f"SR({symbols})")
     drawn = (random_clauses(rng, symbols) for _ in range(PILOT))
-    return sorted(sum(map(tokens_of, clauses)) - 1 for clauses in drawn if clauses is not None)
+    return [sum(map(tokens_of, clauses)) - 1 for clauses in drawn if clauses is not None]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from random import Random
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Solution, Verdict
@@ -24,10 +24,6 @@ from logicgen.vocabulary import symbol_name
 Letters = tuple[str, ...]
 
 
-class CopyingSettings(Settings):
-    """Keys of `[problem]`: there are none."""
-
-
 class LettersSource(Source):
     """Strings whose letters are drawn uniformly from a cell's symbols."""
 
@@ -36,10 +32,7 @@ class LettersSource(Source):
         super().__init__((max(1, symbols[0]), max(1, symbols[1])))
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """Return a random string; the number of symbols is drawn first if the cell has none.
-
-        Raises LogicgenError for a string of symbols without a symbol.
-        """
+        """Return a random string; raise LogicgenError for a string of symbols without a symbol."""
         symbols = rng.choice(self.symbols(cell)) if cell.symbols is None else cell.symbols
         if symbols < 1 and cell.length > 0:
             raise LogicgenError(f"no string of length {cell.length} has {symbols} symbols")
@@ -52,7 +45,6 @@ class LettersSource(Source):
         return {k: stirling(cell.length, k) for k in range(min(most, cell.length) + 1)}
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Yield every string of the cell up to renaming."""
         allowed = self.symbols(cell)
         for k in range(min(allowed[-1], cell.length) + 1):
             for partition in all_partitions(cell.length, k):
@@ -67,25 +59,21 @@ class Copying(StringTask):
 
     name: ClassVar = "copying"
     about: ClassVar = "a string of symbols -> the same string, with symbols never seen in training"
-    Settings: ClassVar = CopyingSettings
+    Settings: ClassVar = Settings
     symbols_meaning: ClassVar = "number of symbols the string was drawn from"
     edit_distance: ClassVar = True
 
     @property
     def problem_language(self) -> Language:
-        """Return the language of strings, `letters.lark`."""
         return token_language("letters")
 
     answer_language = problem_language
 
-    def source(self, settings: CopyingSettings, symbols: tuple[int, int]) -> LettersSource:
-        """Return the source of random strings."""
+    def source(self, settings: Any, symbols: tuple[int, int]) -> LettersSource:
         return LettersSource(symbols)
 
     def solve(self, problem: Letters, solver: str | None = None) -> Solution:
-        """Return the string itself."""
         return Solution.sat(problem)
 
     def check(self, problem: Letters, answer: Letters, solver: str | None = None) -> Verdict:
-        """Return `correct` if the answer is the string, else `incorrect`."""
         return Verdict.CORRECT if answer == problem else Verdict.INCORRECT

@@ -5,8 +5,7 @@ be larger than memory, and its making can be resumed after an interruption. A pa
 by name; `tokens` is always one of them:
 
 - (N,) where documents are written one after another, each ended by `<end>`;
-- (N, length) where every row is a sequence of its own. A row that ends before holds `<end>` from
-  there on.
+- (N, length) where every row is a sequence of its own. `<end>` fills a row that ends before.
 """
 
 from __future__ import annotations
@@ -27,20 +26,14 @@ Count = Annotated[int, Field(strict=True, ge=0)]
 TOKENS = "tokens"
 CORPUS_SPLITS = ("train", "validation", "test")
 
+Part = dict[str, np.ndarray]
+
 # Tokens in a part of a corpus of rows.
 PART = 1 << 22
 
 
-class CorpusSettings(Settings):
-    """The `[corpus]` table of a recipe; each task adds its own keys."""
-
-
-class RowCounts(CorpusSettings):
-    """Keys of corpora whose rows are sequences of their own.
-
-    Attributes:
-        train, validation, test: how many rows.
-    """
+class RowCounts(Settings):
+    """The numbers of rows in the splits of a corpus whose rows are sequences of their own."""
 
     train: Count = 0
     validation: Count = 0
@@ -59,80 +52,55 @@ class RowCounts(CorpusSettings):
 
 
 class RowSettings(RowCounts):
-    """Keys of corpora whose rows have a length to choose.
-
-    Attributes:
-        length: tokens of a row.
-    """
+    """The numbers of rows, and their `length` in tokens, where that can be chosen."""
 
     length: Annotated[int, Field(ge=2, le=1_000_000)]
 
 
 class CorpusSource(ABC):
-    """A corpus that can be made, part by part.
+    """A corpus that can be made, part by part."""
 
-    Attributes:
-        tokens: the tokens that it consists of.
-        facts: versions and the like of what it was made from, for the corpus's description.
-        digest: a text that changes when the corpus is made from something else.
-        files: further files of the corpus, as text by file name.
-    """
-
-    tokens: Tokens
+    tokens: Tokens  # the tokens that it consists of
+    # Versions and the like of what it was made from, for the corpus's description
     facts: Mapping[str, str]
-    digest: str
-    files: Mapping[str, str]
+    digest: str  # a text that changes when the corpus is made from something else
+    files: Mapping[str, str]  # further files of the corpus, as text by file name
 
     @abstractmethod
     def parts(self, split: str) -> int:
         """Return how many parts a split has."""
 
     @abstractmethod
-    def part(self, split: str, number: int) -> dict[str, np.ndarray]:
+    def part(self, split: str, number: int) -> Part:
         """Return the arrays of one part."""
 
 
 class RowSource(CorpusSource):
-    """Rows drawn at random; those of part n of a split follow from seed, split and n.
-
-    Args:
-        counts: how many rows each split has.
-        length: tokens of a row.
-    """
+    """Random rows of `length` tokens; those of part n of a split follow from seed, split and n."""
 
     def __init__(self, counts: RowCounts, length: int, seed: int) -> None:
         self._counts, self._length, self._seed = counts, length, seed
 
     def parts(self, split: str) -> int:
-        """Return how many parts the rows of a split take."""
         return len(self._counts.parts(split, self._length))
 
-    def part(self, split: str, number: int) -> dict[str, np.ndarray]:
+    def part(self, split: str, number: int) -> Part:
         """Return the arrays of one part, of which `tokens` is (rows, length)."""
         rows = len(self._counts.parts(split, self._length)[number])
         rng = np.random.default_rng((self._seed, CORPUS_SPLITS.index(split), number))
         return self.drawn(rng, rows, split, number)
 
     @abstractmethod
-    def drawn(
-        self, rng: np.random.Generator, rows: int, split: str, number: int
-    ) -> dict[str, np.ndarray]:
+    def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
         """Return the arrays of part `number` of a split, with so many rows."""
 
 
 @dataclass(frozen=True)
 class CorpusTask:
-    """A kind of corpora.
+    """A kind of corpora."""
 
-    Attributes:
-        name: the name in recipes.
-        about: one line for `logicgen list tasks`.
-        Settings: the keys of `[corpus]`.
-        source: returns the source for settings and a seed. Raises LogicgenError where the corpus
-            would be empty.
-    """
-
-    name: str
-    about: str
-    Settings: type[CorpusSettings]
+    name: str  # the name in recipes
+    about: str  # one line for `logicgen list tasks`
+    Settings: type[Settings]  # the keys of `[corpus]`
+    # Makes the source of settings and a seed. Raises LogicgenError for an empty corpus
     source: Callable[[Any, int], CorpusSource]

@@ -23,39 +23,26 @@ from logicgen.vocabulary import symbol_name
 
 
 class DeterminedSettings(Settings):
-    """Keys of `[problem]` that these tasks share.
-
-    Attributes:
-        frequencies: how often symbols are drawn (`tasks/frequencies.py`).
-    """
+    """Keys of `[problem]` that these tasks share; frequencies: see `tasks/frequencies.py`."""
 
     frequencies: FrequencyKind = "uniform"
 
 
 class DeterminedSource(Source):
-    """Problems that show one or more examples, with symbols drawn by frequency.
-
-    Attributes:
-        called: the problems in a message, with the keys that decide their length.
-        first: length of a problem with one example.
-        step: tokens that each further example adds.
-    """
+    """Problems that show one or more examples, with symbols drawn by frequency."""
 
     exact = False
     named = True
-    called: str
-    first: int
-    step: int
+    called: str  # the problems in a message, with the keys that decide their length
+    first: int  # length of a problem with one example
+    step: int  # tokens that each further example adds
 
     def __init__(self, settings: DeterminedSettings, symbols: tuple[int, int]) -> None:
         super().__init__(symbols)
         self._frequencies = frequencies(settings.frequencies)
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """Return a random problem; the number of symbols is drawn first if the cell has none.
-
-        Raises LogicgenError where the cell is empty.
-        """
+        """Return a random problem; raise LogicgenError where the cell is empty."""
         if obstacle := self.obstacle(cell):
             raise LogicgenError(obstacle)
         return self.drawn(rng, cell)
@@ -86,21 +73,27 @@ class DeterminedSource(Source):
         further = (divmod(length - self.first, self.step) for length in cell.lengths)
         return [number + 1 for number, rest in further if number >= 0 and rest == 0]
 
-
-def canonical_names(numbers: Iterable[int]) -> dict[int, str]:
-    """Return the names `a`, `b`, ... of symbols in order of first occurrence."""
-    return {number: symbol_name(place) for place, number in enumerate(dict.fromkeys(numbers))}
+    @staticmethod
+    def names(numbers: Iterable[int]) -> dict[int, str]:
+        """Return the names `a`, `b`, ... of symbols in order of first occurrence."""
+        return {number: symbol_name(place) for place, number in enumerate(dict.fromkeys(numbers))}
 
 
 class Determined(StringTask):
-    """A task that shows examples of a rule, and asks to apply the rule.
-
-    Attributes:
-        between: text between two symbols that follow one another in a written problem.
-    """
+    """A task that shows examples of a rule and asks to apply it; `between` goes between symbols."""
 
     symbols_meaning: ClassVar = "number of symbols the problem was drawn from"
     between: ClassVar[str] = ""
+    Source: ClassVar[type[DeterminedSource]]
+    Problem: ClassVar[Any]
+
+    def source(self, settings: Any, symbols: tuple[int, int]) -> DeterminedSource:
+        return self.Source(settings, symbols)
+
+    @property
+    def problem_language(self) -> Language:
+        """Return the language of problems, whose grammar is called like the task."""
+        return token_language(self.name, self.Problem.of_tokens)
 
     @abstractmethod
     def answer_length(self, problem: Any) -> int:

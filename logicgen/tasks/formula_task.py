@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from random import Random
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from logicgen.solvers import Solution, Solver, load_solver
 from logicgen.syntax.core import within
@@ -19,18 +19,23 @@ from logicgen.vocabulary import symbol_name
 
 
 class FormulaSettings(Settings):
-    """Keys of `[problem]` for random formulas.
+    """Keys of `[problem]` for random formulas."""
 
-    Attributes:
-        operators: weight of each operator, and of each constant that may occur.
-        distribution: `tree` draws the root operator by weight and splits the length uniformly;
-            `uniform` makes every formula of a length equally likely (times its tokens' weights).
-    """
-
+    # Weight of each operator, and of each constant that may occur
     operators: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default={"!": 1, "&": 1, "|": 1, "^": 1, "<->": 1}, min_length=1
     )
+    # `tree` draws the root operator by weight and splits the length uniformly; `uniform` makes
+    # every formula of a length equally likely (times its tokens' weights)
     distribution: Literal["tree", "uniform"] = "tree"
+    source: str = "random"  # formulas, by these keys; each task has another one without keys
+
+    @model_validator(mode="after")
+    def _only_random_has_keys(self) -> Self:
+        if self.source != "random" and (further := self.model_fields_set - {"source"}):
+            given = " and ".join(sorted(further))
+            raise ValueError(f"{given} cannot be given with source {self.source}, only with random")
+        return self
 
 
 class FormulaSource(Source):
@@ -45,10 +50,6 @@ class FormulaSource(Source):
         )
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """Return a random formula, over any of the region's symbols if the cell has no number.
-
-        Raises LogicgenError where the cell is empty.
-        """
         return self._draw(self._sampler.pattern(rng, cell.length, cell.symbols))
 
     def count(self, cell: Cell) -> dict[int, int]:
@@ -56,7 +57,6 @@ class FormulaSource(Source):
         return {k: self._sampler.count_patterns(cell.length, k) for k in self.symbols(cell)}
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Yield every formula of the cell."""
         for k in self.symbols(cell):
             yield from map(self._draw, self._sampler.patterns(cell.length, k))
 
@@ -67,14 +67,17 @@ class FormulaSource(Source):
 
 
 class FormulaTask(Task):
-    """A task whose problems are formulas and whose answers come from a solver.
-
-    `logic` names the grammar of the formulas as well as the solvers that fit.
-    """
+    """A task whose problems are formulas of the grammar called `logic`, answered by a solver."""
 
     distinct: ClassVar = "alpha"
     solver: ClassVar[str]
     logic: ClassVar[str]
+    other_source: ClassVar[type[Source]]  # beside random formulas
+
+    def source(self, settings: FormulaSettings, symbols: tuple[int, int]) -> Source:
+        if settings.source != "random":
+            return self.other_source(symbols)
+        return FormulaSource(self.formulas, settings, symbols)
 
     @property
     def formulas(self) -> FormulaLanguage:
@@ -85,30 +88,21 @@ class FormulaTask(Task):
         return load_solver(name or self.solver, self.logic)
 
     def solve(self, problem: Formula, solver: str | None = None) -> Solution:
-        """Return the solver's canonical witness, or unsat."""
         return self._solver(solver).solve(problem)
 
     @property
     def problem_language(self) -> Language:
-        """Return the language of the formulas."""
         return self.formulas.language
 
     def within(self, problem: Formula, tokens: Collection[str]) -> Formula:
-        """Return an equivalent formula over these operators and constants.
-
-        Raises LogicgenError where they do not suffice or the formula gets too long.
-        """
         return within(problem, tokens)
 
     @property
     def problem_arities(self) -> Mapping[str, int]:
-        """Return the number of operands of each operator and constant."""
         return self.formulas.arity
 
     def decode_problem(self, text: str) -> Formula:
-        """Return the formula of a text such as `& a ! b`. Raises FormatError."""
         return self.formulas.read_prefix(text)
 
     def encode(self, value: Any) -> str:
-        """Return a formula or an answer in prefix notation."""
         return str(value.prefix)

@@ -1,7 +1,6 @@
 """Frequencies of symbols: all alike, as of the characters of English text, or by Zipf's law.
 
-Symbol 0 is the most frequent one. With n symbols the n most frequent are drawn, in proportion to
-their weights.
+Symbol 0 is the most frequent one. With n symbols the n most frequent are drawn, by weight.
 """
 
 from __future__ import annotations
@@ -41,11 +40,7 @@ TRIES = 16
 
 
 class Frequencies:
-    """Random symbols, by number, drawn in proportion to weights.
-
-    Attributes:
-        most: how many symbols there are at most; None for any number.
-    """
+    """Random symbols, by number, drawn by weight; there are at most `most`, None for any number."""
 
     def __init__(self, kind: FrequencyKind) -> None:
         self.kind = kind
@@ -53,11 +48,7 @@ class Frequencies:
         self._sums: list[float] = []  # by symbol: the sum of the weights up to it
 
     def weight(self, symbol: int) -> float:
-        """Return the weight of a symbol: how often it is drawn, relative to others.
-
-        For characters it is the count plus one (Laplace), so that each can be drawn; by Zipf's law
-        it is 1 / rank.
-        """
+        """Return a symbol's weight: 1, a character's count plus 1 (Laplace), or 1 / rank (Zipf)."""
         match self.kind:
             case "uniform":
                 return 1
@@ -71,13 +62,15 @@ class Frequencies:
 
         Raises IndexError where that leaves none.
         """
-        sums = self._up_to(symbols)
+        # One list serves every number of symbols: a symbol's weight does not depend on it.
+        sums = self._sums
+        for symbol in range(len(sums), symbols):
+            sums.append((sums[-1] if sums else 0) + self.weight(symbol))
         for _ in range(TRIES):
             drawn = bisect_right(sums, rng.random() * sums[symbols - 1], 0, symbols - 1)
             if drawn not in without:
                 return drawn
-        left = [symbol for symbol in range(symbols) if symbol not in without]
-        return self.among(rng, left)
+        return self.among(rng, [symbol for symbol in range(symbols) if symbol not in without])
 
     def among(self, rng: Random, symbols: Sequence[int]) -> int:
         """Return a random one of these symbols, in proportion to their weights."""
@@ -91,13 +84,6 @@ class Frequencies:
             f"problem.frequencies = {self.kind!r} knows {self.most} symbols, and there are "
             f"{symbols}: lower symbols, or draw by 'zipf'"
         )
-
-    def _up_to(self, symbols: int) -> list[float]:
-        # One list serves every number of symbols: a symbol's weight does not depend on it.
-        sums = self._sums
-        for symbol in range(len(sums), symbols):
-            sums.append((sums[-1] if sums else 0) + self.weight(symbol))
-        return sums
 
 
 @cache

@@ -19,7 +19,7 @@ from logicgen.productions import Grammar, grammar_text, random_grammar, read_gra
 from logicgen.productions.as_automaton import START, as_automaton
 from logicgen.productions.grammar_file import make_grammar
 from logicgen.tasks.automaton_strings import AUTOMATON
-from logicgen.tasks.corpus_task import TOKENS, CorpusTask, RowCounts, RowSource
+from logicgen.tasks.corpus_task import TOKENS, CorpusTask, Part, RowCounts, RowSource
 from logicgen.tokens import Tokens
 from logicgen.vocabulary import END
 
@@ -33,22 +33,17 @@ MOST_WEIGHTS = 10_000_000
 
 
 class GrammarSentencesSettings(RowCounts):
-    """Keys of `[corpus]` beside those of rows: `grammar`, `file`, or the keys to draw one with.
+    """Keys of `[corpus]` beside those of rows: `grammar`, `file`, or the keys to draw one with."""
 
-    Attributes:
-        grammar: the tables of a grammar file.
-        file: path of a grammar.
-        words, width, layers, concentration, own_words: as in `productions.random_grammar`.
-        draw: number of the grammar among those that these keys can give.
-    """
-
-    grammar: dict[str, Any] | None = None
-    file: str | None = None
+    grammar: dict[str, Any] | None = None  # the tables of a grammar file
+    file: str | None = None  # path of a grammar
+    # words, width, layers, concentration, own_words: as in `productions.random_grammar`
     words: Annotated[int, Field(ge=1, le=100_000)] | None = None
     width: Annotated[int, Field(ge=1, le=1_000)] | None = None
     layers: Annotated[int, Field(ge=1, le=1_000)] | None = None
     concentration: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     own_words: bool = False
+    # Number of the grammar among those that these keys can give
     draw: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
@@ -99,9 +94,7 @@ class GrammarSentencesSource(RowSource):
         }
         self.digest = text_sha256(self.files[GRAMMAR])
 
-    def drawn(
-        self, rng: np.random.Generator, rows: int, split: str, number: int
-    ) -> dict[str, np.ndarray]:
+    def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
         """Return `tokens`, (rows, P + 1), for sentences of P words."""
         words = self._grammar.sample(rng, rows) + FIRST_WORD
         return {TOKENS: np.insert(words, 0, self.tokens.id(START), axis=1)}

@@ -21,15 +21,8 @@ from typing import ClassVar
 from pydantic import model_validator
 
 from logicgen.solvers import Solution
-from logicgen.syntax.language import Language
 from logicgen.syntax.partitions import all_partitions, stirling
-from logicgen.tasks.determined import (
-    Determined,
-    DeterminedSettings,
-    DeterminedSource,
-    canonical_names,
-)
-from logicgen.tasks.string_task import token_language
+from logicgen.tasks.determined import Determined, DeterminedSettings, DeterminedSource
 from logicgen.tasks.task import Cell, Draw, Positive
 from logicgen.vocabulary import symbol_name
 
@@ -62,21 +55,15 @@ class LookupProblem:
 
 
 class LookupSettings(DeterminedSettings):
-    """Keys of `[problem]`.
+    """Keys of `[problem]`."""
 
-    Attributes:
-        keys: how many different keys a problem has at most; as many as fit if not given.
-        values: how many different values a problem has at most; as many as fit if not given.
-        overlap: whether a symbol may be a key and a value in one problem.
-        repeat: whether a key may be shown more than once, with the same value each time.
-        queries: how many keys are asked for; one may be asked for more than once.
-    """
-
+    # How many different keys a problem has at most; as many as fit if not given
     keys: Positive | None = None
+    # How many different values a problem has at most; as many as fit if not given
     values: Positive | None = None
-    overlap: bool = False
-    repeat: bool = True
-    queries: Positive = 1
+    overlap: bool = False  # whether a symbol may be a key and a value in one problem
+    repeat: bool = True  # whether a key may be shown more than once, with the same value each time
+    queries: Positive = 1  # how many keys are asked for; one may be asked for more than once
 
     @model_validator(mode="after")
     def _fitting(self) -> LookupSettings:
@@ -109,7 +96,6 @@ class LookupSource(DeterminedSource):
         self.first = 4 + settings.queries
 
     def drawn(self, rng: Random, cell: Cell) -> Draw:
-        """Return a random problem of a cell that is not empty."""
         settings, frequencies, allowed = self._settings, self._frequencies, self.symbols(cell)
         pairs = rng.choice([n for n in self.examples(cell) if self._room(n) <= allowed[-1]])
         symbols = rng.randint(max(allowed[0], self._room(pairs)), allowed[-1])
@@ -138,7 +124,6 @@ class LookupSource(DeterminedSource):
         return self._draw(shown, mapping, asked, symbols)
 
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Return how many problems there are by number of distinct symbols; infinity if many."""
         most = self.symbols(cell)[-1]
         found: Counter[int] = Counter()
         if self._frequencies.obstacle(most) is not None:
@@ -164,9 +149,8 @@ class LookupSource(DeterminedSource):
     def _count(self, pairs: int, keys: int, most: int) -> dict[int, int]:
         """Return the number of problems with so many different keys, by number of distinct symbols.
 
-        The keys are told apart by their order. `values` different values are given to them in as
-        many ways as there are partitions of the keys. Of these values `old` are keys themselves,
-        which ones and for which block matters; the others are told apart by their order alone.
+        Keys are told apart by their order; the partitions of the keys give them values. Of the
+        values `old` are keys themselves, and it matters which; the others are told apart by order.
         """
         settings = self._settings
         shown = stirling(pairs, keys) * keys**settings.queries
@@ -179,7 +163,6 @@ class LookupSource(DeterminedSource):
         return found
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Yield every problem of the cell up to renaming."""
         low, most = self.symbols(cell)[0], self.symbols(cell)[-1]
         for pairs in self.examples(cell):
             if self._room(pairs) > most:
@@ -209,7 +192,7 @@ class LookupSource(DeterminedSource):
     def _draw(
         self, shown: list[int], mapping: Mapping[int, int], asked: list[int], symbols: int
     ) -> Draw:
-        name = canonical_names(number for key in shown for number in (key, mapping[key]))
+        name = self.names(number for key in shown for number in (key, mapping[key]))
         problem = LookupProblem(
             tuple((name[key], name[mapping[key]]) for key in shown),
             tuple(name[key] for key in asked),
@@ -217,32 +200,28 @@ class LookupSource(DeterminedSource):
         return Draw(problem, symbols, tuple(map(symbol_name, name)))
 
     def too_few(self, examples: int, symbols: int) -> str | None:
-        """Return why so many symbols are too few for so many pairs; None if they are not."""
         settings, needed = self._settings, self._room(examples)
         if needed <= symbols:
             return None
         keys = settings.keys or (1 if settings.repeat else examples)
         values = settings.values or 1
-        remedies = ["raise symbols"]
-        if settings.keys:
-            remedies.append("lower problem.keys")
-        if settings.values:
-            remedies.append("lower problem.values")
-        if not settings.repeat:
-            remedies += ["lower length", "set problem.repeat = true"]
-        if max(keys, values) <= symbols:
-            remedies.append("set problem.overlap = true")
+        remedies = {
+            "raise symbols": True,
+            "lower problem.keys": settings.keys,
+            "lower problem.values": settings.values,
+            "lower length or set problem.repeat = true": not settings.repeat,
+            "set problem.overlap = true": max(keys, values) <= symbols,
+        }
+        helpful = " or ".join(remedy for remedy, helps in remedies.items() if helps)
         return (
             f"{_some(keys, 'different key')} and {_some(values, 'different value')} take "
-            f"{_some(needed, 'symbol')}, and there are only {symbols}: {' or '.join(remedies)}"
+            f"{_some(needed, 'symbol')}, and there are only {symbols}: {helpful}"
         )
 
     def _room(self, pairs: int) -> int:
-        """Return how many symbols it takes for so many pairs."""
         return self._settings.room(1 if self._settings.repeat else pairs, 1)
 
     def _different_keys(self, pairs: int, symbols: int) -> range:
-        """Return the numbers of different keys that so many pairs may have."""
         if not self._settings.repeat:
             return range(pairs, pairs + 1)
         return range(1, min(pairs, self._settings.most_keys(symbols)) + 1)
@@ -258,15 +237,12 @@ class Lookup(Determined):
     name: ClassVar = "lookup"
     about: ClassVar = "pairs of a key and a value, then keys -> the values of these keys"
     Settings: ClassVar = LookupSettings
+    Source: ClassVar = LookupSource
+    Problem: ClassVar = LookupProblem
     between: ClassVar = " "
 
     def answer_length(self, problem: LookupProblem) -> int:
-        """Return one token for each key that is asked for."""
         return len(problem.queries)
-
-    def source(self, settings: LookupSettings, symbols: tuple[int, int]) -> LookupSource:
-        """Return the source of random pairs."""
-        return LookupSource(settings, symbols)
 
     def solve(self, problem: LookupProblem, solver: str | None = None) -> Solution:
         """Return the values of the keys that are asked for, or why they are not determined."""
@@ -281,8 +257,3 @@ class Lookup(Determined):
                     "fits"
                 )
         return Solution.sat(tuple(mapping[key] for key in problem.queries))
-
-    @property
-    def problem_language(self) -> Language:
-        """Return the language of pairs and keys, `lookup.lark`."""
-        return token_language("lookup", LookupProblem.of_tokens)

@@ -5,38 +5,28 @@ Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from logicgen.solvers import Status, Verdict, load_solver
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.language import Language
 from logicgen.syntax.trace import NO_TRACE, NoTrace, Trace, trace_language
-from logicgen.tasks.formula_task import FormulaSettings, FormulaSource, FormulaTask
+from logicgen.tasks.formula_task import FormulaSettings, FormulaTask
 from logicgen.tasks.specification_patterns import PatternSource
-from logicgen.tasks.task import Source
 
 
 class LTLSettings(FormulaSettings):
-    """Keys of `[problem]`: those of propositional problems, with the operators of the literature.
+    """Keys of `[problem]` as of propositional problems, with the operators of the literature."""
 
-    Attributes:
-        source: `random` formulas, by `operators` and `distribution`; or conjunctions of the
-            published specification `patterns`, over the core operators.
-        operators: weight of each operator, and of each constant that may occur.
-    """
-
+    # `random` formulas, by `operators` and `distribution`; or conjunctions of the published
+    # specification `patterns`, over the core operators
     source: Literal["random", "patterns"] = "random"
+    # Weight of each operator, and of each constant that may occur
     operators: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default={"1": 1, "0": 1, "!": 1, "&": 1, "X": 1, "U": 1}, min_length=1
     )
-
-    @model_validator(mode="after")
-    def _patterns_are_given(self) -> Self:
-        if self.source == "patterns" and (further := self.model_fields_set - {"source"}):
-            raise ValueError(f"{min(further)} is for source = 'random'; patterns have their own")
-        return self
 
 
 class LTL(FormulaTask):
@@ -48,20 +38,12 @@ class LTL(FormulaTask):
     solver: ClassVar = "embedded"
     logic: ClassVar = "ltl"
     refutation: ClassVar = NO_TRACE
-
-    def source(self, settings: LTLSettings, symbols: tuple[int, int]) -> Source:
-        """Return the source of formulas over the operators of the settings, or of patterns."""
-        if settings.source == "patterns":
-            return PatternSource(symbols)
-        return FormulaSource(self.formulas, settings, symbols)
+    other_source: ClassVar = PatternSource
 
     def check(
         self, problem: Formula, answer: Trace | NoTrace, solver: str | None = None
     ) -> Verdict:
-        """Return `correct` if all words of the trace satisfy the formula, `invalid` if it has none.
-
-        The answer that there is no trace is correct where the formula is unsatisfiable.
-        """
+        """Return `correct` if all words of a trace satisfy the formula, or no trace is right."""
         chosen = self._solver(solver)
         if isinstance(answer, NoTrace):
             return _NO_TRACE_IS[chosen.solve(problem).status]
@@ -81,30 +63,22 @@ class LTL(FormulaTask):
 
     @property
     def answer_language(self) -> Language:
-        """Return the language of traces, `trace.lark`."""
         return trace_language()
 
     def read_problem(self, text: str) -> Formula:
-        """Return the formula of a text such as `a U !b` or `U a ! b`. Raises FormatError."""
         return self.formulas.read_either(text)
 
     def read_answer(self, text: str) -> Trace | NoTrace:
-        """Return the answer of a text, a trace or `0`. Raises FormatError.
-
-        A trace is written `a ; {b ; !a}`, `a; cycle{b; !a}` as by Spot, or `a ; { b ; ! a }`.
-        """
+        """Return the answer of a text: `0`, or a trace in people's, Spot's or prefix notation."""
         return NO_TRACE if text.strip() == NO_TRACE.prefix else Trace.read_either(text)
 
     def decode_answer(self, text: str) -> Trace | NoTrace:
-        """Return the answer of a text such as `a ; { b ; ! a }` or `0`. Raises FormatError."""
         return NO_TRACE if text.strip() == NO_TRACE.prefix else Trace.read_prefix(text)
 
     def show(self, answer: Trace | NoTrace) -> str:
-        """Return a text such as `a ; {b ; !a}`."""
         return answer.infix
 
     def picture(self, answer: Trace | NoTrace) -> str:
-        """Return a table: a row per proposition, a column per position, the period between bars."""
         return answer.table() if isinstance(answer, Trace) else ""
 
 

@@ -14,7 +14,7 @@ or have nothing in common. Hence
   often; and then every way to give the places with a column the positions with that column, one to
   one, is part of one that fits;
 - all that fit answer alike if and only if positions with equal columns hold equal symbols in the
-  sub-sequence asked for: of two that do not, either may go to a place, which then shows one or the
+  sub-sequence asked for: of two that do not, either may go to a place, which shows one or the
   other.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
@@ -31,14 +31,8 @@ from random import Random
 from typing import ClassVar
 
 from logicgen.solvers import Solution
-from logicgen.syntax.language import Language
-from logicgen.tasks.determined import (
-    Determined,
-    DeterminedSettings,
-    DeterminedSource,
-    canonical_names,
-)
-from logicgen.tasks.string_task import Symbols, token_language
+from logicgen.tasks.determined import Determined, DeterminedSettings, DeterminedSource
+from logicgen.tasks.string_task import Symbols
 from logicgen.tasks.task import Cell, Draw, Positive
 from logicgen.vocabulary import symbol_name
 
@@ -71,23 +65,17 @@ class PermutationProblem:
 
 
 class PermutationSettings(DeterminedSettings):
-    """Keys of `[problem]`.
+    """Keys of `[problem]`."""
 
-    Attributes:
-        size: how many positions are permuted.
-        repeat: whether a sub-sequence may hold a symbol more than once. If not, one demonstration
-            determines the permutation.
-    """
-
-    size: Positive = 3
+    size: Positive = 3  # how many positions are permuted
+    # Whether a sub-sequence may hold a symbol twice. If not, one demonstration is enough
     repeat: bool = True
 
 
 class PermutationSource(DeterminedSource):
-    """Sub-sequences whose symbols are drawn by frequency, and a permutation, all equally likely.
+    """Sub-sequences with symbols drawn by frequency, and a permutation, all equally likely.
 
-    Problems that do not determine their answer are drawn, counted and listed too; they have no
-    answer, so no data set holds them.
+    Problems that do not determine their answer are among them; no data set holds these.
     """
 
     def __init__(self, settings: PermutationSettings, symbols: tuple[int, int]) -> None:
@@ -97,7 +85,6 @@ class PermutationSource(DeterminedSource):
         self.first, self.step = 3 * (settings.size + 1), 2 * (settings.size + 1)
 
     def drawn(self, rng: Random, cell: Cell) -> Draw:
-        """Return a random problem of a cell that is not empty."""
         size, allowed = self._settings.size, self.symbols(cell)
         symbols = rng.randint(max(allowed[0], self._room), allowed[-1])
         rows = [self._row(rng, symbols) for _ in range(rng.choice(self.examples(cell)) + 1)]
@@ -107,13 +94,11 @@ class PermutationSource(DeterminedSource):
     def _row(self, rng: Random, symbols: int) -> list[int]:
         row: list[int] = []
         for _ in range(self._settings.size):
-            row.append(
-                self._frequencies.draw(rng, symbols, without=() if self._settings.repeat else row)
-            )
+            without = () if self._settings.repeat else row
+            row.append(self._frequencies.draw(rng, symbols, without))
         return row
 
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Return how many problems there are by number of distinct symbols; infinity if many."""
         most = self.symbols(cell)[-1]
         found: Counter[int] = Counter()
         if most < self._room or self._frequencies.obstacle(most) is not None:
@@ -156,14 +141,13 @@ class PermutationSource(DeterminedSource):
         self, inputs: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]], symbols: int
     ) -> Draw:
         # An output holds the symbols of its input, so the inputs alone say which come first.
-        name = canonical_names(number for row in inputs for number in row)
+        name = self.names(number for row in inputs for number in row)
         *before, query = [tuple(name[number] for number in row) for row in inputs]
         after = [tuple(name[number] for number in row) for row in outputs]
         problem = PermutationProblem(tuple(zip(before, after, strict=True)), query)
         return Draw(problem, symbols, tuple(map(symbol_name, name)))
 
     def too_few(self, examples: int, symbols: int) -> str | None:
-        """Return why so many symbols are too few to fill a sub-sequence; None if they are not."""
         size = self._settings.size
         if symbols < 1:
             return "there are no symbols to permute: raise symbols"
@@ -176,7 +160,6 @@ class PermutationSource(DeterminedSource):
 
     @property
     def _room(self) -> int:
-        """Return how many symbols a sub-sequence takes."""
         return 1 if self._settings.repeat else self._settings.size
 
 
@@ -184,9 +167,8 @@ class PermutationSource(DeterminedSource):
 def _patterns(settings: PermutationSettings, demonstrations: int, symbols: int) -> int:
     """Return the number of problems with exactly so many symbols, up to renaming.
 
-    Over n given symbols there are L(n) problems. By inclusion and exclusion, the sum over j of
-    (-1)^(k - j) C(k, j) L(j) of them hold k given symbols and no others. Every renaming of these
-    changes such a problem, so that there are k! times fewer up to renaming.
+    Over n given symbols there are L(n). By inclusion and exclusion, the sum over j of (-1)^(k - j)
+    C(k, j) L(j) hold k given symbols and no others; k! renamings of each are one.
     """
     signed = (
         (-1 if (symbols - j) % 2 else 1)
@@ -247,15 +229,12 @@ class Permutation(Determined):
     name: ClassVar = "permutation"
     about: ClassVar = "demonstrations of a permutation, then a sub-sequence -> it permuted"
     Settings: ClassVar = PermutationSettings
+    Source: ClassVar = PermutationSource
+    Problem: ClassVar = PermutationProblem
     edit_distance: ClassVar = True
 
     def answer_length(self, problem: PermutationProblem) -> int:
-        """Return one token for each that is asked for."""
         return len(problem.query)
-
-    def source(self, settings: PermutationSettings, symbols: tuple[int, int]) -> PermutationSource:
-        """Return the source of random sub-sequences and permutations."""
-        return PermutationSource(settings, symbols)
 
     def solve(self, problem: PermutationProblem, solver: str | None = None) -> Solution:
         """Return the sub-sequence permuted, or why it is not determined, as the module proves."""
@@ -281,8 +260,3 @@ class Permutation(Determined):
                     "is asked"
                 )
         return Solution.sat(tuple(query[first[column]] for column in outputs))
-
-    @property
-    def problem_language(self) -> Language:
-        """Return the language of demonstrations, `permutation.lark`."""
-        return token_language("permutation", PermutationProblem.of_tokens)

@@ -7,32 +7,18 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import model_validator
-
 from logicgen.solvers import Verdict
 from logicgen.syntax.assignment import Assignment, assignment_language
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.language import Language
 from logicgen.tasks.cnf import CNFSource
-from logicgen.tasks.formula_task import FormulaSettings, FormulaSource, FormulaTask
-from logicgen.tasks.task import Source
+from logicgen.tasks.formula_task import FormulaSettings, FormulaTask
 
 
 class PropositionalSettings(FormulaSettings):
-    """Keys of `[problem]`.
-
-    Attributes:
-        source: `random` draws formulas over the operators; `cnf` draws conjunctions of clauses, as
-            NeuroSAT does, and takes no other key.
-    """
+    """Keys of `[problem]`; source `cnf` draws clauses, as NeuroSAT does, and takes no other key."""
 
     source: Literal["random", "cnf"] = "random"
-
-    @model_validator(mode="after")
-    def _fitting(self) -> PropositionalSettings:
-        if self.source == "cnf" and (unused := self.model_fields_set - {"source"}):
-            raise ValueError(f"{' and '.join(sorted(unused))} cannot be given with source cnf")
-        return self
 
 
 class Propositional(FormulaTask):
@@ -43,24 +29,17 @@ class Propositional(FormulaTask):
     Settings: ClassVar = PropositionalSettings
     solver: ClassVar = "pysat"
     logic: ClassVar = "propositional"
-
-    def source(self, settings: PropositionalSettings, symbols: tuple[int, int]) -> Source:
-        """Return the source of formulas over the operators, or of satisfiable sets of clauses."""
-        if settings.source == "cnf":
-            return CNFSource(symbols)
-        return FormulaSource(self.formulas, settings, symbols)
+    other_source: ClassVar = CNFSource
 
     def check(self, problem: Formula, answer: Assignment, solver: str | None = None) -> Verdict:
         """Return `correct` if all completions satisfy the formula, `invalid` if there are none."""
         return self._solver(solver).check(problem, answer)
 
     def same(self, answer: Assignment, other: Assignment) -> bool:
-        """Return whether both give the same symbols the same values."""
         return answer.same_as(other)
 
     @property
     def answer_language(self) -> Language:
-        """Return the language of assignments, `assignment.lark`."""
         return assignment_language()
 
     def show(self, answer: Assignment) -> str:

@@ -120,9 +120,9 @@ def core_patterns() -> tuple[Formula, ...]:
 class PatternSource(Source):
     """Conjunctions of patterns, each over propositions drawn for it alone, of exact length.
 
-    The number of patterns is drawn first, evenly from those that the length allows; then every
-    sequence of so many patterns is equally likely, and every way to give each one different
-    propositions. A pattern has no `&` at its root, so a formula shows its patterns.
+    Their number is drawn first, evenly from those that the length allows; then every sequence of so
+    many is equally likely, and every way to give each one different propositions. A pattern has no
+    `&` at its root, so a formula shows its patterns.
     """
 
     def __init__(self, symbols: tuple[int, int]) -> None:
@@ -132,10 +132,6 @@ class PatternSource(Source):
         self._ways = cache(self._count_ways)
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """Return a random conjunction, over any of the region's symbols if the cell has none.
-
-        Raises LogicgenError where the cell is empty.
-        """
         alphabet = self.symbols(cell)[-1]
         if not any(self.count(cell).values()):
             raise LogicgenError(f"no conjunction of specification patterns is in {cell}")
@@ -165,11 +161,9 @@ class PatternSource(Source):
                 return Draw(problem, distinct)
 
     def count(self, cell: Cell) -> dict[int, int]:
-        """Return the number of conjunctions, satisfiable or not, by number of symbols."""
         return {k: self._ways(cell.length + 1, 0, k) for k in self.symbols(cell)}
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Yield every conjunction of the cell."""
         for k in self.symbols(cell):
             for formulas in self._conjuncts(cell.length + 1, 0, k):
                 yield Draw(_conjunction(formulas), k)
@@ -187,8 +181,7 @@ class PatternSource(Source):
     def _count_ways(self, tokens: int, used: int, symbols: int) -> int:
         """Count ways to go on after `used` symbols so that there are `symbols` in the end.
 
-        Of a pattern's propositions, `old` are among the used ones and the others are new; the new
-        ones are told apart by their order alone.
+        Of a pattern's propositions `old` are used ones; the new ones are told apart by order alone.
         """
         if tokens <= 0:
             return int(tokens == 0 and used == symbols)
@@ -202,7 +195,6 @@ class PatternSource(Source):
         )
 
     def _conjuncts(self, tokens: int, used: int, symbols: int) -> Iterator[list[Formula]]:
-        """Yield the lists of patterns that `_count_ways` counts."""
         if tokens == 0:
             yield []
             return

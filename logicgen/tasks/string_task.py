@@ -16,22 +16,14 @@ _FIXED = {"arrow": "->", "end": "->", "becomes": ">", "next": ";"}
 
 
 class StringTask(Task):
-    """A task without a solver whose answers are strings of symbols.
-
-    Problems and answers are iterables of their tokens.
-    """
+    """A task without a solver, whose problems and answers are iterables of their tokens."""
 
     distinct: ClassVar = "exact"
     solver: ClassVar = None
     logic: ClassVar = None
 
     def encode(self, value: Iterable[str]) -> str:
-        """Return the tokens of a problem or an answer, separated by blanks."""
         return " ".join(value)
-
-    def show(self, answer: Symbols) -> str:
-        """Return the symbols of an answer, separated by blanks."""
-        return " ".join(answer)
 
 
 @cache

@@ -49,34 +49,24 @@ class Settings(Table):
 
 @dataclass(frozen=True)
 class Draw:
-    """A problem that a source has drawn, with symbols named `a`, `b`, ... as they first occur.
+    """A problem that a source has drawn, with symbols named `a`, `b`, ... as they first occur."""
 
-    Attributes:
-        problem: a value of the task.
-        symbols: number of symbols of its cell.
-        names: names that the source gave these symbols, in the same order, where it names them.
-    """
-
-    problem: Any
-    symbols: int
+    problem: Any  # a value of the task
+    symbols: int  # number of symbols of its cell
+    # Names that the source gave these symbols, in the same order, where it names them
     names: tuple[str, ...] = ()
 
 
 class Source(ABC):
     """The problems of one recipe: drawn at random, counted, or listed.
 
-    Args:
-        symbols: fewest and most symbols of the training region, which a cell without a number of
-            symbols stands for.
-
-    Attributes:
-        exact: whether it makes problems of any given length. If not, they come out as long as they
-            do, or only some lengths exist, and cells may be wider than one length.
-        named: whether it names symbols, some of which it draws more often than others.
+    symbols: fewest and most of the training region, for which a cell without a number stands.
     """
 
+    # Whether it makes problems of any given length. If not, they come out as long as they do, or
+    # only some lengths exist, and cells may be wider than one length.
     exact: ClassVar[bool] = True
-    named: ClassVar[bool] = False
+    named: ClassVar[bool] = False  # whether it names symbols, drawn with different frequencies
 
     def __init__(self, symbols: tuple[int, int]) -> None:
         self._region = symbols
@@ -88,14 +78,11 @@ class Source(ABC):
 
     @abstractmethod
     def sample(self, rng: Random, cell: Cell) -> Draw | None:
-        """Return a random problem of the cell, or None where this attempt missed the cell.
-
-        Raises LogicgenError where the cell is empty.
-        """
+        """Return a random problem, or None after a miss; LogicgenError if the cell is empty."""
 
     @abstractmethod
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Return how many problems the cell holds up to renaming, by number of distinct symbols.
+        """Return how many problems there are up to renaming, by number of distinct symbols.
 
         Infinity stands for more than can be counted or listed.
         """
@@ -127,12 +114,7 @@ class Task(ABC):
 
     @abstractmethod
     def source(self, settings: Any, symbols: tuple[int, int]) -> Source:
-        """Return the source of problems for the recipe's settings.
-
-        `symbols` is the range of the training region, which a cell without symbols stands for.
-        """
-
-    # -- deciding ---------------------------------------------------------------------------------
+        """Return the source of problems; symbols: range of the training region, as in `Source`."""
 
     @abstractmethod
     def solve(self, problem: Any, solver: str | None = None) -> Solution:
@@ -145,8 +127,6 @@ class Task(ABC):
     def same(self, answer: Any, other: Any) -> bool:
         """Return whether two answers are equal, which makes a correct answer an exact one."""
         return bool(answer == other)
-
-    # -- writing ----------------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -178,9 +158,9 @@ class Task(ABC):
     def encode(self, value: Any) -> str:
         """Return a problem or an answer in prefix notation."""
 
-    @abstractmethod
     def show(self, answer: Any) -> str:
-        """Return an answer as a person writes it."""
+        """Return an answer as a person writes it: in prefix notation unless a task overrides it."""
+        return self.encode(answer)
 
     def picture(self, answer: Any) -> str:
         """Return an answer drawn for a person, on several lines; empty if `show` says it all."""
@@ -198,10 +178,7 @@ class Task(ABC):
         return None
 
     def within(self, problem: Any, tokens: Collection[str]) -> Any:
-        """Return an equivalent problem written with these fixed tokens only.
-
-        Raises LogicgenError where there is none, or none is known.
-        """
+        """Return an equivalent problem over these fixed tokens; raise LogicgenError if unknown."""
         missing = {*self.encode(problem).split()} & {*self.vocabulary.fixed} - {*tokens}
         if missing:
             raise LogicgenError(f"{' '.join(sorted(missing))} cannot be said otherwise")
@@ -216,7 +193,7 @@ class Task(ABC):
     ) -> Verdict:
         """Return the verdict on a predicted answer to a stored example, all in prefix notation.
 
-        `exact` if it is right and equal to the expected answer; `invalid` if it does not parse.
+        `exact` if right and equal to the expected answer; `invalid` if it does not parse.
         """
         try:
             predicted = self.decode_answer(answer)

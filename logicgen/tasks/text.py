@@ -7,6 +7,7 @@ corpus of any size takes no more memory than one part of it.
 from __future__ import annotations
 
 import hashlib
+import math
 import platform
 import sysconfig
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,7 +24,8 @@ from pydantic import Field, model_validator
 
 from logicgen.checksum import text_sha256
 from logicgen.errors import LogicgenError
-from logicgen.tasks.corpus_task import TOKENS, CorpusSettings, CorpusSource, CorpusTask
+from logicgen.tasks.corpus_task import TOKENS, CorpusSource, CorpusTask, Part
+from logicgen.tasks.task import Settings
 from logicgen.tokens import Tokens
 
 Share = Annotated[float, Field(gt=0, lt=0.5)]
@@ -39,24 +42,18 @@ PYTHON, TOPICS = "python-library", "python-topics"
 _NO_LIBRARY = {"test", "tests", "site-packages", "dist-packages", "__pycache__", "idle_test"}
 
 
-class TextSettings(CorpusSettings):
-    """Keys of `[corpus]`.
+class TextSettings(Settings):
+    """Keys of `[corpus]`."""
 
-    Attributes:
-        source: `python-library`, the standard library's own sources, or `python-topics`, the
-            English of `pydoc_data.topics`; given instead of `files`.
-        files: files and folders, UTF-8.
-        pattern: pattern of the names of files to take from folders, such as `*.txt`.
-        tokens: `characters` or `byte-pairs`.
-        vocabulary: how many tokens there are at most.
-        validation, test: approximate shares of the text that are held out.
-    """
-
+    # `python-library`, the standard library's own sources, or `python-topics`, the English of
+    # `pydoc_data.topics`; given instead of `files`
     source: Literal["python-library", "python-topics"] | None = None
+    # Files and folders, UTF-8
     files: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)] | None = None
-    pattern: str = "*"
+    pattern: str = "*"  # pattern of the names of files to take from folders, such as `*.txt`
     tokens: Literal["characters", "byte-pairs"] = "characters"
-    vocabulary: Annotated[int, Field(ge=4, le=1_000_000)] = 128
+    vocabulary: Annotated[int, Field(ge=4, le=1_000_000)] = 128  # how many tokens there are at most
+    # validation, test: approximate shares of the text that are held out
     validation: Share = 0.05
     test: Share = 0.05
 
@@ -114,11 +111,7 @@ class Documents:
             )
 
     def read(self, block: Block) -> str:
-        """Return a block's text.
-
-        Raises LogicgenError naming the file where it cannot be read, and the byte where it is not
-        UTF-8.
-        """
+        """Return a block's text; raise LogicgenError with file, and byte where it is not UTF-8."""
         where = Path(block.document)
         if self._topics:
             data = self._topics[block.document][block.start : block.stop]
@@ -198,16 +191,14 @@ class TextSource(CorpusSource):
         self._documents = Documents(settings)
         self.files = {}
         self.facts = {}
-        self.digest = text_sha256(repr([*map(self._named, self._documents.sizes)]))
+        keys, sizes = self._documents.keys, self._documents.sizes
+        self.digest = text_sha256(repr([(keys[name], size) for name, size in sizes.items()]))
         if settings.source is not None:
             self.facts["python"] = platform.python_version()
         if settings.tokens == "byte-pairs":
             from importlib.metadata import version
 
             self.facts["tokenizers"] = version("tokenizers")
-
-    def _named(self, document: str) -> tuple[str, int]:
-        return self._documents.keys[document], self._documents.sizes[document]
 
     def split_of(self, block: Block) -> str:
         """Return the split of a block, by a hash, which with short blocks comes near the shares."""
@@ -220,7 +211,6 @@ class TextSource(CorpusSource):
 
     @cached_property
     def _parts(self) -> dict[str, list[list[Block]]]:
-        """Return blocks by split and part."""
         parts: dict[str, list[list[Block]]] = {"train": [], "validation": [], "test": []}
         held: dict[str, int] = dict.fromkeys(parts, PART)
         for block in self._documents.blocks():
@@ -241,7 +231,7 @@ class TextSource(CorpusSource):
     def tokens(self) -> Tokens:  # type: ignore[override]
         """Return the tokens, learnt from the training text."""
         if self._settings.tokens == "byte-pairs":
-            return Tokens.of_byte_pairs(self._beginning(), self._settings.vocabulary)
+            return Tokens.of_byte_pairs(self._texts(LEARNT_FROM), self._settings.vocabulary)
         counts = np.zeros(0x110000, dtype=np.int64)
         for text in self._texts():
             found = np.bincount(np.frombuffer(text.encode("utf-32-le"), np.uint32))
@@ -250,24 +240,18 @@ class TextSource(CorpusSource):
         known = {chr(number): int(counts[number]) for number in occurring}
         return Tokens.of_characters(known, self._settings.vocabulary)
 
-    def _texts(self) -> Iterator[str]:
-        for part in self._parts["train"]:
-            for block in part:
-                yield self._documents.read(block)
-
-    def _beginning(self) -> Iterator[str]:
-        left = LEARNT_FROM
-        for text in self._texts():
-            if left <= 0:
+    def _texts(self, most: float = math.inf) -> Iterator[str]:
+        for block in chain.from_iterable(self._parts["train"]):
+            if most <= 0:
                 return
-            left -= len(text)
+            text = self._documents.read(block)
+            most -= len(text)
             yield text
 
     def parts(self, split: str) -> int:
-        """Return how many parts the text of a split takes."""
         return len(self._parts[split])
 
-    def part(self, split: str, number: int) -> dict[str, np.ndarray]:
+    def part(self, split: str, number: int) -> Part:
         """Return `tokens`, (N,)."""
         pieces = []
         for block in self._parts[split][number]:

@@ -128,7 +128,7 @@ def test_patterns_take_no_operators(tmp_path):
     path = tmp_path / "patterns.toml"
     good = shipped.find("datasets", ".toml", "ltl-patterns").read_text()
     path.write_text(good.replace('"patterns"', '"patterns"\ndistribution = "tree"'))
-    with pytest.raises(LogicgenError, match="distribution is for source = 'random'"):
+    with pytest.raises(LogicgenError, match="distribution cannot be given with source patterns"):
         DataRecipe.read(str(path))
 
 
