@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from logicgen.cli.options import PATH, out_option
 from logicgen.errors import LogicgenError
 
 
 @click.command("compare")
-@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="Folder.")
+@click.argument("folders", nargs=-1, required=True, type=PATH)
+@out_option(required=True)
 def command(folders: tuple[Path, ...], out: Path) -> None:
     """Set evaluations of the same examples side by side.
 

@@ -8,34 +8,26 @@ from pathlib import Path
 
 import click
 
-from logicgen.cli.number import Number
+from logicgen.cli.options import (
+    DEVICE,
+    PATH,
+    SEED,
+    flag,
+    given,
+    integer_option,
+    sampling_options,
+)
 from logicgen.errors import LogicgenError
 
 
 @click.command("complete")
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=PATH)
 @click.argument("prompt", required=False)
-@click.option(
-    "--tokens",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="At most so many.",
-)
-@click.option("--temperature", type=Number(min=0, min_open=True), help="Of random draws [1].")
-@click.option("--top-k", type=click.IntRange(min=1), help="Draw from the K likeliest tokens.")
-@click.option(
-    "--top-p",
-    type=Number(min=0, max=1, min_open=True),
-    help="Draw from the nucleus: the fewest tokens with this probability.",
-)
+@integer_option("--tokens", 100, help="At most so many.")
+@sampling_options("random draws")
 @click.option("--greedy", is_flag=True, help="Write the likeliest token each time; draw nothing.")
-@click.option(
-    "--count",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="So many texts; several as JSON lines with text and log_probability (nats).",
+@integer_option(
+    "--count", 1, help="So many texts; several as JSON lines with text and log_probability (nats)."
 )
 @click.option(
     "--vote",
@@ -43,10 +35,8 @@ from logicgen.errors import LogicgenError
     help="Only the most frequent of --count texts; of several, that of most probability in total.",
 )
 @click.option("--until", metavar="TEXT", help="Stop before TEXT.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option(
-    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
-)
+@SEED
+@DEVICE
 def command(
     run: Path,
     prompt: str | None,
@@ -70,11 +60,9 @@ def command(
     logicgen complete runs/english "A list is" --temperature 0.8
     logicgen complete runs/lookup "a -> b c -> d a ->" --count 20 --vote
     """
-    random = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-    random = {name: value for name, value in random.items() if value is not None}
+    random = given(temperature=temperature, top_k=top_k, top_p=top_p)
     if greedy and random:
-        name = next(iter(random)).replace("_", "-")
-        raise LogicgenError(f"--greedy and --{name}: nothing is drawn; leave one out")
+        raise LogicgenError(f"--greedy and {flag(*random)}: nothing is drawn; leave one out")
     if vote and count == 1:
         raise LogicgenError("--vote: one text has nothing to be compared with; give --count N")
 
@@ -93,7 +81,7 @@ def command(
         model,
         _read() if prompt is None else prompt,
         tokens,
-        sampling=None if greedy else Sampling(**random, seed=seed),  # type: ignore[arg-type]
+        sampling=None if greedy else Sampling(**random, seed=seed),
         count=count,
         until=until,
         seed=seed,

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from logicgen.cli.options import out_option
+
 if TYPE_CHECKING:
     from logicgen.data.data_recipe import DataRecipe
 
@@ -36,9 +38,7 @@ PARTS = [
 
 
 @click.command("demo")
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="[runs/demo, or runs/demo-quick]"
-)
+@out_option("[runs/demo, or runs/demo-quick]")
 @click.option("--quick", is_flag=True, help="Tiny sizes: shows that it runs, not what it can do.")
 def command(out: Path | None, quick: bool) -> None:
     """The main job: recipe, verified data set, model, solver-verified heat map. Four times.
@@ -47,7 +47,7 @@ def command(out: Path | None, quick: bool) -> None:
     """
     from logicgen.cli.evaluate import evaluate_with_bars
     from logicgen.cli.generate import generate_with_bars
-    from logicgen.cli.train import train_with_bar
+    from logicgen.cli.train import train
     from logicgen.data.data_recipe import DataRecipe
     from logicgen.data.dataset import load_dataset
 
@@ -61,7 +61,7 @@ def command(out: Path | None, quick: bool) -> None:
         data, run = _folders(out, part)
         generate_with_bars(recipe, data, name=part.data, seed=0, workers=os.cpu_count() or 1)
         if not (run / "model.json").exists():
-            train_with_bar(
+            train(
                 part.model,
                 data,
                 run,

@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logicgen.cli.options import PATH, SEED, integer_option, out_option
+
 if TYPE_CHECKING:
     from logicgen.data.data_recipe import Recipe
 
 
 @click.command("generate")
 @click.argument("recipe")
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder; data/RECIPE if not given."
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option(
-    "--size",
-    type=click.IntRange(min=1),
-    help="Examples in train, validation and test together; the grid shrinks with them.",
+@out_option("Folder; data/RECIPE if not given.")
+@SEED
+@integer_option(
+    "--size", help="Examples in train, validation and test together; the grid shrinks with them."
 )
 @click.option(
     "--workers",
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--dimacs",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Also write sets of clauses as .cnf files there, a folder per split.",
 )
 def command(

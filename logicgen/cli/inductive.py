@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logicgen.cli.number import Number
+from logicgen.cli.options import PATH, SEED, Number, changed, integer_option, out_option
 from logicgen.errors import LogicgenError
 
 if TYPE_CHECKING:
@@ -30,12 +30,11 @@ def command() -> None:
     """
 
 
-MOST_CRISPNESS = 1e6
-
-RUN = click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
-OUT = click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder for what it writes."
-)
+RUN = click.argument("run", metavar="RUN", type=PATH)
+OUT = out_option("Folder for what it writes.")
+FOLDER = out_option("Folder; results/COMMAND if not given.")
+STUDENTS = integer_option("--students", 100, help="Side by side.")
+WORKERS = integer_option("--workers", help="Processes; all cores if not given.")
 
 
 @command.command("show")
@@ -120,7 +119,7 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
 @RUN
 @click.option("--prompt", default="", help="Words of the sentences; _ is any word.")
 @click.option("--count", type=click.IntRange(1, 1_000_000), default=10, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@SEED
 @click.option(
     "--exact", is_flag=True, help="The most probable sentences with their probabilities instead."
 )
@@ -146,18 +145,6 @@ def generate(run: Path, prompt: str, count: int, seed: int, exact: bool) -> None
         click.echo(f"{probabilities[number] / total:>9.4%}  {grammar.decode(ids[number])}")
 
 
-SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-STUDENTS = click.option(
-    "--students", type=click.IntRange(min=1), default=100, show_default=True, help="Side by side."
-)
-FOLDER = click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder; results/COMMAND if not given."
-)
-WORKERS = click.option(
-    "--workers", type=click.IntRange(min=1), help="Processes; all cores if not given."
-)
-
-
 @command.command("prompting")
 @STUDENTS
 @SEED
@@ -170,18 +157,13 @@ def prompting_command(students: int, seed: int, out: Path | None) -> None:
 @command.command("identify")
 @click.argument("teacher", default="big-cat-small-dog")
 @STUDENTS
-@click.option(
-    "--sentences",
-    type=click.IntRange(min=1),
-    help="Each student draws so many; all, as often as they occur, if not given.",
+@integer_option(
+    "--sentences", help="Each student draws so many; all, as often as they occur, if not given."
 )
-@click.option("--starts", type=click.IntRange(min=1), default=10, show_default=True)
-@click.option("--steps", type=click.IntRange(min=1), default=1000, show_default=True)
+@integer_option("--starts", 10)
+@integer_option("--steps", 1000)
 @click.option(
-    "--crispness",
-    type=Number(0, MOST_CRISPNESS),
-    default=0.0,
-    help="How much words should tell units.",
+    "--crispness", type=Number(0, 1e6), default=0.0, help="How much words should tell units."
 )
 @click.option(
     "--nudge",
@@ -212,7 +194,7 @@ def identify_command(
 
 
 @command.command("map")
-@click.option("--teachers", type=click.IntRange(min=1), default=10, show_default=True)
+@integer_option("--teachers", 10)
 @SEED
 @WORKERS
 @FOLDER
@@ -223,7 +205,7 @@ def map_command(teachers: int, seed: int, workers: int | None, out: Path | None)
 
 @command.command("control")
 @STUDENTS
-@click.option("--grammars", type=click.IntRange(min=1), default=100, show_default=True)
+@integer_option("--grammars", 100)
 @SEED
 @FOLDER
 def control_command(students: int, grammars: int, seed: int, out: Path | None) -> None:
@@ -232,7 +214,7 @@ def control_command(students: int, grammars: int, seed: int, out: Path | None) -
 
 
 @command.command("needed")
-@click.option("--teachers", type=click.IntRange(min=2), default=12, show_default=True)
+@integer_option("--teachers", 12, least=2)
 @WORKERS
 @FOLDER
 def needed_command(teachers: int, workers: int | None, out: Path | None) -> None:
@@ -267,13 +249,11 @@ def _typed() -> str:
     """The command with what was given beside its defaults, but for folders and processes."""
     context = click.get_current_context()
     words = ["logicgen inductive", str(context.info_name)]
-    for parameter in context.command.params:
-        value = context.params.get(str(parameter.name))
-        if parameter.name in ("out", "workers"):
-            continue
+    for parameter in changed():
+        value = str(context.params[str(parameter.name)])
         if isinstance(parameter, click.Argument):
-            words.append(str(value))
-        elif value is not None and value != parameter.get_default(context):
+            words.append(value)
+        elif parameter.name not in ("out", "workers"):
             words.append(f"{parameter.opts[0]} {value}")
     return " ".join(words)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from logicgen.cli.number import Number
+from logicgen.cli.bulk import run_bulk
+from logicgen.cli.options import POSITIVE, TARGET_AND_SOLVER, TASK, WORKERS, integer_option
 
 if TYPE_CHECKING:
     from logicgen.evaluate.answering import Answering
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("solve")
-@click.option("--task", help="A name from `logicgen list tasks`; DIMACS files need none.")
+@TASK
 @click.argument("problems", nargs=-1, metavar="[PROBLEM ...]")
 @click.option(
     "--in",
@@ -22,20 +25,15 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="One problem a line, or JSON lines; blank lines are skipped; - is stdin.",
 )
-@click.option("--out", "target", metavar="FILE.jsonl", help="Standard output if not given.")
-@click.option("--solver", help="A name from `logicgen list solvers`.")
+@TARGET_AND_SOLVER
 @click.option(
     "--model", metavar="RUN", help="Answer with the model of RUN, or a shipped one, verified."
 )
-@click.option(
-    "--draws",
-    type=click.IntRange(min=1),
-    help="With --model: at most so many answers to a problem. [16]",
-)
-@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
+@integer_option("--draws", help="With --model: at most so many answers to a problem. [16]")
+@WORKERS
 @click.option(
     "--timeout",
-    type=Number(min=0, min_open=True),
+    type=POSITIVE,
     help="Seconds per problem; with --in, 10 if not given. With --model: per answer checked, 10.",
 )
 @click.option("--dimacs", is_flag=True, help="Read the --in file as DIMACS, whatever its suffix.")
@@ -84,15 +82,17 @@ def command(
         raise click.UsageError("--dimacs goes with --in FILE")
     if task is None:
         raise click.UsageError("Missing option '--task'.")
-    if source is not None:
-        from logicgen.cli.bulk import run_bulk
+    if source is None and target is not None:
+        raise click.UsageError("--out goes with --in FILE")
+    if model is not None:
+        with _answering(task, model, solver, draws, workers, timeout) as answering:
+            if source is None:
+                _answer_with(answering, problems)
+            else:
+                from logicgen.evaluate.answering import answer_lines
 
-        if model is not None:
-            from logicgen.evaluate.answering import answer_lines
-
-            with _answering(task, model, solver, draws, workers, timeout) as answering:
-                run_bulk(lambda lines: answer_lines(answering, lines), source, target, "status")
-            return
+                run_bulk(partial(answer_lines, answering), source, target, "status")
+    elif source is not None:
         limits = Limits(timeout or 10.0, MEMORY)
         run_bulk(
             lambda lines: solve_lines(task, lines, solver, workers, limits),
@@ -100,20 +100,12 @@ def command(
             target,
             "status",
         )
-        return
-    if target is not None:
-        raise click.UsageError("--out goes with --in FILE")
-    if model is not None:
-        with _answering(task, model, solver, draws, workers, timeout) as answering:
-            _answer_with(answering, list(problems))
-        return
-    for problem in problems:
-        click.echo(_answer(task, problem, solver, timeout))
+    else:
+        for problem in problems:
+            click.echo(_answer(task, problem, solver, timeout))
 
 
 def _answer(task: str, problem: str, solver: str | None, timeout: float | None) -> str:
-    import json
-
     from logicgen.tasks import fitting_solver, load_task
     from logicgen.tasks.bulk import solve_lines
     from logicgen.workers import Limits
@@ -132,9 +124,7 @@ def _answer(task: str, problem: str, solver: str | None, timeout: float | None) 
         return f"unknown: {reason}"
     if status == "unsat":
         return reason or "unsatisfiable"
-    if witness is None:
-        return f"satisfiable: {reason}"
-    return _drawn(chosen, witness)
+    return f"satisfiable: {reason}" if witness is None else _drawn(chosen, witness)
 
 
 def _drawn(task: Task, witness: Any) -> str:
@@ -162,7 +152,7 @@ def _answering(
     return Answering.of(trained, solver, draws or 16, workers=workers, seconds=timeout or 10.0)
 
 
-def _answer_with(answering: Answering, problems: list[str]) -> None:
+def _answer_with(answering: Answering, problems: tuple[str, ...]) -> None:
     from logicgen.evaluate.answering import solved
     from logicgen.tasks import load_task
 

@@ -7,23 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logicgen.cli.options import DEVICE, integer_option, out_option
+
 if TYPE_CHECKING:
     from logicgen.study.point import Plan, Point, Record
 
 
 @click.command("study")
 @click.argument("name")
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder; runs/studies/NAME if not given."
-)
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    help="Points at a time; one per GPU, or else per core, if not given.",
-)
-@click.option(
-    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
-)
+@out_option("Folder; runs/studies/NAME if not given.")
+@integer_option("--workers", help="Points at a time; one per GPU, or else per core, if not given.")
+@DEVICE
 def command(name: str, out: Path | None, workers: int | None, device: str) -> None:
     """Compute the points of study NAME, a shipped name or the path of a TOML file.
 
