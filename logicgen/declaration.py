@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from logicgen.errors import LogicgenError, nearest
+from logicgen.errors import LogicgenError, nearest, reading
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -25,13 +25,12 @@ class Table(BaseModel):
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the tables of a TOML file. Raises LogicgenError, with the place, for other files."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with reading(path):
+            return tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise LogicgenError(f"{path}: not TOML: {error}") from error
     except UnicodeDecodeError as error:
         raise LogicgenError(f"{path}: not UTF-8 at byte {error.start}") from error
-    except OSError as error:
-        raise LogicgenError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def changed(tables: dict[str, Any], changes: Mapping[str, Any], where: str) -> dict[str, Any]:

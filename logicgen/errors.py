@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class LogicgenError(Exception):
     """An error with one message for a person: what was wrong, where, and what to do.
@@ -25,6 +28,24 @@ class FormatError(LogicgenError):
         window = shown[start : start + 100]
         caret = " " * (column - 1 - start) + "^"
         super().__init__(f"line {line}, column {column}: {reason}\n  {window}\n  {caret}")
+
+
+@contextmanager
+def at(place: object) -> Iterator[None]:
+    """Name the place in each LogicgenError raised inside."""
+    try:
+        yield
+    except LogicgenError as error:
+        raise LogicgenError(f"{place}: {error}") from None
+
+
+@contextmanager
+def reading(source: object) -> Iterator[None]:
+    """Raise LogicgenError for each OSError inside, which reads `source`."""
+    try:
+        yield
+    except OSError as error:
+        raise LogicgenError(f"{source}: cannot be read: {error.strerror}") from error
 
 
 def nearest(word: str, known: list[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import click
 
 from logicgen.atomic import write_atomically
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, reading
 
 Row = dict[str, Any]
 
@@ -52,23 +52,20 @@ def run_bulk(
 
 
 def _lines(source: str) -> Iterator[str]:
-    try:
+    with reading(source):
         stream = sys.stdin if source == "-" else open(source, encoding="utf-8-sig")  # noqa: SIM115
-    except OSError as error:
-        raise LogicgenError(f"{source}: cannot be read: {error.strerror}") from error
 
     def decoded() -> Iterator[str]:
         number = 1
         try:
-            for line in stream:
-                yield line.rstrip("\n")
-                number += 1
+            with reading(source):
+                for line in stream:
+                    yield line.rstrip("\n")
+                    number += 1
         except UnicodeDecodeError as error:
             # Text is decoded in blocks, so the line is the last one read, or a later one.
             reason = f"line {number} or below is not UTF-8 ({error.reason})"
             raise LogicgenError(f"{source}: {reason}; convert the file") from error
-        except OSError as error:
-            raise LogicgenError(f"{source}: cannot be read: {error.strerror}") from error
 
     return decoded()
 

@@ -79,16 +79,19 @@ def _tiny(recipe: DataRecipe) -> DataRecipe:
     """Return the recipe with a grid that ends 3 beyond its training region."""
     region, grid = recipe.region, recipe.grid
     assert grid is not None
-    ranges = {
-        name: (getattr(grid, name)[0], min(getattr(grid, name)[1], getattr(region, name)[1] + 3))
-        for name in ("symbols", "length")
-    }
-    return recipe.model_copy(update={"grid": grid.model_copy(update=ranges)})
+    symbols = grid.symbols[0], min(grid.symbols[1], region.symbols[1] + 3)
+    length = grid.length[0], min(grid.length[1], region.length[1] + 3)
+    smaller = grid.model_copy(update={"symbols": symbols, "length": length})
+    return recipe.model_copy(update={"grid": smaller})
 
 
 def _folders(out: Path, part: Part) -> tuple[Path, Path]:
     """Return the folders of a part's data set and of its run."""
     return out / part.data / "data", out / part.data / "interchangeable"
+
+
+def _heat_map(out: Path, part: Part) -> Path:
+    return _folders(out, part)[1] / "grid" / "heatmap.png"
 
 
 def _write_results(out: Path, results: dict[str, Any]) -> None:
@@ -105,24 +108,23 @@ def _write_results(out: Path, results: dict[str, Any]) -> None:
             for name, summary in results.items()
         ],
     )
-    lines = [
-        "# What the demo found",
-        "",
-        "Trained on the box in each picture, tested on all of it; judged by the solver.",
-        "",
-        table,
-    ]
-    for part in PARTS:
-        picture = (_folders(out, part)[1] / "grid" / "heatmap.png").relative_to(out)
-        lines += ["", f"![{part.data}]({picture.as_posix()})"]
-    lines.append("")
-    (out / "results.md").write_text("\n".join(lines), encoding="utf-8")
+    pictures = "\n\n".join(
+        f"![{part.data}]({_heat_map(out, part).relative_to(out).as_posix()})" for part in PARTS
+    )
+    text = f"""# What the demo found
+
+Trained on the box in each picture, tested on all of it; judged by the solver.
+
+{table}
+
+{pictures}
+"""
+    (out / "results.md").write_text(text, encoding="utf-8")
     click.echo("\n" + table)
 
 
 def _last_lines(out: Path) -> str:
-    runs = [_folders(out, part)[1] for part in PARTS]
-    pictures = "\n".join(f"  {run / 'grid' / 'heatmap.png'}" for run in runs)
+    pictures = "\n".join(f"  {_heat_map(out, part)}" for part in PARTS)
     data, run = _folders(out, PARTS[1])
     return f"""
 Open the heat maps (also as .svg beside them), or {out / "results.md"} with all of them:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, reading
 from logicgen.syntax.dimacs import CNF, SUFFIX, read_cnf, read_model, satisfies, write_model
 
 
@@ -85,7 +85,5 @@ def _read(source: str) -> CNF:
 def _bytes(source: str) -> bytes:
     if source == "-":
         return sys.stdin.buffer.read()
-    try:
+    with reading(source):
         return Path(source).read_bytes()
-    except OSError as error:
-        raise LogicgenError(f"{source}: cannot be read: {error.strerror}") from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from pkgutil import resolve_name
@@ -14,7 +13,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from logicgen import shipped
 from logicgen.declaration import Table, changed, read_toml, validate
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, at
 from logicgen.tasks import Cell, Settings, Source, Task, fitting_solver, load_task
 from logicgen.tasks.corpus_task import CorpusSettings, CorpusTask
 
@@ -75,7 +74,7 @@ class Recipe(Table):
 
     def check(self, where: str) -> None:
         """Raise LogicgenError naming `where` and the key if nothing can be made of it."""
-        with _key(where, "task"):
+        with at(f"{where}: task"):
             self.load_task()
         self.settings(where)
 
@@ -118,15 +117,6 @@ class Recipe(Table):
         """
         make: Callable[..., dict[str, Any]] = resolve_name(self.maker)
         return make(self, folder, name=name, seed=seed, workers=workers, progress=progress)
-
-
-@contextmanager
-def _key(where: str, key: str) -> Iterator[None]:
-    """Name place and key in a LogicgenError."""
-    try:
-        yield
-    except LogicgenError as error:
-        raise LogicgenError(f"{where}: {key}: {error}") from None
 
 
 class _Ranges(Table):
@@ -246,8 +236,7 @@ class DataRecipe(Recipe):
                 f"{where}: a size cannot be given for a recipe that only has a grid"
             )
         new = {split: size * count // total for split, count in old.items()}
-        largest = max(old, key=lambda split: old[split])
-        new[largest] += size - sum(new.values())
+        new[max(old, key=old.__getitem__)] += size - sum(new.values())
         grid = self.grid
         if grid is not None and size < total:
             grid = grid.model_copy(update={"per_cell": max(1, grid.per_cell * size // total)})
@@ -256,39 +245,30 @@ class DataRecipe(Recipe):
     def check(self, where: str) -> None:
         """Raise LogicgenError naming `where` and the key if no such problems can be made."""
         super().check(where)
-        for key, check in (
-            ("problem", lambda: self.source(where)),
-            ("names", lambda: _can_name(self)),
-            ("region", lambda: _can_exist(self, self.region)),
-            ("grid", lambda: _can_exist(self, self.grid)),
-            ("solver", lambda: fitting_solver(self.task, self.solver)),
-            ("verifier", lambda: fitting_solver(self.task, self.verifier)),
-            ("unsatisfiable", lambda: _can_refute(self)),
-        ):
-            with _key(where, key):
-                check()
+        with at(f"{where}: problem"):
+            source = self.source(where)
+        if self.names == "drawn" and not source.named:
+            raise LogicgenError(
+                f'{where}: names: "drawn" is for tasks that draw some symbols more often than'
+                f' others, and {self.task} does not: give "shuffled"'
+            )
+        for key, part in (("region", self.region), ("grid", self.grid)):
+            with at(f"{where}: {key}"):
+                _check_exists(source, part)
+        for key, solver in (("solver", self.solver), ("verifier", self.verifier)):
+            with at(f"{where}: {key}"):
+                fitting_solver(self.task, solver)
+        if self.unsatisfiable and self.load_task().refutation is None:
+            raise LogicgenError(
+                f"{where}: unsatisfiable: task {self.task} has no answer for an unsatisfiable"
+                " problem: leave the key out"
+            )
 
 
-def _can_refute(recipe: DataRecipe) -> None:
-    if recipe.unsatisfiable and recipe.load_task().refutation is None:
-        raise LogicgenError(
-            f"task {recipe.task} has no answer for an unsatisfiable problem: leave the key out"
-        )
-
-
-def _can_name(recipe: DataRecipe) -> None:
-    if recipe.names == "drawn" and not recipe.source("recipe").named:
-        raise LogicgenError(
-            f'"drawn" is for tasks that draw some symbols more often than others, and '
-            f'{recipe.task} does not: give "shuffled"'
-        )
-
-
-def _can_exist(recipe: DataRecipe, part: Region | Grid | None) -> None:
+def _check_exists(source: Source, part: Region | Grid | None) -> None:
     """Check that every length exists for some number of symbols, and the other way round."""
     if part is None:
         return
-    source = recipe.source("recipe")
     least, most = part.symbols
     for cell in part.cells([None]):
         found = [source.obstacle(replace(cell, symbols=symbols)) for symbols in (most, least)]
