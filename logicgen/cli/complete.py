@@ -8,15 +8,7 @@ from pathlib import Path
 
 import click
 
-from logicgen.cli.options import (
-    DEVICE,
-    PATH,
-    SEED,
-    flag,
-    given,
-    integer_option,
-    sampling_options,
-)
+from logicgen.cli.options import DEVICE, PATH, SEED, flag, given, integer_option, sampling_options
 from logicgen.errors import LogicgenError
 
 

@@ -18,17 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """One data set and the model that is trained on it; `quick` values are for `--quick`."""
+    """One data set and the model that is trained on it."""
 
     data: str
     model: str
     minutes: float  # training stops then, however slow the machine
     steps: int | None = None  # instead of the recipe's number
     limit: int | None = None  # examples to evaluate: one for each of its cells
-    quick_size: int = 500
-    quick_steps: int = 20
 
 
+QUICK_SIZE, QUICK_STEPS, QUICK_LIMIT = 500, 20, 60
 PARTS = [
     Part("copying-mini", "copying-interchangeable", 2, steps=1500),
     Part("copying-20", "copying-interchangeable", 4.25, limit=9_440),
@@ -57,19 +56,13 @@ def command(out: Path | None, quick: bool) -> None:
         click.secho(f"\n{part.data}", bold=True, err=True)
         recipe = DataRecipe.read(part.data)
         if quick:
-            recipe = _tiny(recipe.resized(part.quick_size))
+            recipe = _tiny(recipe.resized(QUICK_SIZE))
         data, run = _folders(out, part)
         generate_with_bars(recipe, data, name=part.data, seed=0, workers=os.cpu_count() or 1)
         if not (run / "model.json").exists():
-            train(
-                part.model,
-                data,
-                run,
-                steps=part.quick_steps if quick else part.steps,
-                max_minutes=part.minutes,
-                resume=(run / "run.json").exists(),
-            )
-        limit = 60 if quick else part.limit
+            steps, resume = QUICK_STEPS if quick else part.steps, (run / "run.json").exists()
+            train(part.model, data, run, steps=steps, max_minutes=part.minutes, resume=resume)
+        limit = QUICK_LIMIT if quick else part.limit
         results[part.data] = evaluate_with_bars(run, load_dataset(data), split="grid", limit=limit)
     _write_results(out, results)
     click.echo(_last_lines(out))
@@ -101,13 +94,11 @@ def _write_results(out: Path, results: dict[str, Any]) -> None:
 
     (out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     shown = COLUMNS | {"inside_training_region": "inside the training region"}
-    table = markdown_table(
-        ["right answers", *shown.values()],
-        [
-            [name, *(percent(summary[key]) if key in summary else "-" for key in shown)]
-            for name, summary in results.items()
-        ],
-    )
+    rows = [
+        [name, *(percent(summary[key]) if key in summary else "-" for key in shown)]
+        for name, summary in results.items()
+    ]
+    table = markdown_table(["right answers", *shown.values()], rows)
     pictures = "\n\n".join(
         f"![{part.data}]({_heat_map(out, part).relative_to(out).as_posix()})" for part in PARTS
     )

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from logicgen.data.dataset import Dataset
 
 _DECODING = ("beams", "length_normalization", "temperature", "top_k", "top_p")
-# Options that say something of a corpus, and those that say something of nothing else.
-_CORPUS = {"run", "data", "out", "device", "split", "limit", "embedding_seeds"}
-_CORPUS_ALONE = {"context", "beyond"}
+_CORPUS = ("context", "beyond")  # options that go with a corpus alone
+_BOTH = ("run", "data", "out", "device", "split", "limit", "embedding_seeds")
 
 
 @click.command("evaluate")
@@ -36,9 +35,7 @@ _CORPUS_ALONE = {"context", "beyond"}
 @click.option("--split", help="grid if not given; test of a corpus.")
 @integer_option("--limit", help="At most so many examples, over all cells, or sequences [256].")
 @integer_option(
-    "--context",
-    least=2,
-    help="Of a corpus: tokens of a sequence; those of training if not given.",
+    "--context", least=2, help="Of a corpus: tokens of a sequence; those of training if not given."
 )
 @integer_option("--beyond", 100, help="Of a corpus: also tell means from this position on.")
 @click.option(
@@ -75,19 +72,20 @@ def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     from logicgen.data.opening import as_corpus, as_dataset, open_data
 
     opened = open_data(data)
-    names = [str(parameter.name) for parameter in changed()]
-    if opened.holds == "problems":
-        for name in names:
-            if name in _CORPUS_ALONE:
-                raise LogicgenError(f"{flag(name)}: {data} is not a corpus; leave it out")
+    problems = opened.holds == "problems"
+    for parameter in changed():
+        name = str(parameter.name)
+        if problems and name in _CORPUS:
+            raise LogicgenError(f"{flag(name)}: {data} is not a corpus; leave it out")
+        if not problems and name not in _CORPUS + _BOTH:
+            raise LogicgenError(f"{flag(name)}: a corpus has no answers; leave it out")
+    if problems:
         options["split"] = options["split"] or "grid"
-        others = {name: options[name] for name in options if name not in _CORPUS_ALONE}
-        evaluate_with_bars(run, as_dataset(opened), out, **others)
+        answering = {name: options[name] for name in options if name not in _CORPUS}
+        evaluate_with_bars(run, as_dataset(opened), out, **answering)
     else:
-        for name in names:
-            if name not in _CORPUS | _CORPUS_ALONE:
-                raise LogicgenError(f"{flag(name)}: a corpus has no answers; leave it out")
-        _measure_perplexity(run, as_corpus(opened), out, **options)
+        reading = {name: options[name] for name in options if name in _CORPUS + _BOTH}
+        _measure_perplexity(run, as_corpus(opened), out, **reading)
 
 
 def _measure_perplexity(
@@ -97,11 +95,8 @@ def _measure_perplexity(
     *,
     split: str | None,
     limit: int | None,
-    context: int | None,
-    beyond: int,
-    embedding_seeds: int,
     device: str,
-    **_: object,
+    **settings: Any,
 ) -> None:
     """Measure perplexity behind a progress bar, and print what came out."""
     from logicgen.atomic import prepare_folder
@@ -128,10 +123,8 @@ def _measure_perplexity(
             run.resolve().name,
             split=split,
             limit=limit or 256,
-            context=context,
-            embedding_seeds=embedding_seeds,
-            beyond=beyond,
             progress=partial(progress, "reading"),
+            **settings,
         )
     for line in summary_lines(write_curve(curve, folder)):
         click.echo(line)
