@@ -72,8 +72,7 @@ def verify_file(source: str, answer: str) -> str:
         literals = read_model(_bytes(answer), answer)
     else:
         literals = read_model(answer.encode(), "the answer (no file is called so)")
-    true = set(literals)
-    if any(-literal in true for literal in true):  # contradictory: denotes nothing
+    if not set(literals).isdisjoint(-literal for literal in literals):  # contradictory
         return "invalid"
     return "correct" if satisfies(literals, cnf.clauses) else "incorrect"
 

@@ -13,6 +13,7 @@ from logicgen.cli.options import POSITIVE, TARGET_AND_SOLVER, TASK, WORKERS, int
 
 if TYPE_CHECKING:
     from logicgen.evaluate.answering import Answering
+    from logicgen.model.encoder_decoder import EncoderDecoder
     from logicgen.tasks import Task
 
 
@@ -85,21 +86,20 @@ def command(
     if source is None and target is not None:
         raise click.UsageError("--out goes with --in FILE")
     if model is not None:
-        with _answering(task, model, solver, draws, workers, timeout) as answering:
+        from logicgen.evaluate.answering import Answering, answer_lines
+
+        trained, seconds = _load(model, task), timeout or 10.0
+        with Answering.of(
+            trained, solver, draws or 16, workers=workers, seconds=seconds
+        ) as answering:
             if source is None:
                 _answer_with(answering, problems)
             else:
-                from logicgen.evaluate.answering import answer_lines
-
                 run_bulk(partial(answer_lines, answering), source, target, "status")
     elif source is not None:
         limits = Limits(timeout or 10.0, MEMORY)
-        run_bulk(
-            lambda lines: solve_lines(task, lines, solver, workers, limits),
-            source,
-            target,
-            "status",
-        )
+        work = partial(solve_lines, task, solver=solver, workers=workers, limits=limits)
+        run_bulk(work, source, target, "status")
     else:
         for problem in problems:
             click.echo(_answer(task, problem, solver, timeout))
@@ -132,24 +132,16 @@ def _drawn(task: Task, witness: Any) -> str:
     return f"{task.show(witness)}\n{picture}" if picture else task.show(witness)
 
 
-def _answering(
-    task: str,
-    model: str,
-    solver: str | None,
-    draws: int | None,
-    workers: int,
-    timeout: float | None,
-) -> Answering:
+def _load(model: str, task: str) -> EncoderDecoder:
     from logicgen.errors import LogicgenError
-    from logicgen.evaluate.answering import Answering
     from logicgen.model.checkpoint import load_model
     from logicgen.tasks import load_task
 
-    load_task(task)
+    load_task(task)  # complains
     trained = load_model(model)
     if trained.task_name != task:
         raise LogicgenError(f"{model}: was trained for task {trained.task_name}, not {task}")
-    return Answering.of(trained, solver, draws or 16, workers=workers, seconds=timeout or 10.0)
+    return trained
 
 
 def _answer_with(answering: Answering, problems: tuple[str, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import click
 
@@ -53,12 +54,8 @@ def command(
         raise click.UsageError("Missing option '--task'.")
     if source is not None:
         limits = Limits(timeout or 10.0, MEMORY)
-        run_bulk(
-            lambda lines: verify_lines(task, lines, solver, workers, limits),
-            source,
-            target,
-            "verdict",
-        )
+        work = partial(verify_lines, task, solver=solver, workers=workers, limits=limits)
+        run_bulk(work, source, target, "verdict")
         return 0
     if answer is None:
         raise click.UsageError("the ANSWER is missing (an empty one is written '')")

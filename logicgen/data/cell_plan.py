@@ -1,7 +1,6 @@
 """What a data set will hold: how many examples of which cell, in which units of work.
 
-Everything here follows from the recipe, the seed and what earlier units gave, so an interrupted run
-makes the same plan again.
+It follows from the recipe, the seed and what earlier units gave, as often as a run is interrupted.
 """
 
 from __future__ import annotations
@@ -14,19 +13,17 @@ from random import Random
 from logicgen.data.data_recipe import SPLITS, DataRecipe
 from logicgen.tasks import Cell, Source
 
-# Inside the training region, where problems are scarce, each held-out split may only take those
-# whose key leaves this remainder when divided by RESERVED. So every split, and training most of
-# all, keeps its part of every kind of problem, also where cells overlap (a string of one letter is
-# drawn from one symbol as well as from twenty).
+# Where training problems are scarce, each held-out split may only take those whose key leaves this
+# remainder when divided by RESERVED. So every split keeps its part of every kind of problem, also
+# where cells overlap (a string of one letter is drawn from one symbol as well as from twenty).
 REMAINDERS = {"grid": 0, "test": 1, "validation": 2}
 RESERVED = 15
 
 # Problems are scarce in a cell of which more than one in so many is wanted.
 SCARCE = 100
 
-# A cell of which more than one problem in so many is wanted is listed and shuffled: drawing at
-# random would mostly find what it already has. Cells that hold more than LONGEST_LIST are drawn all
-# the same.
+# A cell of which more than one problem in so many is wanted is listed and shuffled, unless it holds
+# more than LONGEST_LIST: drawing at random would mostly find what it already has.
 LISTED = 10
 LONGEST_LIST = 50_000
 
@@ -58,21 +55,16 @@ class CellPlan:
 class Unit:
     """The work that becomes one shard.
 
-    Attributes:
-        round: number of the first shard of the round of drawing that it belongs to.
-        cells: the cells of the slots, in order.
-        rationed: which of them may only take problems that are reserved for held-out splits.
-        first: number of the first slot; with split, round and seed it keys the random numbers.
-        listed: whether the slots are filled from lists of all problems of their cells, not drawn.
+    Split, round, first slot and seed key the random numbers.
     """
 
     split: str
     number: int
-    round: int
-    first: int
-    cells: tuple[Cell, ...] = field(repr=False)
-    rationed: frozenset[Cell] = field(repr=False)
-    listed: bool
+    round: int  # number of the first shard of the round of drawing that it belongs to
+    first: int  # number of the first slot
+    cells: tuple[Cell, ...] = field(repr=False)  # of the slots, in order
+    rationed: frozenset[Cell] = field(repr=False)  # may only take problems reserved for held-out
+    listed: bool  # the slots are filled from lists of all problems of their cells, not drawn
 
 
 def stages(recipe: DataRecipe, source: Source) -> list[tuple[str, list[CellPlan]]]:
@@ -215,8 +207,5 @@ def next_slots(plans: Sequence[CellPlan], missing: int) -> list[Cell]:
 
 
 def shard_size(size: int) -> int:
-    """Return the examples per shard of a split of `size`.
-
-    They are few, so that an interruption loses little and workers share the work.
-    """
+    """Return the examples per shard of a split of `size`: interruptions lose few, workers share."""
     return min(10_000, max(500, math.ceil(size / 8)))

@@ -1,4 +1,4 @@
-"""Data-set recipes: TOML files that, with a seed, fully determine a data set."""
+"""Recipes of data sets and corpora: TOML files that, with a seed, fully determine them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pydantic import AfterValidator, Field, model_validator
 from logicgen import shipped
 from logicgen.declaration import Table, changed, read_toml, validate
 from logicgen.errors import LogicgenError, at
-from logicgen.tasks import Cell, Settings, Source, Task, fitting_solver, load_task
-from logicgen.tasks.corpus_task import CorpusSettings, CorpusTask
+from logicgen.tasks import Cell, Settings, Source, Task, fitting_solver, load_corpus_task, load_task
+from logicgen.tasks.corpus_task import CORPUS_SPLITS, CorpusSettings, CorpusTask
 
 Progress = Callable[[str, int, int], None]
 """Called with a split, how much of it is made, and how much it will be."""
@@ -30,41 +30,29 @@ def _ordered(bounds: tuple[int, int]) -> tuple[int, int]:
     return bounds
 
 
-# A range is a list in TOML and JSON, which is no tuple to those who are strict.
-Symbols = Annotated[
-    tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(le=1_000_000)]],
-    Field(strict=False),
-    AfterValidator(_ordered),
-]
-Lengths = Annotated[
-    tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(le=10_000)]],
-    Field(strict=False),
-    AfterValidator(_ordered),
-]
 Positive = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=0)]
+# A range is a list in TOML and JSON, which is no tuple to those who are strict.
+_RANGE = Field(strict=False), AfterValidator(_ordered)
+Symbols = Annotated[tuple[Count, Annotated[int, Field(le=1_000_000)]], *_RANGE]
+Lengths = Annotated[tuple[Positive, Annotated[int, Field(le=10_000)]], *_RANGE]
 
 MOST_CELLS = 1_000_000
 
 
 class Recipe(Table):
-    """What recipes of data sets and of corpora have in common.
-
-    Attributes:
-        task: name of the task.
-    """
+    """What recipes of data sets and of corpora have in common."""
 
     maker: ClassVar[str]  # the function that makes the data, imported when it is called
     progress_unit: ClassVar[str]  # what is counted while it does
 
-    task: str
+    task: str  # its name
     description: str = ""
 
     @classmethod
     def read(cls, name: str, changes: Mapping[str, Any] | None = None) -> Self:
-        """Return a shipped recipe by name, or the one in a TOML file.
+        """Return a shipped recipe by name, or the one in a TOML file, with changes by dotted key.
 
-        changes: values to use instead of the file's, by dotted key.
         Raises LogicgenError naming file and key where it is not such a recipe.
         """
         path = shipped.find("datasets", ".toml", name)
@@ -120,16 +108,11 @@ class Recipe(Table):
 
 
 class _Ranges(Table):
-    """Cells.
-
-    Attributes:
-        symbols, length: inclusive ranges.
-        step: lengths per cell; more than one where problems come out as long as they do, or only
-            some lengths exist.
-    """
+    """Cells; ranges are inclusive."""
 
     symbols: Symbols
     length: Lengths
+    # Lengths per cell: several where problems come out as long as they do, or only some exist.
     step: Positive = 1
 
     def cells(self, symbols: Iterable[int | None]) -> Iterator[Cell]:
@@ -143,8 +126,7 @@ class _Ranges(Table):
 class Region(_Ranges):
     """Where training problems come from; validation and test follow the same distribution.
 
-    Attributes:
-        balance: flat over `length`, or over `symbols-and-length`, as far as problems exist.
+    It is flat over `balance`, as far as problems exist.
     """
 
     balance: Literal["length", "symbols-and-length"] = "length"
@@ -278,3 +260,36 @@ def _check_exists(source: Source, part: Region | Grid | None) -> None:
         found = [source.obstacle(cell) for cell in part.cells([symbols])]
         if found[0] and all(found):
             raise LogicgenError(found[0])
+
+
+class CorpusRecipe(Recipe):
+    """What a corpus is made of."""
+
+    maker, progress_unit = "logicgen.data.corpus:make_corpus", "parts"
+
+    corpus: dict[str, Any]  # the task's own settings
+
+    def load_task(self) -> CorpusTask:
+        """Return the task."""
+        return load_corpus_task(self.task)
+
+    def settings(self, where: str) -> CorpusSettings:
+        """Return the `[corpus]` table, checked by the task."""
+        return validate(self.load_task().Settings, self.corpus, where, "corpus")
+
+    @property
+    def holds(self) -> Holds:
+        """Return what the data are; ciphers are sequences with keys."""
+        return "ciphers" if self.task == "cipher" else "sequences"
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Return the splits that it makes; a text is shared among all of them."""
+        asked = self.settings("recipe").model_dump()
+        return tuple(split for split in CORPUS_SPLITS if asked.get(split, 1))
+
+    def resized(self, size: int, where: str = "recipe") -> Self:
+        """Raise LogicgenError: what a corpus is counted in depends on its task."""
+        raise LogicgenError(
+            f"{where}: size is not for corpora: change the recipe instead (in a study by data_set)"
+        )

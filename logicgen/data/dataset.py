@@ -64,10 +64,8 @@ class Dataset(DataFolder[DataRecipe]):
 
     def summary(self) -> list[str]:
         """Return how many examples were made, and where there are fewer than asked for."""
-        splits = self.description["splits"]
-        short, cells = (
-            sum(split[key] for split in splits.values()) for key in ("cells_short", "cells")
-        )
+        splits = self.description["splits"].values()
+        short, cells = (sum(split[key] for split in splits) for key in ("cells_short", "cells"))
         lines = [f"{self.folder}: {self.description['examples']:,} verified examples"]
         lines += [
             f"  {split} is EMPTY: too few such problems exist"

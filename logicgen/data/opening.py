@@ -8,8 +8,7 @@ from typing import Any
 
 from logicgen import shipped
 from logicgen.data.corpus import Corpus
-from logicgen.data.corpus_recipe import CorpusRecipe
-from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
 from logicgen.data.dataset import Dataset
 from logicgen.declaration import read_toml
 from logicgen.errors import LogicgenError

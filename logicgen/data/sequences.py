@@ -25,16 +25,11 @@ from logicgen.vocabulary import Vocabulary, symbol_name
 
 
 class TokenBatch(NamedTuple):
-    """Sequences, and what is to be learnt of them.
-
-    tokens: (B, T) int64, ended by `NOTHING`.
-    targets: (B, T - 1) int64: what follows each token but the last; `NOTHING` where that does not
-        count.
-    """
+    """Sequences, and what is to be learnt of them."""
 
     step: int
-    tokens: Tensor
-    targets: Tensor
+    tokens: Tensor  # (B, T) int64, ended by `NOTHING`
+    targets: Tensor  # (B, T - 1) int64: the next tokens; `NOTHING` where they do not count
 
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -42,15 +37,10 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 class Sequences(ABC):
-    """The sequences of one split.
+    """The sequences of one split."""
 
-    Attributes:
-        length: tokens of each, where all have as many.
-        longest: tokens of the longest, where sequences are a task's examples; else 0.
-    """
-
-    length: int | None = None
-    longest = 0
+    length: int | None = None  # tokens of each, where all have as many
+    longest = 0  # tokens of the longest, where sequences are a task's examples
 
     @abstractmethod
     def __len__(self) -> int:
@@ -96,14 +86,12 @@ class TextSequences(Sequences):
 
     def _window(self, start: int, context: int) -> np.ndarray:
         """Return tokens from a place on; one part goes over into the next."""
-        pieces, left = [], context
         part = int(np.searchsorted(self._ends, start, side="right"))
         place = start - (int(self._ends[part - 1]) if part else 0)
-        while left:
-            piece = np.asarray(self._arrays[part][place : place + left])
-            pieces.append(piece)
-            left -= len(piece)
-            part, place = part + 1, 0
+        pieces = [self._arrays[part][place : place + context]]
+        while left := context - sum(map(len, pieces)):
+            part += 1
+            pieces.append(self._arrays[part][:left])
         return _checked(np.concatenate(pieces).astype(np.int64), self._tokens)
 
     def random(self, rng: np.random.Generator, count: int, context: int) -> Pair:
@@ -138,6 +126,10 @@ class ListedSequences(Sequences):
     def _rows(self, rows: np.ndarray, context: int) -> Pair:
         """Return the sequences of these numbers."""
 
+    def random(self, rng: np.random.Generator, count: int, context: int) -> Pair:
+        """Return any sequences."""
+        return self._rows(rng.integers(len(self), size=count), context)
+
     def spread(self, count: int, context: int) -> Pair:
         """Return the first sequences."""
         return self._rows(np.arange(min(count, len(self))), context)
@@ -164,16 +156,12 @@ class RowSequences(ListedSequences):
         tokens[np.cumsum(ends, axis=1) - ends > 0] = NOTHING
         return tokens, tokens[:, 1:]
 
-    def random(self, rng: np.random.Generator, count: int, context: int) -> Pair:
-        """Return any rows."""
-        return self._rows(rng.integers(len(self), size=count), context)
-
 
 class ExampleSequences(ListedSequences):
     """Problems, each followed by its answer, which alone is learnt, or everything.
 
-    No end follows: a model to which all tokens are strangers could not know it before it has seen
-    it. Tokens are those of `example_tokens`.
+    Tokens are those of `example_tokens`. No end follows: a model to which all are strangers could
+    not know it before it has seen it.
     """
 
     def __init__(self, split: EncodedSplit, everything: bool = False) -> None:
@@ -216,10 +204,10 @@ def example_tokens(vocabulary: Vocabulary, symbols: int) -> Tokens:
 
 
 def sequences_of(data: Dataset | Corpus, split: str, everything: bool = False) -> Sequences:
-    """Return a split as sequences of tokens: those of a corpus, or problems with their answers.
+    """Return a split as sequences: those of a corpus, or problems with answers.
 
-    everything: of problems and answers, whether all tokens are learnt, not the answers' alone.
-    Raises LogicgenError for a task whose examples are not read as sequences.
+    Of the latter, `everything` is learnt, or the answers alone. Raises LogicgenError for a task
+    whose examples are not read as sequences.
     """
     if data.holds != "problems":
         return corpus_sequences(as_corpus(data), split)
@@ -250,10 +238,8 @@ def corpus_sequences(corpus: Corpus, split: str) -> Sequences:
 
 
 def _checked(ids: np.ndarray, tokens: int) -> np.ndarray:
-    """Return ids of a file. Raises LogicgenError where they are no tokens.
-
-    They are checked as they are read: reading all of a corpus first takes too long.
-    """
+    """Return ids of a file. Raises LogicgenError where they are no tokens."""
+    # As they are read: to read all of a corpus first takes too long.
     if ids.max(initial=0) >= tokens:
         raise LogicgenError(
             f"the corpus is damaged: it has token {ids.max()} of {tokens}; make it again in an"

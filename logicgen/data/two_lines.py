@@ -1,8 +1,7 @@
 """The plain text format of DeepLTL-style code: a line with the problem, a line with the answer.
 
 Both are in prefix notation with one character a token and no blanks: `U a & b X ! a` is `Ua&bX!a`,
-and `a ; { b ; ! a }` is `a;{b;!a}`. Operators of several characters get one: `->` is `>`, `<->` is
-`=`. Converting there and back changes nothing.
+`a ; { b ; ! a }` is `a;{b;!a}`, `->` is `>`, `<->` is `=`. There and back changes nothing.
 """
 
 from __future__ import annotations
@@ -24,10 +23,7 @@ _SEVERAL = {character: token for token, character in ONE_CHARACTER.items()}
 
 
 def compact(text: str) -> str:
-    """Return prefix notation with one character a token, from tokens separated by blanks.
-
-    Raises LogicgenError for a symbol of several characters.
-    """
+    """Return tokens as one character each. LogicgenError: a symbol has several characters."""
     tokens = [ONE_CHARACTER.get(token, token) for token in text.split()]
     if long := [token for token in tokens if len(token) != 1]:
         raise LogicgenError(
