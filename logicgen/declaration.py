@@ -69,9 +69,8 @@ def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -
     match first["type"]:
         case "extra_forbidden":
             known = list(_table(model, place[:-1]).model_fields)
-            return (
-                f"unknown key {key!r}; {nearest(place[-1], known)} (all: {', '.join(known)}){more}"
-            )
+            near = nearest(place[-1], known)
+            return f"unknown key {key!r}; {near} (all: {', '.join(known)}){more}"
         case "missing":
             return f"key {key!r} is missing{more}"
         case "value_error":
@@ -81,10 +80,7 @@ def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -
 
 
 def _table(model: type[BaseModel], place: list[str]) -> type[BaseModel]:
-    """Return the model of the table at `place`.
-
-    Keys of dicts and numbers in lists are parts of a place, but no fields.
-    """
+    """Return the model of the table at `place`; keys of dicts and places in lists are no fields."""
     for name, after in zip_longest(place, place[1:]):
         if name in model.model_fields:
             found = _inner(model.model_fields[name].annotation)

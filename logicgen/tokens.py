@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -30,20 +31,14 @@ OTHER = "<other>"  # any character that is no token
 
 
 class Tokens:
-    """All tokens of a model, V of them.
-
-    Attributes:
-        kind: how texts are cut into tokens.
-        texts: the text of each token, by id.
-        merges: for `byte-pairs`, the tokenizer of the library `tokenizers`, as JSON.
-    """
+    """All tokens of a model, V of them; `kind` says how texts are cut into tokens."""
 
     end = 0
 
     def __init__(self, kind: Kind, texts: Sequence[str], merges: str | None = None) -> None:
         self.kind: Kind = kind
-        self.texts = tuple(texts)
-        self.merges = merges
+        self.texts = tuple(texts)  # by id
+        self.merges = merges  # for `byte-pairs`, the tokenizer of the library `tokenizers`, as JSON
         self._ids = {text: number for number, text in enumerate(self.texts)}
         if len(self._ids) != len(self.texts):
             raise ValueError("a token is listed twice")
@@ -112,11 +107,7 @@ class Tokens:
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of ids up to the first `<end>`; unknown characters are written `�`."""
-        before: list[int] = []
-        for number in ids:
-            if number == self.end:
-                break
-            before.append(int(number))
+        before = [int(number) for number in takewhile(lambda number: number != self.end, ids)]
         if self.kind == "byte-pairs":
             return str(self._tokenizer.decode(before))
         if self.kind == "names":

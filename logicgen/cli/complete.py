@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from logicgen.cli.options import DEVICE, PATH, SEED, flag, given, integer_option, sampling_options
+from logicgen.cli import options as opt
 from logicgen.errors import LogicgenError
 
 
 @click.command("complete")
-@click.argument("run", metavar="RUN", type=PATH)
+@click.argument("run", metavar="RUN", type=opt.PATH)
 @click.argument("prompt", required=False)
-@integer_option("--tokens", 100, help="At most so many.")
-@sampling_options("random draws")
+@opt.integer_option("--tokens", 100, help="At most so many.")
+@opt.sampling_options("random draws")
 @click.option("--greedy", is_flag=True, help="Write the likeliest token each time; draw nothing.")
-@integer_option(
+@opt.integer_option(
     "--count", 1, help="So many texts; several as JSON lines with text and log_probability (nats)."
 )
 @click.option(
@@ -27,21 +28,19 @@ from logicgen.errors import LogicgenError
     help="Only the most frequent of --count texts; of several, that of most probability in total.",
 )
 @click.option("--until", metavar="TEXT", help="Stop before TEXT.")
-@SEED
-@DEVICE
+@opt.SEED
+@opt.DEVICE
 def command(
     run: Path,
     prompt: str | None,
     tokens: int,
-    temperature: float | None,
-    top_k: int | None,
-    top_p: float | None,
     greedy: bool,
     count: int,
     vote: bool,
     until: str | None,
     seed: int,
     device: str,
+    **options: Any,
 ) -> None:
     """Write what follows PROMPT, or standard input, by the language model in RUN.
 
@@ -52,9 +51,9 @@ def command(
     logicgen complete runs/english "A list is" --temperature 0.8
     logicgen complete runs/lookup "a -> b c -> d a ->" --count 20 --vote
     """
-    random = given(temperature=temperature, top_k=top_k, top_p=top_p)
+    random = opt.given(options, opt.RANDOM)
     if greedy and random:
-        raise LogicgenError(f"--greedy and {flag(*random)}: nothing is drawn; leave one out")
+        raise LogicgenError(f"--greedy and {opt.flag(*random)}: nothing is drawn; leave one out")
     if vote and count == 1:
         raise LogicgenError("--vote: one text has nothing to be compared with; give --count N")
 
@@ -93,7 +92,6 @@ def _read() -> str:
     try:
         text = sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError as error:
-        raise LogicgenError(
-            f"standard input: not UTF-8 at byte {error.start}; convert it"
-        ) from None
+        reason = f"not UTF-8 at byte {error.start}; convert it"
+        raise LogicgenError(f"standard input: {reason}") from None
     return text.removesuffix("\n").removesuffix("\r")

@@ -8,56 +8,47 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logicgen.cli.options import (
-    POSITIVE,
-    SCORING,
-    WORKERS,
-    Number,
-    changed,
-    flag,
-    given,
-    integer_option,
-    sampling_options,
-)
+from logicgen.cli import options as opt
 from logicgen.errors import LogicgenError
 
 if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
 
-_DECODING = ("beams", "length_normalization", "temperature", "top_k", "top_p")
 _CORPUS = ("context", "beyond")  # options that go with a corpus alone
 _BOTH = ("run", "data", "out", "device", "split", "limit", "embedding_seeds")
 
 
 @click.command("evaluate")
-@SCORING
+@opt.SCORING
 @click.option("--split", help="grid if not given; test of a corpus.")
-@integer_option("--limit", help="At most so many examples, over all cells, or sequences [256].")
-@integer_option(
-    "--context", least=2, help="Of a corpus: tokens of a sequence; those of training if not given."
+@opt.integer_option("--limit", help="At most so many examples, over all cells, or sequences [256].")
+@opt.integer_option(
+    "--context",
+    least=2,
+    help="Of a corpus: tokens of a sequence; those of training if not given.",
 )
-@integer_option("--beyond", 100, help="Of a corpus: also tell means from this position on.")
+@opt.integer_option("--beyond", 100, help="Of a corpus: also tell means from this position on.")
 @click.option(
     "--length-normalization",
-    type=Number(min=0),
+    type=opt.Number(min=0),
     help="Of beam search: the exponent of the length that log-probabilities are divided by [1].",
 )
 @click.option("--sample", is_flag=True, help="Draw answers at random.")
-@sampling_options("random draws (--sample, --verified)")
-@integer_option(
+@opt.sampling_options("random draws (--sample, --verified)")
+@opt.integer_option(
     "--votes",
     metavar="N",
     help="With --sample, of language models: the most frequent of N answers drawn.",
 )
-@integer_option(
+@opt.integer_option(
     "--verified",
     metavar="N",
     help="Score also the first of up to N answers that the solver accepts: the prediction, then"
     " random draws.",
 )
-@WORKERS
-@click.option("--timeout", type=POSITIVE, default=10.0, help="Seconds per answer.")
+@opt.WORKERS
+@click.option("--timeout", type=opt.POSITIVE, default=10.0, help="Seconds per answer.")
 def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     """Score the model in RUN on a split of a data set, with the solver, cell by cell.
 
@@ -73,12 +64,12 @@ def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
 
     opened = open_data(data)
     problems = opened.holds == "problems"
-    for parameter in changed():
+    for parameter in opt.changed():
         name = str(parameter.name)
         if problems and name in _CORPUS:
-            raise LogicgenError(f"{flag(name)}: {data} is not a corpus; leave it out")
+            raise LogicgenError(f"{opt.flag(name)}: {data} is not a corpus; leave it out")
         if not problems and name not in _CORPUS + _BOTH:
-            raise LogicgenError(f"{flag(name)}: a corpus has no answers; leave it out")
+            raise LogicgenError(f"{opt.flag(name)}: a corpus has no answers; leave it out")
     if problems:
         options["split"] = options["split"] or "grid"
         answering = {name: options[name] for name in options if name not in _CORPUS}
@@ -146,7 +137,7 @@ def evaluate_with_bars(
 ) -> dict[str, Any]:
     """Evaluate behind progress bars, print what came out and where, and return the summary."""
     search, random = _decoding(sample=sample, verified=verified, votes=votes, **options)
-    others = {name: options[name] for name in options if name not in _DECODING}
+    others = {name: options[name] for name in options if name not in opt.SEARCH + opt.RANDOM}
 
     from logicgen.atomic import prepare_folder
     from logicgen.cli.progress import stage_bars
@@ -194,29 +185,19 @@ def evaluate_with_bars(
 
 
 def _decoding(
-    *,
-    beams: int | None = None,
-    length_normalization: float | None = None,
-    sample: bool = False,
-    temperature: float | None = None,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    verified: int | None = None,
-    votes: int | None = None,
-    **_: object,
+    *, sample: bool = False, verified: int | None = None, votes: int | None = None, **options: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of a search and of random draws that are given.
+    """Return the options of a search and of random draws that are opt.given.
 
     Raises LogicgenError where options of decoding contradict each other or say nothing.
     """
-    search = given(beams=beams, length_normalization=length_normalization)
-    random = given(temperature=temperature, top_k=top_k, top_p=top_p)
+    search, random = opt.given(options, opt.SEARCH), opt.given(options, opt.RANDOM)
     if sample and search:
-        raise LogicgenError(f"--sample and {flag(*search)}: draw answers or search for them")
-    if length_normalization is not None and beams in (None, 1):
+        raise LogicgenError(f"--sample and {opt.flag(*search)}: draw answers or search for them")
+    if "length_normalization" in search and search.get("beams", 1) == 1:
         raise LogicgenError("--length-normalization: one beam finds one answer; give --beams")
     if random and not sample and verified in (None, 1):
-        raise LogicgenError(f"{flag(*random)}: nothing is drawn; give --sample or --verified N")
+        raise LogicgenError(f"{opt.flag(*random)}: nothing is drawn; give --sample or --verified N")
     if votes is not None and not sample:
         raise LogicgenError("--votes: nothing is drawn; give --sample")
     if votes is not None and verified is not None:

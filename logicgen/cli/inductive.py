@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logicgen.cli.options import PATH, SEED, Number, changed, given, integer_option, out_option
+from logicgen.cli.options import PATH, SEED, Number, changed, integer_option, out_option
 from logicgen.errors import LogicgenError
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def identify_command(
 
     TEACHER is as RUN, or the name of a recipe of the task production.
     """
-    drawn = given(sentences=sentences)
+    drawn = {} if sentences is None else {"sentences": sentences}
     _run("identify", out, teacher=teacher, students=students, seed=seed, lesson=lesson, **drawn)
 
 

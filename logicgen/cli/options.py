@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -95,6 +95,10 @@ SCORING = together(
 """The model, the data and the decoding, of `evaluate` and `covariance`."""
 
 
+SEARCH, RANDOM = ("beams", "length_normalization"), ("temperature", "top_k", "top_p")
+"""Options of beam search and of random draws."""
+
+
 def sampling_options(draws: str) -> Option[Any]:
     """Return the options of random draws; `draws` says in the help which ones these are."""
     return together(
@@ -108,9 +112,9 @@ def sampling_options(draws: str) -> Option[Any]:
     )
 
 
-def given(**options: Any) -> dict[str, Any]:
-    """Return the options that are not None."""
-    return {name: value for name, value in options.items() if value is not None}
+def given(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return those of some options that are given."""
+    return {name: options[name] for name in names if options.get(name) is not None}
 
 
 def flag(name: str, *others: str) -> str:

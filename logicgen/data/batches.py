@@ -1,13 +1,10 @@
 """Padded batches of similar length: an endless stream that can start at any step.
 
-Batch `t` is a pure function of (split, batch size, seed, t), which is what makes a resumed training
-exact: it starts the stream at the step it had reached. Every epoch shows every example once.
-
-Each epoch shuffles all examples and cuts them into windows of about 100 batches; inside a window
-examples are sorted by length, cut into batches, and the batches shuffled. A batch then holds
-examples of nearly one length, so that little of it is padding; the order of lengths is random.
-Only the length of the problem counts: batches sorted by their answers' length as well would each
-hold answers of one kind (all empty, all over three symbols), and train badly.
+Batch `t` is a pure function of (split, batch size, seed, t), so that a resumed training is exact.
+Each epoch shows every example once: it shuffles all examples and cuts them into windows of about
+100 batches; inside a window examples are sorted by the length of the problem, so that little is
+padding, cut into batches, and the batches shuffled. Sorted by the answer's length as well, batches
+would each hold answers of one kind (all empty, all over three symbols), and train badly.
 """
 
 from __future__ import annotations

@@ -96,10 +96,7 @@ def corpus_rows(
 
 
 class Ciphers:
-    """The rows of a split of a cipher corpus. Nothing is read before it is asked for.
-
-    Attributes:
-        length: tokens of a row.
+    """The rows of a split of a cipher corpus, each of `length` tokens; read as they are asked for.
 
     Raises LogicgenError for another corpus, and a split that is unknown or has no rows.
     """
