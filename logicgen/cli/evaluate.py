@@ -80,14 +80,7 @@ def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
 
 
 def _measure_perplexity(
-    run: Path,
-    corpus: Corpus,
-    out: Path | None,
-    *,
-    split: str | None,
-    limit: int | None,
-    device: str,
-    **settings: Any,
+    run: Path, corpus: Corpus, out: Path | None, *, split: str | None, device: str, **settings: Any
 ) -> None:
     """Measure perplexity behind a progress bar, and print what came out."""
     from logicgen.atomic import prepare_folder
@@ -107,15 +100,11 @@ def _measure_perplexity(
             " may have been trained on",
             err=True,
         )
-    with stage_bars("sequences") as progress:
+    settings |= {"split": split, "limit": settings["limit"] or 256}
+    name = run.resolve().name
+    with stage_bars("sequences") as bars:
         curve = measure_perplexity(
-            model,
-            corpus,
-            run.resolve().name,
-            split=split,
-            limit=limit or 256,
-            progress=partial(progress, "reading"),
-            **settings,
+            model, corpus, name, progress=partial(bars, "reading"), **settings
         )
     for line in summary_lines(write_curve(curve, folder)):
         click.echo(line)
@@ -156,17 +145,10 @@ def evaluate_with_bars(
     name = split if model.trained_on_task else f"{dataset.name}-{split}"
     folder = out or scores_folder(run, name)
     prepare_folder(folder)  # before anything slow
-    with stage_bars("answers") as progress:
-        table = predict_and_verify(
-            model,
-            dataset,
-            about,
-            seconds=timeout,
-            decoding=sampling if sample else BeamSearch(**search),
-            verified=None if verified is None else Verified(verified, sampling),
-            progress=progress,
-            **others,
-        )
+    others["decoding"] = sampling if sample else BeamSearch(**search)
+    others["verified"] = None if verified is None else Verified(verified, sampling)
+    with stage_bars("answers") as bars:
+        table = predict_and_verify(model, dataset, about, seconds=timeout, progress=bars, **others)
     write_predictions(table, folder)
     summary = write_report(folder)
     for name, called in PARTS.items():
@@ -187,7 +169,7 @@ def evaluate_with_bars(
 def _decoding(
     *, sample: bool = False, verified: int | None = None, votes: int | None = None, **options: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of a search and of random draws that are opt.given.
+    """Return the options of a search and of random draws that are given.
 
     Raises LogicgenError where options of decoding contradict each other or say nothing.
     """

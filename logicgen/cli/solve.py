@@ -154,7 +154,7 @@ def _answer_with(answering: Answering, problems: tuple[str, ...]) -> None:
         row = solved(task, outcome)
         if row["status"] == "unknown":
             click.echo(f"unknown: {row['reason']}")
-            continue
-        answer = task.decode_answer(outcome.prediction)
-        click.echo("unsatisfiable" if row["status"] == "unsat" else _drawn(task, answer))
-        click.echo(f"verified, {outcome.draws} of {answering.draws} draws used", err=True)
+        else:
+            answer = task.decode_answer(outcome.prediction)
+            click.echo("unsatisfiable" if row["status"] == "unsat" else _drawn(task, answer))
+            click.echo(f"verified, {outcome.draws} of {answering.draws} draws used", err=True)

@@ -62,24 +62,20 @@ class Corpus(DataFolder[CorpusRecipe]):
     def arrays(self, split: str, what: str = TOKENS) -> list[np.ndarray]:
         """Return the arrays of a split, memory-mapped, part by part.
 
-        Raises LogicgenError for an unknown or empty split, arrays that the corpus lacks, and
-        a file that is missing or truncated.
+        Raises LogicgenError for an unknown or empty split, and arrays that are not there or whole.
         """
-        found = []
+        found: list[np.ndarray] = []
         for number, part in enumerate(self.split(split)["parts"]):
             path = _array(self.folder, split, number, what)
             if what not in part:
                 raise LogicgenError(f"{self.folder}: a corpus of {self.task_name} has no {what}")
-            try:
-                array = np.load(path, mmap_mode="r", allow_pickle=False)
-                if list(array.shape) != part[what]["shape"]:
-                    raise ValueError
-            except (OSError, ValueError, EOFError):
+            with suppress(OSError, ValueError, EOFError):
+                found.append(np.load(path, mmap_mode="r", allow_pickle=False))
+            if len(found) <= number or list(found[number].shape) != part[what]["shape"]:
                 raise LogicgenError(
                     f"{path}: missing, altered or truncated; make the corpus again in an empty"
                     " folder"
-                ) from None
-            found.append(array)
+                )
         return found
 
 

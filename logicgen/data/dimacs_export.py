@@ -53,9 +53,8 @@ def write_dimacs(examples: Iterable[Example], folder: Path, label: str) -> int:
 
 def _write(example: Example, path: Path, label: str) -> None:
     problem, answer = example
-    symbols = symbols_of(problem)
     formula = propositional().read_prefix(problem)
-    names = dict.fromkeys([*formula.symbols, *symbols])
+    names = dict.fromkeys([*formula.symbols, *symbols_of(problem)])
     plain = all(symbol_index(name) is not None for name in names)
     number = {
         name: (symbol_index(name) or 0) + 1 if plain else place
