@@ -38,6 +38,7 @@ class Dataset(DataFolder[DataRecipe]):
                 " language model on it, or give a data set of another task"
             )
         super().__init__(folder)
+        self.region: Region = self.recipe.region
         self._checked: set[str] = set()  # files whose checksum is right
         self._last: tuple[str, pa.Table] | None = None  # the split that was read last
 
@@ -46,11 +47,6 @@ class Dataset(DataFolder[DataRecipe]):
         """Yield what a finished description says of each shard, in order."""
         for split in description["splits"].values():
             yield from split["shards"]
-
-    @property
-    def region(self) -> Region:
-        """Return where its training problems come from."""
-        return self.recipe.region
 
     @cached_property
     def task(self) -> Task:

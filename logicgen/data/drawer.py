@@ -110,8 +110,7 @@ class Drawer:
         rng = Random(f"{self.seed}/{split}/{cell.symbols}/{cell.length}")
         named = list(self._named(cell))
         rng.shuffle(named)
-        share = self.recipe.unsatisfiable
-        found = refuted = 0
+        share, found, refuted = self.recipe.unsatisfiable, 0, 0
         for draw, names in named:
             # Nearly all problems of the cell may be wanted, so none is left for a better moment.
             wanted = {Status.SAT} if share < 1 else set()

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from logicgen.atomic import is_part, prepare_folder, write_text
 from logicgen.checksum import text_sha256
-from logicgen.data.data_recipe import Holds, Recipe, Region
+from logicgen.data.data_recipe import Recipe, Region
 from logicgen.declaration import validate
 from logicgen.errors import LogicgenError, nearest
 
@@ -46,6 +46,7 @@ class DataFolder(ABC, Generic[RecipeType]):
     counted: ClassVar[str]  # what splits are counted in
     facts: ClassVar[tuple[str, ...]]  # what the description says of each file
     Recipe: type[RecipeType]
+    region: Region | None = None  # where training problems come from
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -55,16 +56,13 @@ class DataFolder(ABC, Generic[RecipeType]):
                 f"{folder}: not a {self.noun} (no {self.file}); make one with logicgen generate"
             )
         self.description = self._read(folder)
+        self.name = str(self.description["name"])  # of the recipe file
         self.recipe = validate(self.Recipe, self.description["recipe"], str(path), "recipe")
+        self.task_name, self.holds = self.recipe.task, self.recipe.holds
         if not self.description["complete"]:
             raise LogicgenError(
                 f"{folder}: not finished; run the same logicgen generate command again"
             )
-
-    @property
-    def region(self) -> Region | None:
-        """Return where training problems come from; None where there are none."""
-        return None
 
     @abstractmethod
     def summary(self) -> list[str]:
@@ -74,21 +72,6 @@ class DataFolder(ABC, Generic[RecipeType]):
     @abstractmethod
     def files(description: dict[str, Any]) -> Iterable[dict[str, Any]]:
         """Yield what a finished description says of each file, in order."""
-
-    @property
-    def name(self) -> str:
-        """Return the name of the recipe file."""
-        return str(self.description["name"])
-
-    @property
-    def holds(self) -> Holds:
-        """Return what the data are; which scores there are follows from it."""
-        return self.recipe.holds
-
-    @property
-    def task_name(self) -> str:
-        """Return the name of the task."""
-        return self.recipe.task
 
     @property
     def splits(self) -> dict[str, int]:

@@ -188,8 +188,7 @@ class ExampleSequences(ListedSequences):
         """Return any examples of about one length."""
         rows = rng.integers(len(self), size=4 * count)
         rows = rows[np.argsort(self._lengths[rows], kind="stable")]
-        first = count * int(rng.integers(4))
-        return self._rows(rows[first : first + count], context)
+        return self._rows(rows.reshape(4, count)[rng.integers(4)], context)
 
 
 def example_ids(ids: np.ndarray) -> np.ndarray:
