@@ -18,9 +18,7 @@ class FormatError(LogicgenError):
     """A text that does not parse, with the line and column (both from 1) of the error."""
 
     def __init__(self, reason: str, text: str, line: int, column: int) -> None:
-        self.reason = reason
-        self.line = line
-        self.column = column
+        self.reason, self.line, self.column = reason, line, column
         lines = text.split("\n")
         shown = lines[line - 1] if line <= len(lines) else ""
         # A window around the place, so that a formula of 10,000 characters still fits a screen.

@@ -66,10 +66,9 @@ class Tokens:
 
     @staticmethod
     def of_byte_pairs(texts: Iterable[str], most: int) -> Tokens:
-        """Return byte pairs merged by how often they occur in texts (Sennrich et al. 2016).
+        """Return up to `most` (at least 257) byte pairs, merged by their frequency in texts.
 
-        Bytes are the first tokens, so that every text can be written; `most`, the greatest number
-        of tokens, is at least 257.
+        Bytes are the first tokens, so that every text can be written (Sennrich et al. 2016).
         """
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 

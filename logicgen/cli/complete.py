@@ -68,15 +68,9 @@ def command(
             f"--greedy and --count {count}: this model draws no rows, so that all texts would be"
             " the same; leave one out"
         )
-    found = complete(
-        model,
-        _read() if prompt is None else prompt,
-        tokens,
-        sampling=None if greedy else Sampling(**random, seed=seed),
-        count=count,
-        until=until,
-        seed=seed,
-    )
+    sampling = None if greedy else Sampling(**random, seed=seed)
+    text = _read() if prompt is None else prompt
+    found = complete(model, text, tokens, sampling=sampling, count=count, until=until, seed=seed)
     if vote:
         winner = elect([each.text for each in found], [each.log_probability for each in found])
         click.echo(winner.answer)

@@ -215,10 +215,8 @@ def described(grammar: Grammar) -> str:
     """Return every unit's distributions, without what is below 1%."""
 
     def shares(names: tuple[str, ...], column: Any) -> str:
-        order = sorted(range(len(names)), key=lambda number: -column[number])
-        return ", ".join(
-            f"{names[number]} {column[number]:.3f}" for number in order if column[number] >= 0.01
-        )
+        order = sorted(zip(names, column, strict=True), key=lambda pair: -pair[1])
+        return ", ".join(f"{name} {share:.3f}" for name, share in order if share >= 0.01)
 
     lines = [f"start: {shares(grammar.units[0], grammar.start)}"]
     for layer, units in enumerate(grammar.units):

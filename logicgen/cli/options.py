@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import click
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-Option: TypeAlias = Callable[[Command], Command]
+Option: TypeAlias = Callable[[Any], Any]
 
 
 class Number(click.FloatRange):
@@ -30,24 +29,24 @@ POSITIVE = Number(min=0, min_open=True)
 
 def integer_option(
     name: str, default: int | None = None, *, least: int = 1, **settings: Any
-) -> Option[Any]:
+) -> Option:
     """Return an option that takes an integer, and shows its default in its help if it has one."""
     if default is not None:
         settings |= {"default": default, "show_default": True}
     return click.option(name, type=click.IntRange(min=least), **settings)
 
 
-def out_option(text: str = "Folder.", *, required: bool = False) -> Option[Any]:
+def out_option(text: str = "Folder.", *, required: bool = False) -> Option:
     """Return the option of the folder to write into."""
     return click.option("-o", "--out", required=required, type=PATH, help=text)
 
 
-def data_option(text: str = "Folder of a data set.") -> Option[Any]:
+def data_option(text: str = "Folder of a data set.") -> Option:
     """Return the option of the folder with the data."""
     return click.option("--data", required=True, type=PATH, help=text)
 
 
-def together(*options: Option[Any]) -> Option[Any]:
+def together(*options: Option) -> Option:
     """Return a decorator that adds options to a command, in this order."""
 
     def add(command: Any) -> Any:
@@ -99,7 +98,7 @@ SEARCH, RANDOM = ("beams", "length_normalization"), ("temperature", "top_k", "to
 """Options of beam search and of random draws."""
 
 
-def sampling_options(draws: str) -> Option[Any]:
+def sampling_options(draws: str) -> Option:
     """Return the options of random draws; `draws` says in the help which ones these are."""
     return together(
         click.option("--temperature", type=POSITIVE, help=f"Of {draws} [1]."),

@@ -57,10 +57,9 @@ def command(
     folder = out or scores_folder(run, f"{corpus.name}-{part}")
     settings = ProbeSettings(steps=steps, hidden=hidden, layer=layer, seed=seed)
     name = run.resolve().name
-    with stage_bars("") as progress:
-        found = find_keys(
-            run, name, corpus, folder, settings, split=split, progress=progress, **options
-        )
+    options |= {"split": split}
+    with stage_bars("") as bars:
+        found = find_keys(run, name, corpus, folder, settings, progress=bars, **options)
     write_keys(found, corpus.tokens, folder)
     click.echo(
         f"{'window':>6}  {'positions':<12} {'key precision':<24} {'votes so far':<24} occurrences"

@@ -26,7 +26,7 @@ SPLITS = ("train", "validation", "test", "grid")
 
 def _ordered(bounds: tuple[int, int]) -> tuple[int, int]:
     if bounds[0] > bounds[1]:
-        raise ValueError(f"the range [{bounds[0]}, {bounds[1]}] is empty: the smaller number first")
+        raise ValueError(f"the range {list(bounds)} is empty: the smaller number first")
     return bounds
 
 
@@ -208,8 +208,8 @@ class DataRecipe(Recipe):
     def resized(self, size: int, where: str = "recipe") -> Self:
         """Return the recipe with `size` examples in train, validation and test together.
 
-        The splits keep their proportions; a smaller size thins out the grid in the same proportion,
-        to no fewer than one example per cell. Raises LogicgenError where only a grid is asked for.
+        The splits keep their proportions; a smaller size thins out the grid likewise, to one
+        example per cell at least. Raises LogicgenError where only a grid is asked for.
         """
         old = self.sizes.model_dump()
         total = sum(old.values())

@@ -189,10 +189,7 @@ class _Run:
         return "\n".join(lines) + "\n"
 
     def account(self) -> dict[str, Any]:
-        """Return what was made: shards with checksums, and cells.
-
-        Raises LogicgenError where two problems are the same.
-        """
+        """Return what was made: shards and cells. LogicgenError: two problems are the same."""
         different: set[int] = set()
         splits: dict[str, Any] = {}
         for split in sorted(self.shards, key=SPLITS.index):

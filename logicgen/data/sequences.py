@@ -78,7 +78,8 @@ class TextSequences(Sequences):
     """Windows of text; documents follow one another."""
 
     def __init__(self, arrays: list[np.ndarray], tokens: int) -> None:
-        self._arrays, self._tokens = arrays, tokens
+        # Plain arrays, mapped all the same: slices of memory maps cost more.
+        self._arrays, self._tokens = list(map(np.asarray, arrays)), tokens
         self._ends = np.cumsum([len(array) for array in arrays])
 
     def __len__(self) -> int:
@@ -143,8 +144,8 @@ class ListedSequences(Sequences):
 class RowSequences(ListedSequences):
     """Rows of a corpus."""
 
-    def __init__(self, arrays: list[np.ndarray], tokens: int, end: int) -> None:
-        self._arrays, self._tokens, self._end = arrays, tokens, end
+    def __init__(self, arrays: list[np.ndarray], tokens: int) -> None:
+        self._arrays, self._tokens = arrays, tokens
         self.length = arrays[0].shape[1]  # tokens of a row
 
     def __len__(self) -> int:
@@ -152,7 +153,7 @@ class RowSequences(ListedSequences):
 
     def _rows(self, rows: np.ndarray, context: int) -> Pair:
         tokens = _checked(corpus_rows(self._arrays, rows, context), self._tokens)
-        ends = tokens == self._end  # the first is a token as others, and then there is nothing
+        ends = tokens == Tokens.end  # the first is a token as others, and then there is nothing
         tokens[np.cumsum(ends, axis=1) - ends > 0] = NOTHING
         return tokens, tokens[:, 1:]
 
@@ -231,9 +232,8 @@ def tokens_of(data: Dataset | Corpus) -> Tokens:
 def corpus_sequences(corpus: Corpus, split: str) -> Sequences:
     """Return the sequences of a split of a corpus."""
     arrays, tokens = corpus.arrays(split), len(corpus.tokens)
-    if arrays[0].ndim == 2:
-        return RowSequences(arrays, tokens, corpus.tokens.end)
-    return TextSequences(arrays, tokens)
+    rows = arrays[0].ndim == 2
+    return RowSequences(arrays, tokens) if rows else TextSequences(arrays, tokens)
 
 
 def _checked(ids: np.ndarray, tokens: int) -> np.ndarray:
