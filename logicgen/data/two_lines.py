@@ -68,8 +68,9 @@ def _write(texts: Iterable[str], path: Path) -> int:
     def write(part: Path) -> None:
         nonlocal count
         with open(part, "w", encoding="utf-8") as file:
-            for count, text in enumerate(texts, start=1):
+            for text in texts:
                 file.write(text)
+                count += 1
 
     write_atomically(path, write)
     return count
