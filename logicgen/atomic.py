@@ -55,5 +55,5 @@ def prepare_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LogicgenError(
-            f"{folder}: cannot be made ({error.strerror}); choose another folder with -o"
+            f"{folder}: cannot be written: {error.strerror}; choose another folder with -o"
         ) from error

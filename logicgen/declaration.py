@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from logicgen.errors import LogicgenError, nearest
+from logicgen.errors import LogicgenError, nearest, reading
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -25,13 +25,12 @@ class Table(BaseModel):
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the tables of a TOML file. Raises LogicgenError, with the place, for other files."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with reading(path):
+            return tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise LogicgenError(f"{path}: not TOML: {error}") from error
     except UnicodeDecodeError as error:
         raise LogicgenError(f"{path}: not UTF-8 at byte {error.start}") from error
-    except OSError as error:
-        raise LogicgenError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def changed(tables: dict[str, Any], changes: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -70,9 +69,8 @@ def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -
     match first["type"]:
         case "extra_forbidden":
             known = list(_table(model, place[:-1]).model_fields)
-            return (
-                f"unknown key {key!r}; {nearest(place[-1], known)} (all: {', '.join(known)}){more}"
-            )
+            near = nearest(place[-1], known)
+            return f"unknown key {key!r}; {near} (all: {', '.join(known)}){more}"
         case "missing":
             return f"key {key!r} is missing{more}"
         case "value_error":
@@ -82,10 +80,7 @@ def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -
 
 
 def _table(model: type[BaseModel], place: list[str]) -> type[BaseModel]:
-    """Return the model of the table at `place`.
-
-    Keys of dicts and numbers in lists are parts of a place, but no fields.
-    """
+    """Return the model of the table at `place`; keys of dicts and places in lists are no fields."""
     for name, after in zip_longest(place, place[1:]):
         if name in model.model_fields:
             found = _inner(model.model_fields[name].annotation)

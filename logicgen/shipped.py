@@ -47,10 +47,7 @@ def find(kind: str, suffix: str, name: str) -> Path:
         raise LogicgenError(f"{name}: no such file (a shipped name has no {suffix} and no slash)")
     if name in names(kind, suffix):
         return folder(kind) / f"{name}{suffix}"
-    what = {
-        "datasets": "data-set recipe",
-        "models": "model recipe",
-        "studies": "study",
-        "grammars": "grammar",
-    }[kind]
-    raise LogicgenError(f"no {what} is called {name!r}: {nearest(name, names(kind, suffix))}")
+    nouns = {"datasets": "data-set recipe", "models": "model recipe", "studies": "study"}
+    raise LogicgenError(
+        f"no {nouns.get(kind, 'grammar')} is called {name!r}: {nearest(name, names(kind, suffix))}"
+    )

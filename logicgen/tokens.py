@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -30,20 +31,14 @@ OTHER = "<other>"  # any character that is no token
 
 
 class Tokens:
-    """All tokens of a model, V of them.
-
-    Attributes:
-        kind: how texts are cut into tokens.
-        texts: the text of each token, by id.
-        merges: for `byte-pairs`, the tokenizer of the library `tokenizers`, as JSON.
-    """
+    """All tokens of a model, V of them; `kind` says how texts are cut into tokens."""
 
     end = 0
 
     def __init__(self, kind: Kind, texts: Sequence[str], merges: str | None = None) -> None:
         self.kind: Kind = kind
-        self.texts = tuple(texts)
-        self.merges = merges
+        self.texts = tuple(texts)  # by id
+        self.merges = merges  # for `byte-pairs`, the tokenizer of the library `tokenizers`, as JSON
         self._ids = {text: number for number, text in enumerate(self.texts)}
         if len(self._ids) != len(self.texts):
             raise ValueError("a token is listed twice")
@@ -71,10 +66,9 @@ class Tokens:
 
     @staticmethod
     def of_byte_pairs(texts: Iterable[str], most: int) -> Tokens:
-        """Return byte pairs merged by how often they occur in texts (Sennrich et al. 2016).
+        """Return up to `most` (at least 257) byte pairs, merged by their frequency in texts.
 
-        Bytes are the first tokens, so that every text can be written; `most`, the greatest number
-        of tokens, is at least 257.
+        Bytes are the first tokens, so that every text can be written (Sennrich et al. 2016).
         """
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -112,11 +106,7 @@ class Tokens:
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of ids up to the first `<end>`; unknown characters are written `�`."""
-        before: list[int] = []
-        for number in ids:
-            if number == self.end:
-                break
-            before.append(int(number))
+        before = [int(number) for number in takewhile(lambda number: number != self.end, ids)]
         if self.kind == "byte-pairs":
             return str(self._tokenizer.decode(before))
         if self.kind == "names":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 PAD, START, END = "<pad>", "<start>", "<end>"
 
@@ -30,12 +31,7 @@ def symbol_index(name: str) -> int | None:
 
 
 class Vocabulary:
-    """The tokens of a task as ids.
-
-    Args:
-        fixed: the task's own fixed tokens; the markers `<pad>`, `<start>` and `<end>` come before
-            them, at ids 0, 1 and 2.
-    """
+    """The tokens of a task as ids: `<pad>`, `<start>` and `<end>`, the fixed ones, the symbols."""
 
     pad, start, end = 0, 1, 2
 
@@ -70,8 +66,8 @@ class Vocabulary:
 
     def token(self, number: int) -> str:
         """Return the text of an id."""
-        fixed = len(self.fixed)
-        return self.fixed[number] if number < fixed else symbol_name(number - fixed)
+        own = number - len(self.fixed)
+        return self.fixed[number] if own < 0 else symbol_name(own)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of the blank-separated tokens of `text`; no markers are added."""
@@ -79,10 +75,6 @@ class Vocabulary:
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids` up to the first `<end>`, without markers."""
-        tokens = []
-        for number in ids:
-            if number == self.end:
-                break
-            if number not in (self.pad, self.start):
-                tokens.append(self.token(number))
-        return " ".join(tokens)
+        before = takewhile(lambda number: number != self.end, ids)
+        markers = self.pad, self.start
+        return " ".join(self.token(number) for number in before if number not in markers)

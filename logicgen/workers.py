@@ -7,6 +7,7 @@ one.
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import signal
 import threading
@@ -26,13 +27,10 @@ from logicgen.errors import LogicgenError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Workers start from a clean interpreter: forking a process that runs threads (progress bars, Arrow,
-# torch) can deadlock the child.
+# Forking a process that runs threads (progress bars, Arrow, torch) can deadlock the child.
 _context = multiprocessing.get_context("spawn")
 
-
-# Bytes that commands allow for one problem unless told otherwise.
-MEMORY = 1 << 30
+MEMORY = 1 << 30  # bytes that commands allow for one problem unless told otherwise
 
 
 @dataclass(frozen=True)
@@ -172,12 +170,11 @@ class Workers(Generic[Item, Result]):
                     self._give(worker, waiting.popleft())
                 elif not exhausted and len(running) < 3 * len(self._workers):
                     batch = list(islice(source, chunk))
-                    if not batch:
-                        exhausted = True
-                        continue
-                    new = _Chunk(batch, [None] * len(batch), list(range(len(batch))))
-                    running.append(new)
-                    self._give(worker, new)
+                    exhausted = not batch
+                    if batch:
+                        new = _Chunk(batch, [None] * len(batch), list(range(len(batch))))
+                        running.append(new)
+                        self._give(worker, new)
             while running and not running[0].pending:
                 yield from running.popleft().results
             if running:
@@ -204,9 +201,8 @@ class Workers(Generic[Item, Result]):
                     results = worker.connection.recv()
                 except (EOFError, ConnectionResetError):
                     worker.process.join()
-                    code = worker.process.exitcode
-                    place = worker.place.value
-                    again += self._replace(worker, chunk, place, f"its process died ({code})")
+                    reason = f"its process died ({worker.process.exitcode})"
+                    again += self._replace(worker, chunk, worker.place.value, reason)
                     continue
                 if isinstance(results, BaseException):
                     raise results
@@ -224,12 +220,9 @@ class Workers(Generic[Item, Result]):
     def _patience(self, busy: list[_Worker]) -> float | None:
         if self._seconds is None:
             return None
-        now = time.monotonic()
-        left = [
-            worker.since.value + self._seconds - now if worker.place.value >= 0 else self._seconds
-            for worker in busy
-        ]
-        return max(min([*left, 1.0]), 0.001)
+        ends = [worker.since.value + self._seconds for worker in busy if worker.place.value >= 0]
+        left: float = min([*ends, math.inf]) - time.monotonic()
+        return max(min(left, self._seconds, 1.0), 0.001)
 
     def _replace(self, worker: _Worker, chunk: _Chunk, place: int, reason: str) -> list[_Chunk]:
         """Start a worker for one that failed at `place`; return the chunk if it has items left."""

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import click
 
 from logicgen.atomic import write_atomically
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, reading
 
 Row = dict[str, Any]
 
@@ -28,75 +28,61 @@ def run_bulk(
     """
     start = time.perf_counter()
     counts: Counter[str] = Counter()
-    lines = _open(source)
+    rows = work(_lines(source))
+
+    def write(path: Path) -> None:
+        with open(path, "w", encoding="utf-8") as file:
+            _write(rows, file, key, counts)
+
     if target in (None, "-"):
-        _write(work(lines), sys.stdout, key, counts)
+        _write(rows, sys.stdout, key, counts)
     else:
         path = Path(str(target)).resolve()  # through a link, what it leads to
         if path.is_dir():
             raise LogicgenError(f"{target}: is a folder; name a file")
         if path.exists() and not path.is_file():  # a pipe or a device
-            with open(path, "w", encoding="utf-8") as file:
-                _write(work(lines), file, key, counts)
+            write(path)
         else:
-            write_atomically(path, lambda part: _write_file(work(lines), part, key, counts))
+            write_atomically(path, write)
     seconds = time.perf_counter() - start
     total = sum(counts.values())
     parts = ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
-    click.echo(
-        f"{total:,} in {seconds:.2f} s, {total / seconds:,.0f} a second"
-        + (f": {parts}" * bool(parts)),
-        err=True,
-    )
+    speed = f"{total:,} in {seconds:.2f} s, {total / seconds:,.0f} a second"
+    click.echo(f"{speed}: {parts}" if parts else speed, err=True)
 
 
-def _write_file(rows: Iterator[Row], path: Path, key: str, counts: Counter[str]) -> None:
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            _write(rows, file, key, counts)
-    except (LogicgenError, KeyboardInterrupt):
-        path.unlink(missing_ok=True)
-        raise
+def _lines(source: str) -> Iterator[str]:
+    with reading(source):
+        stream = sys.stdin if source == "-" else open(source, encoding="utf-8-sig")  # noqa: SIM115
 
-
-def _open(source: str) -> Iterator[str]:
-    stream: TextIO
-    if source == "-":
-        stream = sys.stdin
-    else:
+    def decoded() -> Iterator[str]:
+        number = 1
         try:
-            stream = open(source, encoding="utf-8-sig")  # noqa: SIM115 - read to its end by the caller
-        except OSError as error:
-            raise LogicgenError(f"{source}: cannot be read: {error.strerror}") from error
-    return _decoded(stream, source)
+            with reading(source):
+                for line in stream:
+                    yield line.rstrip("\n")
+                    number += 1
+        except UnicodeDecodeError as error:
+            # Text is decoded in blocks, so the line is the last one read, or a later one.
+            reason = f"line {number} or below is not UTF-8 ({error.reason})"
+            raise LogicgenError(f"{source}: {reason}; convert the file") from error
 
-
-def _decoded(stream: TextIO, source: str) -> Iterator[str]:
-    number = 1
-    try:
-        for line in stream:
-            yield line.rstrip("\n")
-            number += 1
-    except UnicodeDecodeError as error:
-        # Text is decoded in blocks, so the line is the last one read, or a later one.
-        reason = f"line {number} or below is not UTF-8 ({error.reason})"
-        raise LogicgenError(f"{source}: {reason}; convert the file") from error
-    except OSError as error:
-        raise LogicgenError(f"{source}: cannot be read: {error.strerror}") from error
+    return decoded()
 
 
 def _write(rows: Iterator[Row], file: TextIO, key: str, counts: Counter[str]) -> None:
+    if (file is not sys.stdout or not sys.stdout.isatty()) and sys.stderr.isatty():
+        rows = _with_bar(rows, "verifying" if key == "verdict" else "solving")
+    for row in rows:
+        counts[row[key]] += 1
+        file.write(json.dumps(row) + "\n")
+
+
+def _with_bar(rows: Iterator[Row], name: str) -> Iterator[Row]:
     from logicgen.cli.progress import progress_bars
 
-    show = file is not sys.stdout or not sys.stdout.isatty()
-    if not (show and sys.stderr.isatty()):
-        for row in rows:
-            counts[row[key]] += 1
-            file.write(json.dumps(row) + "\n")
-        return
     with progress_bars("problems") as bars:
-        bar = bars.add_task("verifying" if key == "verdict" else "solving", total=None)
+        bar = bars.add_task(name, total=None)
         for row in rows:
-            counts[row[key]] += 1
-            file.write(json.dumps(row) + "\n")
+            yield row
             bars.advance(bar)

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from logicgen.cli.options import PATH, out_option
 from logicgen.errors import LogicgenError
 
 
 @click.command("compare")
-@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="Folder.")
+@click.argument("folders", nargs=-1, required=True, type=PATH)
+@out_option(required=True)
 def command(folders: tuple[Path, ...], out: Path) -> None:
     """Set evaluations of the same examples side by side.
 
@@ -22,17 +23,14 @@ def command(folders: tuple[Path, ...], out: Path) -> None:
     from logicgen.report.perplexity_files import POSITIONS, compare_curves, summary_lines
 
     of_corpora = [folder for folder in folders if (folder / POSITIONS).is_file()]
-    if of_corpora and len(of_corpora) < len(folders):
-        other = next(folder for folder in folders if folder not in of_corpora)
-        raise LogicgenError(
-            f"{of_corpora[0]} is an evaluation on a corpus, and {other} is not: compare evaluations"
-            " of the same data"
-        )
     if of_corpora:
+        if others := [folder for folder in folders if folder not in of_corpora]:
+            raise LogicgenError(
+                f"{of_corpora[0]} is an evaluation on a corpus, and {others[0]} is not: compare"
+                " evaluations of the same data"
+            )
         for label, summary in compare_curves(list(folders), out):
-            click.echo(label)
-            for line in summary_lines(summary):
-                click.echo(f"  {line}")
+            click.echo("\n  ".join([label, *summary_lines(summary)]))
         click.echo(f"figure: {out / 'perplexity.png'}", err=True)
         return
     from logicgen.report.comparison import compare, markdown

@@ -29,22 +29,17 @@ def command(task: str, split: str, source: str, target: str) -> None:
     logicgen convert --task ltl test.txt test.jsonl
     logicgen convert --task propositional data/propositional-cnf --split test test/
     """
+    from logicgen.data import two_lines
     from logicgen.data.dataset import load_dataset
     from logicgen.data.dimacs_export import read_dimacs, write_dimacs
-    from logicgen.data.two_lines import (
-        read_json_lines,
-        read_two_lines,
-        write_json_lines,
-        write_two_lines,
-    )
     from logicgen.errors import LogicgenError
     from logicgen.tasks import load_task
 
     chosen = load_task(task)
     path, out = Path(source), Path(target)
     writers: dict[str, Callable[[Iterable[Example], Path], int]] = {
-        ".txt": write_two_lines,
-        ".jsonl": write_json_lines,
+        ".txt": two_lines.write_two_lines,
+        ".jsonl": two_lines.write_json_lines,
         "/": partial(write_dimacs, label=f"{path.name} {split}" if path.is_dir() else path.name),
     }
     kind = "/" if target.endswith("/") else out.suffix
@@ -58,9 +53,9 @@ def command(task: str, split: str, source: str, target: str) -> None:
     elif path.is_dir():
         examples = load_dataset(path).pairs(split)
     elif path.suffix == ".txt":
-        examples = read_two_lines(path, chosen)
+        examples = two_lines.read_two_lines(path, chosen)
     elif path.suffix == ".jsonl":
-        examples = read_json_lines(path, chosen)
+        examples = two_lines.read_json_lines(path, chosen)
     else:
         raise LogicgenError(f"{path}: a source is a data-set folder, a .txt, .jsonl or .cnf file")
     try:

@@ -7,18 +7,14 @@ from typing import Any
 
 import click
 
-from logicgen.cli.scoring import scoring_options
+from logicgen.cli.options import SCORING, integer_option
 
 
 @click.command("covariance")
-@scoring_options
+@SCORING
 @click.option("--split", default="test", show_default=True)
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="At most so many problems, over all cells; each is asked up to 120 times.",
+@integer_option(
+    "--limit", 100, help="At most so many problems, over all cells; each is asked up to 120 times."
 )
 def command(
     run: Path,
@@ -44,22 +40,14 @@ def command(
     from logicgen.nn.decoding import BeamSearch
     from logicgen.report.covariance_files import write_covariance
 
-    dataset = load_dataset(data)
-    model = load_model(run, device)
+    dataset, model = load_dataset(data), load_model(run, device)
     about = About.of(model, run.resolve().name, dataset, split)
     check_fits(model, dataset, about, ensemble)
     folder = out or scores_folder(run, split)
     prepare_folder(folder)  # before anything slow
+    options |= {"decoding": BeamSearch(beams or 1), "ensemble": ensemble}
     with stage_bars("answers") as progress:
-        table = predict_renamed(
-            model,
-            dataset,
-            about,
-            decoding=BeamSearch(beams or 1),
-            ensemble=ensemble,
-            progress=progress,
-            **options,
-        )
+        table = predict_renamed(model, dataset, about, progress=progress, **options)
     summary = write_covariance(table, folder)
     click.echo("mean, median [quartiles] of the alpha-covariance of problems")
     click.echo(f"{'symbols':>7} {'problems':>8}  {'exact strings':<27} up to equivalence")

@@ -10,23 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from logicgen.cli.options import out_option
+
 if TYPE_CHECKING:
     from logicgen.data.data_recipe import DataRecipe
 
 
 @dataclass(frozen=True)
 class Part:
-    """One data set and the model that is trained on it; `quick` values are for `--quick`."""
+    """One data set and the model that is trained on it."""
 
     data: str
     model: str
     minutes: float  # training stops then, however slow the machine
     steps: int | None = None  # instead of the recipe's number
     limit: int | None = None  # examples to evaluate: one for each of its cells
-    quick_size: int = 500
-    quick_steps: int = 20
 
 
+QUICK_SIZE, QUICK_STEPS, QUICK_LIMIT = 500, 20, 60
 PARTS = [
     Part("copying-mini", "copying-interchangeable", 2, steps=1500),
     Part("copying-20", "copying-interchangeable", 4.25, limit=9_440),
@@ -36,9 +37,7 @@ PARTS = [
 
 
 @click.command("demo")
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="[runs/demo, or runs/demo-quick]"
-)
+@out_option("[runs/demo, or runs/demo-quick]")
 @click.option("--quick", is_flag=True, help="Tiny sizes: shows that it runs, not what it can do.")
 def command(out: Path | None, quick: bool) -> None:
     """The main job: recipe, verified data set, model, solver-verified heat map. Four times.
@@ -47,7 +46,7 @@ def command(out: Path | None, quick: bool) -> None:
     """
     from logicgen.cli.evaluate import evaluate_with_bars
     from logicgen.cli.generate import generate_with_bars
-    from logicgen.cli.train import train_with_bar
+    from logicgen.cli.train import train
     from logicgen.data.data_recipe import DataRecipe
     from logicgen.data.dataset import load_dataset
 
@@ -57,19 +56,13 @@ def command(out: Path | None, quick: bool) -> None:
         click.secho(f"\n{part.data}", bold=True, err=True)
         recipe = DataRecipe.read(part.data)
         if quick:
-            recipe = _tiny(recipe.resized(part.quick_size))
+            recipe = _tiny(recipe.resized(QUICK_SIZE))
         data, run = _folders(out, part)
         generate_with_bars(recipe, data, name=part.data, seed=0, workers=os.cpu_count() or 1)
         if not (run / "model.json").exists():
-            train_with_bar(
-                part.model,
-                data,
-                run,
-                steps=part.quick_steps if quick else part.steps,
-                max_minutes=part.minutes,
-                resume=(run / "run.json").exists(),
-            )
-        limit = 60 if quick else part.limit
+            steps, resume = QUICK_STEPS if quick else part.steps, (run / "run.json").exists()
+            train(part.model, data, run, steps=steps, max_minutes=part.minutes, resume=resume)
+        limit = QUICK_LIMIT if quick else part.limit
         results[part.data] = evaluate_with_bars(run, load_dataset(data), split="grid", limit=limit)
     _write_results(out, results)
     click.echo(_last_lines(out))
@@ -79,16 +72,19 @@ def _tiny(recipe: DataRecipe) -> DataRecipe:
     """Return the recipe with a grid that ends 3 beyond its training region."""
     region, grid = recipe.region, recipe.grid
     assert grid is not None
-    ranges = {
-        name: (getattr(grid, name)[0], min(getattr(grid, name)[1], getattr(region, name)[1] + 3))
-        for name in ("symbols", "length")
-    }
-    return recipe.model_copy(update={"grid": grid.model_copy(update=ranges)})
+    symbols = grid.symbols[0], min(grid.symbols[1], region.symbols[1] + 3)
+    length = grid.length[0], min(grid.length[1], region.length[1] + 3)
+    smaller = grid.model_copy(update={"symbols": symbols, "length": length})
+    return recipe.model_copy(update={"grid": smaller})
 
 
 def _folders(out: Path, part: Part) -> tuple[Path, Path]:
     """Return the folders of a part's data set and of its run."""
     return out / part.data / "data", out / part.data / "interchangeable"
+
+
+def _heat_map(out: Path, part: Part) -> Path:
+    return _folders(out, part)[1] / "grid" / "heatmap.png"
 
 
 def _write_results(out: Path, results: dict[str, Any]) -> None:
@@ -98,31 +94,28 @@ def _write_results(out: Path, results: dict[str, Any]) -> None:
 
     (out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     shown = COLUMNS | {"inside_training_region": "inside the training region"}
-    table = markdown_table(
-        ["right answers", *shown.values()],
-        [
-            [name, *(percent(summary[key]) if key in summary else "-" for key in shown)]
-            for name, summary in results.items()
-        ],
-    )
-    lines = [
-        "# What the demo found",
-        "",
-        "Trained on the box in each picture, tested on all of it; judged by the solver.",
-        "",
-        table,
+    rows = [
+        [name, *(percent(summary[key]) if key in summary else "-" for key in shown)]
+        for name, summary in results.items()
     ]
-    for part in PARTS:
-        picture = (_folders(out, part)[1] / "grid" / "heatmap.png").relative_to(out)
-        lines += ["", f"![{part.data}]({picture.as_posix()})"]
-    lines.append("")
-    (out / "results.md").write_text("\n".join(lines), encoding="utf-8")
+    table = markdown_table(["right answers", *shown.values()], rows)
+    pictures = "\n\n".join(
+        f"![{part.data}]({_heat_map(out, part).relative_to(out).as_posix()})" for part in PARTS
+    )
+    text = f"""# What the demo found
+
+Trained on the box in each picture, tested on all of it; judged by the solver.
+
+{table}
+
+{pictures}
+"""
+    (out / "results.md").write_text(text, encoding="utf-8")
     click.echo("\n" + table)
 
 
 def _last_lines(out: Path) -> str:
-    runs = [_folders(out, part)[1] for part in PARTS]
-    pictures = "\n".join(f"  {run / 'grid' / 'heatmap.png'}" for run in runs)
+    pictures = "\n".join(f"  {_heat_map(out, part)}" for part in PARTS)
     data, run = _folders(out, PARTS[1])
     return f"""
 Open the heat maps (also as .svg beside them), or {out / "results.md"} with all of them:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, reading
 from logicgen.syntax.dimacs import CNF, SUFFIX, read_cnf, read_model, satisfies, write_model
 
 
@@ -35,12 +35,14 @@ def solve_files(
     """Write the `s` and `v` lines of each file (`-` is standard input) to `target`."""
     from logicgen.atomic import write_text
 
-    texts = []
-    for source, text in zip(sources, _solved(sources, workers, timeout), strict=True):
-        texts.append(f"c {source}\n{text}" if len(sources) > 1 else text)
-        if target in (None, "-"):
-            click.echo(texts[-1], nl=False)
-    if target not in (None, "-"):
+    texts = (
+        f"c {source}\n{text}" if len(sources) > 1 else text
+        for source, text in zip(sources, _solved(sources, workers, timeout), strict=True)
+    )
+    if target in (None, "-"):
+        for text in texts:
+            click.echo(text, nl=False)
+    else:
         write_text(Path(str(target)), "".join(texts))
 
 
@@ -65,15 +67,12 @@ def _solved(sources: list[str], workers: int, timeout: float | None) -> Iterator
 def verify_file(source: str, answer: str) -> str:
     """Return the verdict on an answer to a file's problem: a file of `v` lines, or their text."""
     cnf = _read(source)
-    named = answer == "-"
+    text, where = answer.encode(), "the answer (no file is called so)"
     with suppress(OSError):  # a text that is too long is no file's name
-        named = named or Path(answer).is_file()
-    if named:
-        literals = read_model(_bytes(answer), answer)
-    else:
-        literals = read_model(answer.encode(), "the answer (no file is called so)")
-    true = set(literals)
-    if any(-literal in true for literal in true):  # contradictory: denotes nothing
+        if answer == "-" or Path(answer).is_file():
+            text, where = _bytes(answer), answer
+    literals = read_model(text, where)
+    if not set(literals).isdisjoint(-literal for literal in literals):  # contradictory
         return "invalid"
     return "correct" if satisfies(literals, cnf.clauses) else "incorrect"
 
@@ -85,7 +84,5 @@ def _read(source: str) -> CNF:
 def _bytes(source: str) -> bytes:
     if source == "-":
         return sys.stdin.buffer.read()
-    try:
+    with reading(source):
         return Path(source).read_bytes()
-    except OSError as error:
-        raise LogicgenError(f"{source}: cannot be read: {error.strerror}") from error

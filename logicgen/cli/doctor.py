@@ -32,8 +32,7 @@ def command() -> None:
         )
     for name, point in solver_plugins().items():
         try:
-            plugin = point.load()
-            missing = plugin.missing()
+            state = point.load().missing() or "available"
         except ImportError as error:
-            missing = f"cannot be loaded: {error}"
-        click.echo(f"solver     {name}: {'available' if missing is None else missing}")
+            state = f"cannot be loaded: {error}"
+        click.echo(f"solver     {name}: {state}")

@@ -2,77 +2,53 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from logicgen.cli.number import Number
-from logicgen.cli.scoring import scoring_options
+from logicgen.cli import options as opt
 from logicgen.errors import LogicgenError
 
 if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
 
+_CORPUS = ("context", "beyond")  # options that go with a corpus alone
+_BOTH = ("run", "data", "out", "device", "split", "limit", "embedding_seeds")
+
 
 @click.command("evaluate")
-@scoring_options
+@opt.SCORING
 @click.option("--split", help="grid if not given; test of a corpus.")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    help="At most so many examples, over all cells, or sequences [256].",
-)
-@click.option(
+@opt.integer_option("--limit", help="At most so many examples, over all cells, or sequences [256].")
+@opt.integer_option(
     "--context",
-    type=click.IntRange(min=2),
+    least=2,
     help="Of a corpus: tokens of a sequence; those of training if not given.",
 )
-@click.option(
-    "--beyond",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Of a corpus: also tell means from this position on.",
-)
+@opt.integer_option("--beyond", 100, help="Of a corpus: also tell means from this position on.")
 @click.option(
     "--length-normalization",
-    type=Number(min=0),
+    type=opt.Number(min=0),
     help="Of beam search: the exponent of the length that log-probabilities are divided by [1].",
 )
 @click.option("--sample", is_flag=True, help="Draw answers at random.")
-@click.option(
-    "--temperature",
-    type=Number(min=0, min_open=True),
-    help="Of random draws (--sample, --verified) [1].",
-)
-@click.option("--top-k", type=click.IntRange(min=1), help="Draw from the K likeliest tokens.")
-@click.option(
-    "--top-p",
-    type=Number(min=0, max=1, min_open=True),
-    help="Draw from the nucleus: the fewest tokens with this probability.",
-)
-@click.option(
+@opt.sampling_options("random draws (--sample, --verified)")
+@opt.integer_option(
     "--votes",
     metavar="N",
-    type=click.IntRange(min=1),
     help="With --sample, of language models: the most frequent of N answers drawn.",
 )
-@click.option(
+@opt.integer_option(
     "--verified",
     metavar="N",
-    type=click.IntRange(min=1),
     help="Score also the first of up to N answers that the solver accepts: the prediction, then"
     " random draws.",
 )
-@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option(
-    "--timeout",
-    type=Number(min=0, min_open=True),
-    default=10.0,
-    help="Seconds per answer.",
-)
+@opt.WORKERS
+@click.option("--timeout", type=opt.POSITIVE, default=10.0, help="Seconds per answer.")
 def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     """Score the model in RUN on a split of a data set, with the solver, cell by cell.
 
@@ -82,90 +58,57 @@ def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     A language model is asked look-up and permutation problems as prompts. On a corpus its
     perplexity is measured by position; on one from an automaton, also how far it is from the truth.
     """
-    _check_decoding(**{name: options[name] for name in _DECODING})
+    _decoding(**options)  # complains
 
     from logicgen.data.opening import as_corpus, as_dataset, open_data
 
     opened = open_data(data)
-    corpus = {name: options.pop(name) for name in ("context", "beyond")}
-    if opened.holds == "problems":
-        for name, default in (("context", None), ("beyond", 100)):
-            if corpus[name] != default:
-                raise LogicgenError(f"--{name}: {data} is not a corpus; leave it out")
+    problems = opened.holds == "problems"
+    for parameter in opt.changed():
+        name = str(parameter.name)
+        if problems and name in _CORPUS:
+            raise LogicgenError(f"{opt.flag(name)}: {data} is not a corpus; leave it out")
+        if not problems and name not in _CORPUS + _BOTH:
+            raise LogicgenError(f"{opt.flag(name)}: a corpus has no answers; leave it out")
+    if problems:
         options["split"] = options["split"] or "grid"
-        evaluate_with_bars(run, as_dataset(opened), out, **options)
+        answering = {name: options[name] for name in options if name not in _CORPUS}
+        evaluate_with_bars(run, as_dataset(opened), out, **answering)
     else:
-        read_with_bars(run, as_corpus(opened), out, **options, **corpus)
+        reading = {name: options[name] for name in options if name in _CORPUS + _BOTH}
+        _measure_perplexity(run, as_corpus(opened), out, **reading)
 
 
-def read_with_bars(
-    run: Path,
-    corpus: Corpus,
-    out: Path | None,
-    *,
-    split: str | None,
-    limit: int | None,
-    context: int | None,
-    beyond: int,
-    embedding_seeds: int,
-    device: str,
-    **others: Any,
-) -> dict[str, Any]:
-    """Measure perplexity behind a progress bar, print what came out, and return the summary."""
-    given = {name: value for name, value in others.items() if value != _DEFAULTS.get(name)}
-    if given:
-        name = next(iter(given)).replace("_", "-")
-        raise LogicgenError(f"--{name}: a corpus has no answers; leave it out")
-
+def _measure_perplexity(
+    run: Path, corpus: Corpus, out: Path | None, *, split: str | None, device: str, **settings: Any
+) -> None:
+    """Measure perplexity behind a progress bar, and print what came out."""
     from logicgen.atomic import prepare_folder
     from logicgen.cli.progress import stage_bars
     from logicgen.evaluate.perplexity import measure_perplexity
-    from logicgen.model.checkpoint import (
-        CARD,
-        find_run,
-        load_json,
-        load_language_model,
-        scores_folder,
-    )
+    from logicgen.model import checkpoint
     from logicgen.report.perplexity_files import FIGURE, summary_lines, write_curve
 
-    model = load_language_model(run, device)
+    model = checkpoint.load_language_model(run, device)
     split = split or "test"
-    folder = out or scores_folder(run, f"{corpus.name}-{split}")
+    folder = out or checkpoint.scores_folder(run, f"{corpus.name}-{split}")
     prepare_folder(folder)
-    if (trained := load_json(find_run(run) / CARD).get("data")) != corpus.fingerprint:
+    trained = checkpoint.load_json(checkpoint.find_run(run) / checkpoint.CARD).get("data")
+    if trained != corpus.fingerprint:
         click.echo(
             f"{run} was trained on other data ({trained}) than {corpus.folder}: what is read here"
             " may have been trained on",
             err=True,
         )
-    with stage_bars("sequences") as progress:
+    settings |= {"split": split, "limit": settings["limit"] or 256}
+    name = run.resolve().name
+    with stage_bars("sequences") as bars:
         curve = measure_perplexity(
-            model,
-            corpus,
-            run.resolve().name,
-            split=split,
-            limit=limit or 256,
-            context=context,
-            embedding_seeds=embedding_seeds,
-            beyond=beyond,
-            progress=lambda done, total: progress("reading", done, total),
+            model, corpus, name, progress=partial(bars, "reading"), **settings
         )
-    summary = write_curve(curve, folder)
-    for line in summary_lines(summary):
+    for line in summary_lines(write_curve(curve, folder)):
         click.echo(line)
     click.echo(f"by position: {folder / FIGURE}.png", err=True)
-    return summary
-
-
-# What options of answers are when they are not given.
-_DEFAULTS: dict[str, Any] = {
-    "ensemble": 1,
-    "grammar": True,
-    "sample": False,
-    "workers": 1,
-    "timeout": 10.0,
-}
 
 
 def evaluate_with_bars(
@@ -176,59 +119,36 @@ def evaluate_with_bars(
     split: str = "grid",
     device: str = "auto",
     timeout: float = 10.0,
-    beams: int | None = None,
-    length_normalization: float | None = None,
     sample: bool = False,
-    temperature: float | None = None,
-    top_k: int | None = None,
-    top_p: float | None = None,
     verified: int | None = None,
     votes: int | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Evaluate behind progress bars, print what came out and where, and return the summary."""
-    search, random = _check_decoding(
-        beams, length_normalization, sample, temperature, top_k, top_p, verified, votes
-    )
+    search, random = _decoding(sample=sample, verified=verified, votes=votes, **options)
+    others = {name: options[name] for name in options if name not in opt.SEARCH + opt.RANDOM}
 
     from logicgen.atomic import prepare_folder
-    from logicgen.cli.progress import progress_bars
+    from logicgen.cli.progress import stage_bars
     from logicgen.evaluate.predictions import About, check_fits, predict_and_verify
     from logicgen.evaluate.verified import Verified
     from logicgen.model.checkpoint import open_model, scores_folder
-    from logicgen.nn.decoding import BeamSearch, Decoding, Sampling
+    from logicgen.nn.decoding import BeamSearch, Sampling
     from logicgen.report.evaluation_files import PARTS, write_predictions, write_report
     from logicgen.report.tables import percent
 
     sampling = Sampling(**random)
-    decoding: Decoding = sampling if sample else BeamSearch(**search)
-
     model = open_model(run, device).answerer(dataset, str(run), votes)
     about = About.of(model, run.resolve().name, dataset, split)
-    check_fits(model, dataset, about, options.get("ensemble", 1))
+    check_fits(model, dataset, about, others.get("ensemble", 1))
     # Scores on data of a task that it was not trained on stand beside those of its own.
-    folder = out or scores_folder(
-        run, split if model.trained_on_task else f"{dataset.name}-{split}"
-    )
+    name = split if model.trained_on_task else f"{dataset.name}-{split}"
+    folder = out or scores_folder(run, name)
     prepare_folder(folder)  # before anything slow
-    with progress_bars("answers") as bars:
-        tasks: dict[str, Any] = {}
-
-        def progress(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total)
-            bars.update(tasks[what], completed=done, total=total)
-
-        table = predict_and_verify(
-            model,
-            dataset,
-            about,
-            seconds=timeout,
-            decoding=decoding,
-            verified=None if verified is None else Verified(verified, sampling),
-            progress=progress,
-            **options,
-        )
+    others["decoding"] = sampling if sample else BeamSearch(**search)
+    others["verified"] = None if verified is None else Verified(verified, sampling)
+    with stage_bars("answers") as bars:
+        table = predict_and_verify(model, dataset, about, seconds=timeout, progress=bars, **others)
     write_predictions(table, folder)
     summary = write_report(folder)
     for name, called in PARTS.items():
@@ -246,56 +166,22 @@ def evaluate_with_bars(
     return summary
 
 
-_DECODING = (
-    "beams",
-    "length_normalization",
-    "sample",
-    "temperature",
-    "top_k",
-    "top_p",
-    "verified",
-    "votes",
-)
-
-
-def _check_decoding(
-    beams: int | None,
-    length_normalization: float | None,
-    sample: bool,
-    temperature: float | None,
-    top_k: int | None,
-    top_p: float | None,
-    verified: int | None,
-    votes: int | None,
+def _decoding(
+    *, sample: bool = False, verified: int | None = None, votes: int | None = None, **options: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the given options of a search and of random draws, once they fit together."""
-    random = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-    random = {name: value for name, value in random.items() if value is not None}
-    search = {"beams": beams, "length_normalization": length_normalization}
-    search = {name: value for name, value in search.items() if value is not None}
-    _fit_together(search, random, sample, verified, votes)
-    return search, random
+    """Return the options of a search and of random draws that are given.
 
-
-def _fit_together(
-    search: dict[str, Any],
-    random: dict[str, Any],
-    sample: bool,
-    verified: int | None,
-    votes: int | None,
-) -> None:
-    """Raise LogicgenError where options of decoding contradict each other or say nothing."""
-
-    def named(options: dict[str, Any]) -> str:
-        return "--" + next(iter(options)).replace("_", "-")
-
+    Raises LogicgenError where options of decoding contradict each other or say nothing.
+    """
+    search, random = opt.given(options, opt.SEARCH), opt.given(options, opt.RANDOM)
     if sample and search:
-        raise LogicgenError(f"--sample and {named(search)}: draw answers or search for them")
+        raise LogicgenError(f"--sample and {opt.flag(*search)}: draw answers or search for them")
     if "length_normalization" in search and search.get("beams", 1) == 1:
         raise LogicgenError("--length-normalization: one beam finds one answer; give --beams")
     if random and not sample and verified in (None, 1):
-        raise LogicgenError(f"{named(random)}: nothing is drawn; give --sample or --verified N")
+        raise LogicgenError(f"{opt.flag(*random)}: nothing is drawn; give --sample or --verified N")
     if votes is not None and not sample:
         raise LogicgenError("--votes: nothing is drawn; give --sample")
     if votes is not None and verified is not None:
         raise LogicgenError("--votes and --verified: draws elect an answer, or the solver does")
+    return search, random

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
+from logicgen.cli.options import PATH
+
 
 @click.command("export")
-@click.argument("run", type=click.Path(path_type=Path))
-@click.argument("target", type=click.Path(path_type=Path))
+@click.argument("run", type=PATH)
+@click.argument("target", type=PATH)
 @click.option("--name", help="What the card calls the model; TARGET's name if not given.")
 def command(run: Path, target: Path, name: str | None) -> None:
     """Write the model of RUN into the folder TARGET to be passed on: half precision, with a card.

@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logicgen.cli.options import PATH, SEED, integer_option, out_option
+
 if TYPE_CHECKING:
     from logicgen.data.data_recipe import Recipe
 
 
 @click.command("generate")
 @click.argument("recipe")
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder; data/RECIPE if not given."
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option(
-    "--size",
-    type=click.IntRange(min=1),
-    help="Examples in train, validation and test together; the grid shrinks with them.",
+@out_option("Folder; data/RECIPE if not given.")
+@SEED
+@integer_option(
+    "--size", help="Examples in train, validation and test together; the grid shrinks with them."
 )
 @click.option(
     "--workers",
@@ -31,16 +29,11 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--dimacs",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Also write sets of clauses as .cnf files there, a folder per split.",
 )
 def command(
-    recipe: str,
-    out: Path | None,
-    seed: int,
-    size: int | None,
-    workers: int,
-    dimacs: Path | None,
+    recipe: str, out: Path | None, seed: int, size: int | None, workers: int, dimacs: Path | None
 ) -> None:
     """Make the data set of RECIPE, a shipped name or the path of a TOML file.
 
@@ -58,7 +51,13 @@ def command(
     folder = out or Path("data") / name
     generate_with_bars(read, folder, name=name, seed=seed, workers=workers)
     if dimacs is not None:
-        _write_dimacs(folder, dimacs)
+        from logicgen.data.dataset import load_dataset
+        from logicgen.data.dimacs_export import write_dimacs
+
+        data = load_dataset(folder)
+        for split in (split for split, examples in data.splits.items() if examples):
+            count = write_dimacs(data.pairs(split), dimacs / split, f"{data.name} {split}")
+            click.echo(f"{dimacs / split}: {count:,} .cnf files", err=True)
 
 
 def generate_with_bars(
@@ -68,21 +67,7 @@ def generate_with_bars(
     from logicgen.cli.progress import stage_bars
     from logicgen.data.opening import open_data
 
-    with stage_bars(recipe.progress_unit) as bars:
-
-        def progress(split: str, done: int, total: int) -> None:
-            bars(f"{name} {split}", done, total)
-
+    with stage_bars(recipe.progress_unit, f"{name} ") as progress:
         recipe.make(folder, name=name, seed=seed, workers=workers, progress=progress)
     for line in open_data(folder).summary():
         click.echo(line, err=True)
-
-
-def _write_dimacs(folder: Path, target: Path) -> None:
-    from logicgen.data.dataset import load_dataset
-    from logicgen.data.dimacs_export import write_dimacs
-
-    data = load_dataset(folder)
-    for split in (split for split, examples in data.splits.items() if examples):
-        count = write_dimacs(data.pairs(split), target / split, f"{data.name} {split}")
-        click.echo(f"{target / split}: {count:,} .cnf files", err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logicgen.cli.number import Number
+from logicgen.cli.options import PATH, SEED, Number, changed, integer_option, out_option
 from logicgen.errors import LogicgenError
 
 if TYPE_CHECKING:
@@ -30,12 +30,11 @@ def command() -> None:
     """
 
 
-MOST_CRISPNESS = 1e6
-
-RUN = click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
-OUT = click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder for what it writes."
-)
+RUN = click.argument("run", metavar="RUN", type=PATH)
+OUT = out_option("Folder for what it writes.")
+FOLDER = out_option("Folder; results/COMMAND if not given.")
+STUDENTS = integer_option("--students", 100, help="Side by side.")
+WORKERS = integer_option("--workers", help="Processes; all cores if not given.")
 
 
 @command.command("show")
@@ -89,12 +88,11 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     prepare_folder(folder)
     # What an earlier cut wrote may be replaced, but not what this one reads, nor anything else.
     mine = {GRAMMAR, "cut.png", "cut.svg", "weights.png", "weights.svg"}
-    others = [each for each in folder.iterdir() if each.name not in mine and each.is_file()]
-    if others or (folder / GRAMMAR).resolve() in (run.resolve(), (run / GRAMMAR).resolve()):
-        raise LogicgenError(
-            f"{folder}: holds {others[0].name if others else 'the grammar that is cut'}: choose"
-            " another folder with -o"
-        )
+    held = [each.name for each in folder.iterdir() if each.name not in mine and each.is_file()]
+    if (folder / GRAMMAR).resolve() in (run.resolve(), (run / GRAMMAR).resolve()):
+        held.append("the grammar that is cut")
+    if held:
+        raise LogicgenError(f"{folder}: holds {held[0]}: choose another folder with -o")
     write_text(folder / GRAMMAR, grammar_text(left, f"{run} without {above} -> {below}"))
     both = [("before", grammar), (f"{above} -> {below} cut", left)]
     save(draw_grammars(both, run.name, connection), folder, "cut")
@@ -108,9 +106,8 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     after = np.exp(left.log_probabilities(ids))
     lost = np.flatnonzero(after < before / 2)
     for number in lost[np.argsort(-before[lost], kind="stable")][:20]:
-        click.echo(
-            f"{before[number]:>8.2%} -> {after[number]:>8.2%}  {grammar.decode(ids[number])}"
-        )
+        shares = f"{before[number]:>8.2%} -> {after[number]:>8.2%}"
+        click.echo(f"{shares}  {grammar.decode(ids[number])}")
     if len(lost) > 20:
         click.echo(f"and {len(lost) - 20:,} more")
     click.echo(f"what is left: {folder / GRAMMAR}", err=True)
@@ -120,7 +117,7 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
 @RUN
 @click.option("--prompt", default="", help="Words of the sentences; _ is any word.")
 @click.option("--count", type=click.IntRange(1, 1_000_000), default=10, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@SEED
 @click.option(
     "--exact", is_flag=True, help="The most probable sentences with their probabilities instead."
 )
@@ -146,42 +143,25 @@ def generate(run: Path, prompt: str, count: int, seed: int, exact: bool) -> None
         click.echo(f"{probabilities[number] / total:>9.4%}  {grammar.decode(ids[number])}")
 
 
-SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-STUDENTS = click.option(
-    "--students", type=click.IntRange(min=1), default=100, show_default=True, help="Side by side."
-)
-FOLDER = click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder; results/COMMAND if not given."
-)
-WORKERS = click.option(
-    "--workers", type=click.IntRange(min=1), help="Processes; all cores if not given."
-)
-
-
 @command.command("prompting")
 @STUDENTS
 @SEED
 @FOLDER
-def prompting_command(students: int, seed: int, out: Path | None) -> None:
+def prompting_command(out: Path | None, **settings: int) -> None:
     """Learn the published two and three sentences; go on from `big` and `small`."""
-    _run("prompting", out, students=students, seed=seed)
+    _run("prompting", out, **settings)
 
 
 @command.command("identify")
 @click.argument("teacher", default="big-cat-small-dog")
 @STUDENTS
-@click.option(
-    "--sentences",
-    type=click.IntRange(min=1),
-    help="Each student draws so many; all, as often as they occur, if not given.",
+@integer_option(
+    "--sentences", help="Each student draws so many; all, as often as they occur, if not given."
 )
-@click.option("--starts", type=click.IntRange(min=1), default=10, show_default=True)
-@click.option("--steps", type=click.IntRange(min=1), default=1000, show_default=True)
+@integer_option("--starts", 10)
+@integer_option("--steps", 1000)
 @click.option(
-    "--crispness",
-    type=Number(0, MOST_CRISPNESS),
-    default=0.0,
-    help="How much words should tell units.",
+    "--crispness", type=Number(0, 1e6), default=0.0, help="How much words should tell units."
 )
 @click.option(
     "--nudge",
@@ -192,62 +172,51 @@ def prompting_command(students: int, seed: int, out: Path | None) -> None:
 @SEED
 @FOLDER
 def identify_command(
-    teacher: str,
-    students: int,
-    sentences: int | None,
-    starts: int,
-    steps: int,
-    crispness: float,
-    nudge: float,
-    seed: int,
-    out: Path | None,
+    teacher: str, students: int, sentences: int | None, seed: int, out: Path | None, **lesson: float
 ) -> None:
     """Do students of TEACHER's sentences find its weights? Distances and spread over students.
 
     TEACHER is as RUN, or the name of a recipe of the task production.
     """
-    lesson = {"steps": steps, "starts": starts, "crispness": crispness, "nudge": nudge}
-    given = {} if sentences is None else {"sentences": sentences}
-    _run("identify", out, teacher=teacher, students=students, seed=seed, lesson=lesson, **given)
+    drawn = {} if sentences is None else {"sentences": sentences}
+    _run("identify", out, teacher=teacher, students=students, seed=seed, lesson=lesson, **drawn)
 
 
 @command.command("map")
-@click.option("--teachers", type=click.IntRange(min=1), default=10, show_default=True)
+@integer_option("--teachers", 10)
 @SEED
 @WORKERS
 @FOLDER
-def map_command(teachers: int, seed: int, workers: int | None, out: Path | None) -> None:
+def map_command(workers: int | None, out: Path | None, **settings: int) -> None:
     """Where identification succeeds: over width, layers, words and number of sentences."""
-    _run("map", out, workers, teachers=teachers, seed=seed)
+    _run("map", out, workers, **settings)
 
 
 @command.command("control")
 @STUDENTS
-@click.option("--grammars", type=click.IntRange(min=1), default=100, show_default=True)
+@integer_option("--grammars", 100)
 @SEED
 @FOLDER
-def control_command(students: int, grammars: int, seed: int, out: Path | None) -> None:
+def control_command(out: Path | None, **settings: int) -> None:
     """Cut connections of students and of random grammars; check what is left, path by path."""
-    _run("control", out, students=students, grammars=grammars, seed=seed)
+    _run("control", out, **settings)
 
 
 @command.command("needed")
-@click.option("--teachers", type=click.IntRange(min=2), default=12, show_default=True)
+@integer_option("--teachers", 12, least=2)
 @WORKERS
 @FOLDER
-def needed_command(teachers: int, workers: int | None, out: Path | None) -> None:
+def needed_command(workers: int | None, out: Path | None, teachers: int) -> None:
     """How many sentences until a model is near its teacher: inductive against vanilla decoders."""
     _run("needed", out, workers, teachers=teachers)
 
 
 def described(grammar: Grammar) -> str:
-    """Every unit's distributions, without what is below 1%."""
+    """Return every unit's distributions, without what is below 1%."""
 
     def shares(names: tuple[str, ...], column: Any) -> str:
-        order = sorted(range(len(names)), key=lambda number: -column[number])
-        return ", ".join(
-            f"{names[number]} {column[number]:.3f}" for number in order if column[number] >= 0.01
-        )
+        order = sorted(zip(names, column, strict=True), key=lambda pair: -pair[1])
+        return ", ".join(f"{name} {share:.3f}" for name, share in order if share >= 0.01)
 
     lines = [f"start: {shares(grammar.units[0], grammar.start)}"]
     for layer, units in enumerate(grammar.units):
@@ -263,27 +232,20 @@ def described(grammar: Grammar) -> str:
     return "\n".join(lines)
 
 
-def _typed() -> str:
-    """The command with what was given beside its defaults, but for folders and processes."""
-    context = click.get_current_context()
-    words = ["logicgen inductive", str(context.info_name)]
-    for parameter in context.command.params:
-        value = context.params.get(str(parameter.name))
-        if parameter.name in ("out", "workers"):
-            continue
-        if isinstance(parameter, click.Argument):
-            words.append(str(value))
-        elif value is not None and value != parameter.get_default(context):
-            words.append(f"{parameter.opts[0]} {value}")
-    return " ".join(words)
-
-
 def _run(name: str, out: Path | None, workers: int | None = None, **changes: object) -> None:
-    """Run the study of an experiment with other settings, by dotted key."""
+    """Run the study of an experiment with other settings, by dotted key.
+
+    The report names the command with all that was given, but for folders and processes.
+    """
     from logicgen.cli.study import run_study
     from logicgen.study.open_study import open_study
 
     plan = open_study(f"inductive-{name}", changes)
-    plan.command = _typed()
-    plan.renew = True
+    context = click.get_current_context()
+    words = ["logicgen inductive", str(context.info_name)]
+    for parameter in changed():
+        if parameter.name not in ("out", "workers"):
+            option = [] if isinstance(parameter, click.Argument) else parameter.opts[:1]
+            words += [*option, str(context.params[str(parameter.name)])]
+    plan.command, plan.renew = " ".join(words), True
     run_study(plan, out or Path("results") / name, workers, "cpu")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
+
 import click
 
 KINDS = ["tasks", "datasets", "models", "studies", "solvers"]
@@ -23,8 +25,8 @@ def command(kind: str | None) -> None:
         table = Table(title=each, title_justify="left", box=None, show_header=False, pad_edge=False)
         table.add_column(no_wrap=True, style="bold")
         table.add_column(overflow="fold")
-        for name, about in _rows(each):
-            table.add_row(name, about)
+        for row in _rows(each):
+            table.add_row(*row)
         console.print(table)
         if not kind:
             console.print()
@@ -40,18 +42,16 @@ def _rows(kind: str) -> list[tuple[str, str]]:
         tasks = [(name, load_task(name).about) for name in TASKS]
         return sorted(tasks + [(name, load_corpus_task(name).about) for name in CORPORA])
     if kind == "solvers":
-        return [(name, _about(name)) for name in solver_plugins()]
+        return [(name, _about(point)) for name, point in solver_plugins().items()]
     return [
         (name, read_toml(shipped.find(kind, ".toml", name)).get("description", ""))
         for name in shipped.names(kind, ".toml")
     ]
 
 
-def _about(name: str) -> str:
-    from logicgen.solvers import solver_plugins
-
+def _about(point: EntryPoint) -> str:
     try:
-        plugin = solver_plugins()[name].load()
+        plugin = point.load()
     except ImportError as error:
         return f"cannot be loaded: {error}"
     missing = plugin.missing()

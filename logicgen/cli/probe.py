@@ -3,61 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from logicgen.cli.options import DEVICE, PATH, SEED, data_option, integer_option, out_option
+
 
 @click.command("probe")
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option(
-    "--data", required=True, type=click.Path(path_type=Path), help="Folder of a corpus of ciphers."
-)
+@click.argument("run", type=PATH)
+@data_option("Folder of a corpus of ciphers.")
 @click.option("--split", default="test", show_default=True, help="Whose rows are deciphered.")
-@click.option(
-    "--steps",
-    type=click.IntRange(min=1),
-    default=2000,
-    show_default=True,
-    help="Of training the probe.",
-)
-@click.option(
-    "--hidden",
-    type=click.IntRange(min=1),
-    default=256,
-    show_default=True,
-    help="Width of the probe's inner layer.",
-)
-@click.option(
+@integer_option("--steps", 2000, help="Of training the probe.")
+@integer_option("--hidden", 256, help="Width of the probe's inner layer.")
+@integer_option(
     "--layer",
-    type=click.IntRange(min=1),
     help="Probe the hidden states after this layer of a Transformer; the last if not given.",
 )
-@click.option(
-    "--context",
-    type=click.IntRange(min=2),
-    help="Tokens of a row that are read; all if not given.",
-)
-@click.option(
-    "--window",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Characters whose occurrences vote together.",
-)
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    help="At most so many rows.",
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder; RUN/DATA-probe if not given."
-)
-@click.option(
-    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
-)
+@integer_option("--context", least=2, help="Tokens of a row that are read; all if not given.")
+@integer_option("--window", 100, help="Characters whose occurrences vote together.")
+@integer_option("--limit", 1000, help="At most so many rows.")
+@SEED
+@out_option("Folder; RUN/DATA-probe if not given.")
+@DEVICE
 def command(
     run: Path,
     data: Path,
@@ -65,12 +33,9 @@ def command(
     steps: int,
     hidden: int,
     layer: int | None,
-    context: int | None,
-    window: int,
-    limit: int,
     seed: int,
     out: Path | None,
-    device: str,
+    **options: Any,
 ) -> None:
     """Ask the language model in RUN, left as it is, for the keys of ciphers.
 
@@ -88,24 +53,13 @@ def command(
     from logicgen.train.probe import ProbeSettings
 
     corpus = Corpus(data)
-    folder = out or scores_folder(
-        run, f"{corpus.name}-probe" if split == "test" else f"{corpus.name}-{split}-probe"
-    )
+    part = "probe" if split == "test" else f"{split}-probe"
+    folder = out or scores_folder(run, f"{corpus.name}-{part}")
     settings = ProbeSettings(steps=steps, hidden=hidden, layer=layer, seed=seed)
-    with stage_bars("") as progress:
-        found = find_keys(
-            run,
-            run.resolve().name,
-            corpus,
-            folder,
-            settings,
-            split=split,
-            context=context,
-            window=window,
-            limit=limit,
-            device=device,
-            progress=progress,
-        )
+    name = run.resolve().name
+    options |= {"split": split}
+    with stage_bars("") as bars:
+        found = find_keys(run, name, corpus, folder, settings, progress=bars, **options)
     write_keys(found, corpus.tokens, folder)
     click.echo(
         f"{'window':>6}  {'positions':<12} {'key precision':<24} {'votes so far':<24} occurrences"

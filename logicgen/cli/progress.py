@@ -34,14 +34,14 @@ def progress_bars(unit: str) -> Iterator[Progress]:
 
 
 @contextmanager
-def stage_bars(unit: str) -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a function of (stage, done, total) that keeps one bar for each stage."""
+def stage_bars(unit: str, prefix: str = "") -> Iterator[Callable[[str, int, int], None]]:
+    """Yield a function of (stage, done, total) that keeps one bar, `prefix` + stage, for each."""
     with progress_bars(unit) as bars:
         tasks: dict[str, TaskID] = {}
 
         def progress(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total)
+                tasks[stage] = bars.add_task(prefix + stage, total=total)
             bars.update(tasks[stage], completed=done, total=total)
 
         yield progress

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from logicgen.cli.number import Number
+from logicgen.cli.bulk import run_bulk
+from logicgen.cli.options import POSITIVE, TARGET_AND_SOLVER, TASK, WORKERS, integer_option
 
 if TYPE_CHECKING:
     from logicgen.evaluate.answering import Answering
+    from logicgen.model.encoder_decoder import EncoderDecoder
     from logicgen.tasks import Task
 
 
 @click.command("solve")
-@click.option("--task", help="A name from `logicgen list tasks`; DIMACS files need none.")
+@TASK
 @click.argument("problems", nargs=-1, metavar="[PROBLEM ...]")
 @click.option(
     "--in",
@@ -22,20 +26,15 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="One problem a line, or JSON lines; blank lines are skipped; - is stdin.",
 )
-@click.option("--out", "target", metavar="FILE.jsonl", help="Standard output if not given.")
-@click.option("--solver", help="A name from `logicgen list solvers`.")
+@TARGET_AND_SOLVER
 @click.option(
     "--model", metavar="RUN", help="Answer with the model of RUN, or a shipped one, verified."
 )
-@click.option(
-    "--draws",
-    type=click.IntRange(min=1),
-    help="With --model: at most so many answers to a problem. [16]",
-)
-@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
+@integer_option("--draws", help="With --model: at most so many answers to a problem. [16]")
+@WORKERS
 @click.option(
     "--timeout",
-    type=Number(min=0, min_open=True),
+    type=POSITIVE,
     help="Seconds per problem; with --in, 10 if not given. With --model: per answer checked, 10.",
 )
 @click.option("--dimacs", is_flag=True, help="Read the --in file as DIMACS, whatever its suffix.")
@@ -84,36 +83,29 @@ def command(
         raise click.UsageError("--dimacs goes with --in FILE")
     if task is None:
         raise click.UsageError("Missing option '--task'.")
-    if source is not None:
-        from logicgen.cli.bulk import run_bulk
-
-        if model is not None:
-            from logicgen.evaluate.answering import answer_lines
-
-            with _answering(task, model, solver, draws, workers, timeout) as answering:
-                run_bulk(lambda lines: answer_lines(answering, lines), source, target, "status")
-            return
-        limits = Limits(timeout or 10.0, MEMORY)
-        run_bulk(
-            lambda lines: solve_lines(task, lines, solver, workers, limits),
-            source,
-            target,
-            "status",
-        )
-        return
-    if target is not None:
+    if source is None and target is not None:
         raise click.UsageError("--out goes with --in FILE")
     if model is not None:
-        with _answering(task, model, solver, draws, workers, timeout) as answering:
-            _answer_with(answering, list(problems))
-        return
-    for problem in problems:
-        click.echo(_answer(task, problem, solver, timeout))
+        from logicgen.evaluate.answering import Answering, answer_lines
+
+        trained, seconds = _load(model, task), timeout or 10.0
+        with Answering.of(
+            trained, solver, draws or 16, workers=workers, seconds=seconds
+        ) as answering:
+            if source is None:
+                _answer_with(answering, problems)
+            else:
+                run_bulk(partial(answer_lines, answering), source, target, "status")
+    elif source is not None:
+        limits = Limits(timeout or 10.0, MEMORY)
+        work = partial(solve_lines, task, solver=solver, workers=workers, limits=limits)
+        run_bulk(work, source, target, "status")
+    else:
+        for problem in problems:
+            click.echo(_answer(task, problem, solver, timeout))
 
 
 def _answer(task: str, problem: str, solver: str | None, timeout: float | None) -> str:
-    import json
-
     from logicgen.tasks import fitting_solver, load_task
     from logicgen.tasks.bulk import solve_lines
     from logicgen.workers import Limits
@@ -132,9 +124,7 @@ def _answer(task: str, problem: str, solver: str | None, timeout: float | None) 
         return f"unknown: {reason}"
     if status == "unsat":
         return reason or "unsatisfiable"
-    if witness is None:
-        return f"satisfiable: {reason}"
-    return _drawn(chosen, witness)
+    return f"satisfiable: {reason}" if witness is None else _drawn(chosen, witness)
 
 
 def _drawn(task: Task, witness: Any) -> str:
@@ -142,27 +132,19 @@ def _drawn(task: Task, witness: Any) -> str:
     return f"{task.show(witness)}\n{picture}" if picture else task.show(witness)
 
 
-def _answering(
-    task: str,
-    model: str,
-    solver: str | None,
-    draws: int | None,
-    workers: int,
-    timeout: float | None,
-) -> Answering:
+def _load(model: str, task: str) -> EncoderDecoder:
     from logicgen.errors import LogicgenError
-    from logicgen.evaluate.answering import Answering
     from logicgen.model.checkpoint import load_model
     from logicgen.tasks import load_task
 
-    load_task(task)
+    load_task(task)  # complains
     trained = load_model(model)
     if trained.task_name != task:
         raise LogicgenError(f"{model}: was trained for task {trained.task_name}, not {task}")
-    return Answering.of(trained, solver, draws or 16, workers=workers, seconds=timeout or 10.0)
+    return trained
 
 
-def _answer_with(answering: Answering, problems: list[str]) -> None:
+def _answer_with(answering: Answering, problems: tuple[str, ...]) -> None:
     from logicgen.evaluate.answering import solved
     from logicgen.tasks import load_task
 
@@ -172,7 +154,7 @@ def _answer_with(answering: Answering, problems: list[str]) -> None:
         row = solved(task, outcome)
         if row["status"] == "unknown":
             click.echo(f"unknown: {row['reason']}")
-            continue
-        answer = task.decode_answer(outcome.prediction)
-        click.echo("unsatisfiable" if row["status"] == "unsat" else _drawn(task, answer))
-        click.echo(f"verified, {outcome.draws} of {answering.draws} draws used", err=True)
+        else:
+            answer = task.decode_answer(outcome.prediction)
+            click.echo("unsatisfiable" if row["status"] == "unsat" else _drawn(task, answer))
+            click.echo(f"verified, {outcome.draws} of {answering.draws} draws used", err=True)

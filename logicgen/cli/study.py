@@ -7,23 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logicgen.cli.options import DEVICE, integer_option, out_option
+
 if TYPE_CHECKING:
     from logicgen.study.point import Plan, Point, Record
 
 
 @click.command("study")
 @click.argument("name")
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder; runs/studies/NAME if not given."
-)
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    help="Points at a time; one per GPU, or else per core, if not given.",
-)
-@click.option(
-    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
-)
+@out_option("Folder; runs/studies/NAME if not given.")
+@integer_option("--workers", help="Points at a time; one per GPU, or else per core, if not given.")
+@DEVICE
 def command(name: str, out: Path | None, workers: int | None, device: str) -> None:
     """Compute the points of study NAME, a shipped name or the path of a TOML file.
 
@@ -52,8 +46,7 @@ def run_study(plan: Plan, folder: Path, workers: int | None, device: str) -> Non
     prepare_folder(folder)
     with alone(folder, "study"):
         failed = dict(plan.impossible)
-        for point, reason in failed.items():
-            _say_failed(point, reason)
+        _say(failed)
         records = read_records(plan, folder)
         if records and not (folder / FILE).is_file():  # of the format before
             write_records(in_order(plan, records), folder)
@@ -61,17 +54,15 @@ def run_study(plan: Plan, folder: Path, workers: int | None, device: str) -> Non
         if todo:
             device = "cpu" if plan.cpu else device
             failed |= _compute(plan, todo, records, folder, workers, device)
-        total = len(plan.points) + len(plan.impossible)
-        again = LogicgenError(
-            f"{len(failed):,} of {total:,} trials failed, as said above; the same command tries"
-            " them again"
-        )
-        if failed and plan.whole:
-            raise again
-        click.echo(plan.write(records, folder))
-        click.echo(f"with figures: {folder / REPORT}", err=True)
+        if not (failed and plan.whole):
+            click.echo(plan.write(records, folder))
+            click.echo(f"with figures: {folder / REPORT}", err=True)
         if failed:
-            raise again
+            total = len(plan.points) + len(plan.impossible)
+            raise LogicgenError(
+                f"{len(failed):,} of {total:,} trials failed, as said above; the same command"
+                " tries them again"
+            )
 
 
 def _compute(
@@ -89,8 +80,7 @@ def _compute(
     count = workers or default_workers(device)
     with stage_bars("examples") as progress:
         failed = plan.prepare(todo, folder, workers=count, progress=progress)
-    for name, reason in failed.items():
-        _say_failed(name, reason)
+    _say(failed)
     ready = [point for point in todo if point.name not in failed]
     with progress_bars("points") as bars:
         total = len(plan.points)
@@ -104,9 +94,7 @@ def _compute(
                 # Above the bar, as it is: not wrapped, and [embedding] is no markup.
                 said = f"{name} failed: {outcome}"
                 bars.console.print(said, soft_wrap=True, markup=False, highlight=False)
-                return
-            score = plan.score(outcome)
-            if score is not None:
+            elif (score := plan.score(outcome)) is not None:
                 last, less_is_better = score
                 best[:] = [(min if less_is_better else max)([last, *best])]
                 text = f"{plan.name}, best {best[0]:.3f}, last {last:.3f}"
@@ -116,5 +104,6 @@ def _compute(
     return failed
 
 
-def _say_failed(name: str, reason: str) -> None:
-    click.echo(f"{name} failed: {reason}", err=True)
+def _say(failed: dict[str, str]) -> None:
+    for name, reason in failed.items():
+        click.echo(f"{name} failed: {reason}", err=True)

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import click
 
-from logicgen.cli.number import Number
+from logicgen.cli.bulk import run_bulk
+from logicgen.cli.options import POSITIVE, TARGET_AND_SOLVER, TASK, WORKERS
 
 
 @click.command("verify")
-@click.option("--task", help="A name from `logicgen list tasks`; DIMACS files need none.")
+@TASK
 @click.argument("problem", required=False)
 @click.argument("answer", required=False)
 @click.option(
     "--in", "source", metavar="FILE.jsonl", help="Lines with problem and answer; - is stdin."
 )
-@click.option("--out", "target", metavar="FILE.jsonl", help="Standard output if not given.")
-@click.option("--solver", help="A name from `logicgen list solvers`.")
-@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option(
-    "--timeout",
-    type=Number(min=0, min_open=True),
-    help="Seconds per problem; with --in, 10 if not given.",
-)
+@TARGET_AND_SOLVER
+@WORKERS
+@click.option("--timeout", type=POSITIVE, help="Seconds per problem; with --in, 10 if not given.")
 def command(
     task: str | None,
     problem: str | None,
@@ -56,34 +53,28 @@ def command(
     elif task is None:
         raise click.UsageError("Missing option '--task'.")
     if source is not None:
-        from logicgen.cli.bulk import run_bulk
-
         limits = Limits(timeout or 10.0, MEMORY)
-        run_bulk(
-            lambda lines: verify_lines(task, lines, solver, workers, limits),
-            source,
-            target,
-            "verdict",
-        )
+        work = partial(verify_lines, task, solver=solver, workers=workers, limits=limits)
+        run_bulk(work, source, target, "verdict")
         return 0
     if answer is None:
         raise click.UsageError("the ANSWER is missing (an empty one is written '')")
     if target is not None:
         raise click.UsageError("--out goes with --in FILE")
+    reason = ""
     if is_dimacs(problem):
         verdict = verify_file(str(problem), answer)
-        click.echo(verdict)
-        return 0 if verdict == "correct" else 1
-    from logicgen.tasks import load_task
-
-    chosen = load_task(task)
-    # Raises with the place in the text where one of them does not parse.
-    parsed, given = chosen.read_problem(str(problem)), chosen.read_answer(answer)
-    if timeout is None:
-        verdict, reason = str(chosen.check(parsed, given, solver)), ""
     else:
-        line = json.dumps({"problem": problem, "answer": answer})
-        row = next(verify_lines(task, [line], solver, 1, Limits(timeout)))
-        verdict, reason = row["verdict"], row.get("reason", "")
+        from logicgen.tasks import load_task
+
+        chosen = load_task(task)
+        # Raises with the place in the text where one of them does not parse.
+        parsed, given = chosen.read_problem(str(problem)), chosen.read_answer(answer)
+        if timeout is None:
+            verdict = str(chosen.check(parsed, given, solver))
+        else:
+            line = json.dumps({"problem": problem, "answer": answer})
+            row = next(verify_lines(task, [line], solver, 1, Limits(timeout)))
+            verdict, reason = row["verdict"], row.get("reason", "")
     click.echo(f"{verdict}: {reason}" if reason else verdict)
     return 0 if verdict == "correct" else 1

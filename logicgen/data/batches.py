@@ -1,13 +1,10 @@
 """Padded batches of similar length: an endless stream that can start at any step.
 
-Batch `t` is a pure function of (split, batch size, seed, t), which is what makes a resumed training
-exact: it starts the stream at the step it had reached. Every epoch shows every example once.
-
-Each epoch shuffles all examples and cuts them into windows of about 100 batches; inside a window
-examples are sorted by length, cut into batches, and the batches shuffled. A batch then holds
-examples of nearly one length, so that little of it is padding; the order of lengths is random.
-Only the length of the problem counts: batches sorted by their answers' length as well would each
-hold answers of one kind (all empty, all over three symbols), and train badly.
+Batch `t` is a pure function of (split, batch size, seed, t), so that a resumed training is exact.
+Each epoch shows every example once: it shuffles all examples and cuts them into windows of about
+100 batches; inside a window examples are sorted by the length of the problem, so that little is
+padding, cut into batches, and the batches shuffled. Sorted by the answer's length as well, batches
+would each hold answers of one kind (all empty, all over three symbols), and train badly.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from logicgen.data.encoded import EncodedSplit
+from logicgen.data.encoded import EncodedSplit, Ragged
 from logicgen.vocabulary import Vocabulary
 
 WINDOW = 100  # batches
@@ -38,12 +35,7 @@ class Batch(NamedTuple):
 def make_batch(split: EncodedSplit, rows: np.ndarray, step: int = 0) -> Batch:
     """Return the chosen rows of a split as one batch, in that order."""
     vocabulary = split.vocabulary
-    problems = _ended(
-        split.problems.padded(rows, vocabulary.pad), split.problems.lengths[rows], vocabulary
-    )
-    targets = _ended(
-        split.answers.padded(rows, vocabulary.pad), split.answers.lengths[rows], vocabulary
-    )
+    problems, targets = (_ended(each, rows, vocabulary) for each in (split.problems, split.answers))
     inputs = np.roll(targets, 1, axis=1)
     inputs[inputs == vocabulary.end] = vocabulary.pad  # nothing follows the end
     inputs[:, 0] = vocabulary.start
@@ -51,11 +43,12 @@ def make_batch(split: EncodedSplit, rows: np.ndarray, step: int = 0) -> Batch:
     return Batch(step, *(torch.from_numpy(array) for array in (problems, inputs, targets, places)))
 
 
-def _ended(padded: np.ndarray, lengths: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:
-    """Return the rows with `<end>` after the last token of each; one column wider."""
-    wider = np.pad(padded, ((0, 0), (0, 1)), constant_values=vocabulary.pad)
-    wider[np.arange(len(lengths)), lengths] = vocabulary.end
-    return wider
+def _ended(sequences: Ragged, rows: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:
+    """Return the chosen rows as a padded matrix, with `<end>` after the last token of each."""
+    pad = vocabulary.pad
+    padded = np.pad(sequences.padded(rows, pad), ((0, 0), (0, 1)), constant_values=pad)
+    padded[np.arange(len(rows)), sequences.lengths[rows]] = vocabulary.end
+    return padded
 
 
 class BatchStream:
@@ -64,9 +57,7 @@ class BatchStream:
     def __init__(self, split: EncodedSplit, batch_size: int, seed: int) -> None:
         if len(split) == 0:
             raise ValueError("a split without examples has no batches")
-        self.split = split
-        self.batch_size = batch_size
-        self.seed = seed
+        self.split, self.batch_size, self.seed = split, batch_size, seed
         self.batches_per_epoch = -(-len(split) // batch_size)
         self._lengths = split.problems.lengths
         self._epoch: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
@@ -93,10 +84,7 @@ class BatchStream:
             size = WINDOW * self.batch_size
             rows = self._epoch[1][window * size : (window + 1) * size]
             rows = rows[np.argsort(self._lengths[rows], kind="stable")]
-            batches = [
-                rows[start : start + self.batch_size]
-                for start in range(0, len(rows), self.batch_size)
-            ]
+            batches = np.split(rows, range(self.batch_size, len(rows), self.batch_size))
             order = np.random.default_rng((self.seed, epoch, window)).permutation(len(batches))
             self._window = ((epoch, window), [batches[number] for number in order])
         return self._window[1]

@@ -10,31 +10,30 @@ from logicgen.markdown import markdown_table
 
 def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
     """Return the text of a data set's card."""
-    name, splits = description["name"], description["splits"]
-    files = "\n".join(
-        f"  - split: {split}\n    path: {split}/*.parquet"
-        for split in splits
-        if _held(splits, split)
-    )
-    sizes = markdown_table(
-        ["split", "examples", "symbols", "length"],
-        [
-            [
-                split,
-                f"{_held(splits, split):,}",
-                *(_range(recipe, split, each) for each in ("symbols", "length")),
-            ]
-            for split in splits
-        ],
-    )
+    name, splits, task = description["name"], description["splits"], recipe.load_task()
+    files, rows, short = [], [], []
+    for split, content in splits.items():
+        part = recipe.grid if split == "grid" else recipe.region
+        assert part is not None
+        symbols, length = ("{} to {}".format(*bounds) for bounds in (part.symbols, part.length))
+        rows.append([split, f"{content['examples']:,}", symbols, length])
+        if content["examples"]:
+            files.append(f"  - split: {split}\n    path: {split}/*.parquet")
+        if content["cells_short"]:
+            short.append(
+                f"- {split}: {content['cells_short']} of {content['cells']} cells hold fewer "
+                f"examples than asked for, {content['cells_empty']} of them none, because no more "
+                "such problems with an answer exist or were found; `cells.csv` lists them."
+            )
     verified = (
-        f"by the solver `{recipe.verifier or recipe.load_task().solver}`"
-        if recipe.load_task().solver
-        else "by comparison"
+        f"by the solver `{recipe.verifier or task.solver}`" if task.solver else "by comparison"
     )
     alpha = (
         " up to renaming their symbols" if description["distinct"]["up to"] == "renaming" else ""
     )
+    sizes = markdown_table(["split", "examples", "symbols", "length"], rows)
+    held = "\n\n".join([sizes, "\n".join(short)] if short else [sizes])
+    paths = "\n".join(files)
     return f"""---
 pretty_name: {name}
 language: []
@@ -45,7 +44,7 @@ tags:
 configs:
 - config_name: default
   data_files:
-{files}
+{paths}
 ---
 
 # {name}
@@ -56,13 +55,13 @@ Made by logicgen {description["versions"]["logicgen"]} from the recipe in `datas
 {description["seed"]}; the same recipe, seed and versions give the same bytes. Every answer was
 verified {verified}. No two problems, within or across splits, are equal{alpha}.
 
-{sizes}
-{_shortfall(splits)}
+{held}
+
 | column | what it is |
 | --- | --- |
 | `problem` | the problem in prefix notation, tokens separated by blanks |
 | `answer` | a right answer in prefix notation |
-| `symbols` | {recipe.load_task().symbols_meaning} |
+| `symbols` | {task.symbols_meaning} |
 | `length` | number of tokens of the problem |
 | `alpha_class` | equal for problems that are equal up to renaming, also across data sets |
 
@@ -74,25 +73,3 @@ import datasets
 data = datasets.load_dataset("path/to/this/folder")
 ```
 """
-
-
-def _held(splits: dict[str, Any], split: str) -> int:
-    return int(splits[split]["examples"])
-
-
-def _range(recipe: DataRecipe, split: str, coordinate: str) -> str:
-    low, high = getattr(recipe.grid if split == "grid" else recipe.region, coordinate)
-    return f"{low} to {high}"
-
-
-def _shortfall(splits: dict[str, Any]) -> str:
-    """Return a sentence for each split with cells that hold fewer examples than were asked for."""
-    lines = []
-    for split, content in splits.items():
-        if content["cells_short"]:
-            lines.append(
-                f"- {split}: {content['cells_short']} of {content['cells']} cells hold fewer "
-                f"examples than asked for, {content['cells_empty']} of them none, because no more "
-                "such problems with an answer exist or were found; `cells.csv` lists them."
-            )
-    return "\n" + "\n".join(lines) + "\n" if lines else ""

@@ -1,32 +1,29 @@
 """What a data set will hold: how many examples of which cell, in which units of work.
 
-Everything here follows from the recipe, the seed and what earlier units gave, so an interrupted run
-makes the same plan again.
+It follows from the recipe, the seed and what earlier units gave, as often as a run is interrupted.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.data_recipe import SPLITS, DataRecipe
 from logicgen.tasks import Cell, Source
 
-# Inside the training region, where problems are scarce, each held-out split may only take those
-# whose key leaves this remainder when divided by RESERVED. So every split, and training most of
-# all, keeps its part of every kind of problem, also where cells overlap (a string of one letter is
-# drawn from one symbol as well as from twenty).
+# Where training problems are scarce, each held-out split may only take those whose key leaves this
+# remainder when divided by RESERVED. So every split keeps its part of every kind of problem, also
+# where cells overlap (a string of one letter is drawn from one symbol as well as from twenty).
 REMAINDERS = {"grid": 0, "test": 1, "validation": 2}
 RESERVED = 15
 
 # Problems are scarce in a cell of which more than one in so many is wanted.
 SCARCE = 100
 
-# A cell of which more than one problem in so many is wanted is listed and shuffled: drawing at
-# random would mostly find what it already has. Cells that hold more than LONGEST_LIST are drawn all
-# the same.
+# A cell of which more than one problem in so many is wanted is listed and shuffled, unless it holds
+# more than LONGEST_LIST: drawing at random would mostly find what it already has.
 LISTED = 10
 LONGEST_LIST = 50_000
 
@@ -58,21 +55,16 @@ class CellPlan:
 class Unit:
     """The work that becomes one shard.
 
-    Attributes:
-        round: number of the first shard of the round of drawing that it belongs to.
-        cells: the cells of the slots, in order.
-        rationed: which of them may only take problems that are reserved for held-out splits.
-        first: number of the first slot; with split, round and seed it keys the random numbers.
-        listed: whether the slots are filled from lists of all problems of their cells, not drawn.
+    Split, round, first slot and seed key the random numbers.
     """
 
     split: str
     number: int
-    round: int
-    first: int
-    cells: tuple[Cell, ...] = field(repr=False)
-    rationed: frozenset[Cell] = field(repr=False)
-    listed: bool
+    round: int  # number of the first shard of the round of drawing that it belongs to
+    first: int  # number of the first slot
+    cells: tuple[Cell, ...] = field(repr=False)  # of the slots, in order
+    rationed: frozenset[Cell] = field(repr=False)  # may only take problems reserved for held-out
+    listed: bool  # the slots are filled from lists of all problems of their cells, not drawn
 
 
 def stages(recipe: DataRecipe, source: Source) -> list[tuple[str, list[CellPlan]]]:
@@ -82,17 +74,12 @@ def stages(recipe: DataRecipe, source: Source) -> list[tuple[str, list[CellPlan]
     training region come last: where their problems can be training problems as well (a string over
     160 letters may hold three different ones), training has had its part.
     """
-    sizes = recipe.sizes
-    parts: list[tuple[str, list[CellPlan]]] = []
-    beyond: list[CellPlan] = []
-    if recipe.grid is not None:
-        grid = split_cells(recipe, source, "grid")
-        beyond = [plan for plan in grid if not _inside(recipe, plan.cell)]
-        parts.append(("grid", [plan for plan in grid if _inside(recipe, plan.cell)]))
-    for split in ("test", "validation", "train"):
-        if getattr(sizes, split):
-            parts.append((split, split_cells(recipe, source, split)))
-    parts.append(("grid", beyond))
+    plans = {split: split_cells(recipe, source, split) for split in recipe.splits}
+    grid = plans.pop("grid", [])
+    inside = [plan for plan in grid if _inside(recipe, plan.cell)]
+    beyond = [plan for plan in grid if not _inside(recipe, plan.cell)]
+    held_out_first = [(split, plans[split]) for split in reversed(SPLITS) if split in plans]
+    parts = [("grid", inside), *held_out_first, ("grid", beyond)]
     return [(split, plans) for split, plans in parts if plans]
 
 
@@ -106,12 +93,8 @@ def _inside(recipe: DataRecipe, cell: Cell) -> bool:
 def capacity(recipe: DataRecipe, source: Source, cell: Cell) -> float:
     """Return how many different problems a cell holds, as the recipe tells them apart."""
     counts = source.count(cell)
-    if math.inf in counts.values():
-        return math.inf
     distinct = recipe.distinct or recipe.load_task().distinct
-    if distinct == "alpha":
-        return sum(counts.values())
-    if not named_apart(recipe):
+    if distinct == "alpha" or not named_apart(recipe) or math.inf in counts.values():
         return sum(counts.values())
     letters = alphabet(recipe, cell.symbols)
     return sum(count * math.perm(letters, k) for k, count in counts.items())
@@ -131,38 +114,28 @@ def alphabet(recipe: DataRecipe, symbols: int | None) -> int:
 
 def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan]:
     """Return the cells of a split with what is asked of each and what each can give."""
-    region = recipe.region
+    region, grid = recipe.region, recipe.grid
     if split == "grid":
-        assert recipe.grid is not None
-        grid = recipe.grid
-        plans = []
-        for cell in grid.cells(range(grid.symbols[0], grid.symbols[1] + 1)):
-            holds = capacity(recipe, source, cell)
-            held_out = recipe.sizes.train > 0 and _inside(recipe, cell)
-            room = _held_out(holds) if held_out else holds
-            quota = int(min(grid.per_cell, room))
-            plans.append(CellPlan(cell, grid.per_cell, holds, quota, held_out))
-        return plans
-    symbols: Sequence[int | None] = [None]
-    if region.balance == "symbols-and-length":
-        symbols = range(region.symbols[0], region.symbols[1] + 1)
-    held_out = split != "train" and recipe.sizes.train > 0
-    size = getattr(recipe.sizes, split)
+        assert grid is not None
+        size, cells = grid.per_cell, grid.cells(range(grid.symbols[0], grid.symbols[1] + 1))
+    else:
+        size = getattr(recipe.sizes, split)
+        counted = region.balance == "symbols-and-length"
+        cells = region.cells(range(region.symbols[0], region.symbols[1] + 1) if counted else [None])
     plans = []
-    for cell in region.cells(symbols):
+    for cell in cells:
+        held_out = split != "train" and recipe.sizes.train > 0
+        held_out = held_out and (split != "grid" or _inside(recipe, cell))
         holds = capacity(recipe, source, cell)
-        room = _held_out(holds) if held_out else holds
-        plans.append(CellPlan(cell, 0, holds, int(min(size, room)), held_out))
-    shares = fill(size, [plan.quota for plan in plans])
-    flat = fill(size, [size if plan.holds else 0 for plan in plans])
-    for plan, share, asked in zip(plans, shares, flat, strict=True):
-        plan.asked, plan.quota = asked, share
+        # Held-out splits may take about their reserved share of the problems of a cell.
+        room = -(-int(holds) // RESERVED) if held_out and not math.isinf(holds) else holds
+        plans.append(CellPlan(cell, size, holds, int(min(size, room)), held_out))
+    if split != "grid":
+        shares = fill(size, [plan.quota for plan in plans])
+        flat = fill(size, [size if plan.holds else 0 for plan in plans])
+        for plan, share, asked in zip(plans, shares, flat, strict=True):
+            plan.quota, plan.asked = share, asked
     return plans
-
-
-def _held_out(holds: float) -> float:
-    """Return how many problems of a cell held-out splits may take: about their reserved share."""
-    return holds if math.isinf(holds) else -(-int(holds) // RESERVED)
 
 
 def fill(amount: int, room: Sequence[float]) -> list[int]:
@@ -186,21 +159,24 @@ def first_units(
 
     `number` is that of the first shard.
     """
-    listed = [plan for plan in plans if plan.quota and plan.listed]
-    drawn = [plan for plan in plans if plan.quota and not plan.listed]
-    rationed = frozenset(plan.cell for plan in plans if plan.rationed)
     batches: list[list[Cell]] = []
-    for plan in listed:
-        if not batches or len(batches[-1]) + plan.quota > shard_size:
-            batches.append([])
-        batches[-1] += [plan.cell] * plan.quota
+    for plan in plans:
+        if plan.quota and plan.listed:
+            if not batches or len(batches[-1]) + plan.quota > shard_size:
+                batches.append([])
+            batches[-1] += [plan.cell] * plan.quota
+    cells = rationed(plans)
     units = [
-        Unit(split, number + place, 0, 0, tuple(batch), rationed, listed=True)
+        Unit(split, number + place, 0, 0, tuple(batch), cells, listed=True)
         for place, batch in enumerate(batches)
     ]
-    slots = [plan.cell for plan in drawn for _ in range(plan.quota)]
-    drawing = draw_units(slots, split, seed, number, number + len(units), rationed, shard_size)
-    return units + drawing
+    slots = [plan.cell for plan in plans if not plan.listed for _ in range(plan.quota)]
+    return units + draw_units(slots, split, seed, number, number + len(units), cells, shard_size)
+
+
+def rationed(plans: Iterable[CellPlan]) -> frozenset[Cell]:
+    """Return the cells that may only take problems that are reserved for held-out splits."""
+    return frozenset(plan.cell for plan in plans if plan.rationed)
 
 
 def draw_units(
@@ -209,7 +185,7 @@ def draw_units(
     seed: int,
     round_: int,
     number: int,
-    rationed: frozenset[Cell],
+    reserved: frozenset[Cell],
     shard_size: int,
 ) -> list[Unit]:
     """Return units that draw the slots, in an order shuffled by the seed."""
@@ -217,7 +193,7 @@ def draw_units(
     firsts = range(0, len(slots), shard_size)
     batches = [tuple(slots[first : first + shard_size]) for first in firsts]
     return [
-        Unit(split, number + place, round_, first, batch, rationed, listed=False)
+        Unit(split, number + place, round_, first, batch, reserved, listed=False)
         for place, (first, batch) in enumerate(zip(firsts, batches, strict=True))
     ]
 
@@ -231,8 +207,5 @@ def next_slots(plans: Sequence[CellPlan], missing: int) -> list[Cell]:
 
 
 def shard_size(size: int) -> int:
-    """Return the examples per shard of a split of `size`.
-
-    They are few, so that an interruption loses little and workers share the work.
-    """
+    """Return the examples per shard of a split of `size`: interruptions lose few, workers share."""
     return min(10_000, max(500, math.ceil(size / 8)))

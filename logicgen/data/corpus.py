@@ -20,22 +20,18 @@ import numpy as np
 
 from logicgen.atomic import write_atomically, write_text
 from logicgen.checksum import sha256
-from logicgen.data.corpus_recipe import CorpusRecipe
-from logicgen.data.data_recipe import Progress
+from logicgen.data.data_recipe import CorpusRecipe, Progress
 from logicgen.data.dataset import CORPUS
 from logicgen.data.folder import DataFolder, head, write_json
 from logicgen.errors import LogicgenError
 from logicgen.markdown import markdown_table
+from logicgen.tasks.cipher import KEYS
 from logicgen.tasks.corpus_task import CORPUS_SPLITS, TOKENS, CorpusSource
 from logicgen.tokens import Tokens
 
 
 class Corpus(DataFolder[CorpusRecipe]):
-    """A finished corpus.
-
-    Attributes:
-        tokens: of which it consists.
-    """
+    """A finished corpus, which consists of `tokens`."""
 
     noun, file, counted = "corpus", CORPUS, "tokens"
     facts = ("shape", "sha256")
@@ -66,24 +62,20 @@ class Corpus(DataFolder[CorpusRecipe]):
     def arrays(self, split: str, what: str = TOKENS) -> list[np.ndarray]:
         """Return the arrays of a split, memory-mapped, part by part.
 
-        Raises LogicgenError for an unknown or empty split, arrays that the corpus lacks, and
-        a file that is missing or truncated.
+        Raises LogicgenError for an unknown or empty split, and arrays that are not there or whole.
         """
-        found = []
+        found: list[np.ndarray] = []
         for number, part in enumerate(self.split(split)["parts"]):
-            path = self.folder / split / f"{number:05d}.{what}.npy"
+            path = _array(self.folder, split, number, what)
             if what not in part:
                 raise LogicgenError(f"{self.folder}: a corpus of {self.task_name} has no {what}")
-            try:
-                array = np.load(path, mmap_mode="r", allow_pickle=False)
-                if list(array.shape) != part[what]["shape"]:
-                    raise ValueError
-            except (OSError, ValueError, EOFError):
+            with suppress(OSError, ValueError, EOFError):
+                found.append(np.load(path, mmap_mode="r", allow_pickle=False))
+            if len(found) <= number or list(found[number].shape) != part[what]["shape"]:
                 raise LogicgenError(
                     f"{path}: missing, altered or truncated; make the corpus again in an empty"
                     " folder"
-                ) from None
-            found.append(array)
+                )
         return found
 
 
@@ -99,6 +91,34 @@ def corpus_rows(
     return np.stack(found).astype(np.int64)
 
 
+class Ciphers:
+    """The rows of a split of a cipher corpus, each of `length` tokens; read as they are asked for.
+
+    Raises LogicgenError for another corpus, and a split that is unknown or has no rows.
+    """
+
+    def __init__(self, corpus: Corpus, split: str) -> None:
+        if corpus.holds != "ciphers":
+            raise LogicgenError(
+                f"{corpus.folder}: a corpus of {corpus.task_name} has no keys: give one of the"
+                " task cipher, such as logicgen generate cipher-python makes"
+            )
+        self._tokens, self._keys = corpus.arrays(split), corpus.arrays(split, KEYS)
+        self.length = int(self._tokens[0].shape[1])
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return sum(map(len, self._tokens))
+
+    def rows(self, numbers: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the beginning of some rows (B, length), and what each token stands for (B, V).
+
+        A row goes on behind `<end>`, where the text's next document begins.
+        """
+        keys = corpus_rows(self._keys, numbers)
+        return corpus_rows(self._tokens, numbers, length), np.argsort(keys, axis=1)
+
+
 def make_corpus(
     recipe: CorpusRecipe,
     folder: Path,
@@ -108,10 +128,9 @@ def make_corpus(
     workers: int = 1,
     progress: Progress = lambda split, done, total: None,
 ) -> dict[str, Any]:
-    """Make the corpus in `folder`, or finish it there; return its description.
+    """Make the corpus in `folder`, or the parts that are missing; return its description.
 
-    Memory does not grow with the corpus. Parts that are there are not made again. One process makes
-    it, whatever `workers` says.
+    Memory does not grow with the corpus. One process makes it, whatever `workers` says.
     Raises LogicgenError where the folder holds something else, or there is nothing to make it of.
     """
     begin = head(recipe, name, seed)
@@ -135,8 +154,8 @@ def make_corpus(
             write_text(folder / file, text)
         description = {**begin, "complete": True, "splits": splits}
         Corpus.finish(folder, description, _card(recipe, description))
-        for split in CORPUS_SPLITS:
-            for number in range(len(splits[split]["parts"])):
+        for split, content in splits.items():
+            for number in range(len(content["parts"])):
                 _listing(folder, split, number).unlink(missing_ok=True)
     return description
 
@@ -144,8 +163,7 @@ def make_corpus(
 def _make_parts(source: CorpusSource, folder: Path, progress: Progress) -> dict[str, Any]:
     """Make the parts that are not there yet; return what the description says of all of them."""
     # Arrays of numbers no larger than they have to be.
-    kinds = np.uint8, np.uint16, np.uint32
-    kind = next(each for each in kinds if len(source.tokens) <= np.iinfo(each).max + 1)
+    kind = np.min_scalar_type(len(source.tokens) - 1)
     splits: dict[str, Any] = {}
     for split in CORPUS_SPLITS:
         parts = source.parts(split)
@@ -156,7 +174,7 @@ def _make_parts(source: CorpusSource, folder: Path, progress: Progress) -> dict[
             if made is None:
                 files = {}
                 for what, array in source.part(split, number).items():
-                    path = folder / split / f"{number:05d}.{what}.npy"
+                    path = _array(folder, split, number, what)
                     write_atomically(path, partial(_save, array.astype(kind)))
                     files[what] = {"shape": list(array.shape), "sha256": sha256(path)}
                 made = files
@@ -173,6 +191,10 @@ def _save(array: np.ndarray, path: Path) -> None:
         np.save(file, array, allow_pickle=False)
 
 
+def _array(folder: Path, split: str, number: int, what: str) -> Path:
+    return folder / split / f"{number:05d}.{what}.npy"
+
+
 def _listing(folder: Path, split: str, number: int) -> Path:
     return folder / split / f"{number:05d}.json"
 
@@ -181,21 +203,18 @@ def _made(folder: Path, split: str, number: int) -> dict[str, Any] | None:
     """Return the files of a part; None where they are not all there, and it is made anew."""
     with suppress(OSError, ValueError, AttributeError):
         made = json.loads(_listing(folder, split, number).read_text(encoding="utf-8"))
-        files = [folder / split / f"{number:05d}.{what}.npy" for what in made]
-        if all(file.is_file() for file in files):
+        if all(_array(folder, split, number, what).is_file() for what in made):
             return dict(made)
     return None
 
 
 def _card(recipe: CorpusRecipe, description: dict[str, Any]) -> str:
     """Return the text of a corpus's card."""
-    sizes = markdown_table(
-        ["split", "tokens", "parts"],
-        [
-            [split, f"{content['tokens']:,}", str(len(content["parts"]))]
-            for split, content in description["splits"].items()
-        ],
-    )
+    rows = [
+        [split, f"{content['tokens']:,}", str(len(content["parts"]))]
+        for split, content in description["splits"].items()
+    ]
+    sizes = markdown_table(["split", "tokens", "parts"], rows)
     versions = ", ".join(f"{name} {number}" for name, number in description["versions"].items())
     return f"""# {description["name"]}
 

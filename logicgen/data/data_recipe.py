@@ -1,10 +1,9 @@
-"""Data-set recipes: TOML files that, with a seed, fully determine a data set."""
+"""Recipes of data sets and corpora: TOML files that, with a seed, fully determine them."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from pkgutil import resolve_name
@@ -14,9 +13,9 @@ from pydantic import AfterValidator, Field, model_validator
 
 from logicgen import shipped
 from logicgen.declaration import Table, changed, read_toml, validate
-from logicgen.errors import LogicgenError
-from logicgen.tasks import Cell, Settings, Source, Task, fitting_solver, load_task
-from logicgen.tasks.corpus_task import CorpusTask
+from logicgen.errors import LogicgenError, at
+from logicgen.tasks import Cell, Settings, Source, Task, fitting_solver, load_corpus_task, load_task
+from logicgen.tasks.corpus_task import CORPUS_SPLITS, CorpusTask
 
 Progress = Callable[[str, int, int], None]
 """Called with a split, how much of it is made, and how much it will be."""
@@ -27,45 +26,33 @@ SPLITS = ("train", "validation", "test", "grid")
 
 def _ordered(bounds: tuple[int, int]) -> tuple[int, int]:
     if bounds[0] > bounds[1]:
-        raise ValueError(f"the range [{bounds[0]}, {bounds[1]}] is empty: the smaller number first")
+        raise ValueError(f"the range {list(bounds)} is empty: the smaller number first")
     return bounds
 
 
-# A range is a list in TOML and JSON, which is no tuple to those who are strict.
-Symbols = Annotated[
-    tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(le=1_000_000)]],
-    Field(strict=False),
-    AfterValidator(_ordered),
-]
-Lengths = Annotated[
-    tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(le=10_000)]],
-    Field(strict=False),
-    AfterValidator(_ordered),
-]
 Positive = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=0)]
+# A range is a list in TOML and JSON, which is no tuple to those who are strict.
+_RANGE = Field(strict=False), AfterValidator(_ordered)
+Symbols = Annotated[tuple[Count, Annotated[int, Field(le=1_000_000)]], *_RANGE]
+Lengths = Annotated[tuple[Positive, Annotated[int, Field(le=10_000)]], *_RANGE]
 
 MOST_CELLS = 1_000_000
 
 
 class Recipe(Table):
-    """What recipes of data sets and of corpora have in common.
-
-    Attributes:
-        task: name of the task.
-    """
+    """What recipes of data sets and of corpora have in common."""
 
     maker: ClassVar[str]  # the function that makes the data, imported when it is called
     progress_unit: ClassVar[str]  # what is counted while it does
 
-    task: str
+    task: str  # its name
     description: str = ""
 
     @classmethod
     def read(cls, name: str, changes: Mapping[str, Any] | None = None) -> Self:
-        """Return a shipped recipe by name, or the one in a TOML file.
+        """Return a shipped recipe by name, or the one in a TOML file, with changes by dotted key.
 
-        changes: values to use instead of the file's, by dotted key.
         Raises LogicgenError naming file and key where it is not such a recipe.
         """
         path = shipped.find("datasets", ".toml", name)
@@ -75,7 +62,7 @@ class Recipe(Table):
 
     def check(self, where: str) -> None:
         """Raise LogicgenError naming `where` and the key if nothing can be made of it."""
-        with _key(where, "task"):
+        with at(f"{where}: task"):
             self.load_task()
         self.settings(where)
 
@@ -120,26 +107,12 @@ class Recipe(Table):
         return make(self, folder, name=name, seed=seed, workers=workers, progress=progress)
 
 
-@contextmanager
-def _key(where: str, key: str) -> Iterator[None]:
-    """Name place and key in a LogicgenError."""
-    try:
-        yield
-    except LogicgenError as error:
-        raise LogicgenError(f"{where}: {key}: {error}") from None
-
-
 class _Ranges(Table):
-    """Cells.
-
-    Attributes:
-        symbols, length: inclusive ranges.
-        step: lengths per cell; more than one where problems come out as long as they do, or only
-            some lengths exist.
-    """
+    """Cells; ranges are inclusive."""
 
     symbols: Symbols
     length: Lengths
+    # Lengths per cell: several where problems come out as long as they do, or only some exist.
     step: Positive = 1
 
     def cells(self, symbols: Iterable[int | None]) -> Iterator[Cell]:
@@ -153,8 +126,7 @@ class _Ranges(Table):
 class Region(_Ranges):
     """Where training problems come from; validation and test follow the same distribution.
 
-    Attributes:
-        balance: flat over `length`, or over `symbols-and-length`, as far as problems exist.
+    It is flat over `balance`, as far as problems exist.
     """
 
     balance: Literal["length", "symbols-and-length"] = "length"
@@ -236,8 +208,8 @@ class DataRecipe(Recipe):
     def resized(self, size: int, where: str = "recipe") -> Self:
         """Return the recipe with `size` examples in train, validation and test together.
 
-        The splits keep their proportions; a smaller size thins out the grid in the same proportion,
-        to no fewer than one example per cell. Raises LogicgenError where only a grid is asked for.
+        The splits keep their proportions; a smaller size thins out the grid likewise, to one
+        example per cell at least. Raises LogicgenError where only a grid is asked for.
         """
         old = self.sizes.model_dump()
         total = sum(old.values())
@@ -246,8 +218,7 @@ class DataRecipe(Recipe):
                 f"{where}: a size cannot be given for a recipe that only has a grid"
             )
         new = {split: size * count // total for split, count in old.items()}
-        largest = max(old, key=lambda split: old[split])
-        new[largest] += size - sum(new.values())
+        new[max(old, key=old.__getitem__)] += size - sum(new.values())
         grid = self.grid
         if grid is not None and size < total:
             grid = grid.model_copy(update={"per_cell": max(1, grid.per_cell * size // total)})
@@ -256,39 +227,30 @@ class DataRecipe(Recipe):
     def check(self, where: str) -> None:
         """Raise LogicgenError naming `where` and the key if no such problems can be made."""
         super().check(where)
-        for key, check in (
-            ("problem", lambda: self.source(where)),
-            ("names", lambda: _can_name(self)),
-            ("region", lambda: _can_exist(self, self.region)),
-            ("grid", lambda: _can_exist(self, self.grid)),
-            ("solver", lambda: fitting_solver(self.task, self.solver)),
-            ("verifier", lambda: fitting_solver(self.task, self.verifier)),
-            ("unsatisfiable", lambda: _can_refute(self)),
-        ):
-            with _key(where, key):
-                check()
+        with at(f"{where}: problem"):
+            source = self.source(where)
+        if self.names == "drawn" and not source.named:
+            raise LogicgenError(
+                f'{where}: names: "drawn" is for tasks that draw some symbols more often than'
+                f' others, and {self.task} does not: give "shuffled"'
+            )
+        for key, part in (("region", self.region), ("grid", self.grid)):
+            with at(f"{where}: {key}"):
+                _check_exists(source, part)
+        for key, solver in (("solver", self.solver), ("verifier", self.verifier)):
+            with at(f"{where}: {key}"):
+                fitting_solver(self.task, solver)
+        if self.unsatisfiable and self.load_task().refutation is None:
+            raise LogicgenError(
+                f"{where}: unsatisfiable: task {self.task} has no answer for an unsatisfiable"
+                " problem: leave the key out"
+            )
 
 
-def _can_refute(recipe: DataRecipe) -> None:
-    if recipe.unsatisfiable and recipe.load_task().refutation is None:
-        raise LogicgenError(
-            f"task {recipe.task} has no answer for an unsatisfiable problem: leave the key out"
-        )
-
-
-def _can_name(recipe: DataRecipe) -> None:
-    if recipe.names == "drawn" and not recipe.source("recipe").named:
-        raise LogicgenError(
-            f'"drawn" is for tasks that draw some symbols more often than others, and '
-            f'{recipe.task} does not: give "shuffled"'
-        )
-
-
-def _can_exist(recipe: DataRecipe, part: Region | Grid | None) -> None:
+def _check_exists(source: Source, part: Region | Grid | None) -> None:
     """Check that every length exists for some number of symbols, and the other way round."""
     if part is None:
         return
-    source = recipe.source("recipe")
     least, most = part.symbols
     for cell in part.cells([None]):
         found = [source.obstacle(replace(cell, symbols=symbols)) for symbols in (most, least)]
@@ -298,3 +260,36 @@ def _can_exist(recipe: DataRecipe, part: Region | Grid | None) -> None:
         found = [source.obstacle(cell) for cell in part.cells([symbols])]
         if found[0] and all(found):
             raise LogicgenError(found[0])
+
+
+class CorpusRecipe(Recipe):
+    """What a corpus is made of."""
+
+    maker, progress_unit = "logicgen.data.corpus:make_corpus", "parts"
+
+    corpus: dict[str, Any]  # the task's own settings
+
+    def load_task(self) -> CorpusTask:
+        """Return the task."""
+        return load_corpus_task(self.task)
+
+    def settings(self, where: str) -> Settings:
+        """Return the `[corpus]` table, checked by the task."""
+        return validate(self.load_task().Settings, self.corpus, where, "corpus")
+
+    @property
+    def holds(self) -> Holds:
+        """Return what the data are; ciphers are sequences with keys."""
+        return "ciphers" if self.task == "cipher" else "sequences"
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Return the splits that it makes; a text is shared among all of them."""
+        asked = self.settings("recipe").model_dump()
+        return tuple(split for split in CORPUS_SPLITS if asked.get(split, 1))
+
+    def resized(self, size: int, where: str = "recipe") -> Self:
+        """Raise LogicgenError: what a corpus is counted in depends on its task."""
+        raise LogicgenError(
+            f"{where}: size is not for corpora: change the recipe instead (in a study by data_set)"
+        )

@@ -38,6 +38,7 @@ class Dataset(DataFolder[DataRecipe]):
                 " language model on it, or give a data set of another task"
             )
         super().__init__(folder)
+        self.region: Region = self.recipe.region
         self._checked: set[str] = set()  # files whose checksum is right
         self._last: tuple[str, pa.Table] | None = None  # the split that was read last
 
@@ -46,11 +47,6 @@ class Dataset(DataFolder[DataRecipe]):
         """Yield what a finished description says of each shard, in order."""
         for split in description["splits"].values():
             yield from split["shards"]
-
-    @property
-    def region(self) -> Region:
-        """Return where its training problems come from."""
-        return self.recipe.region
 
     @cached_property
     def task(self) -> Task:
@@ -64,10 +60,8 @@ class Dataset(DataFolder[DataRecipe]):
 
     def summary(self) -> list[str]:
         """Return how many examples were made, and where there are fewer than asked for."""
-        splits = self.description["splits"]
-        short, cells = (
-            sum(split[key] for split in splits.values()) for key in ("cells_short", "cells")
-        )
+        splits = self.description["splits"].values()
+        short, cells = (sum(split[key] for split in splits) for key in ("cells_short", "cells"))
         lines = [f"{self.folder}: {self.description['examples']:,} verified examples"]
         lines += [
             f"  {split} is EMPTY: too few such problems exist"
@@ -82,9 +76,8 @@ class Dataset(DataFolder[DataRecipe]):
         return lines
 
     def table(self, split: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the rows of a split: problem, answer, symbols, length, alpha_class.
+        """Return rows: problem, answer, symbols, length, alpha_class; the last whole split is kept.
 
-        The last split of which all columns were asked for stays in memory.
         Raises LogicgenError for an unknown split, or a shard that is missing, truncated or altered.
         """
         if self._last is None or self._last[0] != split:
@@ -127,20 +120,18 @@ def encode(table: pa.Table, vocabulary: Vocabulary) -> EncodedSplit:
 
     Raises LogicgenError for a token that is neither in the vocabulary nor a symbol.
     """
-    problems = _ragged(table["problem"], vocabulary)
-    answers = _ragged(table["answer"], vocabulary)
+    problems, answers = (_ragged(table[name], vocabulary) for name in ("problem", "answer"))
+    symbols, length = (table[name].to_numpy().astype(np.int32) for name in ("symbols", "length"))
     highest = max(problems.ids.max(initial=0), answers.ids.max(initial=0))
-    symbols = table["symbols"].to_numpy().astype(np.int32)
-    length = table["length"].to_numpy().astype(np.int32)
     alphabet = max(int(highest) - len(vocabulary) + 1, int(symbols.max(initial=0)))
     return EncodedSplit(vocabulary, problems, answers, symbols, length, alphabet)
 
 
 def _ragged(texts: pa.ChunkedArray, vocabulary: Vocabulary) -> Ragged:
-    rows = pc.utf8_split_whitespace(texts.combine_chunks())
+    joined = texts.combine_chunks()
+    rows = pc.utf8_split_whitespace(joined)
     lengths = pc.list_value_length(rows).to_numpy(zero_copy_only=False)
-    # An empty text splits into one empty token.
-    empty = pc.equal(texts.combine_chunks(), "").to_numpy(zero_copy_only=False)
+    empty = pc.equal(joined, "").to_numpy(zero_copy_only=False)  # splits into one empty token
     tokens = rows.flatten().dictionary_encode()
     if isinstance(tokens, pa.ChunkedArray):
         tokens = tokens.combine_chunks()

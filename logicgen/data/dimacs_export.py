@@ -13,7 +13,7 @@ from pathlib import Path
 
 from logicgen.atomic import part_path
 from logicgen.data.two_lines import Example
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, reading
 from logicgen.syntax.assignment import Assignment
 from logicgen.syntax.clauses import clauses_of, formula_of
 from logicgen.syntax.dimacs import CNF, SUFFIX, read_cnf, read_model, write_cnf, write_model
@@ -53,9 +53,8 @@ def write_dimacs(examples: Iterable[Example], folder: Path, label: str) -> int:
 
 def _write(example: Example, path: Path, label: str) -> None:
     problem, answer = example
-    symbols = symbols_of(problem)
     formula = propositional().read_prefix(problem)
-    names = dict.fromkeys([*formula.symbols, *symbols])
+    names = dict.fromkeys([*formula.symbols, *symbols_of(problem)])
     plain = all(symbol_index(name) is not None for name in names)
     number = {
         name: (symbol_index(name) or 0) + 1 if plain else place
@@ -85,18 +84,13 @@ def read_dimacs(path: Path, task: Task) -> Iterator[Example]:
     if not files:
         raise LogicgenError(f"{path}: neither a data set nor a folder with {SUFFIX} files")
     for file in files:
-        clauses = read_cnf(_bytes(file), str(file)).clauses
+        with reading(file):
+            clauses = read_cnf(file.read_bytes(), str(file)).clauses
         problem = formula_of(clauses, lambda variable: symbol_name(variable - 1))
         answer = None
         if (beside := file.with_suffix(ANSWER)).is_file():
-            literals = read_model(_bytes(beside), str(beside))
+            with reading(beside):
+                literals = read_model(beside.read_bytes(), str(beside))
             pairs = ((symbol_name(abs(literal) - 1), literal > 0) for literal in literals)
             answer = task.encode(Assignment(tuple(pairs)))
         yield task.encode(problem), answer
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise LogicgenError(f"{path}: cannot be read: {error.strerror}") from error

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import permutations
 from random import Random
 from typing import NamedTuple
 
@@ -57,8 +58,7 @@ class Drawer:
     """The source of one recipe's examples, which it draws, answers and names."""
 
     def __init__(self, recipe: DataRecipe, seed: int) -> None:
-        self.recipe = recipe
-        self.seed = seed
+        self.recipe, self.seed = recipe, seed
         self.task = recipe.load_task()
         self.alpha = (recipe.distinct or self.task.distinct) == "alpha"
         self.refuted = self.task.refutation and self.task.encode(self.task.refutation)
@@ -70,11 +70,10 @@ class Drawer:
         exhausted: set[Cell] = set()
         drawn = Drawn([], [])
         for place, cell in enumerate(unit.cells):
-            example, attempt = None, 0
-            if cell not in exhausted:
-                example, attempt = self.slot(unit, place, 0, seen)
-                if example is None:
-                    exhausted.add(cell)
+            skip = cell in exhausted
+            example, attempt = (None, 0) if skip else self.slot(unit, place, 0, seen)
+            if example is None:
+                exhausted.add(cell)
             drawn.examples.append(example)
             drawn.attempts.append(attempt)
         return drawn
@@ -86,20 +85,20 @@ class Drawer:
         cell = unit.cells[place]
         stem = f"{self.seed}/{unit.split}/{unit.round}/{unit.first + place}/"
         refuted = Random(f"{stem}refuted").random() < self.recipe.unsatisfiable
-        while attempt < MOST_ATTEMPTS:
-            if attempt == PATIENCE and self.recipe.unsatisfiable < 1:
+        remainder = reserved_remainder(unit, cell)
+        for number in range(attempt, MOST_ATTEMPTS):
+            if number == PATIENCE and self.recipe.unsatisfiable < 1:
                 refuted = False
-            rng = Random(f"{stem}{attempt}")
+            rng = Random(f"{stem}{number}")
             draw = self.source.sample(rng, cell)
             wanted = {Status.UNSAT} if refuted else {Status.SAT}
-            if draw is not None:
-                remainder = reserved_remainder(unit, cell)
-                example = self.example(draw, rng, cell, remainder, seen, wanted)
-                if example is not None:
-                    seen.add(example.key)
-                    return example, attempt
-            attempt += 1
-        return None, attempt
+            if draw is None:
+                continue
+            example = self.example(draw, rng, cell, remainder, seen, wanted)
+            if example is not None:
+                seen.add(example.key)
+                return example, number
+        return None, MOST_ATTEMPTS
 
     def listed(
         self, cell: Cell, split: str, remainder: int | None, seen: set[int]
@@ -111,8 +110,7 @@ class Drawer:
         rng = Random(f"{self.seed}/{split}/{cell.symbols}/{cell.length}")
         named = list(self._named(cell))
         rng.shuffle(named)
-        share = self.recipe.unsatisfiable
-        found = refuted = 0
+        share, found, refuted = self.recipe.unsatisfiable, 0, 0
         for draw, names in named:
             # Nearly all problems of the cell may be wanted, so none is left for a better moment.
             wanted = {Status.SAT} if share < 1 else set()
@@ -127,8 +125,6 @@ class Drawer:
 
     def _named(self, cell: Cell) -> Iterator[tuple[Draw, tuple[str, ...] | None]]:
         """Yield the problems of a cell, with all names where these make different problems."""
-        from itertools import permutations
-
         if self.alpha or not named_apart(self.recipe):
             yield from ((draw, None) for draw in self.source.all(cell))
             return

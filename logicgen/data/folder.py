@@ -1,7 +1,7 @@
 """The folder of a data set or a corpus: its description, who is making it, and its card.
 
-The description is a JSON file that lists all other files with their checksums. It is written first,
-with `"complete": false`, and again when everything else is there.
+The description, JSON, lists all other files with their checksums. It is written first, with
+`"complete": false`, and again when everything else is there.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from logicgen.atomic import is_part, write_text
+from logicgen.atomic import is_part, prepare_folder, write_text
 from logicgen.checksum import text_sha256
-from logicgen.data.data_recipe import Holds, Recipe, Region
+from logicgen.data.data_recipe import Recipe, Region
 from logicgen.declaration import validate
 from logicgen.errors import LogicgenError, nearest
 
@@ -36,12 +36,7 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 
 
 class DataFolder(ABC, Generic[RecipeType]):
-    """Finished data on disk.
-
-    Attributes:
-        folder: where they are.
-        description: the contents of the JSON file.
-        recipe: what they were made from.
+    """Finished data in a `folder`, with its `description` and the `recipe` they were made from.
 
     Raises LogicgenError where there are none, and for unfinished or damaged ones.
     """
@@ -51,6 +46,7 @@ class DataFolder(ABC, Generic[RecipeType]):
     counted: ClassVar[str]  # what splits are counted in
     facts: ClassVar[tuple[str, ...]]  # what the description says of each file
     Recipe: type[RecipeType]
+    region: Region | None = None  # where training problems come from
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -60,16 +56,13 @@ class DataFolder(ABC, Generic[RecipeType]):
                 f"{folder}: not a {self.noun} (no {self.file}); make one with logicgen generate"
             )
         self.description = self._read(folder)
+        self.name = str(self.description["name"])  # of the recipe file
         self.recipe = validate(self.Recipe, self.description["recipe"], str(path), "recipe")
+        self.task_name, self.holds = self.recipe.task, self.recipe.holds
         if not self.description["complete"]:
             raise LogicgenError(
                 f"{folder}: not finished; run the same logicgen generate command again"
             )
-
-    @property
-    def region(self) -> Region | None:
-        """Return where training problems come from; None where there are none."""
-        return None
 
     @abstractmethod
     def summary(self) -> list[str]:
@@ -79,21 +72,6 @@ class DataFolder(ABC, Generic[RecipeType]):
     @abstractmethod
     def files(description: dict[str, Any]) -> Iterable[dict[str, Any]]:
         """Yield what a finished description says of each file, in order."""
-
-    @property
-    def name(self) -> str:
-        """Return the name of the recipe file."""
-        return str(self.description["name"])
-
-    @property
-    def holds(self) -> Holds:
-        """Return what the data are; which scores there are follows from it."""
-        return self.recipe.holds
-
-    @property
-    def task_name(self) -> str:
-        """Return the name of the task."""
-        return self.recipe.task
 
     @property
     def splits(self) -> dict[str, int]:
@@ -137,10 +115,7 @@ class DataFolder(ABC, Generic[RecipeType]):
 
     @classmethod
     def begun(cls, folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the description of these data in a folder; None where nothing is there yet.
-
-        Raises LogicgenError where the folder holds anything else.
-        """
+        """Return the description in a folder, or None. LogicgenError: it holds anything else."""
         if folder.exists() and not folder.is_dir():
             raise LogicgenError(f"{folder}: a file is in the way; choose another folder with -o")
         if not folder.exists() or all(is_part(file) for file in folder.iterdir()):
@@ -169,12 +144,7 @@ class DataFolder(ABC, Generic[RecipeType]):
 
         Raises LogicgenError where another process holds it, or it cannot be written.
         """
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise LogicgenError(
-                f"{folder}: cannot be written: {error.strerror}; choose another folder with -o"
-            ) from error
+        prepare_folder(folder)
         with alone(folder):
             write_json(folder / cls.file, {**head, "complete": False})
             yield

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,9 @@ def generate(
     something else, cannot be written, or the recipe's region holds no problem at all.
     """
     packages = ("logicgen", "lark", "pyarrow", "python-sat")
-    begin = {
-        **head(recipe, name, seed),
-        "versions": {package: version(package) for package in packages},
-    }
-    if not any(recipe.sizes.model_dump().values()) and recipe.grid is None:
+    versions = {package: version(package) for package in packages}
+    begin = {**head(recipe, name, seed), "versions": versions}
+    if not recipe.splits:
         raise LogicgenError(f"{name}: asks for no examples; give it [sizes] or a [grid]")
     known = Dataset.begun(folder, begin)
     if known is not None and known["complete"] and _all_there(folder, known):
@@ -78,11 +77,8 @@ def generate(
 
 def _all_there(folder: Path, description: dict[str, Any]) -> bool:
     """Return whether no shard was lost or truncated; such a one is made anew."""
-    return all(
-        (folder / shard["file"]).is_file()
-        and (folder / shard["file"]).stat().st_size == shard["bytes"]
-        for shard in Dataset.files(description)
-    )
+    shards = [(folder / shard["file"], shard["bytes"]) for shard in Dataset.files(description)]
+    return all(path.is_file() and path.stat().st_size == size for path, size in shards)
 
 
 @dataclass
@@ -101,28 +97,29 @@ class _Run:
 
     def make(self, split: str, plans: list[CellPlan], pool: Workers[Unit, Drawn]) -> None:
         """Make the shards of some cells: a first round, then further ones for what is missing."""
+
+        def held(plans: list[CellPlan]) -> int:
+            return sum(plan.held for plan in plans)
+
         self.shards.setdefault(split, [])
-        everywhere = sum(plan.quota for plan in self.plans[split])
-        before = sum(plan.held for plan in self.plans[split])
-        total = sum(plan.quota for plan in plans)
+        whole = self.plans[split]
+        everywhere, total = (sum(plan.quota for plan in part) for part in (whole, plans))
         size = planning.shard_size(everywhere)
         number = self.next_number.get(split, 0)
         units = planning.first_units(plans, split, self.seed, number, size)
-        self.progress(split, before, everywhere)
+        self.progress(split, held(whole), everywhere)
         while units:
-            for unit, held in self._settled(units, pool):
-                self._count(plans, unit, held)
-                self.progress(split, before + sum(plan.held for plan in plans), everywhere)
+            for unit, found in self._settled(units, pool):
+                _count(plans, unit, found)
+                self.progress(split, held(whole), everywhere)
             self.next_number[split] = number = units[-1].number + 1
-            missing = total - sum(plan.held for plan in plans)
+            missing = total - held(plans)
             if split == "grid" or not missing:
                 break
-            slots = planning.next_slots(plans, missing)
-            rationed = frozenset(plan.cell for plan in plans if plan.rationed)
-            units = planning.draw_units(slots, split, self.seed, number, number, rationed, size)
-        if plans[-1] is self.plans[split][-1]:  # the split is as full as it gets
-            held_at_last = sum(plan.held for plan in self.plans[split])
-            self.progress(split, held_at_last, held_at_last)
+            slots, cells = planning.next_slots(plans, missing), planning.rationed(plans)
+            units = planning.draw_units(slots, split, self.seed, number, number, cells, size)
+        if plans[-1] is whole[-1]:  # the split is as full as it gets
+            self.progress(split, held(whole), held(whole))
 
     def _settled(
         self, units: list[Unit], pool: Workers[Unit, Drawn]
@@ -141,16 +138,7 @@ class _Run:
                 found = table.select(["symbols", "length"]).to_pydict().values()
                 places = list(zip(*found, strict=True))
             else:
-                if unit.listed:
-                    examples = self._list(unit)
-                else:
-                    drawn = next(results)
-                    if isinstance(drawn, Failure):
-                        raise LogicgenError(
-                            f"a worker failed ({drawn.reason}); run the same command again, with "
-                            "fewer workers if memory is short"
-                        )
-                    examples = self._without_repetitions(unit, drawn)
+                examples = self._list(unit) if unit.listed else self._new(unit, next(results))
                 if examples:
                     write_shard(path, examples)
                 places = [(example.symbols, example.length) for example in examples]
@@ -160,37 +148,33 @@ class _Run:
                 self.shards[unit.split].append(path)
             yield unit, held
 
-    def _without_repetitions(self, unit: Unit, drawn: Drawn) -> list[Example]:
+    def _new(self, unit: Unit, drawn: Drawn | Failure) -> list[Example]:
         """Return what a worker found, drawn again where an earlier example is the same problem."""
+        if isinstance(drawn, Failure):
+            raise LogicgenError(
+                f"a worker failed ({drawn.reason}); run the same command again, with fewer workers"
+                " if memory is short"
+            )
         exhausted: set[Cell] = set()
         examples = []
-        for place, example in enumerate(drawn.examples):
-            cell = unit.cells[place]
+        for place, (cell, example) in enumerate(zip(unit.cells, drawn.examples, strict=True)):
             if example is None or cell in exhausted:
                 continue
             if example.key in self.seen:
                 example, _ = self.drawer.slot(unit, place, drawn.attempts[place] + 1, self.seen)
-                if example is None:
-                    exhausted.add(cell)
-                    continue
+            if example is None:
+                exhausted.add(cell)
+                continue
             self.seen.add(example.key)
             examples.append(example)
         return examples
 
     def _list(self, unit: Unit) -> list[Example]:
-        examples = []
+        examples: list[Example] = []
         for cell, quota in Counter(unit.cells).items():
             found = self.drawer.listed(cell, unit.split, reserved_remainder(unit, cell), self.seen)
-            examples += [example for _, example in zip(range(quota), found, strict=False)]
+            examples += islice(found, quota)
         return examples
-
-    def _count(self, plans: list[CellPlan], unit: Unit, held: Counter[Cell]) -> None:
-        asked = Counter(unit.cells)
-        for plan in plans:
-            if plan.cell in asked:
-                plan.held += held[plan.cell]
-                if held[plan.cell] < asked[plan.cell]:
-                    plan.exhausted = True
 
     def cells(self) -> str:
         """Return a CSV line per cell: how many examples were asked for, are held, and exist."""
@@ -205,30 +189,23 @@ class _Run:
         return "\n".join(lines) + "\n"
 
     def account(self) -> dict[str, Any]:
-        """Return what was made: shards with checksums, and cells.
-
-        Raises LogicgenError where two problems are the same.
-        """
+        """Return what was made: shards and cells. LogicgenError: two problems are the same."""
         different: set[int] = set()
         splits: dict[str, Any] = {}
-        for split in self.shards:
+        for split in sorted(self.shards, key=SPLITS.index):
             files = []
             for path in self.shards[split]:
                 table = read_shard(path)
                 different.update(keys(table, self.drawer.alpha))
-                files.append(
-                    {
-                        "file": path.relative_to(self.folder).as_posix(),
-                        "examples": table.num_rows,
-                        "bytes": path.stat().st_size,
-                        "sha256": sha256(path),
-                    }
-                )
+                name, size = path.relative_to(self.folder).as_posix(), path.stat().st_size
+                facts = {"file": name, "examples": table.num_rows, "bytes": size}
+                files.append({**facts, "sha256": sha256(path)})
+            plans = self.plans[split]
             splits[split] = {
                 "examples": sum(file["examples"] for file in files),
-                "cells": len(self.plans[split]),
-                "cells_short": sum(plan.held < plan.asked for plan in self.plans[split]),
-                "cells_empty": sum(0 == plan.held < plan.asked for plan in self.plans[split]),
+                "cells": len(plans),
+                "cells_short": sum(plan.held < plan.asked for plan in plans),
+                "cells_empty": sum(0 == plan.held < plan.asked for plan in plans),
                 "shards": files,
             }
         examples = sum(split["examples"] for split in splits.values())
@@ -237,11 +214,13 @@ class _Run:
                 f"{self.folder}: {examples - len(different)} problems occur twice; a shard was "
                 "changed meanwhile: delete the folder and run the same command again"
             )
-        return {
-            "examples": examples,
-            "distinct": {
-                "up to": "renaming" if self.drawer.alpha else "equality",
-                "checked": True,
-            },
-            "splits": {split: splits[split] for split in sorted(splits, key=SPLITS.index)},
-        }
+        distinct = {"up to": "renaming" if self.drawer.alpha else "equality", "checked": True}
+        return {"examples": examples, "distinct": distinct, "splits": splits}
+
+
+def _count(plans: list[CellPlan], unit: Unit, held: Counter[Cell]) -> None:
+    """Count what a unit gave; a cell that gave less than it was asked for holds no more."""
+    asked = Counter(unit.cells)
+    for plan in plans:
+        plan.held += held[plan.cell]
+        plan.exhausted |= held[plan.cell] < asked[plan.cell]

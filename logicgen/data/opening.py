@@ -8,8 +8,7 @@ from typing import Any
 
 from logicgen import shipped
 from logicgen.data.corpus import Corpus
-from logicgen.data.corpus_recipe import CorpusRecipe
-from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
 from logicgen.data.dataset import Dataset
 from logicgen.declaration import read_toml
 from logicgen.errors import LogicgenError
@@ -19,21 +18,14 @@ from logicgen.tasks import CORPORA
 def read_data_recipe(
     name: str, changes: Mapping[str, Any] | None = None
 ) -> DataRecipe | CorpusRecipe:
-    """Return a shipped recipe by name, or the one in a TOML file, of either kind.
-
-    changes: values to use instead of the file's, by dotted key.
-    Raises LogicgenError naming file and key where it is not a recipe.
-    """
+    """Return a recipe of either kind. Arguments and errors are those of `Recipe.read`."""
     tables = read_toml(shipped.find("datasets", ".toml", name))
     corpus = tables.get("task") in list(CORPORA) or "corpus" in tables
-    return CorpusRecipe.read(name, changes) if corpus else DataRecipe.read(name, changes)
+    return (CorpusRecipe if corpus else DataRecipe).read(name, changes)
 
 
 def open_data(folder: str | Path) -> Dataset | Corpus:
-    """Return the data set or the corpus in a folder.
-
-    Raises LogicgenError where there is neither, and for unfinished or damaged ones.
-    """
+    """Return the data set or corpus in a folder. LogicgenError: none, unfinished, or damaged."""
     folder = Path(folder)
     return Corpus(folder) if (folder / Corpus.file).is_file() else Dataset(folder)
 

@@ -25,16 +25,11 @@ from logicgen.vocabulary import Vocabulary, symbol_name
 
 
 class TokenBatch(NamedTuple):
-    """Sequences, and what is to be learnt of them.
-
-    tokens: (B, T) int64, ended by `NOTHING`.
-    targets: (B, T - 1) int64: what follows each token but the last; `NOTHING` where that does not
-        count.
-    """
+    """Sequences, and what is to be learnt of them."""
 
     step: int
-    tokens: Tensor
-    targets: Tensor
+    tokens: Tensor  # (B, T) int64, ended by `NOTHING`
+    targets: Tensor  # (B, T - 1) int64: the next tokens; `NOTHING` where they do not count
 
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -42,15 +37,10 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 class Sequences(ABC):
-    """The sequences of one split.
+    """The sequences of one split."""
 
-    Attributes:
-        length: tokens of each, where all have as many.
-        longest: tokens of the longest, where sequences are a task's examples; else 0.
-    """
-
-    length: int | None = None
-    longest = 0
+    length: int | None = None  # tokens of each, where all have as many
+    longest = 0  # tokens of the longest, where sequences are a task's examples
 
     @abstractmethod
     def __len__(self) -> int:
@@ -88,7 +78,8 @@ class TextSequences(Sequences):
     """Windows of text; documents follow one another."""
 
     def __init__(self, arrays: list[np.ndarray], tokens: int) -> None:
-        self._arrays, self._tokens = arrays, tokens
+        # Plain arrays, mapped all the same: slices of memory maps cost more.
+        self._arrays, self._tokens = list(map(np.asarray, arrays)), tokens
         self._ends = np.cumsum([len(array) for array in arrays])
 
     def __len__(self) -> int:
@@ -96,14 +87,12 @@ class TextSequences(Sequences):
 
     def _window(self, start: int, context: int) -> np.ndarray:
         """Return tokens from a place on; one part goes over into the next."""
-        pieces, left = [], context
         part = int(np.searchsorted(self._ends, start, side="right"))
         place = start - (int(self._ends[part - 1]) if part else 0)
-        while left:
-            piece = np.asarray(self._arrays[part][place : place + left])
-            pieces.append(piece)
-            left -= len(piece)
-            part, place = part + 1, 0
+        pieces = [self._arrays[part][place : place + context]]
+        while left := context - sum(map(len, pieces)):
+            part += 1
+            pieces.append(self._arrays[part][:left])
         return _checked(np.concatenate(pieces).astype(np.int64), self._tokens)
 
     def random(self, rng: np.random.Generator, count: int, context: int) -> Pair:
@@ -138,6 +127,10 @@ class ListedSequences(Sequences):
     def _rows(self, rows: np.ndarray, context: int) -> Pair:
         """Return the sequences of these numbers."""
 
+    def random(self, rng: np.random.Generator, count: int, context: int) -> Pair:
+        """Return any sequences."""
+        return self._rows(rng.integers(len(self), size=count), context)
+
     def spread(self, count: int, context: int) -> Pair:
         """Return the first sequences."""
         return self._rows(np.arange(min(count, len(self))), context)
@@ -151,8 +144,8 @@ class ListedSequences(Sequences):
 class RowSequences(ListedSequences):
     """Rows of a corpus."""
 
-    def __init__(self, arrays: list[np.ndarray], tokens: int, end: int) -> None:
-        self._arrays, self._tokens, self._end = arrays, tokens, end
+    def __init__(self, arrays: list[np.ndarray], tokens: int) -> None:
+        self._arrays, self._tokens = arrays, tokens
         self.length = arrays[0].shape[1]  # tokens of a row
 
     def __len__(self) -> int:
@@ -160,20 +153,16 @@ class RowSequences(ListedSequences):
 
     def _rows(self, rows: np.ndarray, context: int) -> Pair:
         tokens = _checked(corpus_rows(self._arrays, rows, context), self._tokens)
-        ends = tokens == self._end  # the first is a token as others, and then there is nothing
+        ends = tokens == Tokens.end  # the first is a token as others, and then there is nothing
         tokens[np.cumsum(ends, axis=1) - ends > 0] = NOTHING
         return tokens, tokens[:, 1:]
-
-    def random(self, rng: np.random.Generator, count: int, context: int) -> Pair:
-        """Return any rows."""
-        return self._rows(rng.integers(len(self), size=count), context)
 
 
 class ExampleSequences(ListedSequences):
     """Problems, each followed by its answer, which alone is learnt, or everything.
 
-    No end follows: a model to which all tokens are strangers could not know it before it has seen
-    it. Tokens are those of `example_tokens`.
+    Tokens are those of `example_tokens`. No end follows: a model to which all are strangers could
+    not know it before it has seen it.
     """
 
     def __init__(self, split: EncodedSplit, everything: bool = False) -> None:
@@ -200,8 +189,7 @@ class ExampleSequences(ListedSequences):
         """Return any examples of about one length."""
         rows = rng.integers(len(self), size=4 * count)
         rows = rows[np.argsort(self._lengths[rows], kind="stable")]
-        first = count * int(rng.integers(4))
-        return self._rows(rows[first : first + count], context)
+        return self._rows(rows.reshape(4, count)[rng.integers(4)], context)
 
 
 def example_ids(ids: np.ndarray) -> np.ndarray:
@@ -216,10 +204,10 @@ def example_tokens(vocabulary: Vocabulary, symbols: int) -> Tokens:
 
 
 def sequences_of(data: Dataset | Corpus, split: str, everything: bool = False) -> Sequences:
-    """Return a split as sequences of tokens: those of a corpus, or problems with their answers.
+    """Return a split as sequences: those of a corpus, or problems with answers.
 
-    everything: of problems and answers, whether all tokens are learnt, not the answers' alone.
-    Raises LogicgenError for a task whose examples are not read as sequences.
+    Of the latter, `everything` is learnt, or the answers alone. Raises LogicgenError for a task
+    whose examples are not read as sequences.
     """
     if data.holds != "problems":
         return corpus_sequences(as_corpus(data), split)
@@ -244,16 +232,13 @@ def tokens_of(data: Dataset | Corpus) -> Tokens:
 def corpus_sequences(corpus: Corpus, split: str) -> Sequences:
     """Return the sequences of a split of a corpus."""
     arrays, tokens = corpus.arrays(split), len(corpus.tokens)
-    if arrays[0].ndim == 2:
-        return RowSequences(arrays, tokens, corpus.tokens.end)
-    return TextSequences(arrays, tokens)
+    rows = arrays[0].ndim == 2
+    return RowSequences(arrays, tokens) if rows else TextSequences(arrays, tokens)
 
 
 def _checked(ids: np.ndarray, tokens: int) -> np.ndarray:
-    """Return ids of a file. Raises LogicgenError where they are no tokens.
-
-    They are checked as they are read: reading all of a corpus first takes too long.
-    """
+    """Return ids of a file. Raises LogicgenError where they are no tokens."""
+    # As they are read: to read all of a corpus first takes too long.
     if ids.max(initial=0) >= tokens:
         raise LogicgenError(
             f"the corpus is damaged: it has token {ids.max()} of {tokens}; make it again in an"

@@ -44,12 +44,8 @@ def write_shard(path: Path, examples: Sequence[Example]) -> None:
 def read_shard(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Return a shard's rows. Raises LogicgenError where the file is not a whole shard."""
     try:
-        return pq.read_table(
-            path,
-            columns=list(columns) if columns else None,
-            memory_map=True,
-            page_checksum_verification=True,
-        )
+        chosen = list(columns) if columns else None
+        return pq.read_table(path, columns=chosen, memory_map=True, page_checksum_verification=True)
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
         raise LogicgenError(
             f"{path}: not a whole shard ({str(error).splitlines()[0]}); delete it and run "

@@ -1,20 +1,19 @@
 """The plain text format of DeepLTL-style code: a line with the problem, a line with the answer.
 
 Both are in prefix notation with one character a token and no blanks: `U a & b X ! a` is `Ua&bX!a`,
-and `a ; { b ; ! a }` is `a;{b;!a}`. Operators of several characters get one: `->` is `>`, `<->` is
-`=`. Converting there and back changes nothing.
+`a ; { b ; ! a }` is `a;{b;!a}`, `->` is `>`, `<->` is `=`. There and back changes nothing.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import zip_longest
+from itertools import starmap, zip_longest
 from pathlib import Path
 from typing import TextIO
 
 from logicgen.atomic import write_atomically
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, at
 from logicgen.tasks import Task
 
 ONE_CHARACTER = {"->": ">", "<->": "="}
@@ -25,17 +24,13 @@ _SEVERAL = {character: token for token, character in ONE_CHARACTER.items()}
 
 
 def compact(text: str) -> str:
-    """Return prefix notation with one character a token, from tokens separated by blanks.
-
-    Raises LogicgenError for a symbol of several characters.
-    """
+    """Return tokens as one character each. LogicgenError: a symbol has several characters."""
     tokens = [ONE_CHARACTER.get(token, token) for token in text.split()]
-    for token in tokens:
-        if len(token) != 1:
-            raise LogicgenError(
-                f"{token} has several characters, and this format has room for symbols a to z "
-                "only; choose a data set with at most 26 symbols"
-            )
+    if long := [token for token in tokens if len(token) != 1]:
+        raise LogicgenError(
+            f"{long[0]} has several characters, and this format has room for symbols a to z only;"
+            " choose a data set with at most 26 symbols"
+        )
     return "".join(tokens)
 
 
@@ -55,7 +50,7 @@ def write_two_lines(examples: Iterable[Example], path: Path) -> int:
             raise LogicgenError("a problem without an answer; this format has room for both only")
         return f"{compact(problem)}\n{compact(answer)}\n"
 
-    return _write((text(*example) for example in examples), path)
+    return _write(starmap(text, examples), path)
 
 
 def write_json_lines(examples: Iterable[Example], path: Path) -> int:
@@ -97,16 +92,12 @@ def read_two_lines(path: Path, task: Task) -> Iterator[Example]:
     with _opened(path) as file:
         lines = (line.rstrip("\r\n") for line in file)
         for number, (problem, answer) in enumerate(zip_longest(lines, lines)):
-            if answer is None:
-                raise LogicgenError(f"{path}, line {2 * number + 1}: a problem without an answer")
-            try:
+            with at(f"{path}, line {2 * number + 1}"):
+                if answer is None:
+                    raise LogicgenError("a problem without an answer")
                 parsed = task.decode_problem(spread(problem))
-            except LogicgenError as error:
-                raise LogicgenError(f"{path}, line {2 * number + 1}: {error}") from None
-            try:
+            with at(f"{path}, line {2 * number + 2}"):
                 decoded = task.decode_answer(spread(answer))
-            except LogicgenError as error:
-                raise LogicgenError(f"{path}, line {2 * number + 2}: {error}") from None
             yield task.encode(parsed), task.encode(decoded)
 
 
@@ -117,14 +108,13 @@ def read_json_lines(path: Path, task: Task) -> Iterator[Example]:
     """
     with _opened(path) as file:
         for number, line in enumerate(file, start=1):
-            try:
-                row = json.loads(line)
-                problem = task.read_problem(row["problem"])
-                answer = task.read_answer(row["answer"])
-            except LogicgenError as error:
-                raise LogicgenError(f"{path}, line {number}: {error}") from None
-            except (ValueError, KeyError, TypeError) as error:
-                raise LogicgenError(
-                    f"{path}, line {number}: not a JSON object with problem and answer ({error})"
-                ) from None
+            with at(f"{path}, line {number}"):
+                try:
+                    row = json.loads(line)
+                    problem = task.read_problem(row["problem"])
+                    answer = task.read_answer(row["answer"])
+                except (ValueError, KeyError, TypeError) as error:
+                    raise LogicgenError(
+                        f"not a JSON object with problem and answer ({error})"
+                    ) from None
             yield task.encode(problem), task.encode(answer)

@@ -22,8 +22,7 @@ import torch
 from torch import Tensor
 
 from logicgen.atomic import prepare_folder
-from logicgen.data.ciphers import Ciphers
-from logicgen.data.corpus import Corpus
+from logicgen.data.corpus import Ciphers, Corpus
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.wilson import wilson_interval
 from logicgen.model.checkpoint import load_language_model, weights_digest

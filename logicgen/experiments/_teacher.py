@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from logicgen import shipped
-from logicgen.data.corpus_recipe import CorpusRecipe
+from logicgen.data.data_recipe import CorpusRecipe
 from logicgen.errors import LogicgenError, nearest
 from logicgen.productions import NEGLIGIBLE, Grammar, read_grammar
 from logicgen.tasks.grammar_sentences import GRAMMAR, GrammarSentencesSettings

@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from logicgen.atomic import prepare_folder, write_text
 from logicgen.checksum import text_sha256
-from logicgen.data.corpus_recipe import CorpusRecipe
-from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_corpus, as_dataset, open_data, read_data_recipe
 from logicgen.errors import LogicgenError, nearest

@@ -85,7 +85,7 @@ def test_what_is_wrong_is_named(trained, tmp_path):
     cut = run("inductive", "cut", "grammar.toml", "big", "cat", "-o", ".", cwd=tmp_path)
     refused(cut, "holds")
     assert (tmp_path / "grammar.toml").read_bytes() == mine
-    refused(run("inductive", "cut", model, "big", "cat", "-o", file), "cannot be made")
+    refused(run("inductive", "cut", model, "big", "cat", "-o", file), "cannot be written")
     refused(run("inductive", "identify", "big-cat-smal-dog"), "did you mean big-cat-small-dog?")
     data = run("generate", "production-3", "-o", tmp_path / "longer")
     assert data.returncode == 0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from logicgen.data.corpus import Corpus, make_corpus
-from logicgen.data.corpus_recipe import CorpusRecipe
+from logicgen.data.data_recipe import CorpusRecipe
 from logicgen.data.opening import open_data
 from logicgen.errors import LogicgenError
 from logicgen.tasks import corpus_task as rows

@@ -31,7 +31,7 @@ def text():
 
 def rows():
     made = np.random.default_rng(0).integers(0, 6, (23, 8)).astype(np.uint8)
-    return made, RowSequences([made[:10], made[10:11], made[11:]], 1000, end=0)
+    return made, RowSequences([made[:10], made[10:11], made[11:]], 1000)
 
 
 def ragged(lists):

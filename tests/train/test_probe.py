@@ -15,9 +15,8 @@ from click.testing import CliRunner
 from torch import nn
 
 from logicgen.cli.main import group
-from logicgen.data.ciphers import Ciphers
-from logicgen.data.corpus import Corpus, make_corpus
-from logicgen.data.corpus_recipe import CorpusRecipe
+from logicgen.data.corpus import Ciphers, Corpus, make_corpus
+from logicgen.data.data_recipe import CorpusRecipe
 from logicgen.errors import LogicgenError
 from logicgen.evaluate import keys
 from logicgen.model.checkpoint import save_model, weights_digest

@@ -1,0 +1,132 @@
+"""Options that several commands share, and which of them are given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import click
+
+Option: TypeAlias = Callable[[Any], Any]
+
+
+class Number(click.FloatRange):
+    """A range of numbers without `nan`, which click's comparisons would accept."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Return the number. Fails with a usage error if it is `nan` or outside the range."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return number
+
+
+PATH = click.Path(path_type=Path)
+POSITIVE = Number(min=0, min_open=True)
+
+
+def integer_option(
+    name: str, default: int | None = None, *, least: int = 1, **settings: Any
+) -> Option:
+    """Return an option that takes an integer, and shows its default in its help if it has one."""
+    if default is not None:
+        settings |= {"default": default, "show_default": True}
+    return click.option(name, type=click.IntRange(min=least), **settings)
+
+
+def out_option(text: str = "Folder.", *, required: bool = False) -> Option:
+    """Return the option of the folder to write into."""
+    return click.option("-o", "--out", required=required, type=PATH, help=text)
+
+
+def data_option(text: str = "Folder of a data set.") -> Option:
+    """Return the option of the folder with the data."""
+    return click.option("--data", required=True, type=PATH, help=text)
+
+
+def together(*options: Option) -> Option:
+    """Return a decorator that adds options to a command, in this order."""
+
+    def add(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+DEVICE = click.option(
+    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
+)
+SEED = integer_option("--seed", 0, least=0)
+WORKERS = integer_option("--workers", 1)
+TASK = click.option("--task", help="A name from `logicgen list tasks`; DIMACS files need none.")
+TARGET_AND_SOLVER = together(
+    click.option("--out", "target", metavar="FILE.jsonl", help="Standard output if not given."),
+    click.option("--solver", help="A name from `logicgen list solvers`."),
+)
+SCORING = together(
+    click.argument("run", type=PATH),
+    data_option(),
+    integer_option(
+        "--embedding-seeds",
+        1,
+        help="Repeat with so many draws of the random parts of the embedding.",
+    ),
+    click.option(
+        "--beams", type=click.IntRange(1, 1000), help="Beam search with so many beams; 1 is greedy."
+    ),
+    click.option(
+        "--ensemble",
+        type=click.IntRange(1, 1000),
+        default=1,
+        show_default=True,
+        help="Average probabilities over so many draws of the random parts of the embedding.",
+    ),
+    out_option("Folder; RUN/SPLIT if not given."),
+    DEVICE,
+    click.option(
+        "--grammar/--no-grammar", default=True, help="Decode only answers that parse. [yes]"
+    ),
+)
+"""The model, the data and the decoding, of `evaluate` and `covariance`."""
+
+
+SEARCH, RANDOM = ("beams", "length_normalization"), ("temperature", "top_k", "top_p")
+"""Options of beam search and of random draws."""
+
+
+def sampling_options(draws: str) -> Option:
+    """Return the options of random draws; `draws` says in the help which ones these are."""
+    return together(
+        click.option("--temperature", type=POSITIVE, help=f"Of {draws} [1]."),
+        integer_option("--top-k", help="Draw from the K likeliest tokens."),
+        click.option(
+            "--top-p",
+            type=Number(min=0, max=1, min_open=True),
+            help="Draw from the nucleus: the fewest tokens with this probability.",
+        ),
+    )
+
+
+def given(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return those of some options that are given."""
+    return {name: options[name] for name in names if options.get(name) is not None}
+
+
+def flag(name: str, *others: str) -> str:
+    """Return how the first of some options is written on the command line."""
+    return "--" + name.replace("_", "-")
+
+
+def changed() -> list[click.Parameter]:
+    """Return the arguments of the running command, and its options other than their defaults."""
+    context = click.get_current_context()
+    return [
+        parameter
+        for parameter in context.command.params
+        if isinstance(parameter, click.Argument)
+        or context.params[str(parameter.name)] not in (None, parameter.get_default(context))
+    ]
