@@ -9,15 +9,16 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from logicgen.declaration import Table
 from logicgen.errors import LogicgenError, nearest
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from logicgen.report.page import Report
 
 Json = dict[str, Any]
 Call = tuple[Callable[..., Json], Json]
@@ -28,13 +29,7 @@ Seed = Annotated[int, Field(ge=0)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class SettingsTable(BaseModel):
-    """A table of settings: no unknown keys, no conversions ("12" is not a number)."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
-
-
-class Settings(SettingsTable):
+class Settings(Table):
     """What the settings of all experiments have.
 
     Attributes:
@@ -46,7 +41,7 @@ class Settings(SettingsTable):
     experiment: str
 
 
-class LessonTable(SettingsTable):
+class LessonTable(Table):
     """How students learn: the keys that experiments change of a `train.students.Lesson`."""
 
     steps: Count
@@ -60,23 +55,6 @@ class LessonTable(SettingsTable):
         from logicgen.train.students import Lesson
 
         return asdict(Lesson(**{**self.model_dump(), **changes}))
-
-
-@dataclass(frozen=True)
-class Report:
-    """What an experiment found, for people and for programs.
-
-    Attributes:
-        tables: a sentence, column heads, rows.
-        pictures: name of each file, what it shows, figure.
-        files: rows of each table for programs, by the name of its CSV file.
-    """
-
-    title: str
-    about: str
-    tables: list[tuple[str, list[str], list[list[str]]]]
-    pictures: list[tuple[str, str, Figure]]
-    files: dict[str, list[Json]] = field(default_factory=dict)
 
 
 S = TypeVar("S", bound=Settings)

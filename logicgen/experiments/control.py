@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from logicgen.errors import LogicgenError
-from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Report, Seed
+from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Seed
 from logicgen.experiments import Settings as Common
 from logicgen.experiments.prompting import SETS, WORDS, sentence_ids
 from logicgen.model.inductive import as_grammar
@@ -26,6 +26,7 @@ from logicgen.productions import (
     random_grammar,
 )
 from logicgen.report.grammar_figure import draw_grammars
+from logicgen.report.page import Report
 from logicgen.train.students import Lesson, Sentences, teach
 
 Connection = tuple[int, int, int]

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from logicgen.errors import LogicgenError
-from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Report, Seed
+from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Seed
 from logicgen.experiments import Settings as Common
 from logicgen.experiments._teacher import find_teacher
 from logicgen.model.inductive import as_grammar
 from logicgen.productions import Grammar, aligned, distance, divergence
 from logicgen.report.grammar_figure import draw_grammars
+from logicgen.report.page import Report
 from logicgen.train.students import Lesson, Sentences, teach
 
 # A student has found the teacher if its choices differ by less than this, in total variation and

@@ -15,12 +15,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Report, Seed
+from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Seed
 from logicgen.experiments import Settings as Common
 from logicgen.experiments.identify import FOUND
 from logicgen.model.inductive import as_grammar
 from logicgen.productions import aligned, distance, divergence, random_grammar
 from logicgen.report.heatmap import ACCURACY
+from logicgen.report.page import Report
 from logicgen.train.students import Lesson, Sentences, teach
 
 KINDS = {

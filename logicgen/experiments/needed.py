@@ -19,21 +19,15 @@ from matplotlib.figure import Figure
 from pydantic import Field
 from torch import Tensor
 
-from logicgen.experiments import (
-    Call,
-    Count,
-    Experiment,
-    Json,
-    LessonTable,
-    Report,
-    SettingsTable,
-)
+from logicgen.declaration import Table
+from logicgen.experiments import Call, Count, Experiment, Json, LessonTable
 from logicgen.experiments import Settings as Common
 from logicgen.model.inductive import as_grammar
 from logicgen.nn.language_model import CausalLM, CausalTransformer
 from logicgen.nn.token_rows import TokenRows
 from logicgen.productions import Grammar, divergence, random_grammar
-from logicgen.report.figure_style import line_styles
+from logicgen.report.figure_style import band, line_styles
+from logicgen.report.page import Report
 from logicgen.train.schedule import Schedule
 from logicgen.train.students import Lesson, Sentences, teach
 
@@ -45,7 +39,7 @@ REACHED = (0.5, 0.2, 0.1, 0.05)  # bits
 RESAMPLED = 10_000
 
 
-class Decoder(SettingsTable):
+class Decoder(Table):
     """The size of a decoder."""
 
     width: Count
@@ -54,7 +48,7 @@ class Decoder(SettingsTable):
     feed_forward: Count
 
 
-class Training(SettingsTable):
+class Training(Table):
     """How decoders are trained.
 
     Attributes:
@@ -289,7 +283,7 @@ def _draw(bits: dict[str, np.ndarray], sentences: list[int]) -> Figure:
     for (model, values), style in zip(bits.items(), line_styles(), strict=False):
         low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
         axes.plot(sentences, middle, label=model, **style)
-        axes.fill_between(sentences, low, high, color=style["color"], alpha=0.15, linewidth=0)
+        band(axes, sentences, low, high, style["color"])
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("sentences")

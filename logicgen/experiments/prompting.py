@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Report, Seed
+from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Seed
 from logicgen.experiments import Settings as Common
 from logicgen.model.inductive import as_grammar
 from logicgen.productions import Grammar
 from logicgen.report.grammar_figure import draw_grammars
+from logicgen.report.page import Report
 from logicgen.train.students import Lesson, Sentences, teach
 
 WORDS = ("big", "small", "cat", "dog")

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from logicgen.atomic import write_atomically, write_text
+from logicgen.atomic import write_atomically
 from logicgen.evaluate.covariance import Covariance, by_symbols, covariances, summary_of
-from logicgen.report.figure_style import LINES, new_figure, save
-from logicgen.report.tables import write_csv
+from logicgen.report.figure_style import LINES, legend_below, new_figure, save
+from logicgen.report.tables import write_csv, write_json
 
 RENAMINGS, SUMMARY, PROBLEMS = "renamings.parquet", "covariance.json", "covariance.csv"
 BOX_PLOT = "covariance"
@@ -37,7 +37,7 @@ def write_covariance(table: pa.Table, folder: Path) -> dict[str, Any]:
     write_atomically(folder / RENAMINGS, lambda part: pq.write_table(table, part))
     found = covariances(table)
     summary = summary_of(found, about)
-    write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
+    write_json(summary, folder / SUMMARY)
     rows = [
         {**asdict(each), "strings": each.strings, "equivalence": each.equivalence}
         for each in found
@@ -55,11 +55,9 @@ def draw_box_plot(groups: dict[int, list[Covariance]], title: str) -> Figure:
     figure = new_figure(max(5.0, 1.4 + 0.8 * len(groups)), 4, title)
     axes = figure.subplots()
     legend = []
-    for (name, called), shift, (colour, *_) in zip(
-        (("strings", "exact strings"), ("equivalence", "up to equivalence")),
-        (-0.2, 0.2),
-        LINES,
-        strict=False,
+    for name, called, shift, colour in (
+        ("strings", "exact strings", -0.2, LINES[0][0]),
+        ("equivalence", "up to equivalence", 0.2, LINES[1][0]),
     ):
         boxes = axes.boxplot(
             [[getattr(each, name) for each in some] for some in groups.values()],
@@ -81,5 +79,5 @@ def draw_box_plot(groups: dict[int, list[Covariance]], title: str) -> Figure:
     axes.set_ylim(-0.03, 1.03)
     axes.set_xlabel("symbols in the problem")
     axes.set_ylabel("alpha-covariance")
-    figure.legend(handles=[*legend, mean], loc="outside lower center", ncols=3, frameon=False)
+    legend_below(figure, handles=[*legend, mean])
     return figure

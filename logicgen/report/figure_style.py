@@ -11,9 +11,10 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator, PercentFormatter
+from numpy.typing import ArrayLike
 
 from logicgen.atomic import write_atomically
 
@@ -52,6 +53,16 @@ def line_styles() -> Iterator[dict[str, Any]]:
         yield {"color": colour, "marker": marker, "linestyle": dashes}
 
 
+def legend_below(figure: Figure | SubFigure, columns: int = 3, **how: Any) -> None:
+    """Add a legend of a figure under its axes."""
+    figure.legend(loc="outside lower center", ncols=columns, frameon=False, **how)
+
+
+def band(axes: Axes, x: Sequence[float], low: ArrayLike, high: ArrayLike, colour: str) -> None:
+    """Shade what is between two curves, such as a line's 95% interval."""
+    axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
 def whole_numbers(*axes: Axis) -> None:
     """Place ticks at whole numbers only."""
     for axis in axes:
@@ -64,10 +75,7 @@ def shares(axis: Axis) -> None:
 
 
 def region_box(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Rectangle | None:
-    """Draw the training region's outline, cut to what the axes show, and return it.
-
-    Returns None where they show none of it.
-    """
+    """Draw the training region's outline, cut to what the axes show; return None if nothing."""
     left, right = max(x[0], axes.get_xlim()[0]), min(x[1], axes.get_xlim()[1])
     bottom, top = max(y[0], axes.get_ylim()[0]), min(y[1], axes.get_ylim()[1])
     if left >= right or bottom >= top:

@@ -22,7 +22,7 @@ from matplotlib.ticker import Formatter, FuncFormatter, PercentFormatter
 
 from logicgen.evaluate.predictions import About
 from logicgen.evaluate.scores import Score
-from logicgen.report.figure_style import new_figure, region_box, whole_numbers
+from logicgen.report.figure_style import legend_below, new_figure, region_box, whole_numbers
 
 Cells = dict[tuple[int, int], Score]
 
@@ -69,9 +69,8 @@ def draw_heatmaps(runs: list[tuple[str, Cells, About]], title: str) -> Figure:
         Panel(label, {place: score.accuracy[0] for place, score in cells.items()}, cells, about)
         for label, cells, about in runs
     ]
-    bar = ColourBar(
-        "right answers", ACCURACY, Normalize(0, 1), PercentFormatter(xmax=1, decimals=0)
-    )
+    percent = PercentFormatter(xmax=1, decimals=0)
+    bar = ColourBar("right answers", ACCURACY, Normalize(0, 1), percent)
     return _draw(maps, bar, title)
 
 
@@ -129,8 +128,7 @@ def _draw(maps: list[Panel], bar: ColourBar, title: str) -> Figure:
         axes.set_ylabel("symbols")
     mappable = ScalarMappable(bar.scale, bar.colours)
     figure.colorbar(mappable, ax=grid, label=bar.label, format=bar.format, fraction=0.05, pad=0.02)
-    handles, labels = list(legend.values()), list(legend)
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    legend_below(figure, handles=list(legend.values()), labels=list(legend))
     return figure
 
 

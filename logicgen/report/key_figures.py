@@ -12,7 +12,15 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 
 from logicgen.evaluate.keys import KeyWindow, ProbedRow
-from logicgen.report.figure_style import LINES, line_styles, new_figure, shares, whole_numbers
+from logicgen.report.figure_style import (
+    LINES,
+    band,
+    legend_below,
+    line_styles,
+    new_figure,
+    shares,
+    whole_numbers,
+)
 from logicgen.tasks.cipher import STAYING
 from logicgen.tokens import Tokens
 
@@ -55,7 +63,7 @@ def draw_precision(windows: Sequence[KeyWindow], title: str) -> Figure:
         axes.plot(numbers, [getattr(each, what) for each in windows], label=label, **style)
         if between:
             low, high = ([getattr(each, end) for each in windows] for end in between)
-            axes.fill_between(numbers, low, high, color=style["color"], alpha=0.15, linewidth=0)
+            band(axes, numbers, low, high, style["color"])
     width = windows[0].last - windows[0].first + 1
     axes.set_xlabel(f"window ({width:,} characters each)")
     axes.set_ylabel("right")
@@ -63,7 +71,7 @@ def draw_precision(windows: Sequence[KeyWindow], title: str) -> Figure:
     whole_numbers(axes.xaxis)
     shares(axes.yaxis)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
-    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    legend_below(figure)
     return figure
 
 
@@ -103,7 +111,7 @@ def draw_key(row: ProbedRow, tokens: Tokens, width: int, title: str) -> Figure |
     axes.set_ylabel("plain symbol")
     bar = figure.colorbar(picture, ax=axes, shrink=0.6, format=PercentFormatter(xmax=1, decimals=0))
     bar.set_label(f"mean probability in the last {width:,} characters")
-    figure.legend(loc="outside lower center", frameon=False)
+    legend_below(figure, 1)
     return figure
 
 
@@ -140,6 +148,5 @@ def draw_occurrences(row: ProbedRow, tokens: Tokens, width: int, title: str) -> 
         f"probability of plain symbols\nwhere {readable(tokens.texts[symbol])} is written"
     )
     shares(axes.yaxis)
-    font = {"family": FONT, "size": 11}
-    figure.legend(loc="outside lower center", ncols=4, frameon=False, prop=font)
+    legend_below(figure, 4, prop={"family": FONT, "size": 11})
     return figure

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from logicgen.evaluate.perplexity import Curve
-from logicgen.report.figure_style import line_styles, new_figure
+from logicgen.report.figure_style import legend_below, line_styles, new_figure
 
 # Positions are many: every line is a moving average over this share of them.
 WINDOW = 1 / 20
@@ -99,7 +99,7 @@ def _draw_group(
         axes.yaxis.set_major_formatter(lambda value, place: f"{value:g}")
     all_axes[-1].set_xlabel("tokens before")
     handles, labels = top.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=legend_columns, frameon=False)
+    legend_below(figure, legend_columns, handles=handles, labels=labels)
 
 
 def _smooth(curve: Curve, measure: str) -> np.ndarray:

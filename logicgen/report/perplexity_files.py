@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from logicgen.atomic import prepare_folder, write_text
+from logicgen.atomic import prepare_folder
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.perplexity import MEASURES, Curve, CurveAbout
 from logicgen.report.comparison import check_apart, check_distinct, labels_of
 from logicgen.report.figure_style import save
 from logicgen.report.perplexity_figure import draw_curves
-from logicgen.report.tables import write_csv
+from logicgen.report.tables import write_csv, write_json
 
 POSITIONS, SUMMARY, FIGURE = "positions.csv", "summary.json", "perplexity"
 
@@ -34,7 +34,7 @@ def write_curve(curve: Curve, folder: Path) -> dict[str, Any]:
     ]
     write_csv(rows, folder / POSITIONS)
     summary = {**asdict(curve.about), **curve.parts}
-    write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
+    write_json(summary, folder / SUMMARY)
     title = f"{curve.about.data} ({curve.about.split})"
     save(draw_curves({"": [(curve.about.model, curve)]}, title), folder, FIGURE)
     return summary

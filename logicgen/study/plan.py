@@ -15,9 +15,14 @@ import numpy as np
 from pydantic import ValidationError
 
 from logicgen.errors import LogicgenError
+from logicgen.markdown import markdown_table
+from logicgen.report.page import write_page
+from logicgen.study.cell_tables import show_cells
+from logicgen.study.measure import EVALUATION
+from logicgen.study.measure_tables import show_measures
 from logicgen.study.point import Json, Plan, Point, Progress, Record
-from logicgen.study.report import write_results
-from logicgen.study.result import Result
+from logicgen.study.record import made_with
+from logicgen.study.result import Result, by_point
 from logicgen.study.study_recipe import Alternative, Study
 from logicgen.study.trial import (
     MeasureOn,
@@ -87,15 +92,22 @@ class TrainingPlan(Plan):
         return Result.of(record, self.trials[record.point]).headline
 
     def write(self, records: dict[str, Record], folder: Path) -> str:
-        """Write tables and figures of the trials that are done; return the table for people."""
-        results = [
-            Result.of(records[name], trial)
-            for name, trial in self.trials.items()
-            if name in records
-        ]
+        """Write tables and figures of the trials that are done; return the table for people.
+
+        Raises LogicgenError where none is.
+        """
+        done = {name: records[name] for name in self.trials if name in records}
+        if not done:
+            raise LogicgenError(f"{self.name}: no trial is done: there is nothing to show")
+        results = [Result.of(record, self.trials[name]) for name, record in done.items()]
+        points = by_point(results)
+        counted = f"{len(points):,} points of {len(self.combinations):,}, {len(done):,} trials."
+        show = show_cells if EVALUATION in results[0].measures else show_measures
+        report = show(self.study, points, counted)
         missing = [name for name in [*self.trials, *self.impossible] if name not in records]
-        count = len(self.combinations)
-        return write_results(self.study, results, folder, combinations=count, missing=missing)
+        notes = [f"Not done: {', '.join(missing)}."] if missing else []
+        write_page(report, folder, self.command, *notes, made_with(list(done.values())))
+        return markdown_table(*report.tables[0][1:])
 
 
 def plan(study: Study) -> TrainingPlan:
@@ -107,12 +119,9 @@ def plan(study: Study) -> TrainingPlan:
     """
     _check_axes(study)
     _check_seeds(study)
-    made = TrainingPlan(
-        name=study.name,
-        command=f"logicgen study {study.name}",
-        study=study,
-        combinations=combinations(study),
-    )
+    command = f"logicgen study {study.name}"
+    combined = combinations(study)
+    made = TrainingPlan(name=study.name, command=command, study=study, combinations=combined)
     for each in made.combinations:
         for seed in study.seeds:
             name = f"{each.name}-{seed}"

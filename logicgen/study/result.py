@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from matplotlib.figure import Figure
 from pydantic import BaseModel
 
 from logicgen.study.measure import EVALUATION, headline
 from logicgen.study.point import Json, Record
 from logicgen.study.trial import Trial
+
+TABLE = "results.csv"
 
 
 class Training(BaseModel):
@@ -78,22 +79,3 @@ def by_point(results: list[Result]) -> dict[str, list[Result]]:
     for result in results:
         points.setdefault(result.trial.combination, []).append(result)
     return points
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A report in the making.
-
-    Attributes:
-        lines: rows of the table for programs.
-        says: a sentence about the table for people.
-        table: that table, in Markdown.
-        more: further paragraphs and tables.
-        pictures: name of each file, what it shows, figure.
-    """
-
-    lines: list[Json]
-    says: str
-    table: str
-    more: list[str] = field(default_factory=list)
-    pictures: list[tuple[str, str, Figure]] = field(default_factory=list)
