@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 from pydantic import Field
@@ -29,7 +29,7 @@ Seed = Annotated[int, Field(ge=0)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class Settings(Table):
+class ExperimentSettings(Table):
     """What the settings of all experiments have.
 
     Attributes:
@@ -41,23 +41,7 @@ class Settings(Table):
     experiment: str
 
 
-class LessonTable(Table):
-    """How students learn: the keys that experiments change of a `train.students.Lesson`."""
-
-    steps: Count
-    starts: Count
-    learning_rate: Annotated[Number, Field(gt=0)] = 0.1
-    crispness: Annotated[Number, Field(ge=0, le=1e6)] = 0.0
-    nudge: Annotated[Number, Field(ge=-100, le=100)] = 0.0
-
-    def arguments(self, **changes: Any) -> Json:
-        """Return all keys of the lesson, as an argument of a point."""
-        from logicgen.train.students import Lesson
-
-        return asdict(Lesson(**{**self.model_dump(), **changes}))
-
-
-S = TypeVar("S", bound=Settings)
+S = TypeVar("S", bound=ExperimentSettings)
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from logicgen.errors import LogicgenError
-from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Seed
-from logicgen.experiments import Settings as Common
+from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
+from logicgen.experiments._students import LessonTable, learn
 from logicgen.experiments.prompting import SETS, WORDS, sentence_ids
-from logicgen.model.inductive import as_grammar
 from logicgen.productions import (
     NEGLIGIBLE,
     Grammar,
@@ -27,7 +26,7 @@ from logicgen.productions import (
 )
 from logicgen.report.grammar_figure import draw_grammars
 from logicgen.report.page import Report
-from logicgen.train.students import Lesson, Sentences, teach
+from logicgen.train.students import Sentences
 
 Connection = tuple[int, int, int]
 """Layer from 0, unit in it, unit of the layer below."""
@@ -36,7 +35,7 @@ Connection = tuple[int, int, int]
 ASKED = 1e-6
 
 
-class Settings(Common):
+class Settings(ExperimentSettings):
     """Keys of a study of this experiment.
 
     Attributes:
@@ -80,7 +79,7 @@ def check(grammar: Grammar, connection: Connection) -> Json | None:
     layer, unit, chosen = connection
     names = (
         f"{layer + 1}:{grammar.units[layer][unit]}",
-        (f"{layer + 2}:{grammar.units[layer + 1][chosen]}"),
+        f"{layer + 2}:{grammar.units[layer + 1][chosen]}",
     )
     ids, before = grammar.sentences()
     left = path_by_path(grammar, ids, connection)
@@ -106,13 +105,12 @@ def check(grammar: Grammar, connection: Connection) -> Json | None:
 def published(students: int, seed: int, lesson: dict[str, Any]) -> Json:
     """Return the probabilities of sentences for students of three, before and after the cut."""
     lessons = [Sentences.of(sentence_ids(SETS["three"]))] * students
-    weights, _ = teach(lessons, words=len(WORDS), width=2, lesson=Lesson(**lesson), seed=seed)
+    learnt, _ = learn(lessons, WORDS, 2, lesson, seed)
     ids = sentence_ids(("big cat", "big dog", "small dog", "small cat"))
     found: list[list[list[float]]] = []
     deviations: list[float] = []
     pictured: Json = {}
-    for number in range(students):
-        student = pruned(as_grammar(weights, number, WORDS), NEGLIGIBLE)
+    for student in (pruned(each, NEGLIGIBLE) for each in learnt):
         try:
             connection = find_connection(student, "big", "dog")
         except LogicgenError:  # it has learnt otherwise

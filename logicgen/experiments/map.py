@@ -15,14 +15,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Seed
-from logicgen.experiments import Settings as Common
+from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
+from logicgen.experiments._students import LessonTable, learn
 from logicgen.experiments.identify import FOUND
-from logicgen.model.inductive import as_grammar
 from logicgen.productions import aligned, distance, divergence, random_grammar
 from logicgen.report.heatmap import ACCURACY
 from logicgen.report.page import Report
-from logicgen.train.students import Lesson, Sentences, teach
+from logicgen.train.students import Sentences
 
 KINDS = {
     "told": ("units share words out, students are told", True, 0.3),
@@ -36,7 +35,7 @@ SHOWN = ("width", "layers", "words", "sentences", "kind", "teachers")
 Size = tuple[int, int, int]
 
 
-class Settings(Common):
+class Settings(ExperimentSettings):
     """Keys of a study of this experiment.
 
     Attributes:
@@ -78,18 +77,12 @@ def map_point(
         Sentences.all_of(each) if sentences is None else Sentences.of(each.sample(rng, sentences))
         for each in drawn
     ]
-    weights, _ = teach(
-        lessons,
-        words=words,
-        width=width,
-        lesson=Lesson(**lesson),
-        seed=seed,
-    )
-    found = []
-    for number, teacher in enumerate(drawn):
-        student = aligned(as_grammar(weights, number, teacher.words), teacher)
-        found.append((distance(student, teacher).mean, divergence(teacher, student)))
-    return {"distances": [each for each, _ in found], "divergences": [each for _, each in found]}
+    students, _ = learn(lessons, drawn[0].words, width, lesson, seed)
+    pairs = [(aligned(each, own), own) for each, own in zip(students, drawn, strict=True)]
+    return {
+        "distances": [distance(student, teacher).mean for student, teacher in pairs],
+        "divergences": [divergence(teacher, student) for student, teacher in pairs],
+    }
 
 
 def points(settings: Settings) -> dict[str, Call]:
@@ -108,10 +101,8 @@ def points(settings: Settings) -> dict[str, Call]:
                         "words": words,
                         "sentences": None if count == "all" else count,
                         "kind": kind,
-                        "teachers": settings.teachers,
-                        "seed": settings.seed,
-                        "concentration": settings.concentration,
                         "lesson": settings.lesson.arguments(crispness=crispness),
+                        **settings.model_dump(include={"teachers", "seed", "concentration"}),
                     },
                 )
     return found

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,16 +19,15 @@ from pydantic import Field
 from torch import Tensor
 
 from logicgen.declaration import Table
-from logicgen.experiments import Call, Count, Experiment, Json, LessonTable
-from logicgen.experiments import Settings as Common
-from logicgen.model.inductive import as_grammar
+from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json
+from logicgen.experiments._students import LessonTable, learn
 from logicgen.nn.language_model import CausalLM, CausalTransformer
 from logicgen.nn.token_rows import TokenRows
 from logicgen.productions import Grammar, divergence, random_grammar
 from logicgen.report.figure_style import band, line_styles
 from logicgen.report.page import Report
 from logicgen.train.schedule import Schedule
-from logicgen.train.students import Lesson, Sentences, teach
+from logicgen.train.students import Sentences
 
 SIZE = {"width": 3, "layers": 3, "words": 8}
 INDUCTIVE, STOPPED = "inductive", "inductive, stopped"
@@ -66,7 +64,7 @@ class Training(Table):
     patience: Count
 
 
-class Settings(Common):
+class Settings(ExperimentSettings):
     """Keys of a study of this experiment.
 
     Attributes:
@@ -93,18 +91,14 @@ def needed_point(
     teacher = random_grammar(**SIZE, rng=rng, concentration=0.5, own_words=True)
     sample = teacher.sample(rng, sentences)
     found = {STOPPED: math.inf}
-    whole = Lesson(**lesson)
-    for steps in (*SHORTER, whole.steps):
-        weights, _ = teach(
-            [Sentences.of(sample)],
-            words=SIZE["words"],
-            width=SIZE["width"],
-            lesson=replace(whole, steps=steps),
-            seed=teacher_seed,
-        )
-        found[INDUCTIVE] = divergence(teacher, as_grammar(weights, 0, teacher.words))
+    seen = [Sentences.of(sample)]
+    for steps in (*SHORTER, lesson["steps"]):
+        shorter = {**lesson, "steps": steps}
+        (student,), _ = learn(seen, teacher.words, SIZE["width"], shorter, teacher_seed)
+        found[INDUCTIVE] = divergence(teacher, student)
         found[STOPPED] = min(found[STOPPED], found[INDUCTIVE])
-    parameters = dict.fromkeys(found, sum(each[0].numel() for each in weights))
+    weights = (student.start, *student.tokens, *student.below)
+    parameters = dict.fromkeys(found, sum(each.size for each in weights))
     sizes = dict(decoders)
     training = Training.model_validate(sizes.pop("training"))
     for name, size in sizes.items():

@@ -33,7 +33,8 @@ class Report:
 
     def blocks(self) -> list[str]:
         """Return the tables in Markdown, each behind its sentence."""
-        return [text for says, *table in self.tables for text in (says, markdown_table(*table))]
+        tables = [(says, markdown_table(heads, rows)) for says, heads, rows in self.tables]
+        return [text for block in tables for text in block]
 
 
 def write_page(report: Report, folder: Path, command: str, *notes: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from logicgen.declaration import validate
-from logicgen.experiments import Experiment, Settings, open_experiment
+from logicgen.experiments import Experiment, ExperimentSettings, open_experiment
 from logicgen.report.page import write_page
 from logicgen.study.point import Json, Plan, Point, Record
 from logicgen.study.record import made_with
@@ -18,7 +18,7 @@ class ExperimentPlan(Plan):
     """The plan of an experiment."""
 
     experiment: Experiment[Any]
-    settings: Settings
+    settings: ExperimentSettings
 
     def write(self, records: dict[str, Record], folder: Path) -> str:
         """Write the report; return its tables."""
