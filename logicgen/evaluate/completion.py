@@ -59,13 +59,7 @@ def complete(
         read = model.reader([(seed << 32) + number for number in numbers])
         prompts = torch.from_numpy(ids).to(model.device).expand(len(numbers), -1)
         written = generate(
-            read,
-            prompts,
-            tokens,
-            sampling,
-            end=model.tokens.end,
-            first=first,
-            finished=finished,
+            read, prompts, tokens, sampling, end=model.tokens.end, first=first, finished=finished
         )
         for line, log_p in zip(
             written.tokens.tolist(), written.log_probabilities.tolist(), strict=True

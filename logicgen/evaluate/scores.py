@@ -228,10 +228,7 @@ class Scores:
         return {key[0]: score for key, score in self._by("cell_length").items()}
 
     def _by(self, *names: str) -> dict[tuple[int, ...], Score]:
-        columns = {
-            **self._columns,
-            "cell_length": self.about.cell_length(self._columns["length"]),
-        }
+        columns = {**self._columns, "cell_length": self.about.cell_length(self._columns["length"])}
         places = np.stack([columns[name] for name in names], axis=1)
         found, member = np.unique(places, axis=0, return_inverse=True)
         member = member.ravel()

@@ -16,14 +16,7 @@ from logicgen.errors import LogicgenError
 from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
 from logicgen.experiments._students import LessonTable, learn
 from logicgen.experiments.prompting import SETS, WORDS, sentence_ids
-from logicgen.productions import (
-    NEGLIGIBLE,
-    Grammar,
-    cut,
-    find_connection,
-    pruned,
-    random_grammar,
-)
+from logicgen.productions import NEGLIGIBLE, Grammar, cut, find_connection, pruned, random_grammar
 from logicgen.report.grammar_figure import draw_grammars
 from logicgen.report.page import Report
 from logicgen.train.students import Sentences
@@ -156,10 +149,7 @@ def points(settings: Settings) -> dict[str, Call]:
     common = {"seed": settings.seed}
     students = {"students": settings.students, "lesson": settings.lesson.arguments()}
     grammars = settings.model_dump(include={"grammars", "improbable"})
-    return {
-        "published": (published, students | common),
-        "random": (random_cuts, grammars | common),
-    }
+    return {"published": (published, students | common), "random": (random_cuts, grammars | common)}
 
 
 def report(settings: Settings, results: dict[str, Json]) -> Report:

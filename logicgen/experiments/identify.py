@@ -55,11 +55,7 @@ def taught(teacher: Grammar, lessons: list[Sentences], lesson: Json, seed: int) 
 
 
 def identify(
-    grammar: dict[str, Any],
-    students: int,
-    sentences: int | None,
-    lesson: dict[str, Any],
-    seed: int,
+    grammar: dict[str, Any], students: int, sentences: int | None, lesson: dict[str, Any], seed: int
 ) -> Json:
     """Return how near students come to a teacher, each with sentences of its own, or all (None).
 

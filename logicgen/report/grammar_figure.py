@@ -19,9 +19,7 @@ Connection = tuple[int, int, int]
 
 
 def draw_grammars(
-    grammars: list[tuple[str, Grammar]],
-    title: str,
-    gone: Connection | None = None,
+    grammars: list[tuple[str, Grammar]], title: str, gone: Connection | None = None
 ) -> Figure:
     """Draw each (label, grammar) side by side.
 

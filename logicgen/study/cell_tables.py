@@ -103,10 +103,7 @@ def show_cells(study: Study, points: dict[str, list[Result]], counted: str) -> R
         related = correlations(choices, values)
         bars = [(each.label, each.rho, each.chance) for each in related]
         tables = [
-            (
-                f"{says}\n\nThe best {len(best)}; all are in `{TABLE}`:",
-                *_table(rows, best),
-            ),
+            (f"{says}\n\nThe best {len(best)}; all are in `{TABLE}`:", *_table(rows, best)),
             (
                 "Spearman's rank correlation of each choice with the score; chance: 95% of random"
                 " assignments of the scores stay below it.",
