@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from logicgen.report.page import Report
 
 Json = dict[str, Any]
+"""A tree of plain data, as JSON has it."""
+
 Call = tuple[Callable[..., Json], Json]
 """A function at the top level of a module and its keyword arguments, plain data."""
 

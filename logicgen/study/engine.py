@@ -11,7 +11,8 @@ from queue import SimpleQueue
 from typing import Any
 
 from logicgen.atomic import write_text
-from logicgen.study.point import RUNS, Json, Plan, Point, Record
+from logicgen.experiments import Json
+from logicgen.study.point import RUNS, Plan, Point, Record
 from logicgen.study.provenance import commit, versions
 from logicgen.study.record import in_order, write_records
 from logicgen.study.worker import Worker

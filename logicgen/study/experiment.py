@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from logicgen.declaration import validate
-from logicgen.experiments import Experiment, ExperimentSettings, open_experiment
+from logicgen.experiments import Experiment, ExperimentSettings, Json, open_experiment
 from logicgen.report.page import write_page
-from logicgen.study.point import Json, Plan, Point, Record
+from logicgen.study.point import Plan, Point, Record
 from logicgen.study.record import made_with
 
 

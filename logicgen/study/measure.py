@@ -10,7 +10,7 @@ from logicgen.declaration import Table
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.predictions import About
 from logicgen.evaluate.scores import Score, Scores
-from logicgen.study.point import Json
+from logicgen.experiments import Json
 
 Count = Annotated[int, Field(ge=1)]
 

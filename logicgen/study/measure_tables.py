@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 
 from logicgen.evaluate.perplexity import Curve
 from logicgen.evaluate.wilson import wilson_interval
+from logicgen.experiments import Json
 from logicgen.report.page import Report
 from logicgen.report.perplexity_figure import draw_curves
 from logicgen.report.study_figures import draw_shares, draw_windows
 from logicgen.report.tables import percent, percent_interval
 from logicgen.study.measure import ANSWERS, KEYS, PERPLEXITY
-from logicgen.study.point import Json
 from logicgen.study.result import TABLE, Result
 from logicgen.study.study_recipe import Study, short
 from logicgen.study.trial import curve_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -15,42 +14,30 @@ import numpy as np
 from pydantic import ValidationError
 
 from logicgen.errors import LogicgenError
+from logicgen.experiments import Json
 from logicgen.markdown import markdown_table
 from logicgen.report.page import write_page
 from logicgen.study.cell_tables import show_cells
 from logicgen.study.measure import EVALUATION
 from logicgen.study.measure_tables import show_measures
-from logicgen.study.point import Json, Plan, Point, Progress, Record
+from logicgen.study.point import Plan, Point, Progress, Record
 from logicgen.study.record import made_with
 from logicgen.study.result import Result, by_point
-from logicgen.study.study_recipe import Alternative, Study
+from logicgen.study.study_recipe import PLAIN, Alternative, Study
 from logicgen.study.trial import (
     MeasureOn,
     Trial,
     check_measure,
     make_data,
+    point_name,
     read_data,
     read_model,
     run_folder,
     train_and_measure,
 )
 
-
-@dataclass(frozen=True)
-class Combination:
-    """One alternative of each axis."""
-
-    alternatives: dict[str, Alternative]
-
-    @cached_property
-    def choices(self) -> dict[str, str]:
-        """Return the alternatives' names, by axis."""
-        return {axis: chosen.name for axis, chosen in self.alternatives.items()}
-
-    @cached_property
-    def name(self) -> str:
-        """Return all names as one; also part of a file's name."""
-        return ",".join(self.choices.values())
+Combination = dict[str, Alternative]
+"""One alternative of each axis."""
 
 
 @dataclass(kw_only=True)
@@ -122,13 +109,12 @@ def plan(study: Study) -> TrainingPlan:
     command = f"logicgen study {study.name}"
     combined = combinations(study)
     made = TrainingPlan(name=study.name, command=command, study=study, combinations=combined)
-    for each in made.combinations:
-        for seed in study.seeds:
-            name = f"{each.name}-{seed}"
-            try:
-                made.trials[name] = _trial(study, each, seed)
-            except LogicgenError as error:
-                made.impossible[name] = str(error)
+    for each, seed in product(combined, study.seeds):
+        name = point_name({axis: chosen.name for axis, chosen in each.items()}, seed)
+        try:
+            made.trials[name] = _trial(study, each, seed)
+        except LogicgenError as error:
+            made.impossible[name] = str(error)
     for name, trial in list(made.trials.items()):
         if trial.start is not None and trial.start not in made.trials:
             why = made.impossible.get(trial.start, "it is not among the points of the sample")
@@ -146,7 +132,7 @@ def combinations(study: Study) -> list[Combination]:
     sizes = [len(axis) for axis in alternatives]
     total = prod(sizes)
     if study.sample is None:
-        return [Combination(dict(zip(names, each, strict=True))) for each in product(*alternatives)]
+        return [dict(zip(names, each, strict=True)) for each in product(*alternatives)]
     if study.sample > total:
         raise LogicgenError(
             f"{study.path}: sample: {study.sample:,} different points are asked for, the axes have"
@@ -157,8 +143,7 @@ def combinations(study: Study) -> list[Combination]:
     while len(drawn) < study.sample:
         drawn[tuple(rng.integers(sizes).tolist())] = None
     return [
-        Combination({axis: study.axes[axis][i] for axis, i in zip(names, each, strict=True)})
-        for each in drawn
+        {axis: study.axes[axis][i] for axis, i in zip(names, each, strict=True)} for each in drawn
     ]
 
 
@@ -176,7 +161,7 @@ def _check_axes(study: Study) -> None:
 
 def _keys(alternative: Alternative) -> set[str]:
     given = alternative.model_dump(exclude_unset=True)
-    keys = {name for name in ("model", "data", "size", "start") if name in given}
+    keys = {name for name in (*PLAIN, "start") if name in given}
     return keys | {
         f"{table} {key}" for table in ("set", "data_set") for key in given.get(table, ())
     }
@@ -194,23 +179,21 @@ def _check_seeds(study: Study) -> None:
 
 def _trial(study: Study, combination: Combination, seed: int) -> Trial:
     """Return the trial of a combination. Raises LogicgenError where its recipes are wrong."""
-    base = study.base
-    changes = dict(base.set)
-    given: dict[str, Any] = base.model_dump(include={"model", "data", "size"})
-    data_changes = dict(base.data_set)
-    start = None
-    for axis, chosen in combination.alternatives.items():
+    base, start = study.base, None
+    changes, data_changes = dict(base.set), dict(base.data_set)
+    given: dict[str, Any] = base.model_dump(include=set(PLAIN))
+    choices = {axis: chosen.name for axis, chosen in combination.items()}
+    for axis, chosen in combination.items():
         changes |= chosen.set
         data_changes |= chosen.data_set
-        given |= chosen.model_dump(include={"model", "data", "size"}, exclude_none=True)
+        given |= chosen.model_dump(include=set(PLAIN), exclude_none=True)
         if chosen.start is not None:
-            source = {**combination.choices, axis: chosen.start}
-            start = f"{','.join(source.values())}-{seed}"
+            start = point_name({**choices, axis: chosen.start}, seed)
     model = read_model(given["model"], changes, seed)
     trained = read_data(given["data"], given["size"], data_changes)
     trial = Trial(
         study=study.name,
-        choices=combination.choices,
+        choices=choices,
         seed=seed,
         model=model,
         trained=trained,

@@ -6,14 +6,10 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from pydantic import BaseModel, ConfigDict
 
 from logicgen.checksum import json_sha256
-
-Json = dict[str, Any]
-"""A tree of plain data, as JSON has it."""
+from logicgen.declaration import Table
+from logicgen.experiments import Json
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
@@ -42,7 +38,7 @@ class Point:
 DAMAGE = (ValueError, KeyError, TypeError, IndexError)
 
 
-class Record(BaseModel):
+class Record(Table):
     """A point that is done.
 
     Attributes:
@@ -50,8 +46,6 @@ class Record(BaseModel):
         arguments, found: the function's arguments, and what it returned.
         machine, commit, versions: of the computer, the source tree and the packages that it ran on.
     """
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     point: str
     arguments: Json

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from logicgen.experiments import Json
 from logicgen.study.measure import EVALUATION, headline
-from logicgen.study.point import Json, Record
+from logicgen.study.point import Record
 from logicgen.study.trial import Trial
 
 TABLE = "results.csv"

@@ -23,23 +23,29 @@ PLAIN = ("model", "data", "size")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
 
 
-class Base(Table):
-    """What all points have in common unless an axis says otherwise.
+class Recipes(Table):
+    """Which recipes are used: shipped names or paths of TOML files, and changes to them.
 
     Attributes:
-        model, data: recipes, shipped names or paths of TOML files.
         size: examples in train, validation and test together; the data recipe's if not given.
-        set, data_set: changes to the two recipes.
+        set, data_set: changes to the recipes of model and data.
     """
 
-    model: str
-    data: str
+    model: str | None = None
+    data: str | None = None
     size: Count | None = None
     set: Changes = Field(default_factory=dict)
     data_set: Changes = Field(default_factory=dict)
 
 
-class Alternative(Table):
+class Base(Recipes):
+    """What all points have in common unless an axis says otherwise."""
+
+    model: str
+    data: str
+
+
+class Alternative(Recipes):
     """One value of an axis: what it changes, by a name.
 
     Attributes:
@@ -47,11 +53,6 @@ class Alternative(Table):
     """
 
     name: str
-    model: str | None = None
-    data: str | None = None
-    size: Count | None = None
-    set: Changes = Field(default_factory=dict)
-    data_set: Changes = Field(default_factory=dict)
     start: str | None = Field(default=None, alias="from")
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from logicgen.atomic import prepare_folder, write_text
 from logicgen.checksum import text_sha256
@@ -19,10 +18,12 @@ from logicgen.data.corpus_recipe import CorpusRecipe
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_corpus, as_dataset, open_data, read_data_recipe
+from logicgen.declaration import Table
 from logicgen.errors import LogicgenError, nearest
+from logicgen.experiments import Json
 from logicgen.model.model_recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
 from logicgen.study.measure import ANSWERS, CELLS, KEYS, PERPLEXITY, Evaluation, Measure
-from logicgen.study.point import RUNS, Json, Progress
+from logicgen.study.point import RUNS, Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,10 +33,8 @@ if TYPE_CHECKING:
     from logicgen.model.model import AnyData, Model
 
 
-class DataSet(BaseModel):
+class DataSet(Table):
     """A data set to be made: what its recipe file is called, and the recipe."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     recipe: DataRecipe | CorpusRecipe
@@ -46,16 +45,14 @@ class DataSet(BaseModel):
         return f"{self.name}-{text_sha256(self.recipe.model_dump_json())[:8]}"
 
 
-class MeasureOn(BaseModel):
+class MeasureOn(Table):
     """A measure, and the data set it is taken on."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     measure: Evaluation | Measure
     data: DataSet
 
 
-class Trial(BaseModel):
+class Trial(Table):
     """The arguments of `train_and_measure`: all that its findings depend on, as plain data.
 
     Attributes:
@@ -66,8 +63,6 @@ class Trial(BaseModel):
         measures: what is measured then, and on which data sets.
         start: name of the trial whose weights it starts from.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     study: str
     choices: dict[str, str]
@@ -84,13 +79,18 @@ class Trial(BaseModel):
 
     @property
     def name(self) -> str:
-        """Return the name of the point: that of the combination, and the seed."""
-        return f"{self.combination}-{self.seed}"
+        """Return the name of the point."""
+        return point_name(self.choices, self.seed)
 
     @property
     def data_sets(self) -> list[DataSet]:
         """Return all data sets that have to be there before it is run."""
         return [self.trained, *(each.data for each in self.measures)]
+
+
+def point_name(choices: dict[str, str], seed: int) -> str:
+    """Return the name of a point: the alternatives that it has, and the seed."""
+    return f"{','.join(choices.values())}-{seed}"
 
 
 # Recipes
@@ -143,9 +143,9 @@ def make_data(
     trials: list[Trial], folder: Path, *, workers: int, progress: Progress
 ) -> dict[str, str]:
     """Make the data sets of trials, each once; return why some trials lack theirs, by name."""
-    sets = {data.folder: data for trial in trials for data in trial.data_sets}
+    users = [(data, trial.name) for trial in trials for data in trial.data_sets]
     reasons: dict[str, str] = {}
-    for name, data in sets.items():
+    for name, data in {data.folder: data for data, _ in users}.items():
 
         def said(split: str, done: int, total: int, name: str = name) -> None:
             progress(f"{name} {split}", done, total)
@@ -155,12 +155,7 @@ def make_data(
             data.recipe.make(where, name=data.name, workers=workers, progress=said)
         except LogicgenError as error:
             reasons[name] = str(error)
-    return {
-        trial.name: reasons[data.folder]
-        for trial in trials
-        for data in trial.data_sets
-        if data.folder in reasons
-    }
+    return {user: reasons[data.folder] for data, user in users if data.folder in reasons}
 
 
 # Training and measuring

@@ -21,7 +21,8 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from logicgen.errors import LogicgenError
-from logicgen.study.point import Json, Point
+from logicgen.experiments import Json
+from logicgen.study.point import Point
 
 STOPPED: Json = {"error": "its process was stopped"}
 
