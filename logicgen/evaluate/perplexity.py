@@ -10,8 +10,9 @@ bits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,6 +41,9 @@ MEASURES = {
 """Measures at each position; all but the first on automaton languages only."""
 
 
+Means = dict[str, np.ndarray]
+
+
 @dataclass(frozen=True)
 class CurveAbout:
     """The model, data and split of a curve, as `About` for answers."""
@@ -66,8 +70,19 @@ class Curve:
 
     about: CurveAbout
     tokens: np.ndarray
-    means: dict[str, np.ndarray]
+    means: Means
     parts: dict[str, dict[str, float]]
+
+    @staticmethod
+    def stored(summary: Mapping[str, Any], tokens: np.ndarray, means: Means) -> Curve:
+        """Return a curve from its `summary`. Raises TypeError where that is none."""
+        parts = {name: summary[name] for name in ("overall", "beyond") if name in summary}
+        about = {name: value for name, value in summary.items() if name not in parts}
+        return Curve(CurveAbout(**about), tokens, means, parts)
+
+    def summary(self) -> dict[str, Any]:
+        """Return all but the means by position, as plain data."""
+        return {**asdict(self.about), **self.parts}
 
     @staticmethod
     def of(about: CurveAbout, values: dict[str, np.ndarray], beyond: int) -> Curve:

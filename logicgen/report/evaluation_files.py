@@ -50,9 +50,7 @@ def read_predictions(folder: Path) -> tuple[pa.Table, About]:
     path = folder / PREDICTIONS
     try:
         table = pq.read_table(path)
-        about = json.loads(table.schema.metadata[b"logicgen"])
-        about["symbols"], about["length"] = tuple(about["symbols"]), tuple(about["length"])
-        return table, About(**about)
+        return table, About.of_json(json.loads(table.schema.metadata[b"logicgen"]))
     except FileNotFoundError as error:
         raise LogicgenError(f"{folder}: no {PREDICTIONS}; run logicgen evaluate first") from error
     except (pa.ArrowInvalid, KeyError, TypeError, OSError) as error:

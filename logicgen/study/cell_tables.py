@@ -25,24 +25,17 @@ MOST_ROWS = 20
 
 @dataclass(frozen=True)
 class Row:
-    """A point with what its trials gave.
-
-    Attributes:
-        scores: the answers of all training seeds, as of one model with more embedding seeds.
-        seeds: how many training seeds.
-        covariance: alpha-covariance of exact strings by number of symbols, `all` for all problems,
-            each as the mean over training seeds; None where it was not measured.
-        minutes: of training, mean over seeds.
-    """
+    """A point with what its trials gave."""
 
     point: str
     choices: dict[str, str]
-    scores: Scores
-    seeds: int
+    scores: Scores  # of all training seeds, as of one model with more embedding seeds
+    seeds: int  # of training
+    # Alpha-covariance of exact strings by number of symbols, and of `all`: mean over seeds.
     covariance: dict[str, float] | None
     steps: int
     parameters: int
-    minutes: float
+    minutes: float  # of training, mean over seeds
 
     @property
     def label(self) -> str:

@@ -151,6 +151,4 @@ def goal(score: Score) -> tuple[float, bool]:
 
 def scores_of(found: Json) -> Scores:
     """Return the counted answers of an evaluation."""
-    about = dict(found["about"])
-    about["symbols"], about["length"] = tuple(about["symbols"]), tuple(about["length"])
-    return Scores.of_tally(found["tally"], About(**about))
+    return Scores.of_tally(found["tally"], About.of_json(found["about"]))

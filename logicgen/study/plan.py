@@ -105,7 +105,11 @@ def plan(study: Study) -> TrainingPlan:
     each other, or which sets a seed.
     """
     _check_axes(study)
-    _check_seeds(study)
+    sets = [study.base.set, *(each.set for axis in study.axes.values() for each in axis)]
+    if any("training.seed" in changes for changes in sets):
+        raise LogicgenError(
+            f"{study.path}: training.seed cannot be changed: give the numbers as seeds"
+        )
     command = f"logicgen study {study.name}"
     combined = combinations(study)
     made = TrainingPlan(name=study.name, command=command, study=study, combinations=combined)
@@ -165,16 +169,6 @@ def _keys(alternative: Alternative) -> set[str]:
     return keys | {
         f"{table} {key}" for table in ("set", "data_set") for key in given.get(table, ())
     }
-
-
-def _check_seeds(study: Study) -> None:
-    """Raise LogicgenError where a point has a seed of its own: all seeds would train the same."""
-    sets = [study.base.set, *(each.set for axis in study.axes.values() for each in axis)]
-    for changes in sets:
-        if "training.seed" in changes:
-            raise LogicgenError(
-                f"{study.path}: training.seed cannot be changed: give the numbers as seeds"
-            )
 
 
 def _trial(study: Study, combination: Combination, seed: int) -> Trial:

@@ -41,19 +41,13 @@ class Covariance(BaseModel):
 
 @dataclass(frozen=True)
 class Result:
-    """A finished trial.
-
-    Attributes:
-        measures: what each of its measures found, by name.
-        headline: the one number of the first measure, and whether less is better.
-        covariance: alpha-covariance, where it was measured.
-    """
+    """A finished trial."""
 
     trial: Trial
     record: Record
     training: Training
-    measures: dict[str, Json]
-    headline: tuple[float, bool]
+    measures: dict[str, Json]  # what each found, by name
+    headline: tuple[float, bool]  # number of the first measure, and whether less is better
     covariance: Covariance | None
 
     @staticmethod
@@ -63,15 +57,11 @@ class Result:
         names = [each.measure.name for each in trial.measures]
         measures = {name: found["measures"][name] for name in names}
         first, *_ = [headline(each) for each in measures.values()]
+        training = Training.model_validate(found["training"])
         covariance = measures.get(EVALUATION, {}).get("covariance")
-        return Result(
-            trial,
-            record,
-            Training.model_validate(found["training"]),
-            measures,
-            first,
-            None if covariance is None else Covariance.model_validate(covariance),
-        )
+        if covariance is not None:
+            covariance = Covariance.model_validate(covariance)
+        return Result(trial, record, training, measures, first, covariance)
 
 
 def by_point(results: list[Result]) -> dict[str, list[Result]]:

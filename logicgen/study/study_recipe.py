@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,6 +56,12 @@ class Alternative(Recipes):
 
 
 class _File(Table):
+    """The keys of the file; each point is trained once with each seed.
+
+    Attributes:
+        sample: so many random points, or None for all.
+    """
+
     description: str = ""
     seeds: Annotated[list[Annotated[int, Field(ge=0, lt=2**63)]], Field(min_length=1)] = Field([0])
     sample: Count | None = None
@@ -67,26 +72,17 @@ class _File(Table):
     axes: Annotated[dict[str, list[Any]], Field(min_length=1)]
 
 
-@dataclass(frozen=True)
-class Study:
-    """A study recipe.
-
-    Attributes:
-        seeds: of training; every point is trained once with each.
-        sample: so many random points, or None for all.
-        measures: of every trained model: those of [[measure]], or one, the table [evaluate].
-        axes: alternatives by axis; a point takes one of each.
-    """
+class Study(_File):
+    """A study recipe. An axis is a list of alternatives, of which a point takes one."""
 
     name: str
     path: Path
-    description: str
-    seeds: tuple[int, ...]
-    sample: int | None
-    sample_seed: int
-    base: Base
-    measures: tuple[Evaluation | Measure, ...]
-    axes: dict[str, tuple[Alternative, ...]]
+    axes: dict[str, list[Alternative]]
+
+    @property
+    def measures(self) -> tuple[Evaluation | Measure, ...]:
+        """Return what is measured of every model: [[measure]], or one, the table [evaluate]."""
+        return tuple(self.measure) or (self.evaluate or Evaluation(),)
 
 
 def short(name: str) -> str:
@@ -114,20 +110,10 @@ def read_study(name: str) -> Study:
     for name in named:
         if named.count(name) > 1:
             raise LogicgenError(f"{path}: measure: {name!r} stands there twice")
-    return Study(
-        name=path.stem,
-        path=path,
-        description=file.description,
-        seeds=tuple(file.seeds),
-        sample=file.sample,
-        sample_seed=file.sample_seed,
-        base=file.base,
-        measures=tuple(file.measure) or (file.evaluate or Evaluation(),),
-        axes=axes,
-    )
+    return Study.model_construct(**{**dict(file), "name": path.stem, "path": path, "axes": axes})
 
 
-def _alternatives(axis: str, values: list[Any], where: str) -> tuple[Alternative, ...]:
+def _alternatives(axis: str, values: list[Any], where: str) -> list[Alternative]:
     """Return the alternatives of one axis, whose names differ."""
     place = f"axes.{axis}"
     found: list[Alternative] = []
@@ -159,4 +145,4 @@ def _alternatives(axis: str, values: list[Any], where: str) -> tuple[Alternative
                 f"{where}: {place}: {each.name} starts from {each.start!r}, which has to be"
                 " an alternative of the same axis that starts from nothing itself"
             )
-    return tuple(found)
+    return found

@@ -53,24 +53,15 @@ class MeasureOn(Table):
 
 
 class Trial(Table):
-    """The arguments of `train_and_measure`: all that its findings depend on, as plain data.
-
-    Attributes:
-        study: its name.
-        choices: names of the alternatives by axis.
-        model: the recipe with all changes, and the seed; no recipe here has its description.
-        trained: the data set it is trained on.
-        measures: what is measured then, and on which data sets.
-        start: name of the trial whose weights it starts from.
-    """
+    """The arguments of `train_and_measure`: all that its findings depend on, as plain data."""
 
     study: str
-    choices: dict[str, str]
+    choices: dict[str, str]  # names of the alternatives by axis
     seed: int
-    model: ModelRecipe
+    model: ModelRecipe  # with all changes and the seed; no recipe here has its description
     trained: DataSet
     measures: tuple[MeasureOn, ...]
-    start: str | None = None
+    start: str | None = None  # name of the trial whose weights it starts from
 
     @property
     def combination(self) -> str:
@@ -233,36 +224,19 @@ def _cells(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device:
     from logicgen.report.covariance_files import write_covariance
 
     data = as_dataset(opened)
-    decoding: dict[str, Any] = {
-        "grammar": how.grammar,
-        "decoding": BeamSearch(how.beams),
-        "ensemble": how.ensemble,
-    }
-    verified = how.verified and Verified(how.verified, Sampling(how.temperature))
-    table, about = _predicted(
-        model,
-        trial,
-        data,
-        run / how.split,
-        how.split,
-        limit=how.limit,
-        embedding_seeds=how.embedding_seeds,
-        verified=verified,
-        **decoding,
-    )
+    decoding = how.model_dump(include={"grammar", "ensemble"})
+    decoding["decoding"] = BeamSearch(how.beams)
+    options = how.model_dump(include={"limit", "embedding_seeds"}) | decoding
+    options["verified"] = how.verified and Verified(how.verified, Sampling(how.temperature))
+    table, about = _predicted(model, trial, data, run / how.split, how.split, **options)
     scores = Scores.of(table, about)
     found: Json = {"about": asdict(about), "summary": scores.summary()}
     if how.covariance is not None:
         split = how.covariance.split
         answerer = model.answerer(data, trial.combination)
-        renamed = predict_renamed(
-            answerer,
-            data,
-            About.of(answerer, trial.combination, data, split),
-            limit=how.covariance.limit,
-            embedding_seeds=how.covariance.embedding_seeds,
-            **decoding,
-        )
+        about = About.of(answerer, trial.combination, data, split)
+        options = how.covariance.model_dump(exclude={"split"}) | decoding
+        renamed = predict_renamed(answerer, data, about, **options)
         prepare_folder(run / split)
         found["covariance"] = write_covariance(renamed, run / split)
     return {**found, "tally": scores.tally()}
@@ -282,16 +256,9 @@ def _perplexity(how: Any, opened: Any, model: Model, trial: Trial, run: Path, de
     from logicgen.model.checkpoint import load_language_model
     from logicgen.report.perplexity_files import write_curve
 
-    curve = measure_perplexity(
-        load_language_model(run, device),
-        as_corpus(opened),
-        trial.combination,
-        split=how.split,
-        limit=how.limit or 256,
-        context=how.context,
-        embedding_seeds=how.embedding_seeds,
-        beyond=how.beyond,
-    )
+    options = how.model_dump(include={"split", "context", "embedding_seeds", "beyond"})
+    reader, corpus = load_language_model(run, device), as_corpus(opened)
+    curve = measure_perplexity(reader, corpus, trial.combination, limit=how.limit or 256, **options)
     prepare_folder(run / how.name)
     return {
         "summary": write_curve(curve, run / how.name),
@@ -306,18 +273,10 @@ def _keys(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: 
     from logicgen.train.probe import ProbeSettings
 
     corpus, folder = as_corpus(opened), run / how.name
-    keys = find_keys(
-        run,
-        trial.combination,
-        corpus,
-        folder,
-        ProbeSettings(steps=how.steps, hidden=how.hidden, layer=how.layer),
-        split=how.split,
-        context=how.context,
-        window=how.window,
-        limit=how.limit or 1000,
-        device=device,
-    )
+    settings = ProbeSettings(**how.model_dump(include={"steps", "hidden", "layer"}))
+    options = how.model_dump(include={"split", "context", "window"})
+    options |= {"limit": how.limit or 1000, "device": device}
+    keys = find_keys(run, trial.combination, corpus, folder, settings, **options)
     write_keys(keys, corpus.tokens, folder)
     return {"windows": [asdict(each) for each in keys.windows]}
 
@@ -334,15 +293,13 @@ return what was found, as plain data; by the kind of measure."""
 
 def curve_of(found: Json) -> Curve:
     """Return the curve that a measure of perplexity found."""
-    from logicgen.evaluate.perplexity import Curve, CurveAbout
+    from logicgen.evaluate.perplexity import Curve
 
-    summary = dict(found["summary"])
-    parts = {name: summary.pop(name) for name in ("overall", "beyond") if name in summary}
     means = {
         name: np.array([np.nan, *(np.nan if v is None else v for v in values)])
         for name, values in found["means"].items()
     }
-    return Curve(CurveAbout(**summary), np.array(found["tokens"]), means, parts)
+    return Curve.stored(found["summary"], np.array(found["tokens"]), means)
 
 
 @contextmanager
