@@ -278,10 +278,7 @@ def _draw(bits: dict[str, np.ndarray], sentences: list[int]) -> Figure:
         low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
         axes.plot(sentences, middle, label=model, **style)
         band(axes, sentences, low, high, style["color"])
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("sentences")
-    axes.set_ylabel("KL(teacher || model), bits")
+    axes.set(xscale="log", yscale="log", xlabel="sentences", ylabel="KL(teacher || model), bits")
     axes.legend()
     figure.suptitle("Median and quartiles over teachers", fontsize=11)
     return figure

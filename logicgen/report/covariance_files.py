@@ -21,7 +21,7 @@ from matplotlib.patches import Patch
 
 from logicgen.atomic import write_atomically
 from logicgen.evaluate.covariance import Covariance, by_symbols, covariances, summary_of
-from logicgen.report.figure_style import LINES, legend_below, new_figure, save
+from logicgen.report.figure_style import LINES, legend_below, new_axes, save
 from logicgen.report.tables import write_csv, write_json
 
 RENAMINGS, SUMMARY, PROBLEMS = "renamings.parquet", "covariance.json", "covariance.csv"
@@ -52,8 +52,7 @@ def write_covariance(table: pa.Table, folder: Path) -> dict[str, Any]:
 
 def draw_box_plot(groups: dict[int, list[Covariance]], title: str) -> Figure:
     """Draw boxes of the values by number of symbols: of exact strings, and up to equivalence."""
-    figure = new_figure(max(5.0, 1.4 + 0.8 * len(groups)), 4, title)
-    axes = figure.subplots()
+    figure, axes = new_axes(max(5.0, 1.4 + 0.8 * len(groups)), 4, title)
     legend = []
     for name, called, shift, colour in (
         ("strings", "exact strings", -0.2, LINES[0][0]),
@@ -76,8 +75,6 @@ def draw_box_plot(groups: dict[int, list[Covariance]], title: str) -> Figure:
     mean.set_label("mean")
     axes.set_xticks(list(groups))
     axes.set_xlim(min(groups) - 0.6, max(groups) + 0.6)
-    axes.set_ylim(-0.03, 1.03)
-    axes.set_xlabel("symbols in the problem")
-    axes.set_ylabel("alpha-covariance")
+    axes.set(ylim=(-0.03, 1.03), xlabel="symbols in the problem", ylabel="alpha-covariance")
     legend_below(figure, handles=[*legend, mean])
     return figure

@@ -41,6 +41,12 @@ def new_figure(width: float, height: float, title: str) -> Figure:
     return figure
 
 
+def new_axes(width: float, height: float, title: str) -> tuple[Figure, Axes]:
+    """Return a new figure with one plot in it, and that."""
+    figure = new_figure(width, height, title)
+    return figure, figure.subplots()
+
+
 def line_styles() -> Iterator[dict[str, Any]]:
     """Yield keywords of `plot` for one line after another, without end.
 

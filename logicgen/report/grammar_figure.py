@@ -79,8 +79,7 @@ def _draw(axes: Axes, grammar: Grammar, widest: int, gone: Connection | None) ->
                 zorder=3,
                 parse_math=False,
             )
-    axes.set_xlim(-0.6, widest - 0.4)
-    axes.set_ylim(-grammar.positions - 0.5, 0.4)
+    axes.set(xlim=(-0.6, widest - 0.4), ylim=(-grammar.positions - 0.5, 0.4))
     axes.axis("off")
 
 

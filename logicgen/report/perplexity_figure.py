@@ -93,8 +93,7 @@ def _draw_group(
             measure = "kl_ideal" if "kl_ideal" in curve.means else "kl_true"
             _line(axes, curve, _smooth(curve, measure), label, style)
         best = "exact lexinvariant model" if "kl_ideal" in with_truth[0][1].means else "truth"
-        axes.set_ylabel(f"bits above the\n{best} (KL)")
-        axes.set_yscale("log")
+        axes.set(ylabel=f"bits above the\n{best} (KL)", yscale="log")
         axes.set_ylim(bottom=1e-3)
         axes.yaxis.set_major_formatter(lambda value, place: f"{value:g}")
     all_axes[-1].set_xlabel("tokens before")

@@ -14,6 +14,7 @@ from logicgen.report.figure_style import (
     band,
     legend_below,
     line_styles,
+    new_axes,
     new_figure,
     shares,
     whole_numbers,
@@ -71,8 +72,7 @@ def draw_correlations(
 
     found: label, correlation, and how far chance goes.
     """
-    figure = new_figure(8, 1.5 + 0.32 * len(found), title)
-    axes = figure.subplots()
+    figure, axes = new_axes(8, 1.5 + 0.32 * len(found), title)
     order = sorted(found, key=lambda each: each[1], reverse=less_is_better)
     for place, (_, rho, chance) in enumerate(order):
         axes.barh(place, 2 * chance, 0.9, -chance, color=CHANCE, zorder=1)
@@ -97,16 +97,14 @@ def draw_correlations(
 
 def draw_covariance(points: dict[str, dict[str, float]], title: str) -> Figure:
     """Draw the mean alpha-covariance by number of symbols, a line per point."""
-    figure = new_figure(7, 4.5, title)
-    axes = figure.subplots()
+    figure, axes = new_axes(7, 4.5, title)
     for (label, by_symbols), style in zip(points.items(), line_styles(), strict=False):
         pairs = sorted((int(key), value) for key, value in by_symbols.items() if key != "all")
         symbols, values = zip(*pairs, strict=True)
         axes.plot(symbols, values, label=label, markersize=5, **style)
     whole_numbers(axes.xaxis)
     axes.set_ylim(-0.03, 1.03)
-    axes.set_xlabel("symbols in the problem")
-    axes.set_ylabel("alpha-covariance (mean, exact strings)")
+    axes.set(xlabel="symbols in the problem", ylabel="alpha-covariance (mean, exact strings)")
     columns = 77 // (max(map(len, points)) + 6)  # of text that fits the width
     legend_below(figure, min(max(columns, 1), 3))
     return figure
@@ -115,8 +113,7 @@ def draw_covariance(points: dict[str, dict[str, float]], title: str) -> Figure:
 def draw_shares(points: dict[str, dict[str, dict[str, float]]], title: str) -> Figure:
     """Draw the right answers to each measure as bars with 95% intervals, a colour per point."""
     measures = list(next(iter(points.values())))
-    figure = new_figure(max(6, 1.6 * len(measures) + 2), 4.2, title)
-    axes = figure.subplots()
+    figure, axes = new_axes(max(6, 1.6 * len(measures) + 2), 4.2, title)
     width = 0.8 / len(points)
     for number, ((label, found), style) in enumerate(
         zip(points.items(), line_styles(), strict=False)
@@ -139,8 +136,7 @@ def draw_shares(points: dict[str, dict[str, dict[str, float]]], title: str) -> F
 
 def draw_windows(points: dict[str, list[dict[str, float]]], title: str) -> Figure:
     """Draw key precision by window with 95% intervals, a line per point."""
-    figure = new_figure(7, 4.2, title)
-    axes = figure.subplots()
+    figure, axes = new_axes(7, 4.2, title)
     for (label, windows), style in zip(points.items(), line_styles(), strict=False):
         places = [window["last"] for window in windows]
         low, high = ([window[end] for window in windows] for end in ("low", "high"))
@@ -148,8 +144,7 @@ def draw_windows(points: dict[str, list[dict[str, float]]], title: str) -> Figur
         band(axes, places, low, high, style["color"])
     axes.set_ylim(0, 1)
     shares(axes.yaxis)
-    axes.set_xlabel("end of the window (characters)")
-    axes.set_ylabel("key precision")
+    axes.set(xlabel="end of the window (characters)", ylabel="key precision")
     legend_below(figure)
     return figure
 

@@ -64,8 +64,7 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
             whole_numbers(axes.xaxis)
         column[-1].set_xlabel("symbols")
         _unseen(column[0], about.symbols[1])
-    grid[0, 0].set_ylabel("right answers (95% band)")
-    grid[0, 0].set_ylim(-0.03, 1.03)
+    grid[0, 0].set(ylabel="right answers (95% band)", ylim=(-0.03, 1.03))
     shares(grid[0, 0].yaxis)
     if with_distances:
         farthest = max(distances) or 1
