@@ -103,13 +103,7 @@ def predict_renamed(
     training symbols, more where the data set names the problem from more. All renamings of a
     problem get the same embedding matrix.
 
-    Args:
-        limit: the most problems to rename, spread evenly over the cells.
-        grammar: decode under the grammar mask, so that every answer parses.
-        decoding: greedy if not given.
-        ensemble: average over this many draws of the embedding's random part.
-
-    Raises LogicgenError where the model was trained for another task or vocabulary.
+    `limit` is the most problems to rename; other arguments, and errors, as of `predict_and_verify`.
     """
     from logicgen.nn.decoding import GREEDY
 

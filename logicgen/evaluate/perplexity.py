@@ -61,16 +61,13 @@ class CurveAbout:
 class Curve:
     """Means over sequences, by position.
 
-    Attributes:
-        tokens: (T,) how many tokens were predicted at each position; 0 at position 0.
-        means: (T,) each, by the names in `MEASURES`; nan where there are no tokens.
-        parts: `overall`, and `beyond` a position: `from`, that position, the number of `tokens`,
-            and each measure's mean over them with a 95% interval over sequences (`_low`, `_high`).
+    Parts are `overall`, and `beyond` a position: `from`, that position, the number of `tokens`, and
+    each measure's mean over them with a 95% interval over sequences (`_low`, `_high`).
     """
 
     about: CurveAbout
-    tokens: np.ndarray
-    means: Means
+    tokens: np.ndarray  # (T,) how many were predicted at each position; 0 at position 0
+    means: Means  # (T,) each, by the names in `MEASURES`; nan where there are no tokens
     parts: dict[str, dict[str, float]]
 
     @staticmethod
@@ -167,9 +164,8 @@ def measure_perplexity(
             logs = model.log_probabilities(torch.from_numpy(tokens[rows]), own)[:, :-1]
             found[seed].append(_bits(logs, targets[rows], known))
             progress(len(rows) * seed + int(rows[-1]) + 1, len(tokens) * seeds)
-    about = CurveAbout(
-        called, corpus.name, split, tokens.shape[1], len(tokens), seeds, corpus.recipe.task
-    )
+    sizes = tokens.shape[1], len(tokens), seeds
+    about = CurveAbout(called, corpus.name, split, *sizes, corpus.recipe.task)
     # (sequences, positions), mean over seeds.
     values = {
         name: np.mean([np.concatenate([piece[name] for piece in each]) for each in found], axis=0)

@@ -32,15 +32,10 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class ExperimentSettings(Table):
-    """What the settings of all experiments have.
+    """What the settings of all experiments have."""
 
-    Attributes:
-        description: one line, for `logicgen list studies`.
-        experiment: its name, that of the module.
-    """
-
-    description: str = ""
-    experiment: str
+    description: str = ""  # one line, for `logicgen list studies`
+    experiment: str  # name of the module
 
 
 S = TypeVar("S", bound=ExperimentSettings)
@@ -48,17 +43,11 @@ S = TypeVar("S", bound=ExperimentSettings)
 
 @dataclass(frozen=True)
 class Experiment(Generic[S]):
-    """An experiment: `EXPERIMENT` of its module.
+    """An experiment: `EXPERIMENT` of its module."""
 
-    Attributes:
-        settings: the table its settings are checked against.
-        points: its points by name, in order.
-        report: from the settings and what was found at each point.
-    """
-
-    settings: type[S]
-    points: Callable[[S], dict[str, Call]]
-    report: Callable[[S, dict[str, Json]], Report]
+    settings: type[S]  # the table its settings are checked against
+    points: Callable[[S], dict[str, Call]]  # by name, in order
+    report: Callable[[S, dict[str, Json]], Report]  # from settings and findings by point
 
 
 def open_experiment(name: str, where: str = "experiment") -> Experiment[Any]:

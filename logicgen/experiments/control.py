@@ -29,14 +29,10 @@ ASKED = 1e-6
 
 
 class Settings(ExperimentSettings):
-    """Keys of a study of this experiment.
-
-    Attributes:
-        grammars: how many are drawn at random; these have no weights up to `improbable`.
-    """
+    """Keys of a study of this experiment."""
 
     students: Count
-    grammars: Count
+    grammars: Count  # drawn at random; these have no weights up to `improbable`
     seed: Seed
     improbable: float
     lesson: LessonTable
@@ -70,10 +66,8 @@ def check(grammar: Grammar, connection: Connection) -> Json | None:
     change of their proportions.
     """
     layer, unit, chosen = connection
-    names = (
-        f"{layer + 1}:{grammar.units[layer][unit]}",
-        f"{layer + 2}:{grammar.units[layer + 1][chosen]}",
-    )
+    units = grammar.units[layer][unit], grammar.units[layer + 1][chosen]
+    names = f"{layer + 1}:{units[0]}", f"{layer + 2}:{units[1]}"
     ids, before = grammar.sentences()
     left = path_by_path(grammar, ids, connection)
     if not left.sum():
@@ -81,10 +75,8 @@ def check(grammar: Grammar, connection: Connection) -> Json | None:
     after = np.exp(cut(grammar, *names).log_probabilities(ids))
     gone = left == 0
     untouched = np.isclose(left, before, rtol=1e-12, atol=0)
-    change = 0.0
-    if untouched.any():
-        ratios = after[untouched] / before[untouched]
-        change = float(ratios.max() / ratios.min() - 1)
+    ratios = after[untouched] / before[untouched]
+    change = float(ratios.max() / ratios.min() - 1) if untouched.any() else 0.0
     return {
         "sentences": len(ids),
         "vanished": int(gone.sum()),
@@ -127,7 +119,6 @@ def random_cuts(grammars: int, seed: int, improbable: float) -> Json:
     """Check all cuts of random grammars of two to four layers with weights of 0 among others."""
     rng = np.random.default_rng(seed)
     found = []
-    refused = 0
     for _ in range(grammars):
         width, layers, words = (int(rng.integers(2, high)) for high in (5, 5, 6))
         drawn = random_grammar(width, layers, words, rng, concentration=0.5)
@@ -136,12 +127,9 @@ def random_cuts(grammars: int, seed: int, improbable: float) -> Json:
             for chosen, unit in zip(*np.nonzero(below), strict=True):
                 if grammar.reach[layer][unit] == 0:
                     continue
-                result = check(grammar, (layer, int(unit), int(chosen)))
-                if result is None:
-                    refused += 1
-                else:
-                    found.append(result)
-    return {"cuts": found, "refused": refused}
+                found.append(check(grammar, (layer, int(unit), int(chosen))))
+    cuts = [result for result in found if result is not None]
+    return {"cuts": cuts, "refused": len(found) - len(cuts)}
 
 
 def points(settings: Settings) -> dict[str, Call]:
@@ -162,6 +150,14 @@ def report(settings: Settings, results: dict[str, Json]) -> Report:
         for place, sentence in enumerate(sentences)
     ]
     cuts = drawn["cuts"]
+    total = {
+        key: f"{sum(each[key] for each in cuts):,}"
+        for key in ("sentences", "vanished", "wrong", "untouched")
+    }
+    most = {
+        key: f"{max((each[key] for each in cuts), default=0):.1e}"
+        for key in ("proportion", "deviation")
+    }
     heads = ["sentence", "before", "big -> dog cut"]
     tables = [
         (
@@ -176,21 +172,12 @@ def report(settings: Settings, results: dict[str, Json]) -> Report:
             ["", ""],
             [
                 ["cuts", f"{len(cuts):,}"],
-                ["sentences, in all", f"{sum(each['sentences'] for each in cuts):,}"],
-                ["that vanished", f"{sum(each['vanished'] for each in cuts):,}"],
-                ["wrongly, or wrongly not", f"{sum(each['wrong'] for each in cuts):,}"],
-                [
-                    "that had nothing to do with the cut",
-                    f"{sum(each['untouched'] for each in cuts):,}",
-                ],
-                [
-                    "their proportions changed by at most",
-                    f"{max((each['proportion'] for each in cuts), default=0):.1e}",
-                ],
-                [
-                    "any probability was away from what it should be by at most",
-                    f"{max((each['deviation'] for each in cuts), default=0):.1e}",
-                ],
+                ["sentences, in all", total["sentences"]],
+                ["that vanished", total["vanished"]],
+                ["wrongly, or wrongly not", total["wrong"]],
+                ["that had nothing to do with the cut", total["untouched"]],
+                ["their proportions changed by at most", most["proportion"]],
+                ["any probability was away from what it should be by at most", most["deviation"]],
                 ["the same, of the students", f"{max(found['deviations']):.1e}"],
             ],
         ),

@@ -28,16 +28,11 @@ FOUND = 0.05
 
 
 class Settings(ExperimentSettings):
-    """Keys of a study of this experiment.
+    """Keys of a study of this experiment."""
 
-    Attributes:
-        teacher: the name of a recipe of the task production, or what `load_grammar` reads.
-        sentences: each student draws so many; if not given, it has all, as often as they occur.
-    """
-
-    teacher: str
+    teacher: str  # a recipe of the task production, or what `load_grammar` reads
     students: Count
-    sentences: Count | None = None
+    sentences: Count | None = None  # of each student; all, as often as they occur, if not given
     seed: Seed
     lesson: LessonTable
 

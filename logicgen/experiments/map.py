@@ -36,23 +36,15 @@ Size = tuple[int, int, int]
 
 
 class Settings(ExperimentSettings):
-    """Keys of a study of this experiment.
+    """Keys of a study of this experiment."""
 
-    Attributes:
-        teachers: at each place.
-        sizes: units, layers, words.
-        sentences: how many a student has seen; `all`: each with its exact probability.
-        concentration: of teachers' Dirichlet distributions; the smaller, the more some things are
-            more probable than others.
-        lesson: of all students; `crispness` follows from the kind of teacher.
-    """
-
-    teachers: Count
-    sizes: list[Annotated[list[Count], Field(min_length=3, max_length=3)]]
-    sentences: list[Count | Literal["all"]]
+    teachers: Count  # at each place
+    sizes: list[Annotated[list[Count], Field(min_length=3, max_length=3)]]  # units, layers, words
+    sentences: list[Count | Literal["all"]]  # a student has seen; all: with exact probabilities
+    # Of teachers' Dirichlet distributions; the smaller, the more their probabilities differ.
     concentration: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     seed: Seed
-    lesson: LessonTable
+    lesson: LessonTable  # of all students; `crispness` follows from the kind of teacher
 
 
 def map_point(
@@ -140,9 +132,8 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
             for size in sizes
             if (kind, size, sentences[0]) in by_place
         ]
-        tables.append(
-            (f"{says.capitalize()}: share found, median distance, median KL in bits.", heads, lines)
-        )
+        caption = f"{says.capitalize()}: share found, median distance, median KL in bits."
+        tables.append((caption, heads, lines))
     return Report(
         "Where identification succeeds",
         f"Each place has {settings.teachers} teachers drawn at random and a student of each, the"
@@ -168,34 +159,19 @@ def _draw(
     figure = Figure(figsize=(13, 1.6 + 0.42 * len(sizes)), layout="constrained")
     grid = figure.subplots(1, len(KINDS), sharey=True)
     for axes, (kind, (says, _, _)) in zip(grid, KINDS.items(), strict=True):
-        values = np.array(
-            [
-                [
-                    by_place.get((kind, size, count), {"found": np.nan})["found"]
-                    for count in sentences
-                ]
-                for size in sizes
-            ]
-        )
+        rows = [[by_place.get((kind, size, count)) for count in sentences] for size in sizes]
+        values = np.array([[row["found"] if row else np.nan for row in line] for line in rows])
         axes.imshow(values, cmap=ACCURACY, vmin=0, vmax=1, aspect="auto")
         for (row, column), share in np.ndenumerate(values):
             if not np.isnan(share):
-                dark = share < 0.2 or share > 0.85
-                axes.annotate(
-                    f"{share:.0%}",
-                    (column, row),
-                    ha="center",
-                    va="center",
-                    fontsize=8,
-                    color="white" if dark else "black",
-                )
+                colour = "white" if share < 0.2 or share > 0.85 else "black"
+                place = {"ha": "center", "va": "center", "fontsize": 8}
+                axes.annotate(f"{share:.0%}", (column, row), color=colour, **place)
         axes.set_title(says, fontsize=10)
         axes.set_xticks(range(len(sentences)), [_count(count) for count in sentences])
         axes.set_xlabel("sentences")
-        axes.set_yticks(
-            range(len(sizes)),
-            [f"{width} units, {layers} layers, {words} words" for width, layers, words in sizes],
-        )
+        called = ["{} units, {} layers, {} words".format(*size) for size in sizes]
+        axes.set_yticks(range(len(sizes)), called)
     figure.suptitle("Share of teachers that their students found", fontsize=11)
     return figure
 

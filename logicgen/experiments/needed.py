@@ -47,36 +47,22 @@ class Decoder(Table):
 
 
 class Training(Table):
-    """How decoders are trained.
+    """How decoders are trained: by AdamW, whose learning rate falls to 0 as a cosine."""
 
-    Attributes:
-        steps: at most.
-        batch: sentences of a step, at most.
-        learning_rate: of AdamW; it falls to 0 as a cosine. Records call it `rate`.
-        look: steps between two looks at the divergence.
-        patience: steps without a new least one after which nobody expects another.
-    """
-
-    steps: Count
-    batch: Count
-    learning_rate: float = Field(gt=0, alias="rate")
-    look: Count
-    patience: Count
+    steps: Count  # at most
+    batch: Count  # sentences of a step, at most
+    learning_rate: float = Field(gt=0, alias="rate")  # the name in records
+    look: Count  # steps between two looks at the divergence
+    patience: Count  # steps without a new least one after which nobody expects another
 
 
 class Settings(ExperimentSettings):
-    """Keys of a study of this experiment.
-
-    Attributes:
-        teachers: how many.
-        sentences: how many a model has seen.
-        decoders: their sizes, by name.
-    """
+    """Keys of a study of this experiment."""
 
     teachers: int = Field(ge=2)
-    sentences: list[Count]
+    sentences: list[Count]  # how many a model has seen
     lesson: LessonTable
-    decoders: dict[str, Decoder]
+    decoders: dict[str, Decoder]  # sizes, by name
     training: Training
 
 
@@ -180,16 +166,14 @@ def reached(bits: np.ndarray, sentences: list[int], threshold: float) -> np.ndar
     found = np.full(len(bits), np.inf)
     logs = np.log(sentences)
     for row, each in enumerate(bits):
-        below = np.flatnonzero(each <= threshold)
-        if not len(below):
-            continue
-        first = below[0]
-        if first == 0:
+        below = each <= threshold
+        first = int(below.argmax())
+        if below[0]:
             found[row] = sentences[0]
-            continue
-        high, low = np.log(each[first - 1]), np.log(max(each[first], 1e-12))
-        along = (high - np.log(threshold)) / (high - low)
-        found[row] = np.exp(logs[first - 1] + along * (logs[first] - logs[first - 1]))
+        elif first:
+            high, low = np.log(each[first - 1]), np.log(max(each[first], 1e-12))
+            along = (high - np.log(threshold)) / (high - low)
+            found[row] = np.exp(logs[first - 1] + along * (logs[first] - logs[first - 1]))
     return found
 
 
@@ -201,11 +185,8 @@ def points(settings: Settings) -> dict[str, Call]:
         "decoders": {**decoders, "training": settings.training.model_dump(by_alias=True)},
     }
     return {
-        f"{teacher}-{count}": (
-            needed_point,
-            {"teacher_seed": teacher, "sentences": count, **common},
-        )
-        for teacher in range(settings.teachers)
+        f"{seed}-{count}": (needed_point, {"teacher_seed": seed, "sentences": count, **common})
+        for seed in range(settings.teachers)
         for count in settings.sentences
     }
 
@@ -214,13 +195,9 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
     """Return how many sentences each model needs, and a picture of the divergences."""
     sentences, teachers, training = settings.sentences, settings.teachers, settings.training
     models = [INDUCTIVE, STOPPED, *settings.decoders]
+    shape = teachers, len(sentences)
     bits = {
-        model: np.array(
-            [
-                [found[f"{teacher}-{count}"]["bits"][model] for count in sentences]
-                for teacher in range(teachers)
-            ]
-        )
+        model: np.reshape([found[name]["bits"][model] for name in points(settings)], shape)
         for model in models
     }
     parameters = next(iter(found.values()))["parameters"]
@@ -245,6 +222,7 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
             cells.append(f"{_number(float(np.median(needed)))} [{_number(low)}, {_number(high)}]")
         rows.append([model, f"{parameters[model]:,}", *cells])
     heads = ["model", "parameters", *(f"to {threshold} bits" for threshold in REACHED)]
+    figure = _draw(bits, sentences)
     says = "Sentences needed, median over teachers [95% interval, bootstrap over teachers]:"
     return Report(
         "Sentences needed",
@@ -255,13 +233,7 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
         f" to 0, up to {training.steps:,} steps of up to {training.batch} sentences, the best of"
         f" all models looked at every {training.look} steps.",
         [(says, heads, rows)],
-        [
-            (
-                "divergence",
-                "divergence from the teacher by number of sentences",
-                _draw(bits, sentences),
-            )
-        ],
+        [("divergence", "divergence from the teacher by number of sentences", figure)],
         {"divergences.csv": lines},
     )
 

@@ -33,18 +33,13 @@ class RenamedProblems(Table):
 class Evaluation(Table):
     """Right answers by cell, and alpha-covariance: the table `[evaluate]`.
 
-    Attributes:
-        split, limit, embedding_seeds: as the options of `logicgen evaluate`.
-        data: `own`, the data set a point is trained on, or `base`, that of [base], whatever the
-            point is trained on.
-        beams, ensemble, grammar, verified, temperature: how answers are decoded, likewise; samples
-            are drawn by verified decoding only.
+    Keys are as the options of `logicgen evaluate`; samples are drawn by verified decoding only.
     """
 
     split: str = "grid"
     limit: Count | None = None
     embedding_seeds: Count = 1
-    data: Literal["own", "base"] = "own"
+    data: Literal["own", "base"] = "own"  # what a point is trained on, or what [base] names
     beams: Count = 1
     ensemble: Count = 1
     grammar: bool = True
@@ -54,7 +49,7 @@ class Evaluation(Table):
 
     @property
     def name(self) -> str:
-        """Return what stands for it in records."""
+        """Return its name in records."""
         return EVALUATION
 
     def kind(self, holds: str, where: str) -> str:
@@ -67,10 +62,7 @@ class Evaluation(Table):
         return CELLS
 
     def data_recipe(self, base: Any) -> tuple[Any, ...] | None:
-        """Return name, size and changes of its data; None if those that the model is trained on.
-
-        base: the study's table `[base]`.
-        """
+        """Return name, size and changes of its data, as in `[base]`; None if those of training."""
         return None if self.data == "own" else (base.data, base.size, base.data_set)
 
     def needed_splits(self) -> dict[str, str]:
@@ -119,7 +111,7 @@ class Measure(Table):
         return {"problems": ANSWERS, "sequences": PERPLEXITY, "ciphers": KEYS}[holds]
 
     def data_recipe(self, base: Any) -> tuple[Any, ...] | None:
-        """Return name, size and changes of its data; None if those that the model is trained on."""
+        """Return name, size and changes of its data; None if those of training."""
         return None if self.data is None else (self.data, None, self.data_set)
 
     def needed_splits(self) -> dict[str, str]:

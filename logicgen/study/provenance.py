@@ -30,26 +30,23 @@ def processor() -> str:
 
 
 def commit() -> str | None:
-    """Return the commit of the source tree that this runs from, with a + if it was changed.
-
-    None where it does not run from a source tree.
-    """
+    """Return the commit of the source tree that this runs from, if any, with a + if changed."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None
     try:
-        said = [
-            subprocess.run(
-                ["git", "-C", root, *arguments], check=True, capture_output=True, text=True
-            ).stdout.strip()
+        head, changes = (
+            subprocess.check_output(
+                ["git", "-C", root, *arguments], stderr=subprocess.PIPE, text=True
+            )
             for arguments in (
                 ("rev-parse", "--short=12", "HEAD"),
                 ("status", "--porcelain", "-uno"),
             )
-        ]
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
-    return said[0] + ("+" if said[1] else "")
+    return head.strip() + ("+" if changes.strip() else "")
 
 
 def versions() -> dict[str, str]:
