@@ -125,10 +125,8 @@ def measure_perplexity(
 ) -> Curve:
     """Return the curve of up to `limit` sequences of a split, the mean over embedding seeds.
 
-    called: the name of the model.
     context: tokens of a sequence; those of training if not given.
     beyond: the position from which on means are also given on their own.
-
     Raises LogicgenError where the model has other tokens than the corpus.
     """
     if model.tokens != corpus.tokens:

@@ -117,8 +117,7 @@ def predict_and_verify(
         ensemble: average over this many draws of the embedding's random part.
         verified: settings of verified decoding, for predictions that are not accepted.
 
-    Raises LogicgenError where the model was trained for another task or vocabulary, or has no
-    random part for an ensemble.
+    Raises LogicgenError as `check_fits`.
     """
     from logicgen.nn.decoding import GREEDY
 

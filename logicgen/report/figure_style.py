@@ -86,18 +86,10 @@ def region_box(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Re
     bottom, top = max(y[0], axes.get_ylim()[0]), min(y[1], axes.get_ylim()[1])
     if left >= right or bottom >= top:
         return None
-    box = Rectangle(
-        (left, bottom),
-        right - left,
-        top - bottom,
-        fill=False,
-        edgecolor=REGION_COLOUR,
-        linewidth=2.5,
-        clip_on=False,
-        zorder=3,
-        label="training region",
-    )
+    box = Rectangle((left, bottom), right - left, top - bottom, fill=False, linewidth=2.5)
+    box.set(edgecolor=REGION_COLOUR, zorder=3, label="training region")
     axes.add_patch(box)
+    box.set_clip_on(False)
     return box
 
 

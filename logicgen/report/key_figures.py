@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
@@ -92,11 +93,10 @@ def draw_key(row: ProbedRow, tokens: Tokens, width: int, title: str) -> Figure |
     size = 0.24
     figure, axes = new_axes(max(2.4 + size * len(columns), 5), 1.5 + size * len(rows), title)
     picture = axes.imshow(matrix[rows], cmap=PROBABILITY, vmin=0, vmax=1)
+    frame: dict[str, Any] = {"fill": False, "edgecolor": LINES[1][0], "linewidth": 1.4}
     for place in range(len(columns)):
-        box = Rectangle((place - 0.5, place - 0.5), 1, 1, fill=False, edgecolor=LINES[1][0])
-        box.set_linewidth(1.4)
-        box.set_label("true key" if place == 0 else "")
-        axes.add_patch(box)
+        label = "" if place else "true key"
+        axes.add_patch(Rectangle((place - 0.5, place - 0.5), 1, 1, label=label, **frame))
     for axis, ids in ((axes.xaxis, columns), (axes.yaxis, rows)):
         labels = [readable(tokens.texts[each]) for each in ids]
         axis.set_ticks(range(len(ids)), labels)
@@ -137,9 +137,8 @@ def draw_occurrences(row: ProbedRow, tokens: Tokens, width: int, title: str) -> 
         axes.axvline(border - 0.5, color="#cccccc", linewidth=0.8, zorder=0)
     axes.set_xlim(0, len(row.tokens))
     axes.set(ylim=(-0.02, 1.02), xlabel=f"position of the occurrence (lines: windows of {width:,})")
-    axes.set_ylabel(
-        f"probability of plain symbols\nwhere {readable(tokens.texts[symbol])} is written"
-    )
+    written = readable(tokens.texts[symbol])
+    axes.set_ylabel(f"probability of plain symbols\nwhere {written} is written")
     shares(axes.yaxis)
     legend_below(figure, 4, prop={"family": FONT, "size": 11})
     return figure

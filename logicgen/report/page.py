@@ -17,19 +17,13 @@ REPORT = "results.md"
 
 @dataclass(frozen=True)
 class Report:
-    """What a study found, for people and for programs.
-
-    Attributes:
-        tables: a sentence, column heads, rows.
-        pictures: name of each file, what it shows, figure.
-        files: rows of each table for programs, by the name of its CSV file.
-    """
+    """What a study found, for people and for programs."""
 
     title: str
     about: str
-    tables: list[tuple[str, list[str], list[list[str]]]]
-    pictures: list[tuple[str, str, Figure]]
-    files: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    tables: list[tuple[str, list[str], list[list[str]]]]  # a sentence, column heads, rows
+    pictures: list[tuple[str, str, Figure]]  # name of the file, what it shows, figure
+    files: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # rows by name of CSV file
 
     def blocks(self) -> list[str]:
         """Return the tables in Markdown, each behind its sentence."""

@@ -63,19 +63,15 @@ def _draw_group(
     top, *below = all_axes
     for (label, curve), style in zip(curves, line_styles(), strict=False):
         _line(top, curve, 2 ** _smooth(curve, "bits"), label, style)
-    if with_truth:
-        curve = with_truth[0][1]
-        for measure, label, dashes in (
-            ("ideal_bits", "exact lexinvariant model", ":"),
-            ("true_bits", "truth", "--"),
-        ):
+    known = (("ideal_bits", "exact lexinvariant model", ":"), ("true_bits", "truth", "--"))
+    for measure, label, dashes in known:
+        for _, curve in with_truth[:1]:
             if measure in curve.means:
-                values = 2 ** _smooth(curve, measure)
                 style = {"color": "#555555", "linestyle": dashes, "marker": ""}
-                _line(top, curve, values, label, style)
+                _line(top, curve, 2 ** _smooth(curve, measure), label, style)
     top.set_yscale("log")
-    top.yaxis.set_major_formatter(lambda value, place: f"{value:g}")
-    top.yaxis.set_minor_formatter(lambda value, place: f"{value:g}")
+    top.yaxis.set_major_formatter(_plain)
+    top.yaxis.set_minor_formatter(_plain)
     top.tick_params(axis="y", which="minor", labelsize=7)
     top.set_ylabel("perplexity")
     if gaps:
@@ -95,10 +91,14 @@ def _draw_group(
         best = "exact lexinvariant model" if "kl_ideal" in with_truth[0][1].means else "truth"
         axes.set(ylabel=f"bits above the\n{best} (KL)", yscale="log")
         axes.set_ylim(bottom=1e-3)
-        axes.yaxis.set_major_formatter(lambda value, place: f"{value:g}")
+        axes.yaxis.set_major_formatter(_plain)
     all_axes[-1].set_xlabel("tokens before")
     handles, labels = top.get_legend_handles_labels()
     legend_below(figure, legend_columns, handles=handles, labels=labels)
+
+
+def _plain(value: float, place: int | None) -> str:
+    return f"{value:g}"
 
 
 def _smooth(curve: Curve, measure: str) -> np.ndarray:

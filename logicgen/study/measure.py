@@ -76,20 +76,14 @@ class Evaluation(Table):
 class Measure(Table):
     """One number or curve on data of its own: an entry of `[[measure]]`.
 
-    Attributes:
-        name: of the measure in tables.
-        data: a recipe: of look-up or permutation, whose answers are scored; of a cipher, whose keys
-            a probe is asked for; of another corpus, of which the perplexity is measured. What the
-            model is trained on, if not given.
-        data_set: changes to that recipe.
-        split: `test` if not given.
-        limit, embedding_seeds, context, beyond, grammar: as the options of `logicgen evaluate`.
-        steps, hidden, layer, window: as the options of `logicgen probe`.
+    `data` is a recipe (what the model is trained on, if not given): of look-up or permutation,
+    whose answers are scored; of a cipher, whose keys a probe is asked for; of another corpus, of
+    which the perplexity is measured. Other keys are as options of `logicgen evaluate` and `probe`.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     data: str | None = None
-    data_set: dict[str, Any] = Field(default={})
+    data_set: dict[str, Any] = Field(default={})  # changes to that recipe
     split: str = "test"
     limit: Count | None = None
     embedding_seeds: Count = 1

@@ -42,15 +42,11 @@ Combination = dict[str, Alternative]
 
 @dataclass(kw_only=True)
 class TrainingPlan(Plan):
-    """The plan of a study of trainings that differ in a few keys.
-
-    Attributes:
-        trials: the arguments of its points, by name.
-    """
+    """The plan of a study of trainings that differ in a few keys."""
 
     study: Study
     combinations: list[Combination]
-    trials: dict[str, Trial] = field(default_factory=dict)
+    trials: dict[str, Trial] = field(default_factory=dict)  # arguments of points, by name
 
     def upgraded(self, arguments: Json) -> Json:
         """Return a stored trial with its recipes as this version writes them."""

@@ -35,18 +35,16 @@ def commit() -> str | None:
     if not (root / ".git").exists():
         return None
     try:
-        head, changes = (
-            subprocess.check_output(
-                ["git", "-C", root, *arguments], stderr=subprocess.PIPE, text=True
-            )
-            for arguments in (
-                ("rev-parse", "--short=12", "HEAD"),
-                ("status", "--porcelain", "-uno"),
-            )
-        )
+        head = _git(root, "rev-parse", "--short=12", "HEAD")
+        changes = _git(root, "status", "--porcelain", "-uno")
     except (OSError, subprocess.CalledProcessError):
         return None
-    return head.strip() + ("+" if changes.strip() else "")
+    return head + ("+" if changes else "")
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.check_output(command, stderr=subprocess.DEVNULL, text=True).strip()
 
 
 def versions() -> dict[str, str]:

@@ -23,17 +23,12 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
 
 
 class Recipes(Table):
-    """Which recipes are used: shipped names or paths of TOML files, and changes to them.
-
-    Attributes:
-        size: examples in train, validation and test together; the data recipe's if not given.
-        set, data_set: changes to the recipes of model and data.
-    """
+    """Which recipes are used: shipped names or paths of TOML files, and changes to them."""
 
     model: str | None = None
     data: str | None = None
-    size: Count | None = None
-    set: Changes = Field(default_factory=dict)
+    size: Count | None = None  # of train, validation and test together; as in the data recipe
+    set: Changes = Field(default_factory=dict)  # of the model recipe
     data_set: Changes = Field(default_factory=dict)
 
 
@@ -45,26 +40,19 @@ class Base(Recipes):
 
 
 class Alternative(Recipes):
-    """One value of an axis: what it changes, by a name.
-
-    Attributes:
-        start: name of the alternative of the same axis whose trained weights it starts from.
-    """
+    """One value of an axis: what it changes, by a name."""
 
     name: str
+    # The name of the alternative of the same axis whose trained weights it starts from.
     start: str | None = Field(default=None, alias="from")
 
 
 class _File(Table):
-    """The keys of the file; each point is trained once with each seed.
-
-    Attributes:
-        sample: so many random points, or None for all.
-    """
+    """The keys of the file; each point is trained once with each seed."""
 
     description: str = ""
     seeds: Annotated[list[Annotated[int, Field(ge=0, lt=2**63)]], Field(min_length=1)] = Field([0])
-    sample: Count | None = None
+    sample: Count | None = None  # so many random points; all if not given
     sample_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     base: Base
     evaluate: Evaluation | None = None
