@@ -38,7 +38,6 @@ def complete(
 
     Number n, with the rows that are drawn for it (from `seed`), follows from the seeds and n alone.
     Without `sampling` the most probable tokens are taken.
-
     Raises LogicgenError for an empty prompt, one the model cannot read, and an `until` that it
     cannot write.
     """

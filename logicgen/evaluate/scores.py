@@ -86,10 +86,9 @@ class Scores:
 
     @staticmethod
     def of_tally(tally: dict[str, list[int]], about: About) -> Scores:
-        """Make the scores of a `tally`; all are equal to those of the answers it counted.
+        """Make the scores of a `tally`, equal to those of the answers it counted.
 
-        Only the answers of one cell can no longer be told apart: each has their mean of the SUMMED
-        columns.
+        The answers of one cell all have their mean of the SUMMED columns.
         """
         counts = np.array([tally.get(name, [0] * len(tally["symbols"])) for name in VERDICTS]).T
         answers = counts.sum(axis=1)  # by row of the tally

@@ -39,11 +39,10 @@ def compare(folders: list[Path], out: Path) -> list[dict[str, Any]]:
 
     `comparison.csv` has a row for each evaluation and part of the examples: the parts are those of
     the first evaluation's training region, so that a part holds the same examples for all.
-
     Raises LogicgenError where the folders do not hold evaluations of the same examples, or where
     `out` is one of them, whose own pictures would be lost.
     """
-    check_apart(out, folders)
+    check_folders(folders, out)
     runs = read_evaluations(folders)
     prepare_folder(out)
     rows = [row for label, scores in runs for row in _rows(label, scores, runs[0][1].about)]
@@ -73,7 +72,6 @@ def comparison_figures(runs: list[tuple[str, Scores]]) -> list[tuple[str, str, F
 
 def read_evaluations(folders: list[Path]) -> list[tuple[str, Scores]]:
     """Read label and scores of evaluations. Raises LogicgenError where they cannot be compared."""
-    check_distinct(folders)
     tables, abouts = zip(*map(_read, folders), strict=True)
     labels = labels_of(folders, abouts, ("task", "data", "split"))
     examples = [_examples(table) for table in tables]
@@ -87,8 +85,10 @@ def read_evaluations(folders: list[Path]) -> list[tuple[str, Scores]]:
     return list(zip(labels, map(Scores.of, tables, abouts), strict=True))
 
 
-def check_distinct(folders: Sequence[Path]) -> None:
-    """Raise LogicgenError where there are not two folders or more, or one is named twice."""
+def check_folders(folders: Sequence[Path], out: Path) -> None:
+    """Raise LogicgenError for fewer than two folders, one named twice, or an `out` among them."""
+    if out.resolve() in [folder.resolve() for folder in folders]:
+        raise LogicgenError(f"{out}: is one of the evaluations: choose another folder with -o")
     if len(folders) < 2:
         raise LogicgenError("a comparison needs two evaluations or more: name their folders")
     seen: dict[Path, Path] = {}
@@ -96,12 +96,6 @@ def check_distinct(folders: Sequence[Path]) -> None:
         if (before := seen.get(folder.resolve())) is not None:
             raise LogicgenError(f"{folder}: the same evaluation as {before}: name each once")
         seen[folder.resolve()] = folder
-
-
-def check_apart(out: Path, folders: Sequence[Path]) -> None:
-    """Raise LogicgenError where `out` is one of the folders, whose figures would be lost."""
-    if out.resolve() in [folder.resolve() for folder in folders]:
-        raise LogicgenError(f"{out}: is one of the evaluations: choose another folder with -o")
 
 
 def labels_of(

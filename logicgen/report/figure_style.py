@@ -59,9 +59,9 @@ def line_styles() -> Iterator[dict[str, Any]]:
         yield {"color": colour, "marker": marker, "linestyle": dashes}
 
 
-def legend_below(figure: Figure | SubFigure, columns: int = 3, **how: Any) -> None:
-    """Add a legend of a figure under its axes."""
-    figure.legend(loc="outside lower center", ncols=columns, frameon=False, **how)
+def legend_below(figure: Figure | SubFigure, columns: int = 3, *args: Any, **how: Any) -> None:
+    """Add a legend under the axes; other arguments are those of `Figure.legend`."""
+    figure.legend(*args, loc="outside lower center", ncols=columns, frameon=False, **how)
 
 
 def band(axes: Axes, x: Sequence[float], low: ArrayLike, high: ArrayLike, colour: str) -> None:

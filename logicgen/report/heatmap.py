@@ -62,8 +62,8 @@ class ColourBar(NamedTuple):
 def draw_heatmaps(runs: list[tuple[str, Cells, About]], title: str) -> Figure:
     """Draw the accuracy of each (label, cells, training region) side by side, on one scale.
 
-    Red is 0, green is 1; a place without examples is white; the box is the training region. A cell
-    is as wide as it has lengths.
+    Red is 0, green 1, white no examples; the box is the training region; a cell is as wide as it
+    has lengths.
     """
     maps = [
         Panel(label, {place: score.accuracy[0] for place, score in cells.items()}, cells, about)
@@ -77,8 +77,7 @@ def draw_heatmaps(runs: list[tuple[str, Cells, About]], title: str) -> Figure:
 def draw_differences(first: Cells, others: list[tuple[str, Cells, About]], title: str) -> Figure:
     """Draw by how much the accuracy of each other (label, cells, training region) is above `first`.
 
-    All have the same examples, or at least cells. Both sides of 0 have the same scale, and so have
-    all maps.
+    All have the same examples, or at least cells, and one scale, the same on both sides of 0.
     """
     maps = []
     for label, cells, about in others:
@@ -128,7 +127,7 @@ def _draw(maps: list[Panel], bar: ColourBar, title: str) -> Figure:
         axes.set_ylabel("symbols")
     mappable = ScalarMappable(bar.scale, bar.colours)
     figure.colorbar(mappable, ax=grid, label=bar.label, format=bar.format, fraction=0.05, pad=0.02)
-    legend_below(figure, handles=list(legend.values()), labels=list(legend))
+    legend_below(figure, 3, list(legend.values()), list(legend))
     return figure
 
 

@@ -44,5 +44,5 @@ def draw_lengths(scores: Scores, title: str) -> Figure:
         region_box(grid[0], (first - 0.5, last + 0.5), (0, 1))
     grid[-1].set_xlabel("length (tokens)")
     handles, labels = grid[0].get_legend_handles_labels()
-    legend_below(figure, 6, handles=handles, labels=labels)
+    legend_below(figure, 6, handles, labels)
     return figure

@@ -94,7 +94,7 @@ def _draw_group(
         axes.yaxis.set_major_formatter(_plain)
     all_axes[-1].set_xlabel("tokens before")
     handles, labels = top.get_legend_handles_labels()
-    legend_below(figure, legend_columns, handles=handles, labels=labels)
+    legend_below(figure, legend_columns, handles, labels)
 
 
 def _plain(value: float, place: int | None) -> str:

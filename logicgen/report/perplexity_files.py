@@ -12,7 +12,7 @@ import numpy as np
 from logicgen.atomic import prepare_folder
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.perplexity import MEASURES, Curve
-from logicgen.report.comparison import check_apart, check_distinct, labels_of
+from logicgen.report.comparison import check_folders, labels_of
 from logicgen.report.figure_style import save
 from logicgen.report.perplexity_figure import draw_curves
 from logicgen.report.tables import write_csv, write_json
@@ -85,8 +85,7 @@ def compare_curves(folders: list[Path], out: Path) -> list[tuple[str, dict[str, 
 
     Raises LogicgenError where they are not of the same sequences, or `out` is one of the folders.
     """
-    check_distinct(folders)
-    check_apart(out, folders)
+    check_folders(folders, out)
     curves = [read_curve(folder) for folder in folders]
     abouts = [curve.about for curve in curves]
     labels = labels_of(folders, abouts, ("data", "split", "sequences", "context"))

@@ -71,7 +71,7 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
         grid[1, 0].set_ylabel("mean edit distance (tokens)")
         grid[1, 0].set_ylim(-0.03 * farthest, 1.03 * farthest)
     handles, labels = grid[0, 0].get_legend_handles_labels()
-    legend_below(figure, 2 * len(panels), handles=handles, labels=labels)
+    legend_below(figure, 2 * len(panels), handles, labels)
     return figure
 
 

@@ -45,8 +45,8 @@ def correlations(
 ) -> list[Correlation]:
     """Return those of every choice that some points have and others have not, by axis.
 
-    choices: the alternatives' names by axis, of each point.
-    An axis of numbers (`random_width=16`) has one correlation, with the number.
+    choices: the alternatives' names by axis, of each point. An axis of numbers (`random_width=16`)
+    has one correlation, with the number.
     """
     rng = np.random.default_rng(seed)
     orders = np.argsort(rng.random((PERMUTATIONS, len(scores))), axis=1)

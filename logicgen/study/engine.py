@@ -35,7 +35,6 @@ def compute(
 
     Points that come `after` others are computed when all others are. One that fails, or whose
     process dies, is `settled` with the reason, and the others go on.
-
     Ctrl-C or SIGTERM stops all processes, of which each saves a checkpoint, and raises
     KeyboardInterrupt. Raises LogicgenError where a file cannot be written.
     """

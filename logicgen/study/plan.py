@@ -103,9 +103,8 @@ def plan(study: Study) -> TrainingPlan:
     _check_axes(study)
     sets = [study.base.set, *(each.set for axis in study.axes.values() for each in axis)]
     if any("training.seed" in changes for changes in sets):
-        raise LogicgenError(
-            f"{study.path}: training.seed cannot be changed: give the numbers as seeds"
-        )
+        remedy = "give the numbers as seeds"
+        raise LogicgenError(f"{study.path}: training.seed cannot be changed: {remedy}")
     command = f"logicgen study {study.name}"
     combined = combinations(study)
     made = TrainingPlan(name=study.name, command=command, study=study, combinations=combined)
