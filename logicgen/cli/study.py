@@ -40,8 +40,8 @@ def run_study(plan: Plan, folder: Path, workers: int | None, device: str) -> Non
     from logicgen.atomic import prepare_folder
     from logicgen.data.folder import alone
     from logicgen.errors import LogicgenError
+    from logicgen.report.page import REPORT
     from logicgen.study.record import FILE, in_order, read_records, write_records
-    from logicgen.study.report import REPORT
 
     prepare_folder(folder)
     with alone(folder, "study"):

@@ -115,13 +115,10 @@ class Answering:
         symbols = [max(self.model.alphabet, len(question.names)) for question in questions]
         outcomes: dict[int, Outcome] = {}
         for longest, count in sorted({*zip(budgets, symbols, strict=True)}):
-            rows = [
-                row for row in range(len(ids)) if (budgets[row], symbols[row]) == (longest, count)
-            ]
-            found = self._together(
-                [questions[row] for row in rows], [ids[row] for row in rows], longest, count
-            )
-            outcomes.update(zip(rows, found, strict=True))
+            kind = longest, count
+            rows = [row for row in range(len(ids)) if (budgets[row], symbols[row]) == kind]
+            chosen = [questions[row] for row in rows], [ids[row] for row in rows]
+            outcomes.update(zip(rows, self._together(*chosen, longest, count), strict=True))
         return [outcomes[row] for row in range(len(ids))]
 
     def _together(
@@ -148,9 +145,7 @@ class Answering:
 
 
 def answer_lines(answering: Answering, lines: Iterable[str]) -> Iterator[Row]:
-    """Yield each line's problem (plain, or JSON with `problem`) with its answer.
-
-    A row has `status`, `witness` and `draws`.
+    """Yield each line's problem (plain, or JSON with `problem`) with `status`, `witness`, `draws`.
 
     The status is `sat` with a verified witness; `unsat` where the model said so and it is;
     `unknown`, with a `reason`, where no draw was right; or `invalid`, with a `reason`, where the

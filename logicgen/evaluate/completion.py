@@ -36,11 +36,8 @@ def complete(
 ) -> list[Completion]:
     """Return `count` continuations of up to `tokens` tokens, which do not contain `until`.
 
-    Number n, with the rows that are drawn for it, follows from the seeds and n alone.
-
-    sampling: how tokens are drawn; the most probable ones are taken if not given.
-    seed: of the rows of a model that draws them.
-
+    Number n, with the rows that are drawn for it (from `seed`), follows from the seeds and n alone.
+    Without `sampling` the most probable tokens are taken.
     Raises LogicgenError for an empty prompt, one the model cannot read, and an `until` that it
     cannot write.
     """
@@ -58,18 +55,10 @@ def complete(
         numbers = range(first, min(first + AT_A_TIME, count))
         read = model.reader([(seed << 32) + number for number in numbers])
         prompts = torch.from_numpy(ids).to(model.device).expand(len(numbers), -1)
-        written = generate(
-            read,
-            prompts,
-            tokens,
-            sampling,
-            end=model.tokens.end,
-            first=first,
-            finished=finished,
-        )
-        for line, log_p in zip(
-            written.tokens.tolist(), written.log_probabilities.tolist(), strict=True
-        ):
+        end = model.tokens.end
+        written = generate(read, prompts, tokens, sampling, end=end, first=first, finished=finished)
+        lines = written.tokens.tolist(), written.log_probabilities.tolist()
+        for line, log_p in zip(*lines, strict=True):
             found.append(Completion(shown([each for each in line if each != NOTHING]), log_p))
     return found
 

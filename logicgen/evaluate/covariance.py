@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, permutations, repeat
 from math import perm
@@ -24,7 +24,15 @@ import pyarrow as pa
 
 from logicgen.data.dataset import Dataset
 from logicgen.errors import FormatError, LogicgenError
-from logicgen.evaluate.predictions import About, Predictor, Progress, alphabets, check_fits, spread
+from logicgen.evaluate.predictions import (
+    About,
+    Predictor,
+    Progress,
+    alphabets,
+    chosen_rows,
+    described,
+    schema_of,
+)
 from logicgen.tasks import Task, load_task
 from logicgen.tasks.task import rename, symbols_of
 from logicgen.vocabulary import symbol_name
@@ -36,16 +44,8 @@ if TYPE_CHECKING:
 # All renamings of a problem over an alphabet of five symbols, as in the paper.
 MOST_RENAMINGS = 120
 
-SCHEMA = pa.schema(
-    [
-        pa.field("row", pa.int32(), nullable=False),
-        pa.field("embedding_seed", pa.int32(), nullable=False),
-        pa.field("problem", pa.string(), nullable=False),
-        pa.field("names", pa.string(), nullable=False),  # of its symbols, after the renaming
-        pa.field("prediction", pa.string(), nullable=False),
-        pa.field("undone", pa.string(), nullable=False),  # the prediction in the problem's names
-    ]
-)
+# Names: of the symbols after the renaming. Undone: the prediction in the problem's own names.
+SCHEMA = schema_of("row embedding_seed", "problem names prediction undone")
 
 
 def alpha_covariance(renamings: int, different: int) -> float:
@@ -103,20 +103,11 @@ def predict_renamed(
     training symbols, more where the data set names the problem from more. All renamings of a
     problem get the same embedding matrix.
 
-    Args:
-        limit: the most problems to rename, spread evenly over the cells.
-        grammar: decode under the grammar mask, so that every answer parses.
-        decoding: greedy if not given.
-        ensemble: average over this many draws of the embedding's random part.
-
-    Raises LogicgenError where the model was trained for another task or vocabulary.
+    `limit` is the most problems to rename; other arguments, and errors, as of `predict_and_verify`.
     """
     from logicgen.nn.decoding import GREEDY
 
-    check_fits(model, data, about, ensemble)
-    table = data.table(about.split)
-    rows = spread(table, about, limit)
-    table = table.take(pa.array(rows))
+    rows, table = chosen_rows(model, data, about, ensemble, limit)
     sizes = alphabets(model, data, table["symbols"].to_numpy())
     asked: dict[str, list[Any]] = {name: [] for name in ("problem", "answer", "symbols", "length")}
     origin: list[tuple[int, str, tuple[str, ...], tuple[str, ...], int]] = []
@@ -133,35 +124,30 @@ def predict_renamed(
     predictor = Predictor(model, data, pa.table(asked), grammar, ensemble)
     places = np.arange(len(origin) * embedding_seeds)
     texts = predictor.answers(places, decoding or GREEDY, progress=partial(progress, "predicting"))
-    columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
-    for seed in range(embedding_seeds):
-        answers = texts[seed * len(origin) : (seed + 1) * len(origin)]
-        for (row, problem, symbols, names, alphabet), text in zip(origin, answers, strict=True):
-            undone = undo(text, symbols, names, alphabet)
-            values = (row, seed, problem, " ".join(names), text, undone)
-            for name, value in zip(SCHEMA.names, values, strict=True):
-                columns[name].append(value)
-    metadata = {"logicgen": json.dumps(asdict(about))}
-    return pa.table(columns, schema=SCHEMA.with_metadata(metadata))
+    found = []
+    for place, text in enumerate(texts):
+        seed, asked_as = divmod(place, len(origin))
+        row, problem, symbols, names, alphabet = origin[asked_as]
+        undone = undo(text, symbols, names, alphabet)
+        found.append((row, seed, problem, " ".join(names), text, undone))
+    columns = {name: [values[i] for values in found] for i, name in enumerate(SCHEMA.names)}
+    return described(columns, SCHEMA, about)
 
 
 @dataclass(frozen=True)
 class Covariance:
     """The alpha-covariance of one problem, under one embedding seed.
 
-    Attributes:
-        symbols: distinct symbols in the problem.
-        different: predictions that differ as texts, with the renaming undone.
-        inequivalent: predictions that differ in more than how they are written (`Task.same`); one
-            that does not parse equals only its own text.
+    Predictions differ as texts, with the renaming undone, or in more than how they are written
+    (`Task.same`): one that does not parse equals only its own text.
     """
 
     row: int
     embedding_seed: int
     problem: str
-    symbols: int
+    symbols: int  # distinct
     renamings: int
-    different: int
+    different: int  # predictions, as texts
     inequivalent: int
 
     @property
@@ -176,10 +162,7 @@ class Covariance:
 
 
 def covariances(table: pa.Table) -> list[Covariance]:
-    """Return one for each problem and embedding seed of a table of predictions, in its order.
-
-    Problems with one renaming are among them; these have no values.
-    """
+    """Return one for each problem and embedding seed of a table; no value where one renaming."""
     task = load_task(json.loads(table.schema.metadata[b"logicgen"])["task"])
     found = []
     for (seed, row), group in groupby(
@@ -188,8 +171,7 @@ def covariances(table: pa.Table) -> list[Covariance]:
         same = list(group)
         problem, undone = same[0]["problem"], {each["undone"] for each in same}
         inequivalent = count_inequivalent(task, sorted(undone))
-        symbols = len(symbols_of(problem))
-        counts = symbols, len(same), len(undone), inequivalent
+        counts = len(symbols_of(problem)), len(same), len(undone), inequivalent
         found.append(Covariance(row, seed, problem, *counts))
     return found
 
@@ -221,8 +203,7 @@ def by_symbols(found: Iterable[Covariance]) -> dict[int, list[Covariance]]:
 def summary_of(found: Sequence[Covariance], about: dict[str, Any]) -> dict[str, Any]:
     """Return the distribution of both values over all problems and by number of symbols.
 
-    about: what was measured, as it stands in the metadata of a table of predictions.
-
+    about: metadata of a table of predictions.
     Raises LogicgenError where no problem has two renamings.
     """
     defined = [each for each in found if each.renamings > 1]

@@ -15,8 +15,7 @@ from logicgen.automata import Automaton, Strings, lexinvariant, next_probabiliti
 class Exact:
     """The true distribution of an automaton's strings, on the interface of a language model.
 
-    Args:
-        lexinvariant: whether the names of the symbols are unknown (p', at most 8 symbols).
+    If `lexinvariant`, the names of the symbols are unknown (p', at most 8 symbols).
     """
 
     def __init__(self, automaton: Automaton, *, lexinvariant: bool = False) -> None:

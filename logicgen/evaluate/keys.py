@@ -39,20 +39,12 @@ AT_A_TIME = 2**14
 class KeyWindow:
     """The precision of a probe in one window of all rows.
 
-    Attributes:
-        window: which, from 1.
-        first, last: positions in the row.
-        precision: share of cipher symbols whose majority within the window is right.
-        low, high: 95% interval of it over rows.
-        so_far, so_far_low, so_far_high: the same of the same symbols, with the votes of all
-            occurrences up to the end of the window.
-        symbols: how many were voted on, over all rows.
-        occurrence: share of single occurrences at which the probe is right.
-        occurrences: how many.
+    `precision` is the share of cipher symbols whose majority within the window is right; `so_far`
+    that with the votes of all occurrences up to its end. Bounds are 95% intervals over rows.
     """
 
-    window: int
-    first: int
+    window: int  # from 1
+    first: int  # position in the row
     last: int
     precision: float
     low: float
@@ -60,37 +52,27 @@ class KeyWindow:
     so_far: float
     so_far_low: float
     so_far_high: float
-    symbols: int
-    occurrence: float
+    symbols: int  # how many were voted on, over all rows
+    occurrence: float  # share of single occurrences at which the probe is right
     occurrences: int
 
 
 @dataclass(frozen=True)
 class ProbedRow:
-    """One row, and the answers of a probe to it.
+    """One row, and the answers of a probe to it."""
 
-    tokens: (T,), the cipher. meant: (V,), what each cipher symbol stands for.
-    probabilities: (T, V), of the plain symbol at each place.
-    """
-
-    tokens: np.ndarray
-    meant: np.ndarray
-    probabilities: np.ndarray
+    tokens: np.ndarray  # (T,), the cipher
+    meant: np.ndarray  # (V,), what each cipher symbol stands for
+    probabilities: np.ndarray  # (T, V), of the plain symbol at each place
 
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys that a probe of a model found.
+    """The keys that a probe of a model found."""
 
-    Attributes:
-        about: the model (`called`), `data`, `split`, `rows`, `window`, and the `probe`'s card.
-        windows: the precision in each window.
-        example: the first row.
-    """
-
-    about: dict[str, Any]
+    about: dict[str, Any]  # the model (`called`), `data`, `split`, `rows`, `window`, `probe`'s card
     windows: list[KeyWindow]
-    example: ProbedRow
+    example: ProbedRow  # the first
 
 
 def majority(
@@ -98,9 +80,8 @@ def majority(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return what the cipher symbols of each row stand for, by majority over their occurrences.
 
-    tokens, predicted: (B, T) each. count: V.
-    Returns rows, cipher symbols and plain symbols, three arrays with an entry for each cipher
-    symbol of each row, in this order. Of plain symbols with equally many votes the smallest wins.
+    tokens, predicted: (B, T) each. count: V. Returns rows, cipher symbols and plain symbols, with
+    an entry for each cipher symbol of each row. Of equally many votes the smallest id wins.
     """
     rows = np.broadcast_to(np.arange(len(tokens))[:, None], tokens.shape)
     there = tokens >= STAYING
@@ -128,24 +109,14 @@ def windows_of(
         if not len(rows):
             continue
         within = _share(rows, plain == meant[rows, symbols], len(tokens))
-        all_rows, all_symbols, all_plain = majority(
-            tokens[:, : here.stop], predicted[:, : here.stop], count
-        )
+        read = slice(here.stop)
+        all_rows, all_symbols, all_plain = majority(tokens[:, read], predicted[:, read], count)
         again = np.isin(all_rows * count + all_symbols, rows * count + symbols)
         so_far = _share(rows, all_plain[again] == meant[rows, symbols], len(tokens))
         there = tokens[:, here] >= STAYING
-        found.append(
-            KeyWindow(
-                number + 1,
-                here.start,
-                here.stop - 1,
-                *within,
-                *so_far,
-                len(rows),
-                float(right[:, here][there].mean()),
-                int(there.sum()),
-            )
-        )
+        single = float(right[:, here][there].mean()), int(there.sum())
+        place = number + 1, here.start, here.stop - 1
+        found.append(KeyWindow(*place, *within, *so_far, len(rows), *single))
     return found
 
 
@@ -183,9 +154,7 @@ def find_keys(
     device: str = "auto",
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> Keys:
-    """Return the keys found by a probe of the model in `run`.
-
-    The probe is the one in `folder`; where there is none, it is trained and kept there.
+    """Return the keys found by a probe of the model in `run`, trained if there is none in `folder`.
 
     Raises LogicgenError where the model, the probe and the corpus do not fit together.
     """
@@ -193,16 +162,8 @@ def find_keys(
     check_fits(model, corpus, called, settings.layer)
     context = check_window(window, context, ciphers.length)
     prepare_folder(folder)  # before anything slow
-    probe, card = probe_of(
-        model,
-        weights_digest(run),
-        called,
-        corpus,
-        folder,
-        settings,
-        context,
-        partial(progress, "steps of the probe"),
-    )
+    digest, counted = weights_digest(run), partial(progress, "steps of the probe")
+    probe, card = probe_of(model, digest, called, corpus, folder, settings, context, counted)
     windows, rows, example = measure_keys(
         model,
         probe,

@@ -10,8 +10,9 @@ bits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,6 +41,9 @@ MEASURES = {
 """Measures at each position; all but the first on automaton languages only."""
 
 
+Means = dict[str, np.ndarray]
+
+
 @dataclass(frozen=True)
 class CurveAbout:
     """The model, data and split of a curve, as `About` for answers."""
@@ -57,17 +61,25 @@ class CurveAbout:
 class Curve:
     """Means over sequences, by position.
 
-    Attributes:
-        tokens: (T,) how many tokens were predicted at each position; 0 at position 0.
-        means: (T,) each, by the names in `MEASURES`; nan where there are no tokens.
-        parts: `overall`, and `beyond` a position: `from`, that position, the number of `tokens`,
-            and each measure's mean over them with a 95% interval over sequences (`_low`, `_high`).
+    Parts are `overall`, and `beyond` a position: `from`, that position, the number of `tokens`, and
+    each measure's mean over them with a 95% interval over sequences (`_low`, `_high`).
     """
 
     about: CurveAbout
-    tokens: np.ndarray
-    means: dict[str, np.ndarray]
+    tokens: np.ndarray  # (T,) how many were predicted at each position; 0 at position 0
+    means: Means  # (T,) each, by the names in `MEASURES`; nan where there are no tokens
     parts: dict[str, dict[str, float]]
+
+    @staticmethod
+    def stored(summary: Mapping[str, Any], tokens: np.ndarray, means: Means) -> Curve:
+        """Return a curve from its `summary`. Raises TypeError where that is none."""
+        parts = {name: summary[name] for name in ("overall", "beyond") if name in summary}
+        about = {name: value for name, value in summary.items() if name not in parts}
+        return Curve(CurveAbout(**about), tokens, means, parts)
+
+    def summary(self) -> dict[str, Any]:
+        """Return all but the means by position, as plain data."""
+        return {**asdict(self.about), **self.parts}
 
     @staticmethod
     def of(about: CurveAbout, values: dict[str, np.ndarray], beyond: int) -> Curve:
@@ -113,10 +125,8 @@ def measure_perplexity(
 ) -> Curve:
     """Return the curve of up to `limit` sequences of a split, the mean over embedding seeds.
 
-    called: the name of the model.
     context: tokens of a sequence; those of training if not given.
     beyond: the position from which on means are also given on their own.
-
     Raises LogicgenError where the model has other tokens than the corpus.
     """
     if model.tokens != corpus.tokens:
@@ -152,9 +162,8 @@ def measure_perplexity(
             logs = model.log_probabilities(torch.from_numpy(tokens[rows]), own)[:, :-1]
             found[seed].append(_bits(logs, targets[rows], known))
             progress(len(rows) * seed + int(rows[-1]) + 1, len(tokens) * seeds)
-    about = CurveAbout(
-        called, corpus.name, split, tokens.shape[1], len(tokens), seeds, corpus.recipe.task
-    )
+    sizes = tokens.shape[1], len(tokens), seeds
+    about = CurveAbout(called, corpus.name, split, *sizes, corpus.recipe.task)
     # (sequences, positions), mean over seeds.
     values = {
         name: np.mean([np.concatenate([piece[name] for piece in each]) for each in found], axis=0)

@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 # A right answer may be longer than the stored one, but not without end.
 ROOM = 8
 
+
+def schema_of(numbers: str, texts: str) -> pa.Schema:
+    """Return the schema of a table without nulls: 32-bit numbers, then texts, by their names."""
+    types = [(name, pa.int32()) for name in numbers.split()]
+    types += [(name, pa.string()) for name in texts.split()]
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in types])
+
+
 SCHEMA = pa.schema(
     [
-        pa.field("row", pa.int32(), nullable=False),
-        pa.field("embedding_seed", pa.int32(), nullable=False),
-        pa.field("symbols", pa.int32(), nullable=False),
-        pa.field("length", pa.int32(), nullable=False),
-        pa.field("problem", pa.string(), nullable=False),
-        pa.field("answer", pa.string(), nullable=False),
-        pa.field("prediction", pa.string(), nullable=False),
-        pa.field("verdict", pa.string(), nullable=False),
+        *schema_of("row embedding_seed symbols length", "problem answer prediction verdict"),
         pa.field("edit_distance", pa.int32()),
         pa.field("verified_prediction", pa.string()),  # the last three: of verified decoding
         pa.field("verified_verdict", pa.string()),
@@ -68,6 +69,12 @@ class About:
     def cell_length(self, lengths: np.ndarray) -> np.ndarray:
         """Return the first length of each problem's cell."""
         return np.asarray(lengths - (lengths - self.shortest) % self.step)
+
+    @staticmethod
+    def of_json(content: dict[str, Any]) -> About:
+        """Return what was stored as JSON. Raises KeyError or TypeError for anything else."""
+        regions = {name: tuple(content[name]) for name in ("symbols", "length")}
+        return About(**{**content, **regions})
 
     @staticmethod
     def of(model: Answerer, called: str, data: Dataset, split: str) -> About:
@@ -110,14 +117,11 @@ def predict_and_verify(
         ensemble: average over this many draws of the embedding's random part.
         verified: settings of verified decoding, for predictions that are not accepted.
 
-    Raises LogicgenError where the model was trained for another task or vocabulary, or has no
-    random part for an ensemble.
+    Raises LogicgenError as `check_fits`.
     """
-    check_fits(model, data, about, ensemble)
-    table = data.table(about.split)
-    rows = spread(table, about, limit)
-    table = table.take(pa.array(rows))
     from logicgen.nn.decoding import GREEDY
+
+    rows, table = chosen_rows(model, data, about, ensemble, limit)
 
     decoding = decoding or GREEDY
     how: dict[str, Any] = {**asdict(decoding), "grammar": grammar, "ensemble": ensemble}
@@ -144,9 +148,8 @@ def predict_and_verify(
         return [(problems[p], answer, stored[p]) for p, answer in zip(places, answers, strict=True)]
 
     with Verifier(data.task, data.recipe.verifier, workers, seconds) as verifier:
-        columns["verdict"] = verifier.verdicts(
-            triples(places, predictions), partial(progress, "verifying")
-        )
+        asked = triples(places, predictions)
+        columns["verdict"] = verifier.verdicts(asked, partial(progress, "verifying"))
         if verified is not None:
             outcomes = draw_until_accepted(
                 predictions,
@@ -156,19 +159,31 @@ def predict_and_verify(
                 lambda left, answers: verifier.verdicts(triples(left, answers)),
                 partial(progress, "drawing again"),
             )
-            columns["verified_prediction"] = [outcome.prediction for outcome in outcomes]
-            columns["verified_verdict"] = [outcome.verdict for outcome in outcomes]
-            columns["draws"] = [outcome.draws for outcome in outcomes]
-    about = replace(about, decoding=how)
-    metadata = {"logicgen": json.dumps(asdict(about))}
-    return pa.table(columns, schema=SCHEMA.with_metadata(metadata))
+            verified_columns = ("verified_prediction", "verified_verdict", "draws")
+            columns |= {name: [o[i] for o in outcomes] for i, name in enumerate(verified_columns)}
+    return described(columns, SCHEMA, replace(about, decoding=how))
+
+
+def described(columns: dict[str, list[Any]], schema: pa.Schema, about: About) -> pa.Table:
+    """Return a table with `about` in its metadata."""
+    return pa.table(columns, schema.with_metadata({"logicgen": json.dumps(asdict(about))}))
+
+
+def chosen_rows(
+    model: Answerer, data: Dataset, about: About, ensemble: int, limit: int | None
+) -> tuple[np.ndarray, pa.Table]:
+    """Return the rows of a split to answer, at most `limit`; LogicgenError as `check_fits`."""
+    check_fits(model, data, about, ensemble)
+    table = data.table(about.split)
+    rows = spread(table, about, limit)
+    return rows, table.take(pa.array(rows))
 
 
 def check_fits(model: Answerer, data: Dataset, about: About, ensemble: int = 1) -> None:
     """Raise LogicgenError where a split cannot be answered, before anything slow.
 
-    Reasons are that the model was trained for another task or vocabulary, has no rows for so many
-    symbols or no random part for an ensemble, or that there is no such split.
+    The model may be of another task or vocabulary, have no rows for so many symbols or no random
+    part for an ensemble, or there is no such split.
     """
     if model.task_name != data.task.name or model.vocabulary != data.vocabulary:
         raise LogicgenError(
@@ -222,7 +237,7 @@ class Predictor:
     ) -> list[str]:
         """Return an answer for each place, in prefix notation.
 
-        Samples are a pure function of the problem, its embedding seed and the number of the draw.
+        Samples follow from the problem, its embedding seed and the number of the draw.
         """
         from logicgen.nn.decoding import Sampling
 
@@ -253,11 +268,7 @@ class Predictor:
         return texts
 
     def _batches(self, places: np.ndarray, rows: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield places to be answered together, about 1,024 at a time.
-
-        Renamings of one problem stay together where the model answers them as one
-        (`Model.canonical`).
-        """
+        """Yield about 1,024 places at a time; renamings stay together for `Model.canonical`."""
         from logicgen.nn.canonical import alpha_class
 
         groups: dict[object, list[int]] = {}
@@ -296,9 +307,8 @@ class Verifier:
 
     def __init__(self, task: Task, solver: str | None, workers: int, seconds: float) -> None:
         self._known: dict[Triple, str] = {}
-        limits = Limits(seconds)
         self._pool: Workers[Triple, str] = Workers(
-            verdict_of, (task.name, solver), count=workers, limits=limits
+            verdict_of, (task.name, solver), count=workers, limits=Limits(seconds)
         )
 
     def __enter__(self) -> Self:
@@ -321,10 +331,7 @@ class Verifier:
 
 
 def alphabets(model: Answerer, data: Dataset, symbols: np.ndarray) -> np.ndarray:
-    """Return how many symbols the model sees with each problem, given the symbols of its cell.
-
-    These are as many as in training, more where the problem's names are drawn from more.
-    """
+    """Return how many symbols the model sees with problems of cells: those of training, or more."""
     seen = max(data.recipe.region.symbols[1], model.alphabet)
     return np.asarray(np.maximum(symbols, seen))
 

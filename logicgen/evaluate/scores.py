@@ -26,23 +26,16 @@ class Score:
     Several embedding seeds answer the same problems, so the number of examples counts, not that of
     answers; an example that only some seeds get right varies less than the interval allows for.
 
-    Attributes:
-        examples: number of examples, each counted once.
-        counts: answers by verdict, over all embedding seeds.
-        accuracy: share of answers that are right (exact or correct).
-        exact: share of answers that equal the stored one.
-        edit_distance: mean in tokens; None where the task has none.
-        verified_accuracy: share of problems for which verified decoding found a right answer.
-        draws: answers it drew for a problem; both are None where it was not asked for.
+    None stands where a task has no edit distance, or verified decoding was not asked for.
     """
 
-    examples: int
-    counts: dict[str, int]
-    accuracy: tuple[float, float]
-    exact: tuple[float, float]
-    edit_distance: tuple[float, float] | None
-    verified_accuracy: tuple[float, float] | None
-    draws: tuple[float, float] | None
+    examples: int  # each counted once
+    counts: dict[str, int]  # answers by verdict, over all embedding seeds
+    accuracy: tuple[float, float]  # share of answers that are right (exact or correct)
+    exact: tuple[float, float]  # share of answers that equal the stored one
+    edit_distance: tuple[float, float] | None  # in tokens
+    verified_accuracy: tuple[float, float] | None  # of problems verified decoding answered right
+    draws: tuple[float, float] | None  # that it took for a problem
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -93,10 +86,9 @@ class Scores:
 
     @staticmethod
     def of_tally(tally: dict[str, list[int]], about: About) -> Scores:
-        """Make the scores of a `tally`; all are equal to those of the answers it counted.
+        """Make the scores of a `tally`, equal to those of the answers it counted.
 
-        Only the answers of one cell can no longer be told apart: each has their mean of the SUMMED
-        columns.
+        The answers of one cell all have their mean of the SUMMED columns.
         """
         counts = np.array([tally.get(name, [0] * len(tally["symbols"])) for name in VERDICTS]).T
         answers = counts.sum(axis=1)  # by row of the tally
@@ -113,36 +105,28 @@ class Scores:
 
     @staticmethod
     def joined(parts: list[Scores]) -> Scores:
-        """Join answers to the same examples by several models as if one model had more seeds.
-
-        The region is that of the first.
-        """
+        """Join answers to the same examples by several models as seeds of one, the first."""
         first = parts[0]
         columns = {
             name: np.concatenate([part._columns[name] for part in parts]) for name in first._columns
         }
-        shifts = np.cumsum([0, *(part.seeds for part in parts)])
-        columns["embedding_seed"] = np.concatenate(
-            [
-                part._columns["embedding_seed"] + shift
-                for part, shift in zip(parts, shifts, strict=False)
-            ]
-        )
+        shifts, seeds = np.cumsum([0, *(part.seeds for part in parts)]), []
+        for part, shift in zip(parts, shifts, strict=False):
+            seeds.append(part._columns["embedding_seed"] + shift)
+        columns["embedding_seed"] = np.concatenate(seeds)
         return Scores(columns, int(shifts[-1]), first.about)
 
     def __len__(self) -> int:
         return len(self._columns["verdict"])
 
     def tally(self) -> dict[str, list[int]]:
-        """Return the counts of the answers: a row per embedding seed and cell, as columns.
+        """Return columns with a row per embedding seed and cell, small enough to be stored.
 
-        Columns are the seed, the cell, the number of answers of each verdict (without verdicts that
-        none has), and the sums of the SUMMED columns: small enough to be kept beside a result.
+        They are the seed, the cell, the number of answers of each verdict that occurs, and the
+        sums of the SUMMED columns.
         """
         names = ("embedding_seed", "symbols", "length")
-        places = np.stack([self._columns[name] for name in names], axis=1)
-        found, member = np.unique(places, axis=0, return_inverse=True)
-        member = member.ravel()
+        found, member = _groups([self._columns[name] for name in names])
         tally = dict(zip(names, found.T.tolist(), strict=True))
         for code, verdict in enumerate(VERDICTS):
             counts = np.bincount(member[self._columns["verdict"] == code], minlength=len(found))
@@ -165,9 +149,9 @@ class Scores:
         return np.asarray((low <= self._columns[name]) & (self._columns[name] <= high))
 
     def parts(self, about: About | None = None) -> dict[str, np.ndarray]:
-        """Return masks of the answers by where their problems are, seen from the training region.
+        """Return masks of answers by where their problems lie, seen from the region of `about`.
 
-        The region is the model's own, or that of `about`.
+        Without `about` it is the model's own.
         """
         known_symbols, known_length = (self.as_trained(n, about) for n in ("symbols", "length"))
         return {
@@ -228,16 +212,17 @@ class Scores:
         return {key[0]: score for key, score in self._by("cell_length").items()}
 
     def _by(self, *names: str) -> dict[tuple[int, ...], Score]:
-        columns = {
-            **self._columns,
-            "cell_length": self.about.cell_length(self._columns["length"]),
-        }
-        places = np.stack([columns[name] for name in names], axis=1)
-        found, member = np.unique(places, axis=0, return_inverse=True)
-        member = member.ravel()
+        columns = {**self._columns, "cell_length": self.about.cell_length(self._columns["length"])}
+        found, member = _groups([columns[name] for name in names])
         order = np.argsort(member, kind="stable")
         bounds = np.searchsorted(member[order], np.arange(len(found) + 1))
         return {
             tuple(place): self.select(order[bounds[i] : bounds[i + 1]]).score()
             for i, place in enumerate(found.tolist())
         }
+
+
+def _groups(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the different rows of columns, sorted, and which of them each row is."""
+    found, member = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return found, member.ravel()

@@ -11,9 +11,8 @@ Z = 1.959963984540054
 def wilson_interval(share: float, examples: float) -> tuple[float, float]:
     """Return the 95% interval for a share of `examples` independent examples, at least one.
 
-    It holds the rates whose distance from `share` is at most Z standard errors, the standard error
-    being that of the rate itself: so it never leaves [0, 1], and after 20 right answers of 20 it
-    still says [0.84, 1]. Source: Wilson, Journal of the American Statistical Association 22 (1927).
+    It holds the shares that are at most Z of their own standard errors away, so it never leaves
+    [0, 1]: [0.84, 1] for 20 of 20. Source: Wilson, J. American Statistical Association 22 (1927).
     """
     z2 = Z * Z / examples
     centre = (share + z2 / 2) / (1 + z2)

@@ -13,20 +13,13 @@ from typing import Any
 import numpy as np
 
 from logicgen.errors import LogicgenError
-from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Report, Seed
-from logicgen.experiments import Settings as Common
+from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
+from logicgen.experiments._students import LessonTable, learn
 from logicgen.experiments.prompting import SETS, WORDS, sentence_ids
-from logicgen.model.inductive import as_grammar
-from logicgen.productions import (
-    NEGLIGIBLE,
-    Grammar,
-    cut,
-    find_connection,
-    pruned,
-    random_grammar,
-)
+from logicgen.productions import NEGLIGIBLE, Grammar, cut, find_connection, pruned, random_grammar
 from logicgen.report.grammar_figure import draw_grammars
-from logicgen.train.students import Lesson, Sentences, teach
+from logicgen.report.page import Report
+from logicgen.train.students import Sentences
 
 Connection = tuple[int, int, int]
 """Layer from 0, unit in it, unit of the layer below."""
@@ -35,15 +28,11 @@ Connection = tuple[int, int, int]
 ASKED = 1e-6
 
 
-class Settings(Common):
-    """Keys of a study of this experiment.
-
-    Attributes:
-        grammars: how many are drawn at random; these have no weights up to `improbable`.
-    """
+class Settings(ExperimentSettings):
+    """Keys of a study of this experiment."""
 
     students: Count
-    grammars: Count
+    grammars: Count  # drawn at random; these have no weights up to `improbable`
     seed: Seed
     improbable: float
     lesson: LessonTable
@@ -77,10 +66,8 @@ def check(grammar: Grammar, connection: Connection) -> Json | None:
     change of their proportions.
     """
     layer, unit, chosen = connection
-    names = (
-        f"{layer + 1}:{grammar.units[layer][unit]}",
-        (f"{layer + 2}:{grammar.units[layer + 1][chosen]}"),
-    )
+    units = grammar.units[layer][unit], grammar.units[layer + 1][chosen]
+    names = f"{layer + 1}:{units[0]}", f"{layer + 2}:{units[1]}"
     ids, before = grammar.sentences()
     left = path_by_path(grammar, ids, connection)
     if not left.sum():
@@ -88,10 +75,8 @@ def check(grammar: Grammar, connection: Connection) -> Json | None:
     after = np.exp(cut(grammar, *names).log_probabilities(ids))
     gone = left == 0
     untouched = np.isclose(left, before, rtol=1e-12, atol=0)
-    change = 0.0
-    if untouched.any():
-        ratios = after[untouched] / before[untouched]
-        change = float(ratios.max() / ratios.min() - 1)
+    ratios = after[untouched] / before[untouched]
+    change = float(ratios.max() / ratios.min() - 1) if untouched.any() else 0.0
     return {
         "sentences": len(ids),
         "vanished": int(gone.sum()),
@@ -105,13 +90,12 @@ def check(grammar: Grammar, connection: Connection) -> Json | None:
 def published(students: int, seed: int, lesson: dict[str, Any]) -> Json:
     """Return the probabilities of sentences for students of three, before and after the cut."""
     lessons = [Sentences.of(sentence_ids(SETS["three"]))] * students
-    weights, _ = teach(lessons, words=len(WORDS), width=2, lesson=Lesson(**lesson), seed=seed)
+    learnt, _ = learn(lessons, WORDS, 2, lesson, seed)
     ids = sentence_ids(("big cat", "big dog", "small dog", "small cat"))
     found: list[list[list[float]]] = []
     deviations: list[float] = []
     pictured: Json = {}
-    for number in range(students):
-        student = pruned(as_grammar(weights, number, WORDS), NEGLIGIBLE)
+    for student in (pruned(each, NEGLIGIBLE) for each in learnt):
         try:
             connection = find_connection(student, "big", "dog")
         except LogicgenError:  # it has learnt otherwise
@@ -135,7 +119,6 @@ def random_cuts(grammars: int, seed: int, improbable: float) -> Json:
     """Check all cuts of random grammars of two to four layers with weights of 0 among others."""
     rng = np.random.default_rng(seed)
     found = []
-    refused = 0
     for _ in range(grammars):
         width, layers, words = (int(rng.integers(2, high)) for high in (5, 5, 6))
         drawn = random_grammar(width, layers, words, rng, concentration=0.5)
@@ -144,12 +127,9 @@ def random_cuts(grammars: int, seed: int, improbable: float) -> Json:
             for chosen, unit in zip(*np.nonzero(below), strict=True):
                 if grammar.reach[layer][unit] == 0:
                     continue
-                result = check(grammar, (layer, int(unit), int(chosen)))
-                if result is None:
-                    refused += 1
-                else:
-                    found.append(result)
-    return {"cuts": found, "refused": refused}
+                found.append(check(grammar, (layer, int(unit), int(chosen))))
+    cuts = [result for result in found if result is not None]
+    return {"cuts": cuts, "refused": len(found) - len(cuts)}
 
 
 def points(settings: Settings) -> dict[str, Call]:
@@ -157,10 +137,7 @@ def points(settings: Settings) -> dict[str, Call]:
     common = {"seed": settings.seed}
     students = {"students": settings.students, "lesson": settings.lesson.arguments()}
     grammars = settings.model_dump(include={"grammars", "improbable"})
-    return {
-        "published": (published, students | common),
-        "random": (random_cuts, grammars | common),
-    }
+    return {"published": (published, students | common), "random": (random_cuts, grammars | common)}
 
 
 def report(settings: Settings, results: dict[str, Json]) -> Report:
@@ -173,6 +150,14 @@ def report(settings: Settings, results: dict[str, Json]) -> Report:
         for place, sentence in enumerate(sentences)
     ]
     cuts = drawn["cuts"]
+    total = {
+        key: f"{sum(each[key] for each in cuts):,}"
+        for key in ("sentences", "vanished", "wrong", "untouched")
+    }
+    most = {
+        key: f"{max((each[key] for each in cuts), default=0):.1e}"
+        for key in ("proportion", "deviation")
+    }
     heads = ["sentence", "before", "big -> dog cut"]
     tables = [
         (
@@ -187,21 +172,12 @@ def report(settings: Settings, results: dict[str, Json]) -> Report:
             ["", ""],
             [
                 ["cuts", f"{len(cuts):,}"],
-                ["sentences, in all", f"{sum(each['sentences'] for each in cuts):,}"],
-                ["that vanished", f"{sum(each['vanished'] for each in cuts):,}"],
-                ["wrongly, or wrongly not", f"{sum(each['wrong'] for each in cuts):,}"],
-                [
-                    "that had nothing to do with the cut",
-                    f"{sum(each['untouched'] for each in cuts):,}",
-                ],
-                [
-                    "their proportions changed by at most",
-                    f"{max((each['proportion'] for each in cuts), default=0):.1e}",
-                ],
-                [
-                    "any probability was away from what it should be by at most",
-                    f"{max((each['deviation'] for each in cuts), default=0):.1e}",
-                ],
+                ["sentences, in all", total["sentences"]],
+                ["that vanished", total["vanished"]],
+                ["wrongly, or wrongly not", total["wrong"]],
+                ["that had nothing to do with the cut", total["untouched"]],
+                ["their proportions changed by at most", most["proportion"]],
+                ["any probability was away from what it should be by at most", most["deviation"]],
                 ["the same, of the students", f"{max(found['deviations']):.1e}"],
             ],
         ),

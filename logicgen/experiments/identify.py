@@ -14,35 +14,30 @@ from typing import Any
 import numpy as np
 
 from logicgen.errors import LogicgenError
-from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Report, Seed
-from logicgen.experiments import Settings as Common
+from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
+from logicgen.experiments._students import LessonTable, learn
 from logicgen.experiments._teacher import find_teacher
-from logicgen.model.inductive import as_grammar
 from logicgen.productions import Grammar, aligned, distance, divergence
 from logicgen.report.grammar_figure import draw_grammars
-from logicgen.train.students import Lesson, Sentences, teach
+from logicgen.report.page import Report
+from logicgen.train.students import Sentences
 
 # A student has found the teacher if its choices differ by less than this, in total variation and
 # on average over those that the teacher makes.
 FOUND = 0.05
 
 
-class Settings(Common):
-    """Keys of a study of this experiment.
+class Settings(ExperimentSettings):
+    """Keys of a study of this experiment."""
 
-    Attributes:
-        teacher: the name of a recipe of the task production, or what `load_grammar` reads.
-        sentences: each student draws so many; if not given, it has all, as often as they occur.
-    """
-
-    teacher: str
+    teacher: str  # a recipe of the task production, or what `load_grammar` reads
     students: Count
-    sentences: Count | None = None
+    sentences: Count | None = None  # of each student; all, as often as they occur, if not given
     seed: Seed
     lesson: LessonTable
 
 
-def taught(teacher: Grammar, lessons: list[Sentences], lesson: Lesson, seed: int) -> list[Grammar]:
+def taught(teacher: Grammar, lessons: list[Sentences], lesson: Json, seed: int) -> list[Grammar]:
     """Return students of as many units, each aligned with the teacher."""
     width = max(len(units) for units in teacher.units)
     if any(len(units) != width for units in teacher.units):
@@ -50,19 +45,12 @@ def taught(teacher: Grammar, lessons: list[Sentences], lesson: Lesson, seed: int
             "the layers of this grammar have different numbers of units, and students have the"
             " same number in all: give a grammar with as many units in each layer"
         )
-    weights, _ = teach(lessons, words=len(teacher.words), width=width, lesson=lesson, seed=seed)
-    return [
-        aligned(as_grammar(weights, number, teacher.words), teacher)
-        for number in range(len(lessons))
-    ]
+    students, _ = learn(lessons, teacher.words, width, lesson, seed)
+    return [aligned(each, teacher) for each in students]
 
 
 def identify(
-    grammar: dict[str, Any],
-    students: int,
-    sentences: int | None,
-    lesson: dict[str, Any],
-    seed: int,
+    grammar: dict[str, Any], students: int, sentences: int | None, lesson: dict[str, Any], seed: int
 ) -> Json:
     """Return how near students come to a teacher, each with sentences of its own, or all (None).
 
@@ -75,7 +63,7 @@ def identify(
         lessons = [Sentences.all_of(teacher)] * students
     else:
         lessons = [Sentences.of(teacher.sample(rng, sentences)) for _ in range(students)]
-    found = taught(teacher, lessons, Lesson(**lesson), seed)
+    found = taught(teacher, lessons, lesson, seed)
     columns = [dict(weights_by_name(each, teacher)) for each in found]
     weights = [
         {
@@ -93,14 +81,13 @@ def identify(
         "mean": {
             **teacher.as_dict(),
             "start": np.mean([each.start for each in found], axis=0).tolist(),
-            "tokens": [
-                np.mean([each.tokens[layer] for each in found], axis=0).tolist()
-                for layer in range(teacher.positions)
-            ],
-            "below": [
-                np.mean([each.below[layer] for each in found], axis=0).tolist()
-                for layer in range(teacher.positions - 1)
-            ],
+            **{
+                name: [
+                    np.mean(layer, axis=0).tolist()
+                    for layer in zip(*(getattr(each, name) for each in found), strict=True)
+                ]
+                for name in ("tokens", "below")
+            },
         },
     }
 
@@ -150,16 +137,14 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
     (result,) = found.values()
     teacher, called = find_teacher(settings.teacher), _called(settings)
     means, largest = np.array(result["distances"]).T
+    deviation = max(each["deviation"] for each in result["weights"])
     rows = [
         ["students", f"{settings.students}"],
         ["that found the teacher", f"{(means < FOUND).sum()}"],
         ["distance to the teacher, median", f"{np.median(means):.4f}"],
         ["distance to the teacher, largest", f"{means.max():.4f}"],
         ["any weight of any student from the teacher's, largest", f"{largest.max():.4f}"],
-        [
-            "standard deviation of a weight over students, largest",
-            f"{max(each['deviation'] for each in result['weights']):.4%}",
-        ],
+        ["standard deviation of a weight over students, largest", f"{deviation:.4%}"],
         ["KL(teacher || student), median", f"{np.median(result['divergences']):.5f} bits"],
     ]
     grammars = [("teacher", teacher), ("students, mean", Grammar.of_dict(result["mean"]))]

@@ -15,13 +15,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Report, Seed
-from logicgen.experiments import Settings as Common
+from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
+from logicgen.experiments._students import LessonTable, learn
 from logicgen.experiments.identify import FOUND
-from logicgen.model.inductive import as_grammar
 from logicgen.productions import aligned, distance, divergence, random_grammar
 from logicgen.report.heatmap import ACCURACY
-from logicgen.train.students import Lesson, Sentences, teach
+from logicgen.report.page import Report
+from logicgen.train.students import Sentences
 
 KINDS = {
     "told": ("units share words out, students are told", True, 0.3),
@@ -35,24 +35,16 @@ SHOWN = ("width", "layers", "words", "sentences", "kind", "teachers")
 Size = tuple[int, int, int]
 
 
-class Settings(Common):
-    """Keys of a study of this experiment.
+class Settings(ExperimentSettings):
+    """Keys of a study of this experiment."""
 
-    Attributes:
-        teachers: at each place.
-        sizes: units, layers, words.
-        sentences: how many a student has seen; `all`: each with its exact probability.
-        concentration: of teachers' Dirichlet distributions; the smaller, the more some things are
-            more probable than others.
-        lesson: of all students; `crispness` follows from the kind of teacher.
-    """
-
-    teachers: Count
-    sizes: list[Annotated[list[Count], Field(min_length=3, max_length=3)]]
-    sentences: list[Count | Literal["all"]]
+    teachers: Count  # at each place
+    sizes: list[Annotated[list[Count], Field(min_length=3, max_length=3)]]  # units, layers, words
+    sentences: list[Count | Literal["all"]]  # a student has seen; all: with exact probabilities
+    # Of teachers' Dirichlet distributions; the smaller, the more their probabilities differ.
     concentration: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     seed: Seed
-    lesson: LessonTable
+    lesson: LessonTable  # of all students; `crispness` follows from the kind of teacher
 
 
 def map_point(
@@ -77,18 +69,12 @@ def map_point(
         Sentences.all_of(each) if sentences is None else Sentences.of(each.sample(rng, sentences))
         for each in drawn
     ]
-    weights, _ = teach(
-        lessons,
-        words=words,
-        width=width,
-        lesson=Lesson(**lesson),
-        seed=seed,
-    )
-    found = []
-    for number, teacher in enumerate(drawn):
-        student = aligned(as_grammar(weights, number, teacher.words), teacher)
-        found.append((distance(student, teacher).mean, divergence(teacher, student)))
-    return {"distances": [each for each, _ in found], "divergences": [each for _, each in found]}
+    students, _ = learn(lessons, drawn[0].words, width, lesson, seed)
+    pairs = [(aligned(each, own), own) for each, own in zip(students, drawn, strict=True)]
+    return {
+        "distances": [distance(student, teacher).mean for student, teacher in pairs],
+        "divergences": [divergence(teacher, student) for student, teacher in pairs],
+    }
 
 
 def points(settings: Settings) -> dict[str, Call]:
@@ -107,10 +93,8 @@ def points(settings: Settings) -> dict[str, Call]:
                         "words": words,
                         "sentences": None if count == "all" else count,
                         "kind": kind,
-                        "teachers": settings.teachers,
-                        "seed": settings.seed,
-                        "concentration": settings.concentration,
                         "lesson": settings.lesson.arguments(crispness=crispness),
+                        **settings.model_dump(include={"teachers", "seed", "concentration"}),
                     },
                 )
     return found
@@ -148,9 +132,8 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
             for size in sizes
             if (kind, size, sentences[0]) in by_place
         ]
-        tables.append(
-            (f"{says.capitalize()}: share found, median distance, median KL in bits.", heads, lines)
-        )
+        caption = f"{says.capitalize()}: share found, median distance, median KL in bits."
+        tables.append((caption, heads, lines))
     return Report(
         "Where identification succeeds",
         f"Each place has {settings.teachers} teachers drawn at random and a student of each, the"
@@ -176,34 +159,19 @@ def _draw(
     figure = Figure(figsize=(13, 1.6 + 0.42 * len(sizes)), layout="constrained")
     grid = figure.subplots(1, len(KINDS), sharey=True)
     for axes, (kind, (says, _, _)) in zip(grid, KINDS.items(), strict=True):
-        values = np.array(
-            [
-                [
-                    by_place.get((kind, size, count), {"found": np.nan})["found"]
-                    for count in sentences
-                ]
-                for size in sizes
-            ]
-        )
+        rows = [[by_place.get((kind, size, count)) for count in sentences] for size in sizes]
+        values = np.array([[row["found"] if row else np.nan for row in line] for line in rows])
         axes.imshow(values, cmap=ACCURACY, vmin=0, vmax=1, aspect="auto")
         for (row, column), share in np.ndenumerate(values):
             if not np.isnan(share):
-                dark = share < 0.2 or share > 0.85
-                axes.annotate(
-                    f"{share:.0%}",
-                    (column, row),
-                    ha="center",
-                    va="center",
-                    fontsize=8,
-                    color="white" if dark else "black",
-                )
+                colour = "white" if share < 0.2 or share > 0.85 else "black"
+                place = {"ha": "center", "va": "center", "fontsize": 8}
+                axes.annotate(f"{share:.0%}", (column, row), color=colour, **place)
         axes.set_title(says, fontsize=10)
         axes.set_xticks(range(len(sentences)), [_count(count) for count in sentences])
         axes.set_xlabel("sentences")
-        axes.set_yticks(
-            range(len(sizes)),
-            [f"{width} units, {layers} layers, {words} words" for width, layers, words in sizes],
-        )
+        called = ["{} units, {} layers, {} words".format(*size) for size in sizes]
+        axes.set_yticks(range(len(sizes)), called)
     figure.suptitle("Share of teachers that their students found", fontsize=11)
     return figure
 

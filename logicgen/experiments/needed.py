@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,24 +18,17 @@ from matplotlib.figure import Figure
 from pydantic import Field
 from torch import Tensor
 
-from logicgen.experiments import (
-    Call,
-    Count,
-    Experiment,
-    Json,
-    LessonTable,
-    Report,
-    SettingsTable,
-)
-from logicgen.experiments import Settings as Common
-from logicgen.model.inductive import as_grammar
+from logicgen.declaration import Table
+from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json
+from logicgen.experiments._students import LessonTable, learn
 from logicgen.nn.language_model import CausalLM, CausalTransformer
 from logicgen.nn.token_rows import TokenRows
 from logicgen.productions import Grammar, divergence, random_grammar
-from logicgen.report.figure_style import line_styles
+from logicgen.report.figure_style import band, line_styles
+from logicgen.report.page import Report
 from logicgen.train.learner import Learner
 from logicgen.train.schedule import Schedule
-from logicgen.train.students import Lesson, Sentences, teach
+from logicgen.train.students import Sentences
 
 SIZE = {"width": 3, "layers": 3, "words": 8}
 INDUCTIVE, STOPPED = "inductive", "inductive, stopped"
@@ -46,7 +38,7 @@ REACHED = (0.5, 0.2, 0.1, 0.05)  # bits
 RESAMPLED = 10_000
 
 
-class Decoder(SettingsTable):
+class Decoder(Table):
     """The size of a decoder."""
 
     width: Count
@@ -55,37 +47,23 @@ class Decoder(SettingsTable):
     feed_forward: Count
 
 
-class Training(SettingsTable):
-    """How decoders are trained.
+class Training(Table):
+    """How decoders are trained: by AdamW, whose learning rate falls to 0 as a cosine."""
 
-    Attributes:
-        steps: at most.
-        batch: sentences of a step, at most.
-        learning_rate: of AdamW; it falls to 0 as a cosine. Records call it `rate`.
-        look: steps between two looks at the divergence.
-        patience: steps without a new least one after which nobody expects another.
-    """
-
-    steps: Count
-    batch: Count
-    learning_rate: float = Field(gt=0, alias="rate")
-    look: Count
-    patience: Count
+    steps: Count  # at most
+    batch: Count  # sentences of a step, at most
+    learning_rate: float = Field(gt=0, alias="rate")  # the name in records
+    look: Count  # steps between two looks at the divergence
+    patience: Count  # steps without a new least one after which nobody expects another
 
 
-class Settings(Common):
-    """Keys of a study of this experiment.
-
-    Attributes:
-        teachers: how many.
-        sentences: how many a model has seen.
-        decoders: their sizes, by name.
-    """
+class Settings(ExperimentSettings):
+    """Keys of a study of this experiment."""
 
     teachers: int = Field(ge=2)
-    sentences: list[Count]
+    sentences: list[Count]  # how many a model has seen
     lesson: LessonTable
-    decoders: dict[str, Decoder]
+    decoders: dict[str, Decoder]  # sizes, by name
     training: Training
 
 
@@ -100,18 +78,14 @@ def needed_point(
     teacher = random_grammar(**SIZE, rng=rng, concentration=0.5, own_words=True)
     sample = teacher.sample(rng, sentences)
     found = {STOPPED: math.inf}
-    whole = Lesson(**lesson)
-    for steps in (*SHORTER, whole.steps):
-        weights, _ = teach(
-            [Sentences.of(sample)],
-            words=SIZE["words"],
-            width=SIZE["width"],
-            lesson=replace(whole, steps=steps),
-            seed=teacher_seed,
-        )
-        found[INDUCTIVE] = divergence(teacher, as_grammar(weights, 0, teacher.words))
+    seen = [Sentences.of(sample)]
+    for steps in (*SHORTER, lesson["steps"]):
+        shorter = {**lesson, "steps": steps}
+        (student,), _ = learn(seen, teacher.words, SIZE["width"], shorter, teacher_seed)
+        found[INDUCTIVE] = divergence(teacher, student)
         found[STOPPED] = min(found[STOPPED], found[INDUCTIVE])
-    parameters = dict.fromkeys(found, sum(each[0].numel() for each in weights))
+    weights = (student.start, *student.tokens, *student.below)
+    parameters = dict.fromkeys(found, sum(each.size for each in weights))
     sizes = dict(decoders)
     training = Training.model_validate(sizes.pop("training"))
     for name, size in sizes.items():
@@ -185,16 +159,14 @@ def reached(bits: np.ndarray, sentences: list[int], threshold: float) -> np.ndar
     found = np.full(len(bits), np.inf)
     logs = np.log(sentences)
     for row, each in enumerate(bits):
-        below = np.flatnonzero(each <= threshold)
-        if not len(below):
-            continue
-        first = below[0]
-        if first == 0:
+        below = each <= threshold
+        first = int(below.argmax())
+        if below[0]:
             found[row] = sentences[0]
-            continue
-        high, low = np.log(each[first - 1]), np.log(max(each[first], 1e-12))
-        along = (high - np.log(threshold)) / (high - low)
-        found[row] = np.exp(logs[first - 1] + along * (logs[first] - logs[first - 1]))
+        elif first:
+            high, low = np.log(each[first - 1]), np.log(max(each[first], 1e-12))
+            along = (high - np.log(threshold)) / (high - low)
+            found[row] = np.exp(logs[first - 1] + along * (logs[first] - logs[first - 1]))
     return found
 
 
@@ -206,11 +178,8 @@ def points(settings: Settings) -> dict[str, Call]:
         "decoders": {**decoders, "training": settings.training.model_dump(by_alias=True)},
     }
     return {
-        f"{teacher}-{count}": (
-            needed_point,
-            {"teacher_seed": teacher, "sentences": count, **common},
-        )
-        for teacher in range(settings.teachers)
+        f"{seed}-{count}": (needed_point, {"teacher_seed": seed, "sentences": count, **common})
+        for seed in range(settings.teachers)
         for count in settings.sentences
     }
 
@@ -219,13 +188,9 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
     """Return how many sentences each model needs, and a picture of the divergences."""
     sentences, teachers, training = settings.sentences, settings.teachers, settings.training
     models = [INDUCTIVE, STOPPED, *settings.decoders]
+    shape = teachers, len(sentences)
     bits = {
-        model: np.array(
-            [
-                [found[f"{teacher}-{count}"]["bits"][model] for count in sentences]
-                for teacher in range(teachers)
-            ]
-        )
+        model: np.reshape([found[name]["bits"][model] for name in points(settings)], shape)
         for model in models
     }
     parameters = next(iter(found.values()))["parameters"]
@@ -250,6 +215,7 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
             cells.append(f"{_number(float(np.median(needed)))} [{_number(low)}, {_number(high)}]")
         rows.append([model, f"{parameters[model]:,}", *cells])
     heads = ["model", "parameters", *(f"to {threshold} bits" for threshold in REACHED)]
+    figure = _draw(bits, sentences)
     says = "Sentences needed, median over teachers [95% interval, bootstrap over teachers]:"
     return Report(
         "Sentences needed",
@@ -260,13 +226,7 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
         f" to 0, up to {training.steps:,} steps of up to {training.batch} sentences, the best of"
         f" all models looked at every {training.look} steps.",
         [(says, heads, rows)],
-        [
-            (
-                "divergence",
-                "divergence from the teacher by number of sentences",
-                _draw(bits, sentences),
-            )
-        ],
+        [("divergence", "divergence from the teacher by number of sentences", figure)],
         {"divergences.csv": lines},
     )
 
@@ -282,11 +242,8 @@ def _draw(bits: dict[str, np.ndarray], sentences: list[int]) -> Figure:
     for (model, values), style in zip(bits.items(), line_styles(), strict=False):
         low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
         axes.plot(sentences, middle, label=model, **style)
-        axes.fill_between(sentences, low, high, color=style["color"], alpha=0.15, linewidth=0)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("sentences")
-    axes.set_ylabel("KL(teacher || model), bits")
+        band(axes, sentences, low, high, style["color"])
+    axes.set(xscale="log", yscale="log", xlabel="sentences", ylabel="KL(teacher || model), bits")
     axes.legend()
     figure.suptitle("Median and quartiles over teachers", fontsize=11)
     return figure

@@ -9,21 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from logicgen.experiments import Call, Count, Experiment, Json, LessonTable, Report, Seed
-from logicgen.experiments import Settings as Common
-from logicgen.model.inductive import as_grammar
+from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
+from logicgen.experiments._students import LessonTable, learn
 from logicgen.productions import Grammar
 from logicgen.report.grammar_figure import draw_grammars
-from logicgen.train.students import Lesson, Sentences, teach
+from logicgen.report.page import Report
+from logicgen.train.students import Sentences
 
 WORDS = ("big", "small", "cat", "dog")
-SETS = {
-    "two": ("big cat", "small dog"),
-    "three": ("big cat", "big dog", "small dog"),
-}
+SETS = {"two": ("big cat", "small dog"), "three": ("big cat", "big dog", "small dog")}
 
 
-class Settings(Common):
+class Settings(ExperimentSettings):
     """Keys of a study of this experiment; `generations`: sentences the first student draws."""
 
     students: Count
@@ -46,8 +43,7 @@ def ask(
     `expected`: the probability of that word: mean, least and largest over students.
     """
     lessons = [Sentences.of(sentence_ids(tuple(sentences)))] * students
-    weights, losses = teach(lessons, words=len(WORDS), width=2, lesson=Lesson(**lesson), seed=seed)
-    grammars = [as_grammar(weights, number, WORDS) for number in range(students)]
+    grammars, losses = learn(lessons, WORDS, 2, lesson, seed)
     rng = np.random.default_rng((seed, 1))  # not the numbers of the starts
     found = {}
     for prompt in ("big", "small"):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from matplotlib.figure import Figure
 
 from logicgen.atomic import prepare_folder
 from logicgen.errors import LogicgenError
@@ -34,48 +34,44 @@ COLUMNS = {
 """Parts of a summary that a comparison shows, with their names there."""
 
 
-@dataclass(frozen=True)
-class Evaluated:
-    """One evaluation with its label beside others."""
-
-    label: str
-    scores: Scores
-
-
 def compare(folders: list[Path], out: Path) -> list[dict[str, Any]]:
     """Write the table and the figures of a comparison; returns the table's rows.
 
     `comparison.csv` has a row for each evaluation and part of the examples: the parts are those of
     the first evaluation's training region, so that a part holds the same examples for all.
-
     Raises LogicgenError where the folders do not hold evaluations of the same examples, or where
     `out` is one of them, whose own pictures would be lost.
     """
-    check_apart(out, folders)
-    return write_comparison(read_evaluations(folders), out)
-
-
-def write_comparison(runs: list[Evaluated], out: Path) -> list[dict[str, Any]]:
-    """Write the files of `compare` for open evaluations; one alone has no differences."""
+    check_folders(folders, out)
+    runs = read_evaluations(folders)
     prepare_folder(out)
-    about = runs[0].scores.about
-    rows = [row for run in runs for row in _rows(run, runs[0])]
+    rows = [row for label, scores in runs for row in _rows(label, scores, runs[0][1].about)]
     write_csv(rows, out / COMPARISON)
-    title = f"{about.data} ({about.split})"
-    cells = [(run.label, run.scores.by_cell(), run.scores.about) for run in runs]
-    save(draw_heatmaps(cells, f"{title}: right answers"), out, HEAT_MAPS)
-    (label, first, _), *others = cells
-    which = f" of {others[0][0]}" if len(others) == 1 else ""
-    against = f"{title}: right answers{which} minus those of {label}"
-    if others:
-        save(draw_differences(first, others, against), out, DIFFERENCES)
-    save(draw_symbols([(run.label, run.scores) for run in runs], title), out, SYMBOLS)
+    for name, _, figure in comparison_figures(runs):
+        save(figure, out, name)
     return rows
 
 
-def read_evaluations(folders: list[Path]) -> list[Evaluated]:
-    """Read the evaluations in folders. Raises LogicgenError where they cannot be compared."""
-    check_distinct(folders)
+def comparison_figures(runs: list[tuple[str, Scores]]) -> list[tuple[str, str, Figure]]:
+    """Return name, description and figure of each picture of (label, scores) side by side.
+
+    Differences are to the first; one alone has none.
+    """
+    about = runs[0][1].about
+    title = f"{about.data} ({about.split})"
+    cells = [(label, scores.by_cell(), scores.about) for label, scores in runs]
+    pictures = [(HEAT_MAPS, "heat maps", draw_heatmaps(cells, f"{title}: right answers"))]
+    (label, first, _), *others = cells
+    if others:
+        which = f" of {others[0][0]}" if len(others) == 1 else ""
+        against = f"{title}: right answers{which} minus those of {label}"
+        differences = draw_differences(first, others, against)
+        pictures.append((DIFFERENCES, f"difference to {label}", differences))
+    return [*pictures, (SYMBOLS, "accuracy by number of symbols", draw_symbols(runs, title))]
+
+
+def read_evaluations(folders: list[Path]) -> list[tuple[str, Scores]]:
+    """Read label and scores of evaluations. Raises LogicgenError where they cannot be compared."""
     tables, abouts = zip(*map(_read, folders), strict=True)
     labels = labels_of(folders, abouts, ("task", "data", "split"))
     examples = [_examples(table) for table in tables]
@@ -86,14 +82,13 @@ def read_evaluations(folders: list[Path]) -> list[Evaluated]:
                 f"({len(here):,} and {len(examples[0]):,}): evaluate both on the same data set, "
                 "with the same --limit"
             )
-    return [
-        Evaluated(label, Scores.of(table, about))
-        for label, table, about in zip(labels, tables, abouts, strict=True)
-    ]
+    return list(zip(labels, map(Scores.of, tables, abouts), strict=True))
 
 
-def check_distinct(folders: Sequence[Path]) -> None:
-    """Raise LogicgenError where there are not two folders or more, or one is named twice."""
+def check_folders(folders: Sequence[Path], out: Path) -> None:
+    """Raise LogicgenError for fewer than two folders, one named twice, or an `out` among them."""
+    if out.resolve() in [folder.resolve() for folder in folders]:
+        raise LogicgenError(f"{out}: is one of the evaluations: choose another folder with -o")
     if len(folders) < 2:
         raise LogicgenError("a comparison needs two evaluations or more: name their folders")
     seen: dict[Path, Path] = {}
@@ -101,12 +96,6 @@ def check_distinct(folders: Sequence[Path]) -> None:
         if (before := seen.get(folder.resolve())) is not None:
             raise LogicgenError(f"{folder}: the same evaluation as {before}: name each once")
         seen[folder.resolve()] = folder
-
-
-def check_apart(out: Path, folders: Sequence[Path]) -> None:
-    """Raise LogicgenError where `out` is one of the folders, whose figures would be lost."""
-    if out.resolve() in [folder.resolve() for folder in folders]:
-        raise LogicgenError(f"{out}: is one of the evaluations: choose another folder with -o")
 
 
 def labels_of(
@@ -142,18 +131,21 @@ def _examples(table: pa.Table) -> set[tuple[int, str, str]]:
     return set(zip(*columns, strict=True))
 
 
-def _rows(run: Evaluated, first: Evaluated) -> list[dict[str, Any]]:
-    scores = {**run.scores.by_part(first.scores.about), "overall": run.scores.score()}
-    (fewest, most), (shortest, longest) = run.scores.about.symbols, run.scores.about.length
+def part_rows(head: dict[str, Any], scores: Scores, about: About) -> list[dict[str, Any]]:
+    """Return a row for each part of the examples, seen from the region of `about`, and for all."""
+    found = {**scores.by_part(about), "overall": scores.score()}
+    return [{**head, "part": name, **score.flat()} for name, score in found.items()]
+
+
+def _rows(label: str, scores: Scores, about: About) -> list[dict[str, Any]]:
+    (fewest, most), (shortest, longest) = scores.about.symbols, scores.about.length
     head = {
-        "model": run.label,
+        "model": label,
         "trained_symbols": f"{fewest}-{most}",
         "trained_length": f"{shortest}-{longest}",
-        "embedding_seeds": run.scores.seeds,
+        "embedding_seeds": scores.seeds,
     }
-    return [
-        {**head, "part": name, **score.flat()} for name, score in scores.items() if name in COLUMNS
-    ]
+    return [row for row in part_rows(head, scores, about) if row["part"] in COLUMNS]
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from logicgen.atomic import write_atomically, write_text
+from logicgen.atomic import write_atomically
 from logicgen.evaluate.covariance import Covariance, by_symbols, covariances, summary_of
-from logicgen.report.figure_style import LINES, new_figure, save
-from logicgen.report.tables import write_csv
+from logicgen.report.figure_style import LINES, legend_below, new_axes, save
+from logicgen.report.tables import write_csv, write_json
 
 RENAMINGS, SUMMARY, PROBLEMS = "renamings.parquet", "covariance.json", "covariance.csv"
 BOX_PLOT = "covariance"
@@ -37,7 +37,7 @@ def write_covariance(table: pa.Table, folder: Path) -> dict[str, Any]:
     write_atomically(folder / RENAMINGS, lambda part: pq.write_table(table, part))
     found = covariances(table)
     summary = summary_of(found, about)
-    write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
+    write_json(summary, folder / SUMMARY)
     rows = [
         {**asdict(each), "strings": each.strings, "equivalence": each.equivalence}
         for each in found
@@ -52,14 +52,11 @@ def write_covariance(table: pa.Table, folder: Path) -> dict[str, Any]:
 
 def draw_box_plot(groups: dict[int, list[Covariance]], title: str) -> Figure:
     """Draw boxes of the values by number of symbols: of exact strings, and up to equivalence."""
-    figure = new_figure(max(5.0, 1.4 + 0.8 * len(groups)), 4, title)
-    axes = figure.subplots()
+    figure, axes = new_axes(max(5.0, 1.4 + 0.8 * len(groups)), 4, title)
     legend = []
-    for (name, called), shift, (colour, *_) in zip(
-        (("strings", "exact strings"), ("equivalence", "up to equivalence")),
-        (-0.2, 0.2),
-        LINES,
-        strict=False,
+    for name, called, shift, colour in (
+        ("strings", "exact strings", -0.2, LINES[0][0]),
+        ("equivalence", "up to equivalence", 0.2, LINES[1][0]),
     ):
         boxes = axes.boxplot(
             [[getattr(each, name) for each in some] for some in groups.values()],
@@ -78,8 +75,6 @@ def draw_box_plot(groups: dict[int, list[Covariance]], title: str) -> Figure:
     mean.set_label("mean")
     axes.set_xticks(list(groups))
     axes.set_xlim(min(groups) - 0.6, max(groups) + 0.6)
-    axes.set_ylim(-0.03, 1.03)
-    axes.set_xlabel("symbols in the problem")
-    axes.set_ylabel("alpha-covariance")
-    figure.legend(handles=[*legend, mean], loc="outside lower center", ncols=3, frameon=False)
+    axes.set(ylim=(-0.03, 1.03), xlabel="symbols in the problem", ylabel="alpha-covariance")
+    legend_below(figure, handles=[*legend, mean])
     return figure

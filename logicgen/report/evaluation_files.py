@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from logicgen.atomic import write_atomically, write_text
+from logicgen.atomic import write_atomically
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.predictions import About
 from logicgen.evaluate.scores import Scores
@@ -23,7 +23,7 @@ from logicgen.report.figure_style import save
 from logicgen.report.heatmap import draw_heatmaps
 from logicgen.report.lengths_figure import draw_lengths
 from logicgen.report.symbols_figure import draw_symbols
-from logicgen.report.tables import percent, write_csv
+from logicgen.report.tables import percent, write_csv, write_json
 
 PREDICTIONS, SUMMARY, CELLS = "predictions.parquet", "summary.json", "cells.csv"
 HEAT_MAP, SYMBOLS, LENGTHS = "heatmap", "symbols", "lengths"
@@ -50,9 +50,7 @@ def read_predictions(folder: Path) -> tuple[pa.Table, About]:
     path = folder / PREDICTIONS
     try:
         table = pq.read_table(path)
-        about = json.loads(table.schema.metadata[b"logicgen"])
-        about["symbols"], about["length"] = tuple(about["symbols"]), tuple(about["length"])
-        return table, About(**about)
+        return table, About.of_json(json.loads(table.schema.metadata[b"logicgen"]))
     except FileNotFoundError as error:
         raise LogicgenError(f"{folder}: no {PREDICTIONS}; run logicgen evaluate first") from error
     except (pa.ArrowInvalid, KeyError, TypeError, OSError) as error:
@@ -69,7 +67,7 @@ def write_report(folder: Path) -> dict[str, Any]:
     table, about = read_predictions(folder)
     scores = Scores.of(table, about)
     summary, cells = scores.summary(), scores.by_cell()
-    write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
+    write_json(summary, folder / SUMMARY)
 
     rows = [{"symbols": s, "length": n, **score.flat()} for (s, n), score in sorted(cells.items())]
     write_csv(rows, folder / CELLS)

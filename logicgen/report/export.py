@@ -80,11 +80,11 @@ def _card(name: str, made: dict[str, Any], parameters: int, scores: dict[str, An
     ]
     for split, summary in scores.items():
         lines += ["", f"Right answers on `{summary['data']}`, {split}, judged by the solver:", ""]
-        rows = []
-        for part, called in COLUMNS.items():
-            if part in summary:
-                score = summary[part]
-                share = (score[name] for name in ("accuracy", "accuracy_low", "accuracy_high"))
-                rows.append([called, percent_interval(*share), f"{score['examples']:,}"])
+        found = [(called, summary[part]) for part, called in COLUMNS.items() if part in summary]
+        ends = ("accuracy", "accuracy_low", "accuracy_high")
+        rows = [
+            [called, percent_interval(*(score[end] for end in ends)), f"{score['examples']:,}"]
+            for called, score in found
+        ]
         lines.append(markdown_table(["where", "right, 95% interval", "examples"], rows))
     return "\n".join(lines) + "\n"

@@ -11,9 +11,10 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator, PercentFormatter
+from numpy.typing import ArrayLike
 
 from logicgen.atomic import write_atomically
 
@@ -40,6 +41,12 @@ def new_figure(width: float, height: float, title: str) -> Figure:
     return figure
 
 
+def new_axes(width: float, height: float, title: str) -> tuple[Figure, Axes]:
+    """Return a new figure with one plot in it, and that."""
+    figure = new_figure(width, height, title)
+    return figure, figure.subplots()
+
+
 def line_styles() -> Iterator[dict[str, Any]]:
     """Yield keywords of `plot` for one line after another, without end.
 
@@ -50,6 +57,16 @@ def line_styles() -> Iterator[dict[str, Any]]:
         colour = LINES[place][0]
         _, marker, dashes = LINES[(place + 3 * turn) % len(LINES)]
         yield {"color": colour, "marker": marker, "linestyle": dashes}
+
+
+def legend_below(figure: Figure | SubFigure, columns: int = 3, *args: Any, **how: Any) -> None:
+    """Add a legend under the axes; other arguments are those of `Figure.legend`."""
+    figure.legend(*args, loc="outside lower center", ncols=columns, frameon=False, **how)
+
+
+def band(axes: Axes, x: Sequence[float], low: ArrayLike, high: ArrayLike, colour: str) -> None:
+    """Shade what is between two curves, such as a line's 95% interval."""
+    axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
 def whole_numbers(*axes: Axis) -> None:
@@ -64,26 +81,15 @@ def shares(axis: Axis) -> None:
 
 
 def region_box(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Rectangle | None:
-    """Draw the training region's outline, cut to what the axes show, and return it.
-
-    Returns None where they show none of it.
-    """
+    """Draw the training region's outline, cut to what the axes show; return None if nothing."""
     left, right = max(x[0], axes.get_xlim()[0]), min(x[1], axes.get_xlim()[1])
     bottom, top = max(y[0], axes.get_ylim()[0]), min(y[1], axes.get_ylim()[1])
     if left >= right or bottom >= top:
         return None
-    box = Rectangle(
-        (left, bottom),
-        right - left,
-        top - bottom,
-        fill=False,
-        edgecolor=REGION_COLOUR,
-        linewidth=2.5,
-        clip_on=False,
-        zorder=3,
-        label="training region",
-    )
+    box = Rectangle((left, bottom), right - left, top - bottom, fill=False, linewidth=2.5)
+    box.set(edgecolor=REGION_COLOUR, zorder=3, label="training region")
     axes.add_patch(box)
+    box.set_clip_on(False)
     return box
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,16 +21,13 @@ Connection = tuple[int, int, int]
 
 
 def draw_grammars(
-    grammars: list[tuple[str, Grammar]],
-    title: str,
-    gone: Connection | None = None,
+    grammars: list[tuple[str, Grammar]], title: str, gone: Connection | None = None
 ) -> Figure:
     """Draw each (label, grammar) side by side.
 
     The first layer stands at the top. A unit's words stand under its name, the probability of a
-    choice beside its edge. A unit that is never on is pale.
-
-    gone: a connection to be drawn dotted where it has no weight.
+    choice beside its edge. A unit that is never on is pale; a connection without weight that is
+    `gone` is dotted.
     """
     widest = max(len(units) for _, grammar in grammars for units in grammar.units)
     tallest = max(grammar.positions for _, grammar in grammars)
@@ -43,12 +42,12 @@ def draw_grammars(
 
 
 def _draw(axes: Axes, grammar: Grammar, widest: int, gone: Connection | None) -> None:
-    places = [_across(len(units), widest) for units in grammar.units]
+    # Units of a layer stand in the middle of the widest.
+    places = [np.arange(len(units)) + (widest - len(units)) / 2 for units in grammar.units]
     root = (widest - 1) / 2
     axes.plot(root, 0, marker="v", color="black", markersize=9)
-    axes.annotate(
-        "start", (root, 0), textcoords="offset points", xytext=(0, 8), ha="center", fontsize=8
-    )
+    above: dict[str, Any] = {"textcoords": "offset points", "xytext": (0, 8)}
+    axes.annotate("start", (root, 0), ha="center", fontsize=8, **above)
     for unit, share in enumerate(grammar.start):
         _edge(axes, (root, 0), (places[0][unit], -1), float(share), 0.5)
     for layer, below in enumerate(grammar.below):
@@ -66,29 +65,15 @@ def _draw(axes: Axes, grammar: Grammar, widest: int, gone: Connection | None) ->
     for layer, units in enumerate(grammar.units):
         for unit, unit_name in enumerate(units):
             on = grammar.reach[layer][unit] >= LEAST
-            axes.annotate(
-                f"{unit_name}\n{_words(grammar, layer, unit)}" if on else unit_name,
-                (places[layer][unit], -layer - 1),
-                ha="center",
-                va="center",
-                fontsize=8,
-                color="black" if on else "#999999",
-                bbox={
-                    "boxstyle": "round",
-                    "facecolor": UNIT if on else "white",
-                    "edgecolor": "#555555" if on else "#cccccc",
-                },
-                zorder=3,
-                parse_math=False,
+            text = f"{unit_name}\n{_words(grammar, layer, unit)}" if on else unit_name
+            colour, face, edge = (
+                ("black", UNIT, "#555555") if on else ("#999999", "white", "#cccccc")
             )
-    axes.set_xlim(-0.6, widest - 0.4)
-    axes.set_ylim(-grammar.positions - 0.5, 0.4)
+            box = {"boxstyle": "round", "facecolor": face, "edgecolor": edge}
+            place = places[layer][unit], -layer - 1
+            _text(axes, text, place, 8, box, color=colour, zorder=3, parse_math=False)
+    axes.set(xlim=(-0.6, widest - 0.4), ylim=(-grammar.positions - 0.5, 0.4))
     axes.axis("off")
-
-
-def _across(units: int, widest: int) -> list[float]:
-    """Return where the units of a layer stand, in the middle of the widest."""
-    return [unit + (widest - units) / 2 for unit in range(units)]
 
 
 def _edge(
@@ -100,15 +85,15 @@ def _edge(
     x, y = zip(begin, end, strict=True)
     axes.plot(x, y, color=EDGE, linewidth=0.5 + 5 * share, alpha=0.35 + 0.5 * share, zorder=1)
     place = begin[0] + along * (end[0] - begin[0]), begin[1] + along * (end[1] - begin[1])
-    axes.annotate(
-        f"{share:.2f}".removeprefix("0") if share < 0.995 else "1",
-        place,
-        fontsize=7,
-        ha="center",
-        va="center",
-        bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"},
-        zorder=2,
-    )
+    text = f"{share:.2f}".removeprefix("0") if share < 0.995 else "1"
+    box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
+    _text(axes, text, place, 7, box, zorder=2)
+
+
+def _text(
+    axes: Axes, text: str, place: tuple[float, float], size: int, box: dict[str, str], **how: Any
+) -> None:
+    axes.annotate(text, place, fontsize=size, ha="center", va="center", bbox=box, **how)
 
 
 def _words(grammar: Grammar, layer: int, unit: int) -> str:

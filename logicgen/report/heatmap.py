@@ -22,7 +22,7 @@ from matplotlib.ticker import Formatter, FuncFormatter, PercentFormatter
 
 from logicgen.evaluate.predictions import About
 from logicgen.evaluate.scores import Score
-from logicgen.report.figure_style import new_figure, region_box, whole_numbers
+from logicgen.report.figure_style import legend_below, new_figure, region_box, whole_numbers
 
 Cells = dict[tuple[int, int], Score]
 
@@ -62,24 +62,22 @@ class ColourBar(NamedTuple):
 def draw_heatmaps(runs: list[tuple[str, Cells, About]], title: str) -> Figure:
     """Draw the accuracy of each (label, cells, training region) side by side, on one scale.
 
-    Red is 0, green is 1; a place without examples is white; the box is the training region. A cell
-    is as wide as it has lengths.
+    Red is 0, green 1, white no examples; the box is the training region; a cell is as wide as it
+    has lengths.
     """
     maps = [
         Panel(label, {place: score.accuracy[0] for place, score in cells.items()}, cells, about)
         for label, cells, about in runs
     ]
-    bar = ColourBar(
-        "right answers", ACCURACY, Normalize(0, 1), PercentFormatter(xmax=1, decimals=0)
-    )
+    percent = PercentFormatter(xmax=1, decimals=0)
+    bar = ColourBar("right answers", ACCURACY, Normalize(0, 1), percent)
     return _draw(maps, bar, title)
 
 
 def draw_differences(first: Cells, others: list[tuple[str, Cells, About]], title: str) -> Figure:
     """Draw by how much the accuracy of each other (label, cells, training region) is above `first`.
 
-    All have the same examples, or at least cells. Both sides of 0 have the same scale, and so have
-    all maps.
+    All have the same examples, or at least cells, and one scale, the same on both sides of 0.
     """
     maps = []
     for label, cells, about in others:
@@ -129,8 +127,7 @@ def _draw(maps: list[Panel], bar: ColourBar, title: str) -> Figure:
         axes.set_ylabel("symbols")
     mappable = ScalarMappable(bar.scale, bar.colours)
     figure.colorbar(mappable, ax=grid, label=bar.label, format=bar.format, fraction=0.05, pad=0.02)
-    handles, labels = list(legend.values()), list(legend)
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    legend_below(figure, 3, list(legend.values()), list(legend))
     return figure
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
@@ -12,7 +13,15 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 
 from logicgen.evaluate.keys import KeyWindow, ProbedRow
-from logicgen.report.figure_style import LINES, line_styles, new_figure, shares, whole_numbers
+from logicgen.report.figure_style import (
+    LINES,
+    band,
+    legend_below,
+    line_styles,
+    new_axes,
+    shares,
+    whole_numbers,
+)
 from logicgen.tasks.cipher import STAYING
 from logicgen.tokens import Tokens
 
@@ -43,8 +52,7 @@ def draw_precision(windows: Sequence[KeyWindow], title: str) -> Figure:
 
     Bands are 95% intervals over rows.
     """
-    figure = new_figure(7.5, 4.2, title)
-    axes = figure.subplots()
+    figure, axes = new_axes(7.5, 4.2, title)
     numbers = [each.window for each in windows]
     lines = (
         ("majority of the window", "precision", ("low", "high")),
@@ -55,15 +63,13 @@ def draw_precision(windows: Sequence[KeyWindow], title: str) -> Figure:
         axes.plot(numbers, [getattr(each, what) for each in windows], label=label, **style)
         if between:
             low, high = ([getattr(each, end) for each in windows] for end in between)
-            axes.fill_between(numbers, low, high, color=style["color"], alpha=0.15, linewidth=0)
+            band(axes, numbers, low, high, style["color"])
     width = windows[0].last - windows[0].first + 1
-    axes.set_xlabel(f"window ({width:,} characters each)")
-    axes.set_ylabel("right")
-    axes.set_ylim(0, 1.02)
+    axes.set(xlabel=f"window ({width:,} characters each)", ylabel="right", ylim=(0, 1.02))
     whole_numbers(axes.xaxis)
     shares(axes.yaxis)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
-    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    legend_below(figure)
     return figure
 
 
@@ -85,25 +91,22 @@ def draw_key(row: ProbedRow, tokens: Tokens, width: int, title: str) -> Figure |
     others = np.flatnonzero(matrix.max(axis=1) >= WORTH_SHOWING)
     rows = np.concatenate([true, np.setdiff1d(others, true)])
     size = 0.24
-    figure = new_figure(max(2.4 + size * len(columns), 5), 1.5 + size * len(rows), title)
-    axes = figure.subplots()
+    figure, axes = new_axes(max(2.4 + size * len(columns), 5), 1.5 + size * len(rows), title)
     picture = axes.imshow(matrix[rows], cmap=PROBABILITY, vmin=0, vmax=1)
+    frame: dict[str, Any] = {"fill": False, "edgecolor": LINES[1][0], "linewidth": 1.4}
     for place in range(len(columns)):
-        box = Rectangle((place - 0.5, place - 0.5), 1, 1, fill=False, edgecolor=LINES[1][0])
-        box.set_linewidth(1.4)
-        box.set_label("true key" if place == 0 else "")
-        axes.add_patch(box)
+        label = "" if place else "true key"
+        axes.add_patch(Rectangle((place - 0.5, place - 0.5), 1, 1, label=label, **frame))
     for axis, ids in ((axes.xaxis, columns), (axes.yaxis, rows)):
         labels = [readable(tokens.texts[each]) for each in ids]
         axis.set_ticks(range(len(ids)), labels)
         if axis is axes.xaxis and max(map(len, labels)) > 3:
             axis.set_tick_params(rotation=90)
     axes.tick_params(length=0, labelsize=8, labelfontfamily=FONT)
-    axes.set_xlabel("cipher symbol")
-    axes.set_ylabel("plain symbol")
+    axes.set(xlabel="cipher symbol", ylabel="plain symbol")
     bar = figure.colorbar(picture, ax=axes, shrink=0.6, format=PercentFormatter(xmax=1, decimals=0))
     bar.set_label(f"mean probability in the last {width:,} characters")
-    figure.legend(loc="outside lower center", frameon=False)
+    legend_below(figure, 1)
     return figure
 
 
@@ -125,8 +128,7 @@ def draw_occurrences(row: ProbedRow, tokens: Tokens, width: int, title: str) -> 
     order = np.argsort(-probabilities.mean(axis=0), kind="stable")
     rivals = order[order != true][:RIVALS]
 
-    figure = new_figure(7.5, 4.2, title)
-    axes = figure.subplots()
+    figure, axes = new_axes(7.5, 4.2, title)
     for plain, style in zip([true, *rivals], line_styles(), strict=False):
         label = f"{readable(tokens.texts[plain])}{' (true)' if plain == true else ''}"
         style["linewidth"] = 1.8 if plain == true else 1.0
@@ -134,12 +136,9 @@ def draw_occurrences(row: ProbedRow, tokens: Tokens, width: int, title: str) -> 
     for border in range(width, len(row.tokens) + 1, width):
         axes.axvline(border - 0.5, color="#cccccc", linewidth=0.8, zorder=0)
     axes.set_xlim(0, len(row.tokens))
-    axes.set_ylim(-0.02, 1.02)
-    axes.set_xlabel(f"position of the occurrence (lines: windows of {width:,})")
-    axes.set_ylabel(
-        f"probability of plain symbols\nwhere {readable(tokens.texts[symbol])} is written"
-    )
+    axes.set(ylim=(-0.02, 1.02), xlabel=f"position of the occurrence (lines: windows of {width:,})")
+    written = readable(tokens.texts[symbol])
+    axes.set_ylabel(f"probability of plain symbols\nwhere {written} is written")
     shares(axes.yaxis)
-    font = {"family": FONT, "size": 11}
-    figure.legend(loc="outside lower center", ncols=4, frameon=False, prop=font)
+    legend_below(figure, 4, prop={"family": FONT, "size": 11})
     return figure

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from logicgen.atomic import write_text
 from logicgen.evaluate.keys import Keys
 from logicgen.report.figure_style import save
 from logicgen.report.key_figures import draw_key, draw_occurrences, draw_precision
-from logicgen.report.tables import write_csv
+from logicgen.report.tables import write_csv, write_json
 from logicgen.tokens import Tokens
 
 WINDOWS, SUMMARY = "windows.csv", "summary.json"
@@ -23,7 +21,7 @@ def write_keys(found: Keys, tokens: Tokens, folder: Path) -> dict[str, Any]:
     about, width = found.about, found.about["window"]
     write_csv([asdict(each) for each in found.windows], folder / WINDOWS)
     summary = {**about, "last": asdict(found.windows[-1])}
-    write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
+    write_json(summary, folder / SUMMARY)
     title = f"{about['called']} on {about['data']} ({about['split']})"
     figures = {
         PRECISION: draw_precision(found.windows, f"{title}, {about['rows']:,} rows"),

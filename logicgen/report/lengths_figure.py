@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from logicgen.evaluate.scores import VERDICTS, Scores
-from logicgen.report.figure_style import new_figure, region_box, shares, whole_numbers
+from logicgen.report.figure_style import legend_below, new_figure, region_box, shares, whole_numbers
 
 # The two right ones in the colours of the right end of a heat map, the wrong ones in its reds;
 # by lightness they are in order as well.
@@ -22,14 +22,8 @@ COLOURS = {
 def draw_lengths(scores: Scores, title: str) -> Figure:
     """Draw the share of each verdict by length; more symbols than in training stand apart."""
     known = scores.as_trained("symbols")
-    panels = [
-        (called, scores.select(chosen).by_length())
-        for called, chosen in (
-            ("symbols as in training", known),
-            ("other numbers of symbols", ~known),
-        )
-        if chosen.any()
-    ]
+    parts = (("symbols as in training", known), ("other numbers of symbols", ~known))
+    panels = [(called, scores.select(part).by_length()) for called, part in parts if part.any()]
     figure = new_figure(8, 1.1 + 2.2 * len(panels), title)
     grid = figure.subplots(len(panels), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
     lengths = [length for _, bars in panels for length in bars]
@@ -50,5 +44,5 @@ def draw_lengths(scores: Scores, title: str) -> Figure:
         region_box(grid[0], (first - 0.5, last + 0.5), (0, 1))
     grid[-1].set_xlabel("length (tokens)")
     handles, labels = grid[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
+    legend_below(figure, 6, handles, labels)
     return figure

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from logicgen.evaluate.perplexity import Curve
-from logicgen.report.figure_style import line_styles, new_figure
+from logicgen.report.figure_style import legend_below, line_styles, new_figure
 
 # Positions are many: every line is a moving average over this share of them.
 WINDOW = 1 / 20
@@ -63,19 +63,15 @@ def _draw_group(
     top, *below = all_axes
     for (label, curve), style in zip(curves, line_styles(), strict=False):
         _line(top, curve, 2 ** _smooth(curve, "bits"), label, style)
-    if with_truth:
-        curve = with_truth[0][1]
-        for measure, label, dashes in (
-            ("ideal_bits", "exact lexinvariant model", ":"),
-            ("true_bits", "truth", "--"),
-        ):
+    known = (("ideal_bits", "exact lexinvariant model", ":"), ("true_bits", "truth", "--"))
+    for measure, label, dashes in known:
+        for _, curve in with_truth[:1]:
             if measure in curve.means:
-                values = 2 ** _smooth(curve, measure)
                 style = {"color": "#555555", "linestyle": dashes, "marker": ""}
-                _line(top, curve, values, label, style)
+                _line(top, curve, 2 ** _smooth(curve, measure), label, style)
     top.set_yscale("log")
-    top.yaxis.set_major_formatter(lambda value, place: f"{value:g}")
-    top.yaxis.set_minor_formatter(lambda value, place: f"{value:g}")
+    top.yaxis.set_major_formatter(_plain)
+    top.yaxis.set_minor_formatter(_plain)
     top.tick_params(axis="y", which="minor", labelsize=7)
     top.set_ylabel("perplexity")
     if gaps:
@@ -93,13 +89,16 @@ def _draw_group(
             measure = "kl_ideal" if "kl_ideal" in curve.means else "kl_true"
             _line(axes, curve, _smooth(curve, measure), label, style)
         best = "exact lexinvariant model" if "kl_ideal" in with_truth[0][1].means else "truth"
-        axes.set_ylabel(f"bits above the\n{best} (KL)")
-        axes.set_yscale("log")
+        axes.set(ylabel=f"bits above the\n{best} (KL)", yscale="log")
         axes.set_ylim(bottom=1e-3)
-        axes.yaxis.set_major_formatter(lambda value, place: f"{value:g}")
+        axes.yaxis.set_major_formatter(_plain)
     all_axes[-1].set_xlabel("tokens before")
     handles, labels = top.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=legend_columns, frameon=False)
+    legend_below(figure, legend_columns, handles, labels)
+
+
+def _plain(value: float, place: int | None) -> str:
+    return f"{value:g}"
 
 
 def _smooth(curve: Curve, measure: str) -> np.ndarray:

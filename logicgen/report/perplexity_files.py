@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from logicgen.atomic import prepare_folder, write_text
+from logicgen.atomic import prepare_folder
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.perplexity import MEASURES, Curve, CurveAbout
-from logicgen.report.comparison import check_apart, check_distinct, labels_of
+from logicgen.evaluate.perplexity import MEASURES, Curve
+from logicgen.report.comparison import check_folders, labels_of
 from logicgen.report.figure_style import save
 from logicgen.report.perplexity_figure import draw_curves
-from logicgen.report.tables import write_csv
+from logicgen.report.tables import write_csv, write_json
 
 POSITIONS, SUMMARY, FIGURE = "positions.csv", "summary.json", "perplexity"
 
@@ -33,8 +32,8 @@ def write_curve(curve: Curve, folder: Path) -> dict[str, Any]:
         if count
     ]
     write_csv(rows, folder / POSITIONS)
-    summary = {**asdict(curve.about), **curve.parts}
-    write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
+    summary = curve.summary()
+    write_json(summary, folder / SUMMARY)
     title = f"{curve.about.data} ({curve.about.split})"
     save(draw_curves({"": [(curve.about.model, curve)]}, title), folder, FIGURE)
     return summary
@@ -63,17 +62,16 @@ def read_curve(folder: Path) -> Curve:
     path = folder / POSITIONS
     try:
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-        parts = {name: summary.pop(name) for name in ("overall", "beyond") if name in summary}
-        about = CurveAbout(**summary)
+        context = int(summary["context"])
         lines = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
-        tokens = np.zeros(about.context, dtype=np.int64)
-        means = {name: np.full(about.context, np.nan) for name in MEASURES if name in lines[0]}
+        tokens = np.zeros(context, dtype=np.int64)
+        means = {name: np.full(context, np.nan) for name in MEASURES if name in lines[0]}
         for line in lines:
             position = int(line["position"])
             tokens[position] = int(line["tokens"])
             for name, values in means.items():
                 values[position] = float(line[name])
-        return Curve(about, tokens, means, parts)
+        return Curve.stored(summary, tokens, means)
     except FileNotFoundError:
         raise LogicgenError(f"{folder}: no {POSITIONS}; run logicgen evaluate first") from None
     except (ValueError, KeyError, TypeError, OSError, IndexError):
@@ -87,8 +85,7 @@ def compare_curves(folders: list[Path], out: Path) -> list[tuple[str, dict[str, 
 
     Raises LogicgenError where they are not of the same sequences, or `out` is one of the folders.
     """
-    check_distinct(folders)
-    check_apart(out, folders)
+    check_folders(folders, out)
     curves = [read_curve(folder) for folder in folders]
     abouts = [curve.about for curve in curves]
     labels = labels_of(folders, abouts, ("data", "split", "sequences", "context"))

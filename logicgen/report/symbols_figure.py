@@ -12,6 +12,8 @@ from matplotlib.ticker import MaxNLocator
 from logicgen.evaluate.scores import Score, Scores
 from logicgen.report.figure_style import (
     REGION_COLOUR,
+    band,
+    legend_below,
     line_styles,
     new_figure,
     shares,
@@ -42,8 +44,9 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
         if len(chosen[0][1]):
             panels.append((called, [(label, scores.by_symbols()) for label, scores in chosen]))
     everything = [score for _, lines in panels for _, line in lines for score in line.values()]
-    distances = all(score.edit_distance is not None for score in everything)
-    rows = 2 if distances else 1
+    distances = [score.edit_distance[0] for score in everything if score.edit_distance]
+    with_distances = len(distances) == len(everything)
+    rows = 1 + with_distances
     figure = new_figure(1.2 + 4 * len(panels), 1.2 + 2.7 * rows, title)
     grid = figure.subplots(rows, len(panels), squeeze=False, sharex=True, sharey="row")
     # The training region is shown also where no problem is inside.
@@ -53,7 +56,7 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
     for column, (called, lines) in zip(grid.T, panels, strict=True):
         column[0].set_title(called, loc="left", fontsize=10)
         _lines(column[0], lines, _accuracy)
-        if distances:
+        if with_distances:
             _lines(column[1], lines, _edit_distance)
         for axes in column:
             first, last = about.symbols[0] - 0.5, about.symbols[1] + 0.5
@@ -61,16 +64,14 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
             whole_numbers(axes.xaxis)
         column[-1].set_xlabel("symbols")
         _unseen(column[0], about.symbols[1])
-    grid[0, 0].set_ylabel("right answers (95% band)")
-    grid[0, 0].set_ylim(-0.03, 1.03)
+    grid[0, 0].set(ylabel="right answers (95% band)", ylim=(-0.03, 1.03))
     shares(grid[0, 0].yaxis)
-    if distances:
-        farthest = max(score.edit_distance[0] for score in everything if score.edit_distance)
+    if with_distances:
+        farthest = max(distances) or 1
         grid[1, 0].set_ylabel("mean edit distance (tokens)")
-        grid[1, 0].set_ylim(-0.03 * (farthest or 1), 1.03 * (farthest or 1))
+        grid[1, 0].set_ylim(-0.03 * farthest, 1.03 * farthest)
     handles, labels = grid[0, 0].get_legend_handles_labels()
-    columns = 2 * len(panels)
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+    legend_below(figure, 2 * len(panels), handles, labels)
     return figure
 
 
@@ -84,7 +85,7 @@ def _accuracy(axes: Axes, symbols: list[int], scores: list[Score], **style: Any)
     axes.plot(symbols, [score.accuracy[0] for score in scores], **style)
     low, high = zip(*[score.interval for score in scores], strict=True)
     if len(symbols) > 1:
-        axes.fill_between(symbols, low, high, color=style["color"], alpha=0.15, linewidth=0)
+        band(axes, symbols, low, high, style["color"])
     else:
         axes.vlines(symbols, low, high, color=style["color"])
 

@@ -1,9 +1,10 @@
-"""Numbers as tables: CSV for programs, Markdown for people, and shares with their intervals."""
+"""Numbers as tables: CSV and JSON for programs, Markdown and shares with intervals for people."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from logicgen.atomic import write_text
 from logicgen.markdown import markdown_table
 
-__all__ = ["markdown_table", "percent", "percent_interval", "write_csv"]
+__all__ = ["markdown_table", "percent", "percent_interval", "write_csv", "write_json"]
 
 
 def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -22,6 +23,11 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     writer.writeheader()
     writer.writerows(rows)
     write_text(path, text.getvalue())
+
+
+def write_json(content: Mapping[str, Any], path: Path) -> None:
+    """Write a JSON object with a line for each value."""
+    write_text(path, json.dumps(content, indent=1) + "\n")
 
 
 def percent(score: Mapping[str, Any], key: str = "accuracy") -> str:

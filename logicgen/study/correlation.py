@@ -17,22 +17,15 @@ PERMUTATIONS = 9_999
 class Correlation:
     """Rank correlation of one choice with the score.
 
-    Attributes:
-        axis: of the study.
-        choice: an alternative, taken or not; or None, for an axis of numbers, all of it.
-        points: how many points have it (of an axis of numbers: all).
-        rho: Spearman's rank correlation.
-        chance: 95% of random assignments of the scores to the points stay between -chance and
-            +chance.
-        p: share of random assignments at least as far from 0, this one counted among them.
+    95% of random assignments of the scores to the points stay between -chance and +chance.
     """
 
     axis: str
-    choice: str | None
-    points: int
-    rho: float
+    choice: str | None  # an alternative, taken or not; None for the numbers of an axis of numbers
+    points: int  # that have it (of an axis of numbers: all)
+    rho: float  # Spearman's rank correlation
     chance: float
-    p: float
+    p: float  # share of random assignments at least as far from 0, this one among them
 
     @property
     def label(self) -> str:
@@ -52,28 +45,25 @@ def correlations(
 ) -> list[Correlation]:
     """Return those of every choice that some points have and others have not, by axis.
 
-    choices: the alternatives' names by axis, of each point.
-    An axis of numbers (`random_width=16`) has one correlation, with the number.
+    choices: the alternatives' names by axis, of each point. An axis of numbers (`random_width=16`)
+    has one correlation, with the number.
     """
     rng = np.random.default_rng(seed)
-    shuffled = _standard(rankdata(scores))[
-        np.argsort(rng.random((PERMUTATIONS, len(scores))), axis=1)
-    ]  # (permutations, points)
+    orders = np.argsort(rng.random((PERMUTATIONS, len(scores))), axis=1)
+    shuffled = _standard(rankdata(scores))[orders]  # (permutations, points)
     found = []
     for axis in choices[0]:
         column = [each[axis] for each in choices]
         names = list(dict.fromkeys(column))
         if len(names) < 2:
             continue
-        numbers = _numbers(column)
-        if numbers is not None:
-            found.append(_one(axis, None, numbers, scores, shuffled))
-            continue
-        chosen = names if len(names) > 2 else names[:1]  # the other is its opposite
-        for name in chosen:
-            found.append(
-                _one(axis, name, [float(each == name) for each in column], scores, shuffled)
-            )
+        columns: dict[str | None, list[float]]
+        try:
+            columns = {None: [float(short(name)) for name in column]}
+        except ValueError:
+            chosen = names if len(names) > 2 else names[:1]  # the other is its opposite
+            columns = {name: [float(each == name) for each in column] for name in chosen}
+        found += [_one(axis, name, x, scores, shuffled) for name, x in columns.items()]
     return found
 
 
@@ -86,14 +76,6 @@ def _one(
     chance = float(np.quantile(by_chance, 0.95))
     points = len(x) if choice is None else round(sum(x))
     return Correlation(axis, choice, points, rho, chance, float(p))
-
-
-def _numbers(column: list[str]) -> list[float] | None:
-    """Return the numbers of an axis of plain numbers, else None."""
-    try:
-        return [float(short(name)) for name in column]
-    except ValueError:
-        return None
 
 
 def _standard(values: np.ndarray) -> np.ndarray:

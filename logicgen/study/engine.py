@@ -11,7 +11,8 @@ from queue import SimpleQueue
 from typing import Any
 
 from logicgen.atomic import write_text
-from logicgen.study.point import RUNS, Json, Plan, Point, Record
+from logicgen.experiments import Json
+from logicgen.study.point import RUNS, Plan, Point, Record
 from logicgen.study.provenance import commit, versions
 from logicgen.study.record import in_order, write_records
 from logicgen.study.worker import Worker
@@ -34,7 +35,6 @@ def compute(
 
     Points that come `after` others are computed when all others are. One that fails, or whose
     process dies, is `settled` with the reason, and the others go on.
-
     Ctrl-C or SIGTERM stops all processes, of which each saves a checkpoint, and raises
     KeyboardInterrupt. Raises LogicgenError where a file cannot be written.
     """
@@ -79,18 +79,19 @@ class Pool:
 
     def _interrupted(self, number: int, frame: Any) -> None:
         signal.signal(number, self._before[number])  # a second one does not wait
-        self.stopping = True
-        for worker in self.workers:
-            worker.stop()
+        self._stop()
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        self._stop()
+        for worker in self.workers:
+            worker.wait()
+
+    def _stop(self) -> None:
         self.stopping = True
         for worker in self.workers:
             worker.stop()
-        for worker in self.workers:
-            worker.wait()
 
     def map(self, jobs: list[tuple[Point, Json]], answered: Callable[[Point, Json], None]) -> None:
         """Compute points, each with its context; call `answered` with each as soon as it is done.
@@ -108,10 +109,8 @@ class Pool:
                 stopped = {"error": "stopped"}
                 answers.put((point, stopped if self.stopping else worker.run(point, context)))
 
-        threads = [threading.Thread(target=serve, args=[each]) for each in self.workers]
-        for thread in threads:
-            thread.daemon = True
-            thread.start()
+        for each in self.workers:
+            threading.Thread(target=serve, args=[each], daemon=True).start()
         for _ in jobs:
             point, answer = answers.get()
             if not (self.stopping and "error" in answer):

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from logicgen.declaration import validate
-from logicgen.experiments import Experiment, Settings, open_experiment
-from logicgen.report.tables import markdown_table, write_csv
-from logicgen.study.point import Json, Plan, Point, Record
-from logicgen.study.report import write_page
+from logicgen.experiments import Experiment, ExperimentSettings, Json, open_experiment
+from logicgen.report.page import write_page
+from logicgen.study.point import Plan, Point, Record
+from logicgen.study.record import made_with
 
 
 @dataclass(kw_only=True)
@@ -18,21 +18,15 @@ class ExperimentPlan(Plan):
     """The plan of an experiment."""
 
     experiment: Experiment[Any]
-    settings: Settings
+    settings: ExperimentSettings
 
     def write(self, records: dict[str, Record], folder: Path) -> str:
         """Write the report; return its tables."""
-        done = [records[name] for name in self.points]
-        found = {record.point: record.found for record in done}
+        found = {name: records[name].found for name in self.points}
         report = self.experiment.report(self.settings, found)
-        for name, rows in report.files.items():
-            write_csv(rows, folder / name)
-        blocks = []
-        for says, heads, lines in report.tables:
-            blocks += [says, markdown_table(heads, lines)]
-        pictures = report.pictures
-        write_page(folder, report.title, report.about, self.command, blocks, pictures, done)
-        return "\n\n".join(blocks)
+        made = made_with([records[name] for name in self.points])
+        write_page(report, folder, self.command, made)
+        return "\n\n".join(report.blocks())
 
 
 def plan_experiment(tables: Json, name: str, where: str) -> ExperimentPlan:
@@ -42,14 +36,10 @@ def plan_experiment(tables: Json, name: str, where: str) -> ExperimentPlan:
     """
     experiment = open_experiment(str(tables["experiment"]), f"{where}: experiment")
     settings = validate(experiment.settings, tables, where)
-    points = {
-        point: Point(point, function, arguments)
-        for point, (function, arguments) in experiment.points(settings).items()
-    }
     return ExperimentPlan(
         name=name,
         command=f"logicgen study {name}",
-        points=points,
+        points={each: Point(each, *call) for each, call in experiment.points(settings).items()},
         cpu=True,
         whole=True,
         experiment=experiment,

@@ -10,7 +10,7 @@ from logicgen.declaration import Table
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.predictions import About
 from logicgen.evaluate.scores import Score, Scores
-from logicgen.study.point import Json
+from logicgen.experiments import Json
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -33,18 +33,13 @@ class RenamedProblems(Table):
 class Evaluation(Table):
     """Right answers by cell, and alpha-covariance: the table `[evaluate]`.
 
-    Attributes:
-        split, limit, embedding_seeds: as the options of `logicgen evaluate`.
-        data: `own`, the data set a point is trained on, or `base`, that of [base], whatever the
-            point is trained on.
-        beams, ensemble, grammar, verified, temperature: how answers are decoded, likewise; samples
-            are drawn by verified decoding only.
+    Keys are as the options of `logicgen evaluate`; samples are drawn by verified decoding only.
     """
 
     split: str = "grid"
     limit: Count | None = None
     embedding_seeds: Count = 1
-    data: Literal["own", "base"] = "own"
+    data: Literal["own", "base"] = "own"  # what a point is trained on, or what [base] names
     beams: Count = 1
     ensemble: Count = 1
     grammar: bool = True
@@ -54,7 +49,7 @@ class Evaluation(Table):
 
     @property
     def name(self) -> str:
-        """Return what stands for it in records."""
+        """Return its name in records."""
         return EVALUATION
 
     def kind(self, holds: str, where: str) -> str:
@@ -67,10 +62,7 @@ class Evaluation(Table):
         return CELLS
 
     def data_recipe(self, base: Any) -> tuple[Any, ...] | None:
-        """Return name, size and changes of its data; None if those that the model is trained on.
-
-        base: the study's table `[base]`.
-        """
+        """Return name, size and changes of its data, as in `[base]`; None if those of training."""
         return None if self.data == "own" else (base.data, base.size, base.data_set)
 
     def needed_splits(self) -> dict[str, str]:
@@ -84,20 +76,14 @@ class Evaluation(Table):
 class Measure(Table):
     """One number or curve on data of its own: an entry of `[[measure]]`.
 
-    Attributes:
-        name: of the measure in tables.
-        data: a recipe: of look-up or permutation, whose answers are scored; of a cipher, whose keys
-            a probe is asked for; of another corpus, of which the perplexity is measured. What the
-            model is trained on, if not given.
-        data_set: changes to that recipe.
-        split: `test` if not given.
-        limit, embedding_seeds, context, beyond, grammar: as the options of `logicgen evaluate`.
-        steps, hidden, layer, window: as the options of `logicgen probe`.
+    `data` is a recipe (what the model is trained on, if not given): of look-up or permutation,
+    whose answers are scored; of a cipher, whose keys a probe is asked for; of another corpus, of
+    which the perplexity is measured. Other keys are as options of `logicgen evaluate` and `probe`.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     data: str | None = None
-    data_set: dict[str, Any] = Field(default={})
+    data_set: dict[str, Any] = Field(default={})  # changes to that recipe
     split: str = "test"
     limit: Count | None = None
     embedding_seeds: Count = 1
@@ -119,7 +105,7 @@ class Measure(Table):
         return {"problems": ANSWERS, "sequences": PERPLEXITY, "ciphers": KEYS}[holds]
 
     def data_recipe(self, base: Any) -> tuple[Any, ...] | None:
-        """Return name, size and changes of its data; None if those that the model is trained on."""
+        """Return name, size and changes of its data; None if those of training."""
         return None if self.data is None else (self.data, None, self.data_set)
 
     def needed_splits(self) -> dict[str, str]:
@@ -151,6 +137,4 @@ def goal(score: Score) -> tuple[float, bool]:
 
 def scores_of(found: Json) -> Scores:
     """Return the counted answers of an evaluation."""
-    about = dict(found["about"])
-    about["symbols"], about["length"] = tuple(about["symbols"]), tuple(about["length"])
-    return Scores.of_tally(found["tally"], About(**about))
+    return Scores.of_tally(found["tally"], About.of_json(found["about"]))

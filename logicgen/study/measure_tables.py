@@ -10,22 +10,26 @@ from matplotlib.figure import Figure
 
 from logicgen.evaluate.perplexity import Curve
 from logicgen.evaluate.wilson import wilson_interval
+from logicgen.experiments import Json
+from logicgen.report.page import Report
 from logicgen.report.perplexity_figure import draw_curves
 from logicgen.report.study_figures import draw_shares, draw_windows
-from logicgen.report.tables import markdown_table, percent
+from logicgen.report.tables import percent, percent_interval
 from logicgen.study.measure import ANSWERS, KEYS, PERPLEXITY
-from logicgen.study.point import Json
-from logicgen.study.result import Result, Shown
+from logicgen.study.result import TABLE, Result
 from logicgen.study.study_recipe import Study, short
 from logicgen.study.trial import curve_of
 
 
-def show_measures(study: Study, points: dict[str, list[Result]]) -> Shown:
-    """Return a table with columns for each measure, and figures."""
-    results = [result for some in points.values() for result in some]
-    lines = [line for result in results for line in _lines(result)]
-    says = "In brackets 95% intervals over problems or sequences."
-    return Shown(lines, says, _table(points), pictures=_pictures(study, points))
+def show_measures(study: Study, points: dict[str, list[Result]], counted: str) -> Report:
+    """Return a table with columns for each measure, and figures.
+
+    counted: a sentence on how much was done.
+    """
+    lines = [line for some in points.values() for result in some for line in _lines(result)]
+    says = f"{counted} In brackets 95% intervals over problems or sequences."
+    tables = [(says, *_table(points))]
+    return Report(study.name, study.description, tables, _pictures(study, points), {TABLE: lines})
 
 
 def _pictures(study: Study, points: dict[str, list[Result]]) -> list[tuple[str, str, Figure]]:
@@ -82,11 +86,10 @@ def _pooled(scores: list[Json]) -> Json:
     shares = [score["accuracy"] for score in scores]
     mean, examples = float(np.mean(shares)), int(scores[0]["examples"])
     low, high = wilson_interval(mean, examples)
-    deviation = float(np.std(shares)) if len(shares) > 1 else 0.0
     return {
         "examples": examples,
         "accuracy": mean,
-        "accuracy_std": deviation,
+        "accuracy_std": float(np.std(shares)),
         "accuracy_low": low,
         "accuracy_high": high,
     }
@@ -103,7 +106,7 @@ def _curves(name: str, points: dict[str, list[Result]]) -> dict[str, list[tuple[
         groups.setdefault(data.folder, []).append(some)
     found = {}
     for group in groups.values():
-        inside = {axis for axis in _axes(group) if len(groups) == 1 or _differs(group, axis)}
+        inside = _differing(group) if len(groups) > 1 else list(_choices(group[0]))
         shared = [name for axis, name in _choices(group[0]).items() if axis not in inside]
         curves = []
         for some in group:
@@ -124,77 +127,69 @@ def _choices(some: list[Result]) -> dict[str, str]:
     return some[0].trial.choices
 
 
-def _axes(group: list[list[Result]]) -> list[str]:
-    return list(_choices(group[0]))
-
-
-def _differs(group: list[list[Result]], axis: str) -> bool:
-    return len({_choices(some)[axis] for some in group}) > 1
+def _differing(group: list[list[Result]]) -> list[str]:
+    """Return the axes in which points differ."""
+    return [
+        axis for axis in _choices(group[0]) if len({_choices(some)[axis] for some in group}) > 1
+    ]
 
 
 def _label(some: list[Result], points: dict[str, list[Result]]) -> str:
     """Return a point's name in a figure of all: the choices in which points differ."""
-    every = list(points.values())
-    differ = [axis for axis in _axes(every) if _differs(every, axis)]
     chosen = _choices(some)
-    return ", ".join(chosen[axis] for axis in differ or chosen)
+    return ", ".join(chosen[axis] for axis in _differing(list(points.values())) or chosen)
 
 
-def _cells(found: list[Json]) -> list[str]:
-    """Return what the table for people says of a measure of a point, over training seeds."""
-    if found[0]["kind"] == ANSWERS:
-        return [percent(_pooled([each["score"] for each in found]))]
-    if found[0]["kind"] == KEYS:
-        return [percent(_window(found, 0)), percent(_window(found, -1))]
-    parts = [each["summary"].get("beyond") or each["summary"]["overall"] for each in found]
-    cells = [f"{np.mean([part['perplexity'] for part in parts]):.3f}"]
-    for name in ("kl_ideal", "kl_true"):
-        if name in parts[0]:
-            mean, low, high = (
-                float(np.mean([part[f"{name}{end}"] for part in parts]))
-                for end in ("", "_low", "_high")
-            )
-            cells.append(f"{mean:.4f} [{low:.4f}, {high:.4f}]")
-    return cells
-
-
-def _window(found: list[Json], number: int) -> Json:
-    windows = [each["windows"][number] for each in found]
-    precision = [window["precision"] for window in windows]
-    return {
-        "accuracy": float(np.mean(precision)),
-        "accuracy_std": float(np.std(precision)) if len(precision) > 1 else 0.0,
-        "accuracy_low": float(np.mean([window["low"] for window in windows])),
-        "accuracy_high": float(np.mean([window["high"] for window in windows])),
-    }
-
-
-def _heads(name: str, found: Json) -> list[str]:
-    if found["kind"] == ANSWERS:
-        return [name]
-    if found["kind"] == KEYS:
-        return [f"{name}, first window", f"{name}, last window"]
-    summary = found["summary"]
-    where = f" from {summary['beyond']['from']} on" if "beyond" in summary else ""
-    part = summary.get("beyond") or summary["overall"]
-    heads = [f"{name}: perplexity{where}"]
-    called = {"kl_ideal": "bits above the ideal", "kl_true": "bits above the truth"}
-    return heads + [text for name, text in called.items() if name in part]
-
-
-def _table(points: dict[str, list[Result]]) -> str:
-    first = next(iter(points.values()))[0]
-    heads = list(first.trial.choices)
-    for name, found in first.measures.items():
-        heads += _heads(name, found)
-    heads += ["steps", "parameters", "minutes"]
+def _table(points: dict[str, list[Result]]) -> tuple[list[str], list[list[str]]]:
+    """Return column heads and a row for each point, for people."""
+    heads: list[str] = []
     rows = []
     for some in points.values():
-        values = [short(name) for name in _choices(some).values()]
-        for name in first.measures:
-            values += _cells([result.measures[name] for result in some])
         training = [result.training for result in some]
         minutes = float(np.mean([each.minutes for each in training]))
-        values += [f"{training[0].steps:,}", f"{training[0].parameters:,}", f"{minutes:.1f}"]
-        rows.append(values)
-    return markdown_table(heads, rows)
+        measured = [
+            column
+            for name in some[0].measures
+            for column in _columns(name, [result.measures[name] for result in some])
+        ]
+        columns = [
+            *((axis, short(name)) for axis, name in _choices(some).items()),
+            *measured,
+            ("steps", f"{training[0].steps:,}"),
+            ("parameters", f"{training[0].parameters:,}"),
+            ("minutes", f"{minutes:.1f}"),
+        ]
+        heads = heads or [head for head, _ in columns]
+        rows.append([value for _, value in columns])
+    return heads, rows
+
+
+def _columns(name: str, found: list[Json]) -> list[tuple[str, str]]:
+    """Return heads and values of a measure of a point, over training seeds."""
+    if found[0]["kind"] == ANSWERS:
+        return [(name, percent(_pooled([each["score"] for each in found])))]
+    if found[0]["kind"] == KEYS:
+        return [
+            (f"{name}, {which} window", _precision([each["windows"][place] for each in found]))
+            for which, place in (("first", 0), ("last", -1))
+        ]
+    parts = [each["summary"].get("beyond") or each["summary"]["overall"] for each in found]
+    where = f" from {parts[0]['from']} on" if "beyond" in found[0]["summary"] else ""
+    perplexity = float(np.mean([part["perplexity"] for part in parts]))
+    columns = [(f"{name}: perplexity{where}", f"{perplexity:.3f}")]
+    for key, called in (("kl_ideal", "bits above the ideal"), ("kl_true", "bits above the truth")):
+        if key in parts[0]:
+            mean, low, high = (
+                float(np.mean([part[f"{key}{end}"] for part in parts]))
+                for end in ("", "_low", "_high")
+            )
+            columns.append((called, f"{mean:.4f} [{low:.4f}, {high:.4f}]"))
+    return columns
+
+
+def _precision(windows: list[Json]) -> str:
+    precision, low, high = (
+        [window[key] for window in windows] for key in ("precision", "low", "high")
+    )
+    mean, least, most = (float(np.mean(each)) for each in (precision, low, high))
+    return percent_interval(mean, least, most, float(np.std(precision)))

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 from logicgen.errors import LogicgenError
+from logicgen.experiments import Json
 from logicgen.study.measure import CELLS, EVALUATION
-from logicgen.study.point import DAMAGE, Json, Record, digest
+from logicgen.study.point import DAMAGE, Record, digest
 
 ABOUT = ("machine", "commit", "versions")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -15,50 +14,39 @@ import numpy as np
 from pydantic import ValidationError
 
 from logicgen.errors import LogicgenError
-from logicgen.study.point import Json, Plan, Point, Progress, Record
-from logicgen.study.report import write_results
-from logicgen.study.result import Result
-from logicgen.study.study_recipe import Alternative, Study
+from logicgen.experiments import Json
+from logicgen.markdown import markdown_table
+from logicgen.report.page import write_page
+from logicgen.study.cell_tables import show_cells
+from logicgen.study.measure import EVALUATION
+from logicgen.study.measure_tables import show_measures
+from logicgen.study.point import Plan, Point, Progress, Record
+from logicgen.study.record import made_with
+from logicgen.study.result import Result, by_point
+from logicgen.study.study_recipe import PLAIN, Alternative, Study
 from logicgen.study.trial import (
     MeasureOn,
     Trial,
     check_measure,
     make_data,
+    point_name,
     read_data,
     read_model,
     run_folder,
     train_and_measure,
 )
 
-
-@dataclass(frozen=True)
-class Combination:
-    """One alternative of each axis."""
-
-    alternatives: dict[str, Alternative]
-
-    @cached_property
-    def choices(self) -> dict[str, str]:
-        """Return the alternatives' names, by axis."""
-        return {axis: chosen.name for axis, chosen in self.alternatives.items()}
-
-    @cached_property
-    def name(self) -> str:
-        """Return all names as one; also part of a file's name."""
-        return ",".join(self.choices.values())
+Combination = dict[str, Alternative]
+"""One alternative of each axis."""
 
 
 @dataclass(kw_only=True)
 class TrainingPlan(Plan):
-    """The plan of a study of trainings that differ in a few keys.
-
-    Attributes:
-        trials: the arguments of its points, by name.
-    """
+    """The plan of a study of trainings that differ in a few keys."""
 
     study: Study
     combinations: list[Combination]
-    trials: dict[str, Trial] = field(default_factory=dict)
+    trials: dict[str, Trial] = field(default_factory=dict)  # arguments of points, by name
 
     def upgraded(self, arguments: Json) -> Json:
         """Return a stored trial with its recipes as this version writes them."""
@@ -87,15 +75,22 @@ class TrainingPlan(Plan):
         return Result.of(record, self.trials[record.point]).headline
 
     def write(self, records: dict[str, Record], folder: Path) -> str:
-        """Write tables and figures of the trials that are done; return the table for people."""
-        results = [
-            Result.of(records[name], trial)
-            for name, trial in self.trials.items()
-            if name in records
-        ]
+        """Write tables and figures of the trials that are done; return the table for people.
+
+        Raises LogicgenError where none is.
+        """
+        done = {name: records[name] for name in self.trials if name in records}
+        if not done:
+            raise LogicgenError(f"{self.name}: no trial is done: there is nothing to show")
+        results = [Result.of(record, self.trials[name]) for name, record in done.items()]
+        points = by_point(results)
+        counted = f"{len(points):,} points of {len(self.combinations):,}, {len(done):,} trials."
+        show = show_cells if EVALUATION in results[0].measures else show_measures
+        report = show(self.study, points, counted)
         missing = [name for name in [*self.trials, *self.impossible] if name not in records]
-        count = len(self.combinations)
-        return write_results(self.study, results, folder, combinations=count, missing=missing)
+        notes = [f"Not done: {', '.join(missing)}."] if missing else []
+        write_page(report, folder, self.command, *notes, made_with(list(done.values())))
+        return markdown_table(*report.tables[0][1:])
 
 
 def plan(study: Study) -> TrainingPlan:
@@ -106,20 +101,19 @@ def plan(study: Study) -> TrainingPlan:
     each other, or which sets a seed.
     """
     _check_axes(study)
-    _check_seeds(study)
-    made = TrainingPlan(
-        name=study.name,
-        command=f"logicgen study {study.name}",
-        study=study,
-        combinations=combinations(study),
-    )
-    for each in made.combinations:
-        for seed in study.seeds:
-            name = f"{each.name}-{seed}"
-            try:
-                made.trials[name] = _trial(study, each, seed)
-            except LogicgenError as error:
-                made.impossible[name] = str(error)
+    sets = [study.base.set, *(each.set for axis in study.axes.values() for each in axis)]
+    if any("training.seed" in changes for changes in sets):
+        remedy = "give the numbers as seeds"
+        raise LogicgenError(f"{study.path}: training.seed cannot be changed: {remedy}")
+    command = f"logicgen study {study.name}"
+    combined = combinations(study)
+    made = TrainingPlan(name=study.name, command=command, study=study, combinations=combined)
+    for each, seed in product(combined, study.seeds):
+        name = point_name({axis: chosen.name for axis, chosen in each.items()}, seed)
+        try:
+            made.trials[name] = _trial(study, each, seed)
+        except LogicgenError as error:
+            made.impossible[name] = str(error)
     for name, trial in list(made.trials.items()):
         if trial.start is not None and trial.start not in made.trials:
             why = made.impossible.get(trial.start, "it is not among the points of the sample")
@@ -137,7 +131,7 @@ def combinations(study: Study) -> list[Combination]:
     sizes = [len(axis) for axis in alternatives]
     total = prod(sizes)
     if study.sample is None:
-        return [Combination(dict(zip(names, each, strict=True))) for each in product(*alternatives)]
+        return [dict(zip(names, each, strict=True)) for each in product(*alternatives)]
     if study.sample > total:
         raise LogicgenError(
             f"{study.path}: sample: {study.sample:,} different points are asked for, the axes have"
@@ -148,8 +142,7 @@ def combinations(study: Study) -> list[Combination]:
     while len(drawn) < study.sample:
         drawn[tuple(rng.integers(sizes).tolist())] = None
     return [
-        Combination({axis: study.axes[axis][i] for axis, i in zip(names, each, strict=True)})
-        for each in drawn
+        {axis: study.axes[axis][i] for axis, i in zip(names, each, strict=True)} for each in drawn
     ]
 
 
@@ -167,41 +160,29 @@ def _check_axes(study: Study) -> None:
 
 def _keys(alternative: Alternative) -> set[str]:
     given = alternative.model_dump(exclude_unset=True)
-    keys = {name for name in ("model", "data", "size", "start") if name in given}
+    keys = {name for name in (*PLAIN, "start") if name in given}
     return keys | {
         f"{table} {key}" for table in ("set", "data_set") for key in given.get(table, ())
     }
 
 
-def _check_seeds(study: Study) -> None:
-    """Raise LogicgenError where a point has a seed of its own: all seeds would train the same."""
-    sets = [study.base.set, *(each.set for axis in study.axes.values() for each in axis)]
-    for changes in sets:
-        if "training.seed" in changes:
-            raise LogicgenError(
-                f"{study.path}: training.seed cannot be changed: give the numbers as seeds"
-            )
-
-
 def _trial(study: Study, combination: Combination, seed: int) -> Trial:
     """Return the trial of a combination. Raises LogicgenError where its recipes are wrong."""
-    base = study.base
-    changes = dict(base.set)
-    given: dict[str, Any] = base.model_dump(include={"model", "data", "size"})
-    data_changes = dict(base.data_set)
-    start = None
-    for axis, chosen in combination.alternatives.items():
+    base, start = study.base, None
+    changes, data_changes = dict(base.set), dict(base.data_set)
+    given: dict[str, Any] = base.model_dump(include=set(PLAIN))
+    choices = {axis: chosen.name for axis, chosen in combination.items()}
+    for axis, chosen in combination.items():
         changes |= chosen.set
         data_changes |= chosen.data_set
-        given |= chosen.model_dump(include={"model", "data", "size"}, exclude_none=True)
+        given |= chosen.model_dump(include=set(PLAIN), exclude_none=True)
         if chosen.start is not None:
-            source = {**combination.choices, axis: chosen.start}
-            start = f"{','.join(source.values())}-{seed}"
+            start = point_name({**choices, axis: chosen.start}, seed)
     model = read_model(given["model"], changes, seed)
     trained = read_data(given["data"], given["size"], data_changes)
     trial = Trial(
         study=study.name,
-        choices=combination.choices,
+        choices=choices,
         seed=seed,
         model=model,
         trained=trained,

@@ -6,14 +6,10 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from pydantic import BaseModel, ConfigDict
 
 from logicgen.checksum import json_sha256
-
-Json = dict[str, Any]
-"""A tree of plain data, as JSON has it."""
+from logicgen.declaration import Table
+from logicgen.experiments import Json
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
@@ -26,36 +22,25 @@ RUNS = "runs"
 class Point:
     """A function and its arguments, by a name that is unique in the study.
 
-    Attributes:
-        function: at the top level of a module, since a worker process imports it.
-        arguments: keyword arguments, plain data; stored with what the function returns.
-        after: name of a point that has to be done before.
+    The arguments, plain data, are stored with what the function returns.
     """
 
     name: str
-    function: Callable[..., Json]
+    function: Callable[..., Json]  # at the top level of a module: a worker process imports it
     arguments: Json
-    after: str | None = None
+    after: str | None = None  # name of a point that has to be done before
 
 
 # What a record of the wrong shape raises while it is read.
 DAMAGE = (ValueError, KeyError, TypeError, IndexError)
 
 
-class Record(BaseModel):
-    """A point that is done.
-
-    Attributes:
-        point: its name.
-        arguments, found: the function's arguments, and what it returned.
-        machine, commit, versions: of the computer, the source tree and the packages that it ran on.
-    """
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+class Record(Table):
+    """A point that is done, and the machine, source tree and packages that it ran on."""
 
     point: str
     arguments: Json
-    found: Json
+    found: Json  # what the function returned
     machine: str
     commit: str | None
     versions: dict[str, str]
@@ -77,23 +62,15 @@ class Plan:
 
     The engine knows no more of a study than this. Subclasses: `plan.TrainingPlan`, of trainings
     that differ in a few keys, and `experiment.ExperimentPlan`.
-
-    Attributes:
-        command: the command line that runs the study, for its report.
-        impossible: why other points cannot be computed, by name.
-        cpu: whether its functions use the CPU whatever the device.
-        whole: whether its report needs all points.
-        renew: whether a point whose stored arguments are others is computed again, instead of
-            refused.
     """
 
     name: str
-    command: str
+    command: str  # that runs the study, for its report
     points: dict[str, Point] = field(default_factory=dict)
-    impossible: dict[str, str] = field(default_factory=dict)
-    cpu: bool = False
-    whole: bool = False
-    renew: bool = False
+    impossible: dict[str, str] = field(default_factory=dict)  # reasons, by name of the point
+    cpu: bool = False  # whether its functions use the CPU whatever the device
+    whole: bool = False  # whether its report needs all points
+    renew: bool = False  # whether points stored with other arguments are computed, not refused
 
     def upgraded(self, arguments: Json) -> Json:
         """Return stored arguments as this version writes them, to compare them."""

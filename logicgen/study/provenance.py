@@ -30,26 +30,21 @@ def processor() -> str:
 
 
 def commit() -> str | None:
-    """Return the commit of the source tree that this runs from, with a + if it was changed.
-
-    None where it does not run from a source tree.
-    """
+    """Return the commit of the source tree that this runs from, if any, with a + if changed."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None
     try:
-        said = [
-            subprocess.run(
-                ["git", "-C", root, *arguments], check=True, capture_output=True, text=True
-            ).stdout.strip()
-            for arguments in (
-                ("rev-parse", "--short=12", "HEAD"),
-                ("status", "--porcelain", "-uno"),
-            )
-        ]
+        head = _git(root, "rev-parse", "--short=12", "HEAD")
+        changes = _git(root, "status", "--porcelain", "-uno")
     except (OSError, subprocess.CalledProcessError):
         return None
-    return said[0] + ("+" if said[1] else "")
+    return head + ("+" if changes else "")
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.check_output(command, stderr=subprocess.DEVNULL, text=True).strip()
 
 
 def versions() -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,17 @@ def write_records(records: Iterable[Record], folder: Path) -> None:
     text = "".join(f"{record.line()}\n" for record in records)
     compressed = gzip.compress(text.encode(), mtime=0)
     write_atomically(folder / FILE, lambda part: part.write_bytes(compressed))
+
+
+def made_with(records: Sequence[Record]) -> str:
+    """Return machines, commits and versions of records, for the page made from them."""
+    values = {
+        "Machine": {record.machine for record in records},
+        "Commit": {record.commit for record in records if record.commit},
+    }
+    lines = [f"{key}: {'; '.join(sorted(each))}." for key, each in values.items() if each]
+    versions = [f"{name} {value}" for name, value in records[0].versions.items()]
+    return "\n".join([*lines, f"{', '.join(versions)}."])
 
 
 def in_order(plan: Plan, records: dict[str, Record]) -> list[Record]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from matplotlib.figure import Figure
 from pydantic import BaseModel
 
+from logicgen.experiments import Json
 from logicgen.study.measure import EVALUATION, headline
-from logicgen.study.point import Json, Record
+from logicgen.study.point import Record
 from logicgen.study.trial import Trial
+
+TABLE = "results.csv"
 
 
 class Training(BaseModel):
@@ -39,19 +41,13 @@ class Covariance(BaseModel):
 
 @dataclass(frozen=True)
 class Result:
-    """A finished trial.
-
-    Attributes:
-        measures: what each of its measures found, by name.
-        headline: the one number of the first measure, and whether less is better.
-        covariance: alpha-covariance, where it was measured.
-    """
+    """A finished trial."""
 
     trial: Trial
     record: Record
     training: Training
-    measures: dict[str, Json]
-    headline: tuple[float, bool]
+    measures: dict[str, Json]  # what each found, by name
+    headline: tuple[float, bool]  # number of the first measure, and whether less is better
     covariance: Covariance | None
 
     @staticmethod
@@ -61,15 +57,11 @@ class Result:
         names = [each.measure.name for each in trial.measures]
         measures = {name: found["measures"][name] for name in names}
         first, *_ = [headline(each) for each in measures.values()]
+        training = Training.model_validate(found["training"])
         covariance = measures.get(EVALUATION, {}).get("covariance")
-        return Result(
-            trial,
-            record,
-            Training.model_validate(found["training"]),
-            measures,
-            first,
-            None if covariance is None else Covariance.model_validate(covariance),
-        )
+        if covariance is not None:
+            covariance = Covariance.model_validate(covariance)
+        return Result(trial, record, training, measures, first, covariance)
 
 
 def by_point(results: list[Result]) -> dict[str, list[Result]]:
@@ -78,22 +70,3 @@ def by_point(results: list[Result]) -> dict[str, list[Result]]:
     for result in results:
         points.setdefault(result.trial.combination, []).append(result)
     return points
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A report in the making.
-
-    Attributes:
-        lines: rows of the table for programs.
-        says: a sentence about the table for people.
-        table: that table, in Markdown.
-        more: further paragraphs and tables.
-        pictures: name of each file, what it shows, figure.
-    """
-
-    lines: list[Json]
-    says: str
-    table: str
-    more: list[str] = field(default_factory=list)
-    pictures: list[tuple[str, str, Figure]] = field(default_factory=list)

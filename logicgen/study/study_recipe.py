@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,42 +22,37 @@ PLAIN = ("model", "data", "size")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
 
 
-class Base(Table):
-    """What all points have in common unless an axis says otherwise.
+class Recipes(Table):
+    """Which recipes are used: shipped names or paths of TOML files, and changes to them."""
 
-    Attributes:
-        model, data: recipes, shipped names or paths of TOML files.
-        size: examples in train, validation and test together; the data recipe's if not given.
-        set, data_set: changes to the two recipes.
-    """
+    model: str | None = None
+    data: str | None = None
+    size: Count | None = None  # of train, validation and test together; as in the data recipe
+    set: Changes = Field(default_factory=dict)  # of the model recipe
+    data_set: Changes = Field(default_factory=dict)
+
+
+class Base(Recipes):
+    """What all points have in common unless an axis says otherwise."""
 
     model: str
     data: str
-    size: Count | None = None
-    set: Changes = Field(default_factory=dict)
-    data_set: Changes = Field(default_factory=dict)
 
 
-class Alternative(Table):
-    """One value of an axis: what it changes, by a name.
-
-    Attributes:
-        start: name of the alternative of the same axis whose trained weights it starts from.
-    """
+class Alternative(Recipes):
+    """One value of an axis: what it changes, by a name."""
 
     name: str
-    model: str | None = None
-    data: str | None = None
-    size: Count | None = None
-    set: Changes = Field(default_factory=dict)
-    data_set: Changes = Field(default_factory=dict)
+    # The name of the alternative of the same axis whose trained weights it starts from.
     start: str | None = Field(default=None, alias="from")
 
 
 class _File(Table):
+    """The keys of the file; each point is trained once with each seed."""
+
     description: str = ""
     seeds: Annotated[list[Annotated[int, Field(ge=0, lt=2**63)]], Field(min_length=1)] = Field([0])
-    sample: Count | None = None
+    sample: Count | None = None  # so many random points; all if not given
     sample_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     base: Base
     evaluate: Evaluation | None = None
@@ -66,26 +60,17 @@ class _File(Table):
     axes: Annotated[dict[str, list[Any]], Field(min_length=1)]
 
 
-@dataclass(frozen=True)
-class Study:
-    """A study recipe.
-
-    Attributes:
-        seeds: of training; every point is trained once with each.
-        sample: so many random points, or None for all.
-        measures: of every trained model: those of [[measure]], or one, the table [evaluate].
-        axes: alternatives by axis; a point takes one of each.
-    """
+class Study(_File):
+    """A study recipe. An axis is a list of alternatives, of which a point takes one."""
 
     name: str
     path: Path
-    description: str
-    seeds: tuple[int, ...]
-    sample: int | None
-    sample_seed: int
-    base: Base
-    measures: tuple[Evaluation | Measure, ...]
-    axes: dict[str, tuple[Alternative, ...]]
+    axes: dict[str, list[Alternative]]
+
+    @property
+    def measures(self) -> tuple[Evaluation | Measure, ...]:
+        """Return what is measured of every model: [[measure]], or one, the table [evaluate]."""
+        return tuple(self.measure) or (self.evaluate or Evaluation(),)
 
 
 def short(name: str) -> str:
@@ -113,20 +98,10 @@ def read_study(name: str) -> Study:
     for name in named:
         if named.count(name) > 1:
             raise LogicgenError(f"{path}: measure: {name!r} stands there twice")
-    return Study(
-        name=path.stem,
-        path=path,
-        description=file.description,
-        seeds=tuple(file.seeds),
-        sample=file.sample,
-        sample_seed=file.sample_seed,
-        base=file.base,
-        measures=tuple(file.measure) or (file.evaluate or Evaluation(),),
-        axes=axes,
-    )
+    return Study.model_construct(**{**dict(file), "name": path.stem, "path": path, "axes": axes})
 
 
-def _alternatives(axis: str, values: list[Any], where: str) -> tuple[Alternative, ...]:
+def _alternatives(axis: str, values: list[Any], where: str) -> list[Alternative]:
     """Return the alternatives of one axis, whose names differ."""
     place = f"axes.{axis}"
     found: list[Alternative] = []
@@ -158,4 +133,4 @@ def _alternatives(axis: str, values: list[Any], where: str) -> tuple[Alternative
                 f"{where}: {place}: {each.name} starts from {each.start!r}, which has to be"
                 " an alternative of the same axis that starts from nothing itself"
             )
-    return tuple(found)
+    return found

@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from logicgen.atomic import prepare_folder, write_text
 from logicgen.checksum import text_sha256
 from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_corpus, as_dataset, open_data, read_data_recipe
+from logicgen.declaration import Table
 from logicgen.errors import LogicgenError, nearest
+from logicgen.experiments import Json
 from logicgen.model.model_recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
 from logicgen.study.measure import ANSWERS, CELLS, KEYS, PERPLEXITY, Evaluation, Measure
-from logicgen.study.point import RUNS, Json, Progress
+from logicgen.study.point import RUNS, Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,10 +32,8 @@ if TYPE_CHECKING:
     from logicgen.model.model import AnyData, Model
 
 
-class DataSet(BaseModel):
+class DataSet(Table):
     """A data set to be made: what its recipe file is called, and the recipe."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     recipe: DataRecipe | CorpusRecipe
@@ -45,36 +44,23 @@ class DataSet(BaseModel):
         return f"{self.name}-{text_sha256(self.recipe.model_dump_json())[:8]}"
 
 
-class MeasureOn(BaseModel):
+class MeasureOn(Table):
     """A measure, and the data set it is taken on."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     measure: Evaluation | Measure
     data: DataSet
 
 
-class Trial(BaseModel):
-    """The arguments of `train_and_measure`: all that its findings depend on, as plain data.
-
-    Attributes:
-        study: its name.
-        choices: names of the alternatives by axis.
-        model: the recipe with all changes, and the seed; no recipe here has its description.
-        trained: the data set it is trained on.
-        measures: what is measured then, and on which data sets.
-        start: name of the trial whose weights it starts from.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class Trial(Table):
+    """The arguments of `train_and_measure`: all that its findings depend on, as plain data."""
 
     study: str
-    choices: dict[str, str]
+    choices: dict[str, str]  # names of the alternatives by axis
     seed: int
-    model: ModelRecipe
+    model: ModelRecipe  # with all changes and the seed; no recipe here has its description
     trained: DataSet
     measures: tuple[MeasureOn, ...]
-    start: str | None = None
+    start: str | None = None  # name of the trial whose weights it starts from
 
     @property
     def combination(self) -> str:
@@ -83,13 +69,18 @@ class Trial(BaseModel):
 
     @property
     def name(self) -> str:
-        """Return the name of the point: that of the combination, and the seed."""
-        return f"{self.combination}-{self.seed}"
+        """Return the name of the point."""
+        return point_name(self.choices, self.seed)
 
     @property
     def data_sets(self) -> list[DataSet]:
         """Return all data sets that have to be there before it is run."""
         return [self.trained, *(each.data for each in self.measures)]
+
+
+def point_name(choices: dict[str, str], seed: int) -> str:
+    """Return the name of a point: the alternatives that it has, and the seed."""
+    return f"{','.join(choices.values())}-{seed}"
 
 
 # Recipes
@@ -142,9 +133,9 @@ def make_data(
     trials: list[Trial], folder: Path, *, workers: int, progress: Progress
 ) -> dict[str, str]:
     """Make the data sets of trials, each once; return why some trials lack theirs, by name."""
-    sets = {data.folder: data for trial in trials for data in trial.data_sets}
+    users = [(data, trial.name) for trial in trials for data in trial.data_sets]
     reasons: dict[str, str] = {}
-    for name, data in sets.items():
+    for name, data in {data.folder: data for data, _ in users}.items():
 
         def said(split: str, done: int, total: int, name: str = name) -> None:
             progress(f"{name} {split}", done, total)
@@ -154,12 +145,7 @@ def make_data(
             data.recipe.make(where, name=data.name, workers=workers, progress=said)
         except LogicgenError as error:
             reasons[name] = str(error)
-    return {
-        trial.name: reasons[data.folder]
-        for trial in trials
-        for data in trial.data_sets
-        if data.folder in reasons
-    }
+    return {user: reasons[data.folder] for data, user in users if data.folder in reasons}
 
 
 # Training and measuring
@@ -237,36 +223,19 @@ def _cells(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device:
     from logicgen.report.covariance_files import write_covariance
 
     data = as_dataset(opened)
-    decoding: dict[str, Any] = {
-        "grammar": how.grammar,
-        "decoding": BeamSearch(how.beams),
-        "ensemble": how.ensemble,
-    }
-    verified = how.verified and Verified(how.verified, Sampling(how.temperature))
-    table, about = _predicted(
-        model,
-        trial,
-        data,
-        run / how.split,
-        how.split,
-        limit=how.limit,
-        embedding_seeds=how.embedding_seeds,
-        verified=verified,
-        **decoding,
-    )
+    decoding = how.model_dump(include={"grammar", "ensemble"})
+    decoding["decoding"] = BeamSearch(how.beams)
+    options = how.model_dump(include={"limit", "embedding_seeds"}) | decoding
+    options["verified"] = how.verified and Verified(how.verified, Sampling(how.temperature))
+    table, about = _predicted(model, trial, data, run / how.split, how.split, **options)
     scores = Scores.of(table, about)
     found: Json = {"about": asdict(about), "summary": scores.summary()}
     if how.covariance is not None:
         split = how.covariance.split
         answerer = model.answerer(data, trial.combination)
-        renamed = predict_renamed(
-            answerer,
-            data,
-            About.of(answerer, trial.combination, data, split),
-            limit=how.covariance.limit,
-            embedding_seeds=how.covariance.embedding_seeds,
-            **decoding,
-        )
+        about = About.of(answerer, trial.combination, data, split)
+        options = how.covariance.model_dump(exclude={"split"}) | decoding
+        renamed = predict_renamed(answerer, data, about, **options)
         prepare_folder(run / split)
         found["covariance"] = write_covariance(renamed, run / split)
     return {**found, "tally": scores.tally()}
@@ -286,16 +255,9 @@ def _perplexity(how: Any, opened: Any, model: Model, trial: Trial, run: Path, de
     from logicgen.model.checkpoint import load_language_model
     from logicgen.report.perplexity_files import write_curve
 
-    curve = measure_perplexity(
-        load_language_model(run, device),
-        as_corpus(opened),
-        trial.combination,
-        split=how.split,
-        limit=how.limit or 256,
-        context=how.context,
-        embedding_seeds=how.embedding_seeds,
-        beyond=how.beyond,
-    )
+    options = how.model_dump(include={"split", "context", "embedding_seeds", "beyond"})
+    reader, corpus = load_language_model(run, device), as_corpus(opened)
+    curve = measure_perplexity(reader, corpus, trial.combination, limit=how.limit or 256, **options)
     prepare_folder(run / how.name)
     return {
         "summary": write_curve(curve, run / how.name),
@@ -310,18 +272,10 @@ def _keys(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: 
     from logicgen.train.probe import ProbeSettings
 
     corpus, folder = as_corpus(opened), run / how.name
-    keys = find_keys(
-        run,
-        trial.combination,
-        corpus,
-        folder,
-        ProbeSettings(steps=how.steps, hidden=how.hidden, layer=how.layer),
-        split=how.split,
-        context=how.context,
-        window=how.window,
-        limit=how.limit or 1000,
-        device=device,
-    )
+    settings = ProbeSettings(**how.model_dump(include={"steps", "hidden", "layer"}))
+    options = how.model_dump(include={"split", "context", "window"})
+    options |= {"limit": how.limit or 1000, "device": device}
+    keys = find_keys(run, trial.combination, corpus, folder, settings, **options)
     write_keys(keys, corpus.tokens, folder)
     return {"windows": [asdict(each) for each in keys.windows]}
 
@@ -338,15 +292,13 @@ return what was found, as plain data; by the kind of measure."""
 
 def curve_of(found: Json) -> Curve:
     """Return the curve that a measure of perplexity found."""
-    from logicgen.evaluate.perplexity import Curve, CurveAbout
+    from logicgen.evaluate.perplexity import Curve
 
-    summary = dict(found["summary"])
-    parts = {name: summary.pop(name) for name in ("overall", "beyond") if name in summary}
     means = {
         name: np.array([np.nan, *(np.nan if v is None else v for v in values)])
         for name, values in found["means"].items()
     }
-    return Curve(CurveAbout(**summary), np.array(found["tokens"]), means, parts)
+    return Curve.stored(found["summary"], np.array(found["tokens"]), means)
 
 
 @contextmanager

@@ -21,24 +21,19 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from logicgen.errors import LogicgenError
-from logicgen.study.point import Json, Point
+from logicgen.experiments import Json
+from logicgen.study.point import Point
 
 STOPPED: Json = {"error": "its process was stopped"}
 
 
 class Worker:
-    """The handle: starts the process when there is work, and anew after it died.
-
-    Attributes:
-        environment: variables beside those of this process.
-        log: file for what trainings print, and for tracebacks.
-        device: which one the points are computed on, for their records.
-    """
+    """The handle: starts the process when there is work, and anew after it died."""
 
     def __init__(self, environment: dict[str, str], log: Path, device: str) -> None:
-        self.environment = environment
-        self.log = log
-        self.device = device
+        self.environment = environment  # beside that of this process
+        self.log = log  # for what trainings print, and for tracebacks
+        self.device = device  # which one the points are computed on, for their records
         self.process: subprocess.Popen[str] | None = None
         self.stopped = False
 
