@@ -121,7 +121,6 @@ class EncoderDecoder(Model):
 
     @classmethod
     def new(cls, recipe: ModelRecipe, data: ProblemData) -> Self:
-        """Return a model with new weights. Raises LogicgenError where the data do not fit."""
         assert data.region is not None
         model = cls(recipe, data.vocabulary, data.train.alphabet, data.task_name, data.region)
         # Too few rows, or points.
@@ -130,13 +129,11 @@ class EncoderDecoder(Model):
 
     @classmethod
     def of_card(cls, recipe: ModelRecipe, card: dict[str, Any]) -> Self:
-        """Return a model with new weights, as a checkpoint's card says."""
         region = TrainingRegion(**{name: tuple(value) for name, value in card["region"].items()})
         tokens = Vocabulary(card["vocabulary"])
         return cls(recipe, tokens, int(card["alphabet"]), card["task"], region)
 
     def card(self) -> dict[str, Any]:
-        """Return what a checkpoint says of the model, as JSON has it."""
         card = super().card()
         return {
             "recipe": card.pop("recipe"),
@@ -153,7 +150,6 @@ class EncoderDecoder(Model):
         return self.embedding.max_symbols or self.alphabet
 
     def batches(self, data: ProblemData, step: int) -> Iterator[Batch]:
-        """Yield the training batches from a step on, without end."""
         assert self.recipe.training is not None
         table = self.recipe.training
         return BatchStream(data.train, table.batch_size, table.seed).starting_at(step)

@@ -146,20 +146,17 @@ class InductiveModel(LanguageModel):
 
     @classmethod
     def new(cls, recipe: ModelRecipe, data: SequenceData) -> Self:
-        """Return a model with new weights. Raises LogicgenError where sentences do not fit."""
         model = super().new(recipe, data)
         assert data.train.length is not None  # sentences stand in rows
         model.network.check(data.train.length - 1)
         return model
 
     def sequence_loss(self, batch: TokenBatch, generator: torch.Generator) -> Tensor:
-        """Return the mean cross-entropy, in nats, of a batch of sentences."""
         return self.network.loss(batch.tokens)
 
     def log_probabilities(
         self, tokens: Tensor, seeds: Sequence[int] | None = None, count: int | None = None
     ) -> Tensor:
-        """Return those of the token after each of (B, T), in nats: (B, T, V)."""
         self.check(count or len(self.tokens))
         return self.network.log_probabilities(tokens.to(self.device))
 
@@ -173,7 +170,6 @@ class InductiveModel(LanguageModel):
         return reading_again(self.network.log_probabilities)
 
     def grammar(self, called: str) -> Grammar:
-        """Return what it has learnt. Raises LogicgenError for a model with perceptrons."""
         return self.network.grammar()
 
 

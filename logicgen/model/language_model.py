@@ -66,19 +66,16 @@ class LanguageModel(Model):
 
     @classmethod
     def new(cls, recipe: ModelRecipe, data: SequenceData) -> Self:
-        """Return a model with new weights. Raises LogicgenError where the data do not fit."""
         return cls(recipe, data.vocabulary, data.task_name, data.region)
 
     @classmethod
     def of_card(cls, recipe: ModelRecipe, card: dict[str, Any]) -> Self:
-        """Return a model with new weights, as a checkpoint's card says."""
         region = None
         if card["region"] is not None:
             region = TrainingRegion(**{name: tuple(each) for name, each in card["region"].items()})
         return cls(recipe, Tokens(**card["tokens"]), card["task"], region)
 
     def card(self) -> dict[str, Any]:
-        """Return what a checkpoint says of the model, as JSON has it."""
         card = super().card()
         return {"recipe": card.pop("recipe"), "tokens": self.tokens.as_dict(), **card}
 
@@ -91,7 +88,6 @@ class LanguageModel(Model):
         return 256 if table is None or table.context is None else table.context
 
     def batches(self, data: SequenceData, step: int) -> Iterator[TokenBatch]:
-        """Yield the training batches from a step on, without end."""
         assert self.recipe.training is not None
         table = self.recipe.training
         return data.train.batches(table.batch_size, self.context, table.seed, step)
@@ -108,7 +104,6 @@ class LanguageModel(Model):
         """Return the mean cross-entropy, in nats, of a batch's targets."""
 
     def training_loss(self, batch: TokenBatch, generator: torch.Generator, measured: bool) -> Loss:
-        """Return the loss of a training batch."""
         loss = self.sequence_loss(batch, generator)
         return Loss(loss, {"loss": loss} if measured else {})
 
@@ -198,29 +193,24 @@ class NeuralLanguageModel(LanguageModel):
 
     @property
     def random(self) -> bool:
-        """Return whether what it predicts depends on rows that are drawn."""
         return self.network.rows.random
 
     def sequence_loss(self, batch: TokenBatch, generator: torch.Generator) -> Tensor:
-        """Return the mean cross-entropy, in nats, of a batch's targets."""
         return self.network.loss(batch.tokens, generator, batch.targets)
 
     @torch.no_grad()
     def log_probabilities(
         self, tokens: Tensor, seeds: Sequence[int] | None = None, count: int | None = None
     ) -> Tensor:
-        """Return those of the token after each of (B, T), in nats: (B, T, V)."""
         self.check(count or len(self.tokens))
         rows = self.network.rows.seeded(seeds or range(len(tokens)), count)
         return self.network.log_probabilities(tokens.to(self.device), rows)
 
     def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
-        """Return a function that reads a text for each seed bit by bit."""
         self.check(count or len(self.tokens))
         return self.network.reader(self.network.rows.seeded(seeds, count), len(seeds))
 
     def check_hidden(self, layer: int | None, called: str) -> None:
-        """Raise LogicgenError where there are no hidden states after such a layer."""
         if layer is None:
             return
         if self.table.architecture == "elman":
@@ -231,11 +221,9 @@ class NeuralLanguageModel(LanguageModel):
             raise LogicgenError(f"layer {layer}: {called} has layers 1 to {self.table.layers}")
 
     def hidden_width(self) -> int:
-        """Return the width of hidden states."""
         return len(self.network.scale)
 
     @torch.no_grad()
     def hidden_states(self, tokens: np.ndarray, seeds: Sequence[int], layer: int | None) -> Tensor:
-        """Return those behind each of (B, T) tokens: (B, T, width)."""
         ids = torch.from_numpy(tokens).to(self.device)
         return self.network.features(self.network.rows.seeded(seeds), ids, layers=layer)

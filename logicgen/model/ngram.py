@@ -115,22 +115,18 @@ class NGramModel(LanguageModel):
         return NGram(table.order, len(self.tokens))
 
     def learn_once(self, pieces: Iterable[np.ndarray]) -> None:
-        """Count the n-grams of all pieces."""
         for tokens in pieces:
             self.network.count(torch.from_numpy(tokens))
 
     def sequence_loss(self, batch: TokenBatch, generator: torch.Generator) -> Tensor:
-        """Raise TypeError: n-grams have no gradient."""
         raise TypeError("n-grams are counted, not trained in steps")
 
     def log_probabilities(
         self, tokens: Tensor, seeds: Sequence[int] | None = None, count: int | None = None
     ) -> Tensor:
-        """Return those of the token after each of (B, T), in nats: (B, T, V)."""
         self.check(count or len(self.tokens))
         return self.network.log_probabilities(tokens.to(self.device))
 
     def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
-        """Return a function that reads a text for each seed bit by bit."""
         self.check(count or len(self.tokens))
         return self.network.reader(len(seeds))

@@ -55,7 +55,7 @@ class SymbolInvariant(EncoderDecoder):
 
     @property
     def canonical(self) -> bool:
-        """Return True: the network ignores names, and canonical ones make that exact bit by bit."""
+        # The network ignores names; canonical ones make that exact, bit by bit.
         return True
 
     def _start_weights(self, trained: EncoderDecoder, name: str) -> dict[str, Tensor]:

@@ -152,16 +152,23 @@ def make_data(
 
 
 def train_and_measure(*, folder: str, device: str, source: str | None, **trial: Any) -> Json:
+    """Return what `run_trial` returns for a trial, its arguments as plain data.
+
+    source: run folder of the trial that it starts from.
+    """
+    asked = Trial.model_validate_json(json.dumps(trial))
+    return run_trial(asked, Path(folder), device, None if source is None else Path(source))
+
+
+def run_trial(asked: Trial, root: Path, device: str, start: Path | None) -> Json:
     """Train and measure, or go on where that was stopped; return what was found.
 
-    The data sets have to be there. Raises LogicgenError where the trial cannot be run.
-    source: run folder of the trial that it starts from.
+    root: folder of the results; the data sets have to be there.
+    start: run folder whose weights it starts from. Raises LogicgenError where it cannot be run.
     """
     from logicgen.model import checkpoint
     from logicgen.train.fit import fit, training_data
 
-    asked = Trial.model_validate_json(json.dumps(trial))
-    root, start = Path(folder), None if source is None else Path(source)
     if start is not None and not (start / checkpoint.CARD).is_file():
         raise LogicgenError(
             f"starts from {asked.start}, whose weights are not in {start}: take the line of"
