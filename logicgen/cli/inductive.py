@@ -188,7 +188,7 @@ def identify_command(
 @WORKERS
 @FOLDER
 def map_command(workers: int | None, out: Path | None, **settings: int) -> None:
-    """Where identification succeeds: over width, layers, words and number of sentences."""
+    """Map where identification succeeds: over width, layers, words and number of sentences."""
     _run("map", out, workers, **settings)
 
 
@@ -207,7 +207,7 @@ def control_command(out: Path | None, **settings: int) -> None:
 @WORKERS
 @FOLDER
 def needed_command(workers: int | None, out: Path | None, teachers: int) -> None:
-    """How many sentences until a model is near its teacher: inductive against vanilla decoders."""
+    """Count the sentences until a model is near its teacher: inductive against vanilla decoders."""
     _run("needed", out, workers, teachers=teachers)
 
 

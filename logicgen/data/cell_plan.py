@@ -1,4 +1,4 @@
-"""What a data set will hold: how many examples of which cell, in which units of work.
+"""The plan of a data set: how many examples of which cell, in which units of work.
 
 It follows from the recipe, the seed and what earlier units gave, as often as a run is interrupted.
 """

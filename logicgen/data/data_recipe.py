@@ -41,7 +41,7 @@ MOST_CELLS = 1_000_000
 
 
 class Recipe(Table):
-    """What recipes of data sets and of corpora have in common."""
+    """The common part of the recipes of data sets and of corpora."""
 
     maker: ClassVar[str]  # the function that makes the data, imported when it is called
     progress_unit: ClassVar[str]  # what is counted while it does
@@ -124,7 +124,7 @@ class _Ranges(Table):
 
 
 class Region(_Ranges):
-    """Where training problems come from; validation and test follow the same distribution.
+    """The region of training problems; validation and test follow the same distribution.
 
     It is flat over `balance`, as far as problems exist.
     """
@@ -133,7 +133,7 @@ class Region(_Ranges):
 
 
 class Sizes(Table):
-    """How many examples each split has."""
+    """The number of examples of each split."""
 
     train: Count = 0
     validation: Count = 0
@@ -155,7 +155,7 @@ class Grid(_Ranges):
 
 
 class DataRecipe(Recipe):
-    """What a data set is made of.
+    """Everything that determines a data set, but its seed.
 
     Attributes:
         distinct: `alpha` forbids two problems that are equal up to renaming, `exact` equal ones;
@@ -263,7 +263,7 @@ def _check_exists(source: Source, part: Region | Grid | None) -> None:
 
 
 class CorpusRecipe(Recipe):
-    """What a corpus is made of."""
+    """Everything that determines a corpus, but its seed."""
 
     maker, progress_unit = "logicgen.data.corpus:make_corpus", "parts"
 

@@ -42,7 +42,7 @@ class Example(NamedTuple):
 
 @dataclass
 class Drawn:
-    """What a worker found for a unit: per slot an example and the attempt that gave it, or None."""
+    """The examples that a worker found for a unit, and the attempt that gave each; or None."""
 
     examples: list[Example | None]
     attempts: list[int]

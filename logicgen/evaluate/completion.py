@@ -18,7 +18,7 @@ AT_A_TIME = 64
 
 
 class Completion(NamedTuple):
-    """What follows a prompt, and its log-probability in nats, the end or `until` included."""
+    """A continuation of a prompt, and its log-probability in nats, with the end or `until`."""
 
     text: str
     log_probability: float

@@ -32,7 +32,7 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class ExperimentSettings(Table):
-    """What the settings of all experiments have."""
+    """The common settings of all experiments."""
 
     description: str = ""  # one line, for `logicgen list studies`
     experiment: str  # name of the module

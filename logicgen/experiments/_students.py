@@ -16,7 +16,7 @@ from logicgen.train.students import Lesson, Sentences, teach
 
 
 class LessonTable(Table):
-    """How students learn: the keys that experiments change of a `train.students.Lesson`."""
+    """The training of students: the keys that experiments change of a `train.students.Lesson`."""
 
     steps: Count
     starts: Count

@@ -1,4 +1,4 @@
-"""Where identification succeeds: over width, layers, vocabulary and the number of sentences.
+"""A map of where identification succeeds: over width, layers, words and number of sentences.
 
 Teachers are drawn at random: units of a layer share the words out among themselves, or any unit may
 say any word. A student is of its teacher's size; of teachers of the first kind there are students
@@ -28,7 +28,7 @@ KINDS = {
     "own": ("units share words out, students are not told", True, 0.0),
     "any": ("any unit says any word", False, 0.0),
 }
-"""What is said of a kind, whether units have words of their own, and students' crispness."""
+"""The description of a kind, whether units have words of their own, and students' crispness."""
 
 SHOWN = ("width", "layers", "words", "sentences", "kind", "teachers")
 

@@ -1,4 +1,4 @@
-"""How many sentences a model needs to come near its teacher: inductive Transformer and vanilla one.
+"""The number of sentences that a model needs to come near its teacher: inductive and vanilla ones.
 
 Both learn the same sentences of the same random teachers. The decoder-only Transformers, of more
 parameters, are stopped where they are nearest to the teacher, which only somebody can do who knows
@@ -48,7 +48,7 @@ class Decoder(Table):
 
 
 class Training(Table):
-    """How decoders are trained: by AdamW, whose learning rate falls to 0 as a cosine."""
+    """The training of decoders: by AdamW, whose learning rate falls to 0 as a cosine."""
 
     steps: Count  # at most
     batch: Count  # sentences of a step, at most

@@ -236,7 +236,7 @@ class EncoderDecoder(Model):
         decoding: Decoding = GREEDY,
         ensemble: int = 1,
     ) -> list[list[int]]:
-        """The answer to each problem, in order: the best of `predict_several`, as ids alone."""
+        """Return the best answer to each problem, in order, as ids alone (`predict_several`)."""
         several = self.predict_several(
             problems,
             symbols,
@@ -261,7 +261,7 @@ class EncoderDecoder(Model):
         decoding: Decoding = GREEDY,
         ensemble: int = 1,
     ) -> list[list[Answer]]:
-        """At most `decoding.answers` answers to each problem, in order, best first.
+        """Return at most `decoding.answers` answers to each problem, in order, best first.
 
         symbols: symbol rows to make; more than the problems' highest symbol number.
         embedding_seed: of whatever the embedding draws at random, once for the whole call.
@@ -309,7 +309,7 @@ class EncoderDecoder(Model):
             )
 
     def _renamed(self, ids: Sequence[int], names: Sequence[int]) -> list[int]:
-        """Ids in which symbol k is called names[k]."""
+        """Return ids in which symbol k is called names[k]."""
         fixed = len(self.vocabulary)
         return [fixed + names[i - fixed] if i >= fixed else i for i in ids]
 
@@ -348,7 +348,7 @@ class EncoderDecoder(Model):
         return several
 
     def named(self, batch: Batch, symbols: int) -> Batch:
-        """A batch over so many symbols as the network is to see it: canonically named, or not."""
+        """Return a batch as the network is to see it: canonically named, or not."""
         if not self.recipe.canonical:
             return batch
         fixed = len(self.vocabulary)
@@ -365,12 +365,12 @@ class EncoderDecoder(Model):
 
     @torch.no_grad()
     def inference_matrix(self, symbols: int, embedding_seed: int) -> Tensor:
-        """The matrix (F + symbols, width) that belongs to an embedding seed."""
+        """Return the matrix (F + symbols, width) that belongs to an embedding seed."""
         generator = torch.Generator().manual_seed(embedding_seed)
         return self.embedding.matrix(symbols, generator)
 
     def _padded(self, problems: Sequence[Sequence[int]], symbols: int) -> Tensor:
-        """Problems as the encoder reads them: each with `<end>`, padded; (B, S)."""
+        """Return problems as the encoder reads them: each with `<end>`, padded; (B, S)."""
         rows = len(self.vocabulary) + symbols
         longest = max(len(problem) for problem in problems) + 1
         ids = np.full((len(problems), longest), self.vocabulary.pad, dtype=np.int64)
@@ -386,7 +386,7 @@ class EncoderDecoder(Model):
 
 
 def _arities(task_name: str, vocabulary: Vocabulary) -> Tensor:
-    """Operands of each fixed token, then of a symbol, in a task's problems; int64 (F + 1,)."""
+    """Return the operands of each fixed token, then of a symbol; int64 (F + 1,)."""
     arities = load_task(task_name).problem_arities
     if arities is None:
         raise LogicgenError(

@@ -44,7 +44,7 @@ class Loss(NamedTuple):
 
 
 class Answerer(Protocol):
-    """What answers the problems of a data set.
+    """A model that answers the problems of a data set.
 
     Attributes:
         alphabet: symbols in its training problems.

@@ -47,7 +47,7 @@ def _check_keys(given: set[str], keys: Keys, choice: str, always: str) -> None:
 
 
 class EmbeddingTable(Table):
-    """How rows of the embedding are made (`nn/embedding.py`, `nn/token_rows.py`).
+    """The rows of the embedding (`nn/embedding.py`, `nn/token_rows.py`).
 
     Attributes:
         max_symbols: trained rows.
@@ -74,7 +74,7 @@ class LossTable(Table):
 
 
 class TrainingTable(Table):
-    """How a model is trained.
+    """The training of a model.
 
     Attributes:
         warmup_steps: steps of a linear rise of the learning rate; then it follows `schedule`.
@@ -109,7 +109,7 @@ class TrainingTable(Table):
 
 
 class NetworkTable(Table):
-    """What the `[network]` tables of all kinds have in common.
+    """The common part of the `[network]` tables of all kinds.
 
     Attributes:
         tables: the other tables that a recipe of this kind has.

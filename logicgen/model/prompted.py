@@ -31,7 +31,7 @@ AT_A_TIME = 2**24
 
 
 class Prompting(Protocol):
-    """What prompts ask of a language model (`language_model.py`)."""
+    """The part of a language model (`language_model.py`) that prompts need."""
 
     tokens: Tokens
     task_name: str

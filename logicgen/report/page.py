@@ -17,7 +17,7 @@ REPORT = "results.md"
 
 @dataclass(frozen=True)
 class Report:
-    """What a study found, for people and for programs."""
+    """The findings of a study, for people and for programs."""
 
     title: str
     about: str

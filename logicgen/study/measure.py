@@ -1,4 +1,4 @@
-"""What a study measures of its models: tables of the recipe, and one number of what was found."""
+"""The measures of a study: tables of its recipe, and the one number that ranks what was found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study of trainings computes: combinations of its axes, each with every training seed."""
+"""The points of a study of trainings: combinations of its axes, each with every training seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trial found, checked: what tables and figures are made from."""
+"""The findings of a trial, checked, from which tables and figures are made."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TABLE = "results.csv"
 
 
 class Training(BaseModel):
-    """How a model was trained; minutes are of all its processes together."""
+    """The training of a model; minutes are of all its processes together."""
 
     steps: int
     minutes: float

@@ -33,7 +33,7 @@ class Recipes(Table):
 
 
 class Base(Recipes):
-    """What all points have in common unless an axis says otherwise."""
+    """The common part of all points, unless an axis says otherwise."""
 
     model: str
     data: str

@@ -1,4 +1,4 @@
-"""What the training loop trains: weights, batches, a loss."""
+"""Learners, which the training loop trains: weights, batches, a loss."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from logicgen.train.schedule import Schedule
 
 
 class Learner(ABC):
-    """What the loop needs to know of what it trains.
+    """Everything that the training loop needs to know of what it trains.
 
     Attributes:
         module: whose weights are trained.

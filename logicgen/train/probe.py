@@ -40,7 +40,7 @@ WEIGHTS, CARD = "probe.safetensors", "probe.json"
 
 @dataclass(frozen=True)
 class ProbeSettings:
-    """How a probe is made.
+    """The size and training of a probe.
 
     Attributes:
         steps: of training.

@@ -56,7 +56,7 @@ FINALISTS, FIRST_HEAT = 5, 20
 
 @dataclass(frozen=True)
 class Lesson:
-    """How students learn.
+    """The training of students.
 
     Attributes:
         steps, learning_rate: of Adam, on all sentences at once; the rate falls to 0 as a cosine.
