@@ -40,7 +40,7 @@ PARTS = [
 @out_option("[runs/demo, or runs/demo-quick]")
 @click.option("--quick", is_flag=True, help="Tiny sizes: shows that it runs, not what it can do.")
 def command(out: Path | None, quick: bool) -> None:
-    """The main job: recipe, verified data set, model, solver-verified heat map. Four times.
+    """Run the main job four times: recipe, verified data set, model, solver-verified heat map.
 
     Within fifteen minutes on two cores. Interrupted, the same command goes on.
     """
