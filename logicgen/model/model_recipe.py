@@ -429,10 +429,7 @@ def upgraded(tables: Mapping[str, Any]) -> dict[str, Any]:
     if kind in ("transformer", "elman"):
         network = {**network, "kind": "language-model", "architecture": kind}
     elif isinstance(kind, str) and kind not in KINDS:
-        raise ValueError(
-            f"network.kind: {kind!r} is unknown; {nearest(kind, list(KINDS))} (all:"
-            f" {', '.join(KINDS)})"
-        )
+        raise ValueError(f"network.kind: {kind!r} is unknown; {nearest(kind, list(KINDS))}")
     new["network"] = network
     if kind == "symbol-invariant" and isinstance(embedding, Mapping):
         new["embedding"] = {"method": "symbol-invariant", **embedding}

@@ -68,7 +68,7 @@ def test_a_key_that_a_later_version_added_does_not_make_a_trial_another(made, st
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"text", gzip.compress(b"{}", mtime=0)[:-9], gzip.compress(b"\xff")]
+    "content", [b"", b"text", gzip.compress(b"{}", mtime=0)[:-9], gzip.compress(b"\xff", mtime=0)]
 )
 def test_a_damaged_file_is_named(made, tmp_path, content):
     (tmp_path / FILE).write_bytes(content)
