@@ -22,7 +22,7 @@ from logicgen.model import checkpoint
 from logicgen.model.kinds import new_model, training_data
 from logicgen.model.model import AnyData, Model, find_device
 from logicgen.model.model_recipe import ModelRecipe, TrainingTable
-from logicgen.train.callbacks import Checkpoints, Deadline, ProgressBar, StopOnSignal
+from logicgen.train.callbacks import Checkpoints, Deadline, ProgressBar
 from logicgen.train.learner import Learner
 from logicgen.train.loop import run_steps
 from logicgen.train.optimizer import make_optimizer
@@ -132,22 +132,23 @@ def fit(
             done = 1
         else:
             deadline = math.inf if max_minutes is None else started + 60 * max_minutes
-            with StopOnSignal() as stop:
-                checkpoints = Checkpoints(table.checkpoint_every, done)
+            checkpoints = Checkpoints(table.checkpoint_every, done)
+            try:
                 run_steps(
                     ModelLearner(model, data),
-                    [Deadline(deadline), stop, checkpoints, *([] if quiet else [ProgressBar()])],
+                    [Deadline(deadline), checkpoints, *([] if quiet else [ProgressBar()])],
                     device=where,
                     bf16=table.precision == "bf16",
                     validate_every=table.validate_every if data.validation is not None else None,
                     folder=out,
                     first_step=done,
                 )
+            except KeyboardInterrupt:
+                if checkpoints.step < wanted:
+                    raise KeyboardInterrupt(
+                        f"stopped after step {checkpoints.step} of {wanted}, which is saved: the"
+                        " same command with --resume goes on from there"
+                    ) from None
             done = checkpoints.step
-            if stop.received and done < wanted:
-                raise KeyboardInterrupt(
-                    f"stopped after step {done} of {wanted}, which is saved: the same command with"
-                    " --resume goes on from there"
-                )
     checkpoint.save_model(model, out, steps=done, fingerprint=data.fingerprint)
     return out

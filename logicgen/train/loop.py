@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from logicgen.model import checkpoint
+from logicgen.train.callbacks import StopOnSignal
 from logicgen.train.learner import Learner
 from logicgen.train.schedule import ScheduledRate
 
@@ -135,10 +136,14 @@ def run_steps(
     validate_every: steps between two validations; never if not given.
     folder: for logs, and with the checkpoint to go on from if the first step is not 0; without one
         nothing is written.
+
+    At Ctrl-C or SIGTERM the step is finished, callbacks see the trainer stop, and KeyboardInterrupt
+    is raised; Lightning alone would end the process with a status of its own.
     """
     # Its notices are about devices not used and data-loader workers not wanted.
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     cuda = device is not None and device.type == "cuda"
+    stop = StopOnSignal()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="lightning.*")
         trainer = pl.Trainer(
@@ -154,14 +159,17 @@ def run_steps(
             num_sanity_val_steps=0,
             limit_val_batches=None if validate_every else 0,
             plugins=[SafetensorsIO()],
-            callbacks=list(callbacks),
+            callbacks=[stop, *callbacks],
             default_root_dir=folder,
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,
         )
         resumed = str(folder / checkpoint.LAST) if folder is not None and first_step else None
-        trainer.fit(Steps(learner, first_step), ckpt_path=resumed)
+        with stop:
+            trainer.fit(Steps(learner, first_step), ckpt_path=resumed)
+    if stop.received:
+        raise KeyboardInterrupt
 
 
 def step_seeds(seed: int, step: int) -> tuple[int, int]:
