@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import signal
 from collections import Counter
 from types import SimpleNamespace
 
@@ -24,7 +25,7 @@ from logicgen.model.model_recipe import ModelRecipe
 from logicgen.report import key_files
 from logicgen.report.key_figures import readable
 from logicgen.tokens import Tokens
-from logicgen.train.probe import ProbeSettings, check_fits, probe_of, train_probe
+from logicgen.train.probe import ProbeLearner, ProbeSettings, check_fits, probe_of, train_probe
 from tests.languages import language_model
 
 TEXT = {"source": "python-topics", "vocabulary": 60}
@@ -374,3 +375,20 @@ def test_a_row_of_one_window_and_one_row(run, corpus, tmp_path, undrawn):
     model = saved(run, corpus)
     with pytest.raises(LogicgenError, match="a probe of this model with context 60, not 40"):
         probe_of(model, weights_digest(run), "run", corpus, out, ProbeSettings(3, 8), 40)
+
+
+def test_ctrl_c_while_a_probe_is_trained_leaves_none(corpus, tmp_path, monkeypatch):
+    """And is passed on: the command ends with status 130, as any other."""
+
+    def loss(self, *arguments):
+        signal.raise_signal(signal.SIGINT)
+        return original(self, *arguments)
+
+    original = ProbeLearner.loss
+    monkeypatch.setattr(ProbeLearner, "loss", loss)
+    model = language_model(small(), corpus.tokens, "text").eval()
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        probe_of(model, "0", "it", corpus, tmp_path, ProbeSettings(steps=40), LENGTH)
+    assert not list(tmp_path.iterdir())
+    assert signal.getsignal(signal.SIGINT) is handler
