@@ -329,6 +329,8 @@ def interrupted(arguments, ready):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A shell in the background ignores SIGINT, and so would what it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while not ready():
         assert process.poll() is None, process.communicate()
