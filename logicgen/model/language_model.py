@@ -164,14 +164,14 @@ class LanguageModel(Model):
 
     def hidden_width(self) -> int:
         """Return the width of hidden states."""
-        raise NotImplementedError  # `check_hidden` refuses such models before
+        raise TypeError(f"{self.noun} has no hidden states")
 
     def hidden_states(self, tokens: np.ndarray, seeds: Sequence[int], layer: int | None) -> Tensor:
         """Return those behind each of (B, T) tokens: (B, T, width).
 
         seeds: of the rows of each sequence. layer: after which; the last if not given.
         """
-        raise NotImplementedError
+        raise TypeError(f"{self.noun} has no hidden states")
 
 
 class NeuralLanguageModel(LanguageModel):

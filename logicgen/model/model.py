@@ -168,7 +168,7 @@ class Model(nn.Module, ABC):
 
     def learn_once(self, pieces: Iterable[Any]) -> None:
         """Learn from all training data at once, where a recipe has no training steps."""
-        raise NotImplementedError  # every other recipe has a [training] table
+        raise TypeError(f"{self.noun} is trained in steps")
 
     # -- used ---------------------------------------------------------------------------------
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from logicgen import shipped
-from logicgen.declaration import changed, read_toml, validate
-from logicgen.errors import nearest
+from logicgen.declaration import Table, changed, read_toml, validate
+from logicgen.model.upgrade import upgraded
 
 Count = Annotated[int, Field(ge=1)]
 EncoderPositions = Literal["sinusoidal", "tree", "rotary", "relative", "none"]
@@ -23,12 +23,6 @@ DecoderPositions = Literal["sinusoidal", "rotary", "relative", "none"]
 
 Keys = tuple[frozenset[str], frozenset[str]]
 """Keys that a choice requires, and keys that it allows besides."""
-
-
-class Table(BaseModel):
-    """A table of the file: no unknown keys, no conversions ("12" is not a number)."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 def _keys(required: str = "", optional: str = "") -> Keys:
@@ -169,7 +163,7 @@ class EncoderDecoderTable(NetworkTable):
     """
 
     tables = frozenset({"embedding", "loss", "training"})
-    methods = {
+    methods: ClassVar[Mapping[str, Keys]] = {
         "learned": _keys("normalize_rows max_symbols"),
         "alpha-renaming": _keys("normalize_rows max_symbols", "resample"),
         "interchangeable": _keys(
@@ -228,7 +222,7 @@ class SymbolInvariantTable(EncoderDecoderTable):
         chunk: streams computed at a time; all if not given.
     """
 
-    methods = {"symbol-invariant": _keys("normalize_rows")}
+    methods: ClassVar[Mapping[str, Keys]] = {"symbol-invariant": _keys("normalize_rows")}
 
     kind: Literal["symbol-invariant"]  # type: ignore[assignment]
     decoder_own_attention: bool = True
@@ -256,7 +250,7 @@ class LanguageModelTable(NetworkTable):
         cache: whether what followed places with similar features is predicted, too (`nn/cache.py`).
     """
 
-    methods = {
+    methods: ClassVar[Mapping[str, Keys]] = {
         "learned": _keys(),
         "lexinvariant": _keys(),
         "partial-rows": _keys("share"),
@@ -360,7 +354,6 @@ Network = Annotated[
     EncoderDecoderTable | SymbolInvariantTable | LanguageModelTable | InductiveTable | NGramTable,
     Field(discriminator="kind"),
 ]
-KINDS = ("encoder-decoder", "symbol-invariant", "language-model", "inductive", "n-gram")
 
 
 class ModelRecipe(Table):
@@ -398,45 +391,6 @@ class ModelRecipe(Table):
             return self
         training = self.training.model_copy(update={"steps": steps})
         return self.model_copy(update={"training": training})
-
-
-def upgraded(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a recipe's tables as this version writes them, from those of any version.
-
-    Earlier versions had `[model]` and `[streams]` for models that answer problems, and the kinds
-    `transformer` and `elman` of `[network]`. Raises ValueError for a recipe with both, or a kind
-    that is unknown.
-    """
-    new = dict(tables)
-    embedding = new.get("embedding")
-    network = new.get("network")
-    if "model" in new or "streams" in new:
-        if network is not None:
-            old = "model" if "model" in new else "streams"
-            raise ValueError(
-                f"both [{old}], which earlier versions had, and [network]: move the keys of [{old}]"
-                " to [network]"
-            )
-        model, streams = new.pop("model", None), new.pop("streams", None)
-        method = embedding.get("method") if isinstance(embedding, Mapping) else None
-        kind = "symbol-invariant" if method == "symbol-invariant" else "encoder-decoder"
-        if isinstance(model, Mapping) and isinstance(streams, Mapping | None):
-            network = {"kind": kind, **model, **(streams or {})}
-        new["network"] = network if network is not None else model
-    if not isinstance(network, Mapping):
-        return new
-    kind = network.get("kind", "")
-    if kind in ("transformer", "elman"):
-        network = {**network, "kind": "language-model", "architecture": kind}
-    elif isinstance(kind, str) and kind not in KINDS:
-        raise ValueError(f"network.kind: {kind!r} is unknown; {nearest(kind, list(KINDS))}")
-    new["network"] = network
-    if kind == "symbol-invariant" and isinstance(embedding, Mapping):
-        new["embedding"] = {"method": "symbol-invariant", **embedding}
-    training = new.get("training")
-    if network["kind"] in ("language-model", "inductive") and isinstance(training, Mapping):
-        new["training"] = {"learn": "answers", **training}
-    return new
 
 
 def read_model_recipe(name: str, changes: Mapping[str, Any] | None = None) -> ModelRecipe:
