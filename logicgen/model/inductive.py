@@ -97,12 +97,7 @@ class InductiveStarts(nn.Module):
             )
         return words
 
-    def loss(
-        self,
-        tokens: Tensor,
-        generator: torch.Generator | None = None,
-        targets: Tensor | None = None,
-    ) -> Tensor:
+    def loss(self, tokens: Tensor) -> Tensor:
         """Return the mean cross-entropy in nats of (B, P + 1) tokens but the first, over starts.
 
         In evaluation it is that of the best start alone.

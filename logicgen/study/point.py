@@ -94,5 +94,8 @@ class Plan:
         return None
 
     def write(self, records: dict[str, Record], folder: Path) -> str:
-        """Write tables and figures from the records; return the tables for people."""
-        raise NotImplementedError
+        """Write tables and figures from the records; return the tables for people.
+
+        Each kind of plan writes its own. A plain Plan runs its points and keeps their records.
+        """
+        raise NotImplementedError(f"a {type(self).__name__} has points but no tables to write")
