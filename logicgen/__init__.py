@@ -23,35 +23,43 @@ __all__ = ["load_dataset", "load_model", "solve", "verify"]
 __version__ = "0.1.0"
 
 
-def solve(task: str, problem: str, *, solver: str | None = None) -> Solution:
+def solve(
+    task: str, problem: str, *, solver: str | None = None, timeout: float | None = None
+) -> Solution:
     """Return the canonical answer to a problem, written for people or in prefix notation.
 
-    The solution has `status` `sat` and a `witness`, or `unsat`. Raises LogicgenError for an unknown
-    task or solver, FormatError (with line and column) for a problem that does not parse.
+    timeout: seconds after which reading and solving, in a process of their own, are given up.
+
+    The solution has `status` `sat` and a `witness`, `unsat`, or `unknown` and a `reason`. Raises
+    LogicgenError for an unknown task or solver, FormatError (with line and column) for a problem
+    that does not parse.
     """
-    from logicgen.tasks import fitting_solver, load_task
+    from logicgen.tasks import limited
 
-    chosen = load_task(task)
-    return chosen.solve(chosen.read_problem(problem), fitting_solver(task, solver))
+    return limited.solve(task, problem, solver, timeout)
 
 
-def verify(task: str, problem: str, answer: str, *, solver: str | None = None) -> Verdict:
+def verify(
+    task: str,
+    problem: str,
+    answer: str,
+    *,
+    solver: str | None = None,
+    timeout: float | None = None,
+) -> Verdict:
     """Return the verdict on an answer: `correct`, `incorrect`, or `invalid` if it does not parse.
+
+    timeout: seconds after which the verdict is `unknown`.
 
     Raises as `solve` does for everything else.
     """
-    from logicgen.errors import FormatError
     from logicgen.solvers import Verdict
-    from logicgen.tasks import fitting_solver, load_task
+    from logicgen.tasks import limited
 
-    chosen = load_task(task)
-    fitting_solver(task, solver)
-    parsed = chosen.read_problem(problem)
     try:
-        predicted = chosen.read_answer(answer)
-    except FormatError:
+        return limited.verify(task, problem, answer, solver, timeout)[0]
+    except limited.AnswerError:
         return Verdict.INVALID
-    return chosen.check(parsed, predicted, solver)
 
 
 def load_dataset(folder: str | Path) -> Dataset:

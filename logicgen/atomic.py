@@ -1,18 +1,32 @@
-"""Atomic writing of files, which are there whole or not at all, and folders for them."""
+"""Writing of files, which are there whole or not at all, and folders for them.
+
+The one place that decides how an output is opened: a regular file is written under another name
+and renamed; through a link, what it leads to; a pipe or a device is written to as it is, because
+whatever is renamed over it destroys it.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, reason_of
+
+# A part's name must not be longer than file systems allow (255 bytes), though the file's own may be
+# as long as that.
+_LONG = 240
 
 
 def part_path(path: Path) -> Path:
     """Return the path of a file while it is written."""
-    return path.with_name(f".{path.name}.part")
+    name = path.name
+    if len(os.fsencode(name)) > _LONG:
+        name = sha256(os.fsencode(name)).hexdigest()
+    return path.with_name(f".{name}.part")
 
 
 def is_part(path: Path) -> bool:
@@ -24,22 +38,45 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` make a file at the path it is given, then rename that to `path`.
 
     The content is on the disk before the name is: a power cut leaves the old file or the new one.
+    A pipe or a device is itself what `write` is given.
     Raises LogicgenError where that fails; then nothing is left behind, nor after a Ctrl-C.
     """
-    part = part_path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(part)
-        with open(part, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException as error:
-        with suppress(OSError):
-            part.unlink()
-        if not isinstance(error, OSError):
+    with _writing(path):
+        if _is_stream(path):
+            write(path)
+            return
+        target = Path(os.path.realpath(path))
+        part = part_path(target)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write(part)
+            with open(part, "rb") as file:
+                os.fsync(file.fileno())
+            os.replace(part, target)
+        except BaseException:
+            with suppress(OSError):
+                part.unlink()
             raise
+
+
+def _is_stream(path: Path) -> bool:
+    """Return whether a path is a pipe, a device or a socket. LogicgenError: it is a folder."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return False
+    if stat.S_ISDIR(mode):
+        raise LogicgenError(f"{path}: is a folder; name a file")
+    return not stat.S_ISREG(mode)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
         raise LogicgenError(
-            f"{path}: cannot be written: {error.strerror or error}; what is finished is safe, "
+            f"{path}: cannot be written: {reason_of(error)}; what is finished is safe, "
             "run the same command again when that is mended"
         ) from error
 
@@ -53,7 +90,7 @@ def prepare_folder(folder: Path) -> None:
     """Make a folder for results. Raises LogicgenError where that cannot be."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise LogicgenError(
-            f"{folder}: cannot be written: {error.strerror}; choose another folder with -o"
+            f"{folder}: cannot be written: {reason_of(error)}; choose another folder with -o"
         ) from error

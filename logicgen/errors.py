@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 class LogicgenError(Exception):
@@ -18,7 +20,7 @@ class FormatError(LogicgenError):
     """A text that does not parse, with the line and column (both from 1) of the error."""
 
     def __init__(self, reason: str, text: str, line: int, column: int) -> None:
-        self.reason, self.line, self.column = reason, line, column
+        self.reason, self.text, self.line, self.column = reason, text, line, column
         lines = text.split("\n")
         shown = lines[line - 1] if line <= len(lines) else ""
         # A window around the place, so that a formula of 10,000 characters still fits a screen.
@@ -26,6 +28,10 @@ class FormatError(LogicgenError):
         window = shown[start : start + 100]
         caret = " " * (column - 1 - start) + "^"
         super().__init__(f"line {line}, column {column}: {reason}\n  {window}\n  {caret}")
+
+    def __reduce__(self) -> Any:
+        """Return what pickle stores, which would make it from the message alone."""
+        return type(self), (self.reason, self.text, self.line, self.column)
 
 
 @contextmanager
@@ -35,6 +41,22 @@ def at(place: object) -> Iterator[None]:
         yield
     except LogicgenError as error:
         raise LogicgenError(f"{place}: {error}") from None
+
+
+def reason_of(error: Exception) -> str:
+    """Return why the system refused something, without the path, which messages name already."""
+    return str(getattr(error, "strerror", None) or error)
+
+
+# Control characters but line breaks and tabs, and marks that turn the direction of writing.
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+def printable(text: str) -> str:
+    """Return a text for a terminal: characters that would command it are shown as `\\x1b`."""
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 @contextmanager

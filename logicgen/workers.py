@@ -2,35 +2,53 @@
 
 Native code does not answer signals, so a limit is enforced by ending the process that runs it. A
 worker is reused until that happens, then replaced, and the rest of its chunk goes on in the new
-one.
+one. Workers are helpers (`helper.py`), so they also serve a script without a `__main__` guard, a
+notebook, and a script on standard input.
+
+Frames travel through pipes: eight bytes of length, then a pickle. Both ends are ours.
 """
 
 from __future__ import annotations
 
+import atexit
 import math
-import multiprocessing
+import mmap
+import os
+import pickle
 import signal
-import threading
+import struct
+import subprocess
+import tempfile
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
-from multiprocessing.connection import Connection, wait
-from typing import Any, Generic, TypeVar
+from selectors import EVENT_READ, DefaultSelector
+from typing import IO, Any, Generic, TypeVar
 
 from logicgen.errors import LogicgenError
+from logicgen.helper import die_with_parent, private_streams, start_helper
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Forking a process that runs threads (progress bars, Arrow, torch) can deadlock the child.
-_context = multiprocessing.get_context("spawn")
-
 MEMORY = 1 << 30  # bytes that commands allow for one problem unless told otherwise
+
+# Bytes of items after which a chunk is full: memory stays bounded however long the items are.
+FULL = 1 << 20
+
+# Results are sent at the latest after so many seconds, so that a worker that dies loses few of
+# them; chunks shrink until they take no longer, so that few slow items are shared as well.
+SOON = 0.05
+
+# So many deaths in a row without any result, and workers are not started again.
+MOST_DEATHS = 3
+
+_LENGTH = struct.Struct("<Q")
+_UNKNOWN: Any = object()
 
 
 @dataclass(frozen=True)
@@ -50,80 +68,186 @@ class Failure:
 
 @dataclass
 class _Chunk:
-    items: Sequence[object]
-    results: list[Any]  # None until known; Failure where a limit was reached
-    pending: list[int]  # places in `items` that are not settled
+    items: list[bytes]  # pickled one by one: one that is too large costs itself only
+    results: list[Any] = field(init=False)  # _UNKNOWN until known
+    yielded: int = 0
+
+    def __post_init__(self) -> None:
+        self.results = [_UNKNOWN] * len(self.items)
+
+    def pending(self) -> list[int]:
+        return [place for place, result in enumerate(self.results) if result is _UNKNOWN]
+
+
+class _Clock:
+    """Shared with a worker: which of the items sent it is at (-1 is none), and since when."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._memory = memoryview(mmap.mmap(descriptor, 16))
+        self._place, self._since = self._memory[:8].cast("q"), self._memory[8:].cast("d")
+
+    def set(self, place: int) -> None:
+        self._since[0] = time.monotonic()  # before the place, which the other side reads first
+        self._place[0] = place
+
+    @property
+    def place(self) -> int:
+        return self._place[0]
+
+    @property
+    def since(self) -> float:
+        return self._since[0]
 
 
 class _Worker:
     def __init__(
-        self, setup: Callable[..., Any], arguments: tuple[Any, ...], limits: Limits
+        self, setup: Callable[..., Any], arguments: tuple[Any, ...], memory: int | None
     ) -> None:
-        self.connection, theirs = _context.Pipe()
-        # Which place of its chunk the worker is at, and since when (monotonic clock); -1 is idle.
-        self.place = _context.RawValue("l", -1)
-        self.since = _context.RawValue("d", 0.0)
-        self.process = _context.Process(
-            target=_serve,
-            args=(theirs, self.place, self.since, setup, arguments, limits.memory),
-            daemon=True,
-        )
-        # A Ctrl-C before the worker is set up must not reach it either.
-        here = threading.current_thread() is threading.main_thread()
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN) if here else None
-        try:
-            self.process.start()
-        finally:
-            if here:
-                signal.signal(signal.SIGINT, before)
-        theirs.close()
+        with tempfile.TemporaryFile() as shared:
+            shared.truncate(16)
+            self.clock = _Clock(shared.fileno())
+            self.clock.set(-1)
+            self.process = start_helper(
+                "logicgen.workers:serve",
+                shared.fileno(),
+                files=[shared.fileno()],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+            )
+        self._read = b""
         self.chunk: _Chunk | None = None
+        self.sent: list[int] = []  # places in the chunk
+        self.received = 0  # how many of these have a result
+        self.begun = 0.0
+        self._send((setup, arguments, memory))
+
+    def fileno(self) -> int:
+        """Return the descriptor that results come from, for a selector."""
+        assert self.process.stdout is not None
+        return int(self.process.stdout.fileno())
+
+    def _send(self, message: Any) -> None:
+        assert self.process.stdin is not None
+        frame = memoryview(_frame(message))
+        with suppress(BrokenPipeError):  # it died; its output ends, too
+            while frame:
+                frame = frame[os.write(self.process.stdin.fileno(), frame) :]
+
+    def give(self, chunk: _Chunk) -> None:
+        """Send the items of a chunk that have no result yet."""
+        self.chunk, self.sent, self.received = chunk, chunk.pending(), 0
+        self.begun = time.monotonic()
+        self.clock.set(-1)
+        self._send([chunk.items[place] for place in self.sent])
+
+    def messages(self) -> Iterator[Any]:
+        """Yield what has come; EOFError when the process has ended."""
+        block = os.read(self.fileno(), 1 << 20)
+        self._read += block
+        while len(self._read) >= _LENGTH.size:
+            end = _LENGTH.size + _LENGTH.unpack_from(self._read)[0]
+            if len(self._read) < end:
+                break
+            frame, self._read = self._read[_LENGTH.size : end], self._read[end:]
+            yield pickle.loads(frame)
+        if not block:
+            raise EOFError
+
+    @property
+    def at(self) -> int:
+        """Return which of the items sent is under way, or -1: starting, idle, between two items."""
+        place = self.clock.place
+        return place if self.chunk is not None and place >= self.received else -1
 
     def stop(self) -> None:
-        """Kill the process and close the connection."""
+        """Kill the process and close the pipes."""
         self.process.kill()
-        self.process.join()
-        self.connection.close()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
 
 
-def _serve(
-    connection: Connection,
-    place: Any,
-    since: Any,
-    setup: Callable[..., Callable[[Any], Any]],
-    arguments: tuple[Any, ...],
-    memory: int | None,
+def _frame(message: Any) -> bytes:
+    content = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    return _LENGTH.pack(len(content)) + content
+
+
+def serve(clock: int) -> None:
+    """Answer chunks until the input ends: the process.
+
+    clock: descriptor of the memory that says which item is under way.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the parent decides what becomes of its workers
+    die_with_parent()
+    source, target = private_streams()
+    with suppress(EOFError, BrokenPipeError):  # the parent is gone or has closed the pipe
+        _serve(source, target, _Clock(clock))
+
+
+def _serve(source: IO[bytes], target: IO[bytes], clock: _Clock) -> None:
+    def send(message: Any) -> None:
+        target.write(_frame(message))
+        target.flush()
+
+    def receive() -> Any:
+        head = source.read(_LENGTH.size)
+        if len(head) < _LENGTH.size:
+            raise EOFError
+        return pickle.loads(source.read(_LENGTH.unpack(head)[0]))
+
+    function: Callable[[Any], Any] | None = None
+    while True:
+        try:
+            message = receive()
+            if function is None:
+                setup, arguments, memory = message
+                if memory is not None:
+                    import resource
+
+                    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+                function = setup(*arguments)
+                send([])
+            else:
+                _work(function, message, clock, send)
+        except (EOFError, BrokenPipeError):
+            raise
+        except LogicgenError as error:
+            send(LogicgenError(str(error)))
+        except Exception:  # raised again in the parent, with this traceback
+            send(RuntimeError(f"in a worker process:\n{traceback.format_exc()}"))
+
+
+def _work(
+    function: Callable[[Any], Any],
+    items: list[bytes],
+    clock: _Clock,
+    send: Callable[[list[bytes]], None],
 ) -> None:
-    # Ctrl-C goes to the whole group; the parent decides what becomes of the workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if memory is not None:
-        import resource  # not on Windows
-
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    try:
-        function = setup(*arguments)
-        while True:
-            items = connection.recv()
-            results = []
-            for number, item in enumerate(items):
-                since.value = time.monotonic()
-                place.value = number
-                try:
-                    results.append(function(item))
-                except MemoryError:
-                    results.append(Failure("out of memory"))
-            place.value = -1
-            connection.send(results)
-    except (EOFError, BrokenPipeError):
-        return  # the parent is gone or has closed the pipe
-    except LogicgenError as error:
-        connection.send(LogicgenError(str(error)))
-    except Exception:  # raised again in the parent, with this traceback
-        connection.send(RuntimeError(f"in a worker process:\n{traceback.format_exc()}"))
+    """Send the results of some items, in order, in one or several messages."""
+    results: list[bytes] = []
+    size, last = 0, time.monotonic()
+    for place, item in enumerate(items):
+        clock.set(place)
+        try:
+            result = pickle.dumps(function(pickle.loads(item)), pickle.HIGHEST_PROTOCOL)
+        except MemoryError:
+            result = pickle.dumps(Failure("out of memory"))
+        results.append(result)
+        size += len(result)
+        if size > FULL or clock.since - last > SOON:
+            send(results)
+            results, size, last = [], 0, clock.since
+    clock.set(-1)
+    send(results)
 
 
 class Workers(Generic[Item, Result]):
     """A pool of `count` processes that each run the function `setup(*arguments)` returns.
+
+    setup: a function of a module that a worker can import.
 
     Use as a context manager. An exception in the function is raised by `map` in the parent.
     """
@@ -136,9 +260,21 @@ class Workers(Generic[Item, Result]):
         count: int = 1,
         limits: Limits | None = None,
     ) -> None:
-        self._new = partial(_Worker, setup, arguments, limits or Limits())
-        self._seconds = limits.seconds if limits else None
-        self._workers = [self._new() for _ in range(count)]
+        limits = limits or Limits()
+        self._new = partial(_Worker, setup, arguments, limits.memory)
+        self.seconds = limits.seconds
+        self._selector = DefaultSelector()
+        self._deaths = 0  # in a row, without a result
+        self._ready = False  # whether any worker could be set up
+        self._gone = ""  # why the last worker that was replaced ended
+        self._workers: list[_Worker] = []
+        for _ in range(count):
+            self._add()
+
+    def _add(self) -> None:
+        worker = self._new()
+        self._workers.append(worker)
+        self._selector.register(worker, EVENT_READ, worker)
 
     def __enter__(self) -> Workers[Item, Result]:
         return self
@@ -148,87 +284,170 @@ class Workers(Generic[Item, Result]):
 
     def close(self) -> None:
         """End all workers."""
-        for worker in self._workers:
-            worker.stop()
-        self._workers = []
+        for worker in list(self._workers):
+            self._remove(worker)
+
+    def _remove(self, worker: _Worker) -> None:
+        self._selector.unregister(worker)
+        self._workers.remove(worker)
+        worker.stop()
 
     def map(self, items: Iterable[Item], chunk: int = 1) -> Iterator[Result | Failure]:
         """Yield results in the order of the items, at most a few chunks ahead of the consumer.
 
-        Raises the exception of the function, or LogicgenError where a worker ends before its first
-        item.
+        chunk: most items that a worker is sent at once. Slow or large ones are sent in fewer.
+
+        A worker that dies is replaced; the item that was under way is a `Failure`. Where workers
+        die again and again without giving a result, all further items are.
+        Raises the exception of the function, or LogicgenError where no worker could begin to work.
         """
         source = iter(items)
         waiting: deque[_Chunk] = deque()  # parts of chunks whose worker was killed go first
         running: deque[_Chunk] = deque()  # in order, until their results are yielded
-        exhausted = False
-        while True:
-            for worker in self._workers:
+        exhausted, size = False, 1
+        while self._workers:
+            for worker in list(self._workers):
                 if worker.chunk is not None:
                     continue
                 if waiting:
-                    self._give(worker, waiting.popleft())
+                    worker.give(waiting.popleft())
                 elif not exhausted and len(running) < 3 * len(self._workers):
-                    batch = list(islice(source, chunk))
-                    exhausted = not batch
-                    if batch:
-                        new = _Chunk(batch, [None] * len(batch), list(range(len(batch))))
+                    new = _chunk_of(source, size)
+                    exhausted = not new.items
+                    if new.items:
                         running.append(new)
-                        self._give(worker, new)
-            while running and not running[0].pending:
-                yield from running.popleft().results
+                        worker.give(new)
+            while running:
+                first = running[0]
+                for result in first.results[first.yielded :]:
+                    if result is _UNKNOWN:
+                        break
+                    first.yielded += 1
+                    yield result
+                if first.yielded < len(first.results):
+                    break
+                running.popleft()
             if running:
-                waiting.extend(self._collect())
+                ended, seconds = self._collect()
+                waiting.extend(ended)
+                if seconds is not None:
+                    size = min(2 * size, chunk) if seconds < SOON else max(size // 2, 1)
             elif exhausted:
                 return
+        reason = Failure(f"no worker process is left: {self._gone}")
+        for each in running:
+            results = each.results[each.yielded :]
+            yield from (reason if result is _UNKNOWN else result for result in results)
+        yield from (reason for _ in source)
 
-    def _give(self, worker: _Worker, chunk: _Chunk) -> None:
-        worker.chunk = chunk
-        worker.place.value = -1
-        with suppress(BrokenPipeError):  # it died; `_collect` sees that
-            worker.connection.send([chunk.items[place] for place in chunk.pending])
+    def _collect(self) -> tuple[list[_Chunk], float | None]:
+        """Wait for results or limits.
 
-    def _collect(self) -> list[_Chunk]:
-        """Wait for results or limits; return chunks that need a worker again."""
-        busy = [worker for worker in self._workers if worker.chunk is not None]
-        ready = wait([worker.connection for worker in busy], self._patience(busy))
+        Returns chunks that need a worker again, and how long the last chunk to be done took.
+        """
         again: list[_Chunk] = []
-        for worker in busy:
-            chunk = worker.chunk
-            assert chunk is not None
-            if worker.connection in ready:
-                try:
-                    results = worker.connection.recv()
-                except (EOFError, ConnectionResetError):
-                    worker.process.join()
-                    reason = f"its process died ({worker.process.exitcode})"
-                    again += self._replace(worker, chunk, worker.place.value, reason)
-                    continue
-                if isinstance(results, BaseException):
-                    raise results
-                for place, result in zip(chunk.pending, results, strict=True):
-                    chunk.results[place] = result
-                chunk.pending = []
-                worker.chunk = None
-            elif self._seconds is not None:
-                place = worker.place.value  # before `since`, which the worker sets first
-                if place >= 0 and time.monotonic() - worker.since.value > self._seconds:
-                    reason = f"time limit of {self._seconds:g} s"
-                    again += self._replace(worker, chunk, place, reason)
-        return again
+        seconds: float | None = None
+        for key, _ in self._selector.select(self._patience()):
+            worker: _Worker = key.data
+            try:
+                for message in worker.messages():
+                    if isinstance(message, BaseException):
+                        worker.chunk = None
+                        raise message
+                    self._deaths, self._ready = 0, True
+                    if (chunk := worker.chunk) is None:
+                        continue
+                    for result in message:
+                        chunk.results[worker.sent[worker.received]] = pickle.loads(result)
+                        worker.received += 1
+                    if worker.received == len(worker.sent):
+                        seconds = time.monotonic() - worker.begun
+                        worker.chunk = None
+            except (EOFError, ConnectionResetError):
+                again += self._replace(worker, f"its process died ({worker.process.wait()})")
+        for worker in list(self._workers):
+            late = self.seconds is not None and worker.at >= 0
+            if late and time.monotonic() - worker.clock.since > (self.seconds or 0):
+                again += self._replace(worker, f"time limit of {self.seconds:g} s")
+        return again, seconds
 
-    def _patience(self, busy: list[_Worker]) -> float | None:
-        if self._seconds is None:
+    def _patience(self) -> float | None:
+        """Return how long to wait for results before the clocks are looked at; None is for ever."""
+        if self.seconds is None:
             return None
-        ends = [worker.since.value + self._seconds for worker in busy if worker.place.value >= 0]
+        ends = [each.clock.since + self.seconds for each in self._workers if each.at >= 0]
         left: float = min([*ends, math.inf]) - time.monotonic()
-        return max(min(left, self._seconds, 1.0), 0.001)
+        return max(min(left, self.seconds, 1.0), 0.001)
 
-    def _replace(self, worker: _Worker, chunk: _Chunk, place: int, reason: str) -> list[_Chunk]:
-        """Start a worker for one that failed at `place`; return the chunk if it has items left."""
-        worker.stop()
-        self._workers[self._workers.index(worker)] = self._new()
-        if place < 0:
+    def _replace(self, worker: _Worker, reason: str) -> list[_Chunk]:
+        """Start a worker for one that failed; return its chunk if that has items left."""
+        chunk, at = worker.chunk, worker.at
+        self._remove(worker)
+        if at >= 0:
+            assert chunk is not None
+            chunk.results[worker.sent[at]] = Failure(reason)
+            self._deaths = 0  # each costs an item, so they end
+        else:
+            self._deaths += 1
+        if self._deaths <= MOST_DEATHS:
+            self._add()
+        elif not self._ready:
             raise LogicgenError(f"a worker process ended before it began to work: {reason}")
-        chunk.results[chunk.pending.pop(place)] = Failure(reason)
-        return [chunk] if chunk.pending else []
+        self._gone = reason
+        return [chunk] if chunk is not None and chunk.pending() else []
+
+
+class Calls(Generic[Item, Result]):
+    """A function that is called in worker processes, one item at a time, from any thread.
+
+    Workers are started when they are needed, kept for the next call, and ended with the program.
+    """
+
+    def __init__(
+        self,
+        setup: Callable[..., Callable[[Item], Result]],
+        arguments: tuple[Any, ...] = (),
+        memory: int | None = None,
+    ) -> None:
+        limits = Limits(memory=memory)
+        self._new = partial(Workers[Item, Result], setup, arguments, limits=limits)
+        self._idle: list[Workers[Item, Result]] = []
+        self._owner = os.getpid()
+        atexit.register(self.close)
+
+    def __call__(self, item: Item, seconds: float | None = None) -> Result | Failure:
+        """Return the result of an item within so many seconds. Raises what the function raises."""
+        if self._owner != os.getpid():  # a fork, whose workers are still its parent's
+            self._idle, self._owner = [], os.getpid()
+        try:
+            pool = self._idle.pop()
+        except IndexError:
+            pool = self._new()
+        pool.seconds = seconds
+        try:
+            (result,) = pool.map([item])
+        except BaseException:  # Ctrl-C: the answer on its way must not meet the next question
+            pool.close()
+            raise
+        if len(self._idle) < (os.cpu_count() or 1):
+            self._idle.append(pool)
+        else:
+            pool.close()
+        return result
+
+    def close(self) -> None:
+        """End the workers that are not at work."""
+        while self._idle and self._owner == os.getpid():
+            self._idle.pop().close()
+
+
+def _chunk_of(source: Iterator[Any], most: int) -> _Chunk:
+    """Return the next items as a chunk that is not too long and not too large."""
+    items: list[bytes] = []
+    size = 0
+    for item in source:
+        items.append(pickle.dumps(item, pickle.HIGHEST_PROTOCOL))
+        size += len(items[-1])
+        if len(items) >= most or size > FULL:
+            break
+    return _Chunk(items)

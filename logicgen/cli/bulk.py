@@ -8,14 +8,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TextIO
-
-import click
+from typing import Any, BinaryIO, TextIO
 
 from logicgen.atomic import write_atomically
+from logicgen.cli.terminal import say
 from logicgen.errors import LogicgenError, reading
+from logicgen.tasks.bulk import LONGEST
 
 Row = dict[str, Any]
+
+# What goes on without a line break for so many bytes is no text, such as a device without an end.
+ENDLESS = 1 << 30
 
 
 def run_bulk(
@@ -23,8 +26,8 @@ def run_bulk(
 ) -> None:
     """Feed the lines of `source` to `work`, write its rows to `target`, and report the speed.
 
-    `-` is standard input or output. A file is written under another name and renamed when it is
-    complete. `key` names the field whose values are counted in the report.
+    `-` is standard input or output. A regular file is there when it is complete. `key` names the
+    field whose values are counted in the report.
     """
     start = time.perf_counter()
     counts: Counter[str] = Counter()
@@ -37,37 +40,55 @@ def run_bulk(
     if target in (None, "-"):
         _write(rows, sys.stdout, key, counts)
     else:
-        path = Path(str(target)).resolve()  # through a link, what it leads to
-        if path.is_dir():
-            raise LogicgenError(f"{target}: is a folder; name a file")
-        if path.exists() and not path.is_file():  # a pipe or a device
-            write(path)
-        else:
-            write_atomically(path, write)
+        write_atomically(Path(str(target)), write)
     seconds = time.perf_counter() - start
     total = sum(counts.values())
     parts = ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
     speed = f"{total:,} in {seconds:.2f} s, {total / seconds:,.0f} a second"
-    click.echo(f"{speed}: {parts}" if parts else speed, err=True)
+    say(f"{speed}: {parts}" if parts else speed)
 
 
 def _lines(source: str) -> Iterator[str]:
+    """Yield the lines of a file; of one that is longer than `LONGEST`, only a little more.
+
+    Raises LogicgenError for a file that cannot be read, is not UTF-8, or has no line breaks.
+    """
     with reading(source):
-        stream = sys.stdin if source == "-" else open(source, encoding="utf-8-sig")  # noqa: SIM115
+        if source == "-":
+            stream: BinaryIO = sys.stdin.buffer
+        else:
+            stream = open(source, "rb")  # noqa: SIM115
 
     def decoded() -> Iterator[str]:
-        number = 1
-        try:
-            with reading(source):
-                for line in stream:
-                    yield line.rstrip("\n")
-                    number += 1
-        except UnicodeDecodeError as error:
-            # Text is decoded in blocks, so the line is the last one read, or a later one.
-            reason = f"line {number} or below is not UTF-8 ({error.reason})"
-            raise LogicgenError(f"{source}: {reason}; convert the file") from error
+        with reading(source):
+            number = 1
+            # A character has up to four bytes.
+            while line := stream.readline(4 * LONGEST):
+                rest = line
+                size = len(line)
+                while len(rest) == 4 * LONGEST and not rest.endswith(b"\n"):
+                    rest = stream.readline(4 * LONGEST)
+                    size += len(rest)
+                    if size > ENDLESS:
+                        raise LogicgenError(
+                            f"{source}: line {number} goes on for more than {ENDLESS:,} bytes:"
+                            " this is no file with a problem on each line"
+                        )
+                yield _decoded(line, source, number, cut=rest is not line)
+                number += 1
 
     return decoded()
+
+
+def _decoded(line: bytes, source: str, number: int, cut: bool) -> str:
+    try:
+        if cut:  # perhaps inside a character
+            return line.decode("utf-8", "ignore")
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        reason = f"line {number} is not UTF-8 at byte {error.start + 1} ({error.reason})"
+        raise LogicgenError(f"{source}: {reason}; convert the file") from error
+    return text.rstrip("\r\n")
 
 
 def _write(rows: Iterator[Row], file: TextIO, key: str, counts: Counter[str]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from logicgen.cli.options import PATH, out_option
+from logicgen.cli.terminal import put, say
 from logicgen.errors import LogicgenError
 
 
@@ -30,11 +31,11 @@ def command(folders: tuple[Path, ...], out: Path) -> None:
                 " evaluations of the same data"
             )
         for label, summary in compare_curves(list(folders), out):
-            click.echo("\n  ".join([label, *summary_lines(summary)]))
-        click.echo(f"figure: {out / 'perplexity.png'}", err=True)
+            put("\n  ".join([label, *summary_lines(summary)]))
+        say(f"figure: {out / 'perplexity.png'}")
         return
     from logicgen.report.comparison import compare, markdown
 
     rows = compare(list(folders), out)
-    click.echo(markdown(rows))
-    click.echo(f"figures: {out / 'heatmaps.png'}, differences.png, symbols.png", err=True)
+    put(markdown(rows))
+    say(f"figures: {out / 'heatmaps.png'}, differences.png, symbols.png")

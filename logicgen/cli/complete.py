@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from logicgen.cli import options as opt
+from logicgen.cli.terminal import put, say
 from logicgen.errors import LogicgenError
 
 
@@ -73,13 +74,13 @@ def command(
     found = complete(model, text, tokens, sampling=sampling, count=count, until=until, seed=seed)
     if vote:
         winner = elect([each.text for each in found], [each.log_probability for each in found])
-        click.echo(winner.answer)
-        click.echo(f"{winner.votes} of {count} texts ({winner.votes / count:.0%})", err=True)
+        put(winner.answer)
+        say(f"{winner.votes} of {count} texts ({winner.votes / count:.0%})")
     elif count == 1:
-        click.echo(found[0].text)
+        put(found[0].text)
     else:
         for each in found:
-            click.echo(json.dumps(each._asdict(), ensure_ascii=False))
+            put(json.dumps(each._asdict(), ensure_ascii=False))
 
 
 def _read() -> str:

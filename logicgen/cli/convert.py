@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logicgen.cli.terminal import say
+
 if TYPE_CHECKING:
     from logicgen.data.two_lines import Example
 
@@ -62,4 +64,4 @@ def command(task: str, split: str, source: str, target: str) -> None:
         count = writers[kind](examples, out)
     except OSError as error:
         raise LogicgenError(f"{error.filename}: {error.strerror}") from error
-    click.echo(f"{out}: {count:,} examples", err=True)
+    say(f"{out}: {count:,} examples")

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from logicgen.cli.options import SCORING, integer_option
+from logicgen.cli.terminal import put, say
 
 
 @click.command("covariance")
@@ -49,17 +50,17 @@ def command(
     with stage_bars("answers") as progress:
         table = predict_renamed(model, dataset, about, progress=progress, **options)
     summary = write_covariance(table, folder)
-    click.echo("mean, median [quartiles] of the alpha-covariance of problems")
-    click.echo(f"{'symbols':>7} {'problems':>8}  {'exact strings':<27} up to equivalence")
+    put("mean, median [quartiles] of the alpha-covariance of problems")
+    put(f"{'symbols':>7} {'problems':>8}  {'exact strings':<27} up to equivalence")
     for symbols, part in [*summary["by_symbols"].items(), ("all", summary["overall"])]:
         texts = [_distribution(part[name]) for name in ("strings", "equivalence")]
-        click.echo(f"{symbols:>7} {part['problems']:>8,}  {texts[0]:<27} {texts[1]}")
+        put(f"{symbols:>7} {part['problems']:>8,}  {texts[0]:<27} {texts[1]}")
     if summary["without_renamings"]:
-        click.echo(
+        put(
             f"{summary['without_renamings']:,} further problems can only be named in one way and "
             "have no value"
         )
-    click.echo(f"box plot: {folder / 'covariance.png'}", err=True)
+    say(f"box plot: {folder / 'covariance.png'}")
 
 
 def _distribution(part: dict[str, float]) -> str:

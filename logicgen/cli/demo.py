@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logicgen.cli.options import out_option
+from logicgen.cli.terminal import put
 
 if TYPE_CHECKING:
     from logicgen.data.data_recipe import DataRecipe
@@ -65,7 +66,7 @@ def command(out: Path | None, quick: bool) -> None:
         limit = QUICK_LIMIT if quick else part.limit
         results[part.data] = evaluate_with_bars(run, load_dataset(data), split="grid", limit=limit)
     _write_results(out, results)
-    click.echo(_last_lines(out))
+    put(_last_lines(out))
 
 
 def _tiny(recipe: DataRecipe) -> DataRecipe:
@@ -111,7 +112,7 @@ Trained on the box in each picture, tested on all of it; judged by the solver.
 {pictures}
 """
     (out / "results.md").write_text(text, encoding="utf-8")
-    click.echo("\n" + table)
+    put("\n" + table)
 
 
 def _last_lines(out: Path) -> str:

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import click
-
-from logicgen.errors import LogicgenError, reading
+from logicgen.cli.terminal import put
+from logicgen.errors import LogicgenError, printable, reading
 from logicgen.syntax.dimacs import CNF, SUFFIX, read_cnf, read_model, satisfies, write_model
+
+# Bytes of a file; a device may have no end.
+LONGEST = 1 << 30
 
 
 def is_dimacs(name: str | None) -> bool:
@@ -33,17 +35,22 @@ def solve_files(
     sources: list[str], target: str | None, workers: int, timeout: float | None
 ) -> None:
     """Write the `s` and `v` lines of each file (`-` is standard input) to `target`."""
-    from logicgen.atomic import write_text
+    from logicgen.atomic import write_atomically
 
     texts = (
-        f"c {source}\n{text}" if len(sources) > 1 else text
+        f"c {printable(source)}\n{text}" if len(sources) > 1 else text
         for source, text in zip(sources, _solved(sources, workers, timeout), strict=True)
     )
+
+    def write(path: Path) -> None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(texts)
+
     if target in (None, "-"):
         for text in texts:
-            click.echo(text, nl=False)
+            put(text, nl=False)
     else:
-        write_text(Path(str(target)), "".join(texts))
+        write_atomically(Path(str(target)), write)
 
 
 def _solved(sources: list[str], workers: int, timeout: float | None) -> Iterator[str]:
@@ -82,7 +89,12 @@ def _read(source: str) -> CNF:
 
 
 def _bytes(source: str) -> bytes:
-    if source == "-":
-        return sys.stdin.buffer.read()
     with reading(source):
-        return Path(source).read_bytes()
+        if source == "-":
+            text = sys.stdin.buffer.read(LONGEST + 1)
+        else:
+            with open(source, "rb") as file:
+                text = file.read(LONGEST + 1)
+    if len(text) > LONGEST:
+        raise LogicgenError(f"{source}: longer than {LONGEST:,} bytes, which is no DIMACS file")
+    return text

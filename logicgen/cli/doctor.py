@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from logicgen.cli.terminal import put
+
 
 @click.command("doctor")
 def command() -> None:
@@ -14,25 +16,23 @@ def command() -> None:
 
     from logicgen.solvers import solver_plugins
 
-    click.echo(f"python     {platform.python_version()} on {platform.platform()}")
+    put(f"python     {platform.python_version()} on {platform.platform()}")
     for package in ("logicgen", "torch", "lightning", "python-sat", "lark", "pyarrow", "sympy"):
         try:
-            click.echo(f"{package:<10} {version(package)}")
+            put(f"{package:<10} {version(package)}")
         except PackageNotFoundError:
-            click.echo(f"{package:<10} missing: pip install {package}")
+            put(f"{package:<10} missing: pip install {package}")
     import torch
 
-    click.echo(f"cpu        {os.cpu_count()} cores, torch uses {torch.get_num_threads()} threads")
+    put(f"cpu        {os.cpu_count()} cores, torch uses {torch.get_num_threads()} threads")
     if torch.cuda.is_available():
         for number in range(torch.cuda.device_count()):
-            click.echo(f"cuda:{number}     {torch.cuda.get_device_name(number)}")
+            put(f"cuda:{number}     {torch.cuda.get_device_name(number)}")
     else:
-        click.echo(
-            "cuda       no device (needs a CUDA build of torch and a driver); the CPU is used"
-        )
+        put("cuda       no device (needs a CUDA build of torch and a driver); the CPU is used")
     for name, point in solver_plugins().items():
         try:
             state = point.load().missing() or "available"
         except ImportError as error:
             state = f"cannot be loaded: {error}"
-        click.echo(f"solver     {name}: {state}")
+        put(f"solver     {name}: {state}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logicgen.cli import options as opt
+from logicgen.cli.terminal import put, say
 from logicgen.errors import LogicgenError
 
 if TYPE_CHECKING:
@@ -95,10 +96,9 @@ def _measure_perplexity(
     prepare_folder(folder)
     trained = checkpoint.load_json(checkpoint.find_run(run) / checkpoint.CARD).get("data")
     if trained != corpus.fingerprint:
-        click.echo(
+        say(
             f"{run} was trained on other data ({trained}) than {corpus.folder}: what is read here"
-            " may have been trained on",
-            err=True,
+            " may have been trained on"
         )
     settings |= {"split": split, "limit": settings["limit"] or 256}
     name = run.resolve().name
@@ -107,8 +107,8 @@ def _measure_perplexity(
             model, corpus, name, progress=partial(bars, "reading"), **settings
         )
     for line in summary_lines(write_curve(curve, folder)):
-        click.echo(line)
-    click.echo(f"by position: {folder / FIGURE}.png", err=True)
+        put(line)
+    say(f"by position: {folder / FIGURE}.png")
 
 
 def evaluate_with_bars(
@@ -160,9 +160,9 @@ def evaluate_with_bars(
             if "verified_accuracy" in score:
                 line += f"; verified {percent(score, 'verified_accuracy')}"
                 line += f" in {score['draws']:.1f} draws on average"
-            click.echo(line)
+            put(line)
     for name, called in (("heatmap", "heat map"), ("symbols", "symbols"), ("lengths", "lengths")):
-        click.echo(f"{called}: {folder / name}.png", err=True)
+        say(f"{called}: {folder / name}.png")
     return summary
 
 

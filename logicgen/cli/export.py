@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from logicgen.cli.options import PATH
+from logicgen.cli.terminal import say
 
 
 @click.command("export")
@@ -21,4 +22,4 @@ def command(run: Path, target: Path, name: str | None) -> None:
     from logicgen.report.export import export
 
     size = export(run, target, name or target.resolve().name)
-    click.echo(f"{target}: {size / 2**20:.2f} MiB", err=True)
+    say(f"{target}: {size / 2**20:.2f} MiB")

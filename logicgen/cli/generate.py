@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from logicgen.cli.options import PATH, SEED, integer_option, out_option
+from logicgen.cli.terminal import say
 
 if TYPE_CHECKING:
     from logicgen.data.data_recipe import Recipe
@@ -57,7 +58,7 @@ def command(
         data = load_dataset(folder)
         for split in (split for split, examples in data.splits.items() if examples):
             count = write_dimacs(data.pairs(split), dimacs / split, f"{data.name} {split}")
-            click.echo(f"{dimacs / split}: {count:,} .cnf files", err=True)
+            say(f"{dimacs / split}: {count:,} .cnf files")
 
 
 def generate_with_bars(
@@ -70,4 +71,4 @@ def generate_with_bars(
     with stage_bars(recipe.progress_unit, f"{name} ") as progress:
         recipe.make(folder, name=name, seed=seed, workers=workers, progress=progress)
     for line in open_data(folder).summary():
-        click.echo(line, err=True)
+        say(line)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logicgen.cli.options import PATH, SEED, Number, changed, integer_option, out_option
+from logicgen.cli.terminal import put, say
 from logicgen.errors import LogicgenError
 
 if TYPE_CHECKING:
@@ -53,9 +54,9 @@ def show(run: Path, out: Path | None) -> None:
     grammar, _ = load_grammar(run)
     folder = out or (run if run.is_dir() else Path("."))
     prepare_folder(folder)
-    click.echo(described(grammar))
+    put(described(grammar))
     save(draw_grammars([(run.name, grammar)], "weights"), folder, "weights")
-    click.echo(f"as a graph: {folder / 'weights.png'}", err=True)
+    say(f"as a graph: {folder / 'weights.png'}")
 
 
 @command.command("cut")
@@ -98,7 +99,7 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     save(draw_grammars(both, run.name, connection), folder, "cut")
     layer, unit, chosen = connection
     weight = grammar.below[layer][chosen, unit] * grammar.reach[layer][unit]
-    click.echo(f"cut: {weight:.1%} of all sentences went that way")
+    put(f"cut: {weight:.1%} of all sentences went that way")
     try:
         ids, before = grammar.sentences()
     except LogicgenError:  # too many to list
@@ -107,10 +108,10 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     lost = np.flatnonzero(after < before / 2)
     for number in lost[np.argsort(-before[lost], kind="stable")][:20]:
         shares = f"{before[number]:>8.2%} -> {after[number]:>8.2%}"
-        click.echo(f"{shares}  {grammar.decode(ids[number])}")
+        put(f"{shares}  {grammar.decode(ids[number])}")
     if len(lost) > 20:
-        click.echo(f"and {len(lost) - 20:,} more")
-    click.echo(f"what is left: {folder / GRAMMAR}", err=True)
+        put(f"and {len(lost) - 20:,} more")
+    say(f"what is left: {folder / GRAMMAR}")
 
 
 @command.command("generate")
@@ -131,7 +132,7 @@ def generate(run: Path, prompt: str, count: int, seed: int, exact: bool) -> None
     given = grammar.encode(prompt)
     if not exact:
         for sentence in grammar.sample(np.random.default_rng(seed), count, given):
-            click.echo(grammar.decode(sentence))
+            put(grammar.decode(sentence))
         return
     ids, probabilities = grammar.sentences()
     agrees = ((ids[:, : len(given)] == given) | (given < 0)).all(axis=1)
@@ -140,7 +141,7 @@ def generate(run: Path, prompt: str, count: int, seed: int, exact: bool) -> None
         raise LogicgenError(f"no sentence agrees with {prompt!r}: give another")
     order = np.flatnonzero(agrees)
     for number in order[np.argsort(-probabilities[order], kind="stable")][:count]:
-        click.echo(f"{probabilities[number] / total:>9.4%}  {grammar.decode(ids[number])}")
+        put(f"{probabilities[number] / total:>9.4%}  {grammar.decode(ids[number])}")
 
 
 @command.command("prompting")

@@ -1,91 +1,96 @@
-"""The `logicgen` command: a group whose commands are imported when they are called."""
+"""The `logicgen` program: runs a command, and says in one line what ended it."""
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import sys
-from importlib import import_module
-
-import click
-
-from logicgen import __version__
-from logicgen.errors import LogicgenError
-
-# Name and first help line of every command; the line stands here so that `logicgen --help` imports
-# nothing.
-COMMANDS = {
-    "list": "Show what ships: tasks, data-set recipes, model recipes, studies, solvers.",
-    "generate": "Make a data set from a recipe; every answer is verified.",
-    "train": "Train a model on a data set.",
-    "evaluate": "Score a model's answers with the solver, cell by cell.",
-    "complete": "Go on from a text with a language model.",
-    "compare": "Set evaluations of the same examples side by side.",
-    "covariance": "Measure whether renaming a problem renames the answer.",
-    "probe": "Ask a frozen language model for the keys of ciphers.",
-    "inductive": "Read and cut what inductive Transformers learnt; experiments about them.",
-    "study": "Train and score many models; one table and its figures.",
-    "solve": "Answer problems.",
-    "verify": "Check answers to problems.",
-    "export": "Write a model to be passed on: half precision, with a card.",
-    "convert": "Turn examples into DeepLTL-style text or DIMACS, or back.",
-    "demo": "The main job from recipe to heat map, in minutes.",
-    "doctor": "Show versions, devices and which solvers can run.",
-}
-
-
-class LazyGroup(click.Group):
-    """A group of commands that imports `logicgen.cli.NAME` when command NAME runs."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands, in the order in which they are used."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Return the command called `name`, or None if there is none."""
-        if name not in COMMANDS:
-            return None
-        command: click.Command = import_module(f"logicgen.cli.{name}").command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands in `--help`, without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="logicgen")
-def group() -> None:
-    """Formal-logic data sets verified by solvers, and Transformers whose vocabulary grows.
-
-    Start with `logicgen demo`, or `logicgen list`.
-    """
 
 
 def main() -> None:
     """Run the command line and exit with its status.
 
-    A LogicgenError is printed in one line (or with the place in a text); the status is then 2.
+    A LogicgenError is printed in one line (or with the place in a text); the status is then 2, as
+    for whatever else the machine refuses. An interruption ends with 128 and the signal's number.
+    LOGICGEN_TRACEBACK=1 shows where an error comes from.
     """
     # Threads of torch's OpenMP spin while they wait for each other. With another program on one of
     # two cores, that made training six times slower; without one, sleeping costs a third.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # A Ctrl-C while what follows is imported ends the process, as nobody could say more of it.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from logicgen.cli.group import group
+    from logicgen.cli.terminal import flush_output, open_streams
+    from logicgen.interruption import raise_interruptions
+
+    open_streams()
+    raise_interruptions()
     try:
-        status = group.main(standalone_mode=False)
-    except LogicgenError as error:
-        click.echo(f"logicgen: {error}", err=True)
-        status = 2
-    except click.ClickException as error:
-        error.show()
-        if isinstance(error, click.NoSuchOption) and error.option_name.startswith("->"):
-            click.echo("(a PROBLEM that begins with - goes after --)", err=True)
-        status = error.exit_code
-    except (KeyboardInterrupt, click.Abort) as error:
-        # Click turns KeyboardInterrupt into Abort. The message of training says how to go on.
-        said = str(error.__cause__ or error) or "interrupted"
-        click.echo(f"logicgen: {said}", err=True)
-        status = 130
-    sys.exit(status or 0)
+        status = group.main(standalone_mode=False) or 0
+        flush_output()
+    except BaseException as error:
+        if os.environ.get("LOGICGEN_TRACEBACK"):
+            import traceback
+
+            traceback.print_exc()
+        status = _explained(error)
+    # Nothing is left to be lost, and a signal now needs no words.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    sys.exit(status)
+
+
+def _explained(error: BaseException) -> int:
+    """Say what ended the command, in one line, and return the exit status."""
+    import click
+
+    from logicgen.cli.terminal import drop_output, say
+    from logicgen.errors import LogicgenError, reason_of
+    from logicgen.interruption import status_of
+
+    broken_pipe = 128 + 13  # whoever read the output has had enough, as `head` has
+    match error:
+        case SystemExit() if isinstance(error.__context__, BrokenPipeError):  # click's
+            drop_output()
+            return broken_pipe
+        case SystemExit():
+            return error.code if isinstance(error.code, int) else 2
+        case click.exceptions.Exit():
+            return error.exit_code
+        case click.ClickException():
+            shown = io.StringIO()
+            error.show(file=shown)
+            say(shown.getvalue().rstrip("\n"))
+            if isinstance(error, click.NoSuchOption) and error.option_name.startswith("->"):
+                say("(a PROBLEM that begins with - goes after --)")
+            return error.exit_code
+        case KeyboardInterrupt() | click.Abort():
+            # Click turns KeyboardInterrupt into Abort. The message of training says how to go on.
+            cause = error.__cause__ or error
+            say(f"logicgen: {str(cause) or 'interrupted'}")
+            return status_of(cause)
+        case BrokenPipeError():
+            drop_output()
+            return broken_pipe
+        case LogicgenError():
+            say(f"logicgen: {error}")
+        case OSError():
+            drop_output()
+            place = f"{error.filename}: " if error.filename else "input or output failed: "
+            say(f"logicgen: {place}{reason_of(error)}")
+        case MemoryError():
+            say("logicgen: not enough memory; ask for less at a time, or use fewer workers")
+        case RecursionError():
+            say("logicgen: the input is nested too deeply")
+        case _:
+            first = (str(error).splitlines() or [""])[0]
+            say(
+                f"logicgen: an error that should not happen: {type(error).__name__}: {first}; "
+                "please report it with what LOGICGEN_TRACEBACK=1 shows"
+            )
+    return 2
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from logicgen.cli.options import DEVICE, PATH, SEED, data_option, integer_option, out_option
+from logicgen.cli.terminal import put, say
 
 
 @click.command("probe")
@@ -61,14 +62,10 @@ def command(
     with stage_bars("") as bars:
         found = find_keys(run, name, corpus, folder, settings, progress=bars, **options)
     write_keys(found, corpus.tokens, folder)
-    click.echo(
-        f"{'window':>6}  {'positions':<12} {'key precision':<24} {'votes so far':<24} occurrences"
-    )
+    put(f"{'window':>6}  {'positions':<12} {'key precision':<24} {'votes so far':<24} occurrences")
     for each in found.windows:
         within = percent_interval(each.precision, each.low, each.high)
         so_far = percent_interval(each.so_far, each.so_far_low, each.so_far_high)
         positions = f"{each.first}-{each.last}"
-        click.echo(
-            f"{each.window:>6}  {positions:<12} {within:<24} {so_far:<24} {each.occurrence:.1%}"
-        )
-    click.echo(f"by window: {folder / PRECISION}.png", err=True)
+        put(f"{each.window:>6}  {positions:<12} {within:<24} {so_far:<24} {each.occurrence:.1%}")
+    say(f"by window: {folder / PRECISION}.png")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import click
 
 from logicgen.cli.bulk import run_bulk
 from logicgen.cli.options import POSITIVE, TARGET_AND_SOLVER, TASK, WORKERS, integer_option
+from logicgen.cli.terminal import put, say
 
 if TYPE_CHECKING:
     from logicgen.evaluate.answering import Answering
@@ -102,29 +102,21 @@ def command(
         run_bulk(work, source, target, "status")
     else:
         for problem in problems:
-            click.echo(_answer(task, problem, solver, timeout))
+            put(_answer(task, problem, solver, timeout))
 
 
 def _answer(task: str, problem: str, solver: str | None, timeout: float | None) -> str:
-    from logicgen.tasks import fitting_solver, load_task
-    from logicgen.tasks.bulk import solve_lines
-    from logicgen.workers import Limits
+    from logicgen.solvers import Status
+    from logicgen.tasks import limited, load_task
 
-    chosen = load_task(task)
-    parsed = chosen.read_problem(problem)  # raises with the place in the text
-    if timeout is None:
-        solution = chosen.solve(parsed, fitting_solver(task, solver))
-        status, witness, reason = str(solution.status), solution.witness, solution.reason
-    else:
-        line = json.dumps({"problem": problem})
-        row = next(solve_lines(task, [line], solver, 1, Limits(timeout)))
-        status, reason = row["status"], row.get("reason", "")
-        witness = None if row.get("witness") is None else chosen.read_answer(row["witness"])
-    if status == "unknown":
-        return f"unknown: {reason}"
-    if status == "unsat":
-        return reason or "unsatisfiable"
-    return f"satisfiable: {reason}" if witness is None else _drawn(chosen, witness)
+    solution = limited.solve(task, problem, solver, timeout)  # raises with the place in the text
+    if solution.status is Status.UNKNOWN:
+        return f"unknown: {solution.reason}"
+    if solution.status is Status.UNSAT:
+        return solution.reason or "unsatisfiable"
+    if solution.witness is None:
+        return f"satisfiable: {solution.reason}"
+    return _drawn(load_task(task), solution.witness)
 
 
 def _drawn(task: Task, witness: Any) -> str:
@@ -153,8 +145,8 @@ def _answer_with(answering: Answering, problems: tuple[str, ...]) -> None:
     for outcome in answering.answers(questions):
         row = solved(task, outcome)
         if row["status"] == "unknown":
-            click.echo(f"unknown: {row['reason']}")
+            put(f"unknown: {row['reason']}")
         else:
             answer = task.decode_answer(outcome.prediction)
-            click.echo("unsatisfiable" if row["status"] == "unsat" else _drawn(task, answer))
-            click.echo(f"verified, {outcome.draws} of {answering.draws} draws used", err=True)
+            put("unsatisfiable" if row["status"] == "unsat" else _drawn(task, answer))
+            say(f"verified, {outcome.draws} of {answering.draws} draws used")

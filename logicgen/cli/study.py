@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from logicgen.cli.options import DEVICE, integer_option, out_option
+from logicgen.cli.terminal import put, say
 
 if TYPE_CHECKING:
     from logicgen.study.point import Plan, Point, Record
@@ -55,8 +56,8 @@ def run_study(plan: Plan, folder: Path, workers: int | None, device: str) -> Non
             device = "cpu" if plan.cpu else device
             failed |= _compute(plan, todo, records, folder, workers, device)
         if not (failed and plan.whole):
-            click.echo(plan.write(records, folder))
-            click.echo(f"with figures: {folder / REPORT}", err=True)
+            put(plan.write(records, folder))
+            say(f"with figures: {folder / REPORT}")
         if failed:
             total = len(plan.points) + len(plan.impossible)
             raise LogicgenError(
@@ -106,4 +107,4 @@ def _compute(
 
 def _say(failed: dict[str, str]) -> None:
     for name, reason in failed.items():
-        click.echo(f"{name} failed: {reason}", err=True)
+        say(f"{name} failed: {reason}")

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from logicgen.cli.options import DEVICE, PATH, POSITIVE, data_option, integer_option, out_option
+from logicgen.cli.terminal import say
 
 
 @click.command("train")
@@ -37,7 +38,7 @@ def command(model: str, data: Path, out: Path | None, **settings: Any) -> None:
     """
     folder = out or Path("runs") / Path(model).stem
     train(model, data, folder, **settings)
-    click.echo(f"{folder}: try logicgen evaluate {folder} --data {data}", err=True)
+    say(f"{folder}: try logicgen evaluate {folder} --data {data}")
 
 
 def train(model: str, data: Path, out: Path, **settings: Any) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 
 import click
 
 from logicgen.cli.bulk import run_bulk
 from logicgen.cli.options import POSITIVE, TARGET_AND_SOLVER, TASK, WORKERS
+from logicgen.cli.terminal import put
 
 
 @click.command("verify")
@@ -65,16 +65,10 @@ def command(
     if is_dimacs(problem):
         verdict = verify_file(str(problem), answer)
     else:
-        from logicgen.tasks import load_task
+        from logicgen.tasks import limited
 
-        chosen = load_task(task)
         # Raises with the place in the text where one of them does not parse.
-        parsed, given = chosen.read_problem(str(problem)), chosen.read_answer(answer)
-        if timeout is None:
-            verdict = str(chosen.check(parsed, given, solver))
-        else:
-            line = json.dumps({"problem": problem, "answer": answer})
-            row = next(verify_lines(task, [line], solver, 1, Limits(timeout)))
-            verdict, reason = row["verdict"], row.get("reason", "")
-    click.echo(f"{verdict}: {reason}" if reason else verdict)
+        found, reason = limited.verify(str(task), str(problem), answer, solver, timeout)
+        verdict = str(found)
+    put(f"{verdict}: {reason}" if reason else verdict)
     return 0 if verdict == "correct" else 1

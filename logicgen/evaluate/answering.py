@@ -17,7 +17,7 @@ from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.nn.decoding import GREEDY, Decoding, Sampling
 from logicgen.solvers import Status, Verdict
 from logicgen.tasks import Task, fitting_solver, load_task
-from logicgen.tasks.bulk import fields_of, text_of
+from logicgen.tasks.bulk import fields_of, text_of, unread
 from logicgen.tasks.task import rename
 from logicgen.vocabulary import symbol_name
 
@@ -157,7 +157,7 @@ def answer_lines(answering: Answering, lines: Iterable[str]) -> Iterator[Row]:
         rows: list[Row] = []
         questions: dict[int, Question] = {}
         for place, line in enumerate(chunk):
-            row: Row = {"problem": line}
+            row = unread(line)
             try:
                 row = fields_of(line)
                 questions[place] = answering.question(text_of(row, "problem"))

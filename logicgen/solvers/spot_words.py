@@ -17,7 +17,7 @@ from contextlib import suppress
 from select import select
 from threading import Lock
 
-_COMMAND = "from logicgen.solvers.spot_words import serve; serve()"
+from logicgen.helper import start_helper
 
 # The first word of an answer; the accepting word or a reason follows.
 WORD, UNSAT, REFUSED = "word", "unsat", "refused"
@@ -71,15 +71,13 @@ class SpotWords:
 
     def _running(self) -> subprocess.Popen[str]:
         if self._helper is None or self._owner != os.getpid():
-            path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
             self._owner = os.getpid()
-            self._helper = subprocess.Popen(
-                [sys.executable, "-c", _COMMAND],
+            self._helper = start_helper(
+                "logicgen.solvers.spot_words:serve",
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
                 encoding="utf-8",
-                env={**os.environ, "PYTHONPATH": path},
             )
         return self._helper
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from logicgen.atomic import write_text
 from logicgen.experiments import Json
+from logicgen.interruption import interruption
 from logicgen.study.point import RUNS, Plan, Point, Record
 from logicgen.study.provenance import commit, versions
 from logicgen.study.record import in_order, write_records
@@ -69,7 +70,7 @@ class Pool:
 
     def __init__(self, workers: list[Worker]) -> None:
         self.workers = workers
-        self.stopping = False
+        self.stopping: int | None = None  # the signal that stops the processes
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Pool:
@@ -79,6 +80,7 @@ class Pool:
 
     def _interrupted(self, number: int, frame: Any) -> None:
         signal.signal(number, self._before[number])  # a second one does not wait
+        self.stopping = number
         self._stop()
 
     def __exit__(self, *_: object) -> None:
@@ -89,7 +91,6 @@ class Pool:
             worker.wait()
 
     def _stop(self) -> None:
-        self.stopping = True
         for worker in self.workers:
             worker.stop()
 
@@ -107,16 +108,17 @@ class Pool:
             while (job := waiting.get()) is not None:
                 point, context = job
                 stopped = {"error": "stopped"}
-                answers.put((point, stopped if self.stopping else worker.run(point, context)))
+                ending = self.stopping is not None
+                answers.put((point, stopped if ending else worker.run(point, context)))
 
         for each in self.workers:
             threading.Thread(target=serve, args=[each], daemon=True).start()
         for _ in jobs:
             point, answer = answers.get()
-            if not (self.stopping and "error" in answer):
+            if self.stopping is None or "error" not in answer:
                 answered(point, answer)
-        if self.stopping:
-            raise KeyboardInterrupt("stopped: the same command goes on from there")
+        if self.stopping is not None:
+            raise interruption(self.stopping, "stopped: the same command goes on from there")
 
 
 def environments(count: int, device: str) -> list[dict[str, str]]:

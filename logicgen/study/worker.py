@@ -22,6 +22,7 @@ from queue import SimpleQueue
 
 from logicgen.errors import LogicgenError
 from logicgen.experiments import Json
+from logicgen.helper import start_helper
 from logicgen.study.point import Point
 
 STOPPED: Json = {"error": "its process was stopped"}
@@ -74,14 +75,13 @@ class Worker:
     def _start(self) -> subprocess.Popen[str]:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("a", encoding="utf-8") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "logicgen.study.worker"],
+            return start_helper(
+                "logicgen.study.worker:main",
+                environment=self.environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env={**os.environ, **self.environment},
-                start_new_session=True,  # Ctrl-C on the terminal is for the parent
             )
 
     def stop(self) -> None:
@@ -127,7 +127,3 @@ def _answer(job: Json) -> Json:
     except Exception as error:
         traceback.print_exc()
         return {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
-
-
-if __name__ == "__main__":
-    main()

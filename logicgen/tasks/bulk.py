@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -14,6 +15,12 @@ from logicgen.workers import Failure, Limits, Workers
 # Lines per chunk: sending one costs little next to solving it, and results keep coming.
 CHUNK = 256
 
+# Characters of a line; a longer one is `invalid`.
+LONGEST = 16_000_000
+
+# Levels of objects and lists in a line of JSON.
+DEEPEST = 64
+
 Row = dict[str, Any]
 
 
@@ -22,7 +29,8 @@ def solve_lines(
 ) -> Iterator[Row]:
     """Yield each line's problem (plain, or JSON with `problem`) with `status` and `witness`.
 
-    A `reason` follows where there is one. Raises LogicgenError for an unknown task or solver.
+    A `reason` follows where there is one. Reading counts under the limits as solving does.
+    Raises LogicgenError for an unknown task or solver.
     """
     return _mapped((task, solver, False), lines, workers, limits)
 
@@ -32,7 +40,8 @@ def verify_lines(
 ) -> Iterator[Row]:
     """Yield the fields of each JSON line with `problem` and `answer`, and its `verdict`.
 
-    A `reason` follows where there is one. Raises LogicgenError for an unknown task or solver.
+    A `reason` follows where there is one. Reading counts under the limits as verifying does.
+    Raises LogicgenError for an unknown task or solver.
     """
     return _mapped((task, solver, True), lines, workers, limits)
 
@@ -53,7 +62,7 @@ def _mapped(
         for result in pool.map(remembered(), CHUNK):
             line = sent.pop(0)
             if isinstance(result, Failure):
-                yield {**fields_of(line), **_undecided(setup[2], Status.UNKNOWN, result.reason)}
+                yield {**_readable(line), **_undecided(setup[2], Status.UNKNOWN, result.reason)}
             else:
                 yield result
 
@@ -63,7 +72,7 @@ def deciding(task: str, solver: str | None, verify: bool = False) -> Callable[[s
     chosen, solver = load_task(task), fitting_solver(task, solver)
 
     def decided(line: str) -> Row:
-        row: Row = {"problem": line}
+        row = unread(line)
         try:
             row = fields_of(line, json_only=verify)
             problem = chosen.read_problem(text_of(row, "problem"))
@@ -93,18 +102,66 @@ def _undecided(verify: bool, status: Status, reason: str) -> Row:
     return {**result, "reason": reason}
 
 
+def unread(line: str) -> Row:
+    """Return the row of a line that cannot be read: the line, or the beginning of a long one."""
+    return {"problem": line if len(line) <= LONGEST else f"{line[:80]}..."}
+
+
+def _readable(line: str) -> Row:
+    """Return the fields of a line, or the line where it has none."""
+    try:
+        return fields_of(line)
+    except LogicgenError:
+        return unread(line)
+
+
 def fields_of(line: str, json_only: bool = False) -> Row:
-    """Return the fields of a JSON line, or of a plain one; raise LogicgenError for faulty JSON."""
+    """Return the fields of a JSON line, or of a plain one.
+
+    Raises LogicgenError for what is not strict JSON (`NaN` is not), and for a line that is too long
+    or nested too deeply.
+    """
+    if len(line) > LONGEST:
+        raise LogicgenError(f"a line of more than {LONGEST:,} characters")
     text = line.strip()
     if not json_only and not text.startswith("{"):
         return {"problem": text}
     try:
-        row = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        row = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
         raise LogicgenError(f"not a JSON object: {error}") from None
     if not isinstance(row, dict):
         raise LogicgenError("not a JSON object")
+    if text.count("{") + text.count("[") > DEEPEST and _depth(row) > DEEPEST:
+        raise _too_deep()
     return row
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number in JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits[:20]} is too large a number")
+    return number
+
+
+def _too_deep() -> LogicgenError:
+    return LogicgenError(f"a JSON object of more than {DEEPEST} levels")
+
+
+def _depth(value: Any) -> int:
+    """Return how many levels of objects and lists a value has."""
+    level, depth = [value], 0
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        depth += 1
+        inside = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [each for part in inside for each in part]
+    return depth
 
 
 def text_of(row: Row, key: str) -> str:

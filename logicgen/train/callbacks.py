@@ -37,11 +37,11 @@ class StopOnSignal(pl.Callback):
     """Stops after the current step at SIGINT or SIGTERM; a second signal acts at once.
 
     Attributes:
-        received: whether there was a signal.
+        received: the signal, if there was one.
     """
 
     def __init__(self) -> None:
-        self.received = False
+        self.received: int | None = None
         self.before: dict[int, Any] = {}
 
     def __enter__(self) -> StopOnSignal:
@@ -55,12 +55,12 @@ class StopOnSignal(pl.Callback):
             signal.signal(number, handler)
 
     def _receive(self, number: int, frame: Any) -> None:
-        self.received = True
+        self.received = number
         signal.signal(number, self.before[number])
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         """Stop if there was a signal."""
-        if self.received:
+        if self.received is not None:
             trainer.should_stop = True
 
 

@@ -92,7 +92,7 @@ def fit(
     quiet: no progress bar.
 
     Ctrl-C (or SIGTERM) finishes the step, saves a checkpoint but no model, and raises
-    KeyboardInterrupt with a message that says how to go on.
+    KeyboardInterrupt (`Terminated`) with a message that says how to go on.
     Raises LogicgenError for a folder that holds something else, or another training.
     """
     started = time.monotonic()
@@ -143,9 +143,9 @@ def fit(
                     folder=out,
                     first_step=done,
                 )
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as stopped:
                 if checkpoints.step < wanted:
-                    raise KeyboardInterrupt(
+                    raise type(stopped)(
                         f"stopped after step {checkpoints.step} of {wanted}, which is saved: the"
                         " same command with --resume goes on from there"
                     ) from None

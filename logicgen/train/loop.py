@@ -21,6 +21,7 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from torch import Tensor
 from torch.utils.data import DataLoader
 
+from logicgen.interruption import interruption
 from logicgen.model import checkpoint
 from logicgen.train.callbacks import StopOnSignal
 from logicgen.train.learner import Learner
@@ -138,7 +139,7 @@ def run_steps(
         nothing is written.
 
     At Ctrl-C or SIGTERM the step is finished, callbacks see the trainer stop, and KeyboardInterrupt
-    is raised; Lightning alone would end the process with a status of its own.
+    (`Terminated`) is raised; Lightning alone would end the process with a status of its own.
     """
     # Its notices are about devices not used and data-loader workers not wanted.
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
@@ -168,8 +169,8 @@ def run_steps(
         resumed = str(folder / checkpoint.LAST) if folder is not None and first_step else None
         with stop:
             trainer.fit(Steps(learner, first_step), ckpt_path=resumed)
-    if stop.received:
-        raise KeyboardInterrupt
+    if stop.received is not None:
+        raise interruption(stop.received)
 
 
 def step_seeds(seed: int, step: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from logicgen.cli.main import group
+from logicgen.cli.group import group
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import save_model
 from logicgen.tokens import Tokens

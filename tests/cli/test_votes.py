@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from logicgen.cli.main import group
+from logicgen.cli.group import group
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate

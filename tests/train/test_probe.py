@@ -15,7 +15,7 @@ import torch
 from click.testing import CliRunner
 from torch import nn
 
-from logicgen.cli.main import group
+from logicgen.cli.group import group
 from logicgen.data.corpus import Ciphers, Corpus, make_corpus
 from logicgen.data.data_recipe import CorpusRecipe
 from logicgen.errors import LogicgenError

@@ -1,0 +1,54 @@
+"""Standard input, output and error of a command: there, safe to write to, and flushed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, cast
+
+import click
+
+from logicgen.errors import printable
+
+
+def say(text: str) -> None:
+    """Write a message to standard error, without what would command the terminal."""
+    click.echo(printable(text), err=True)
+
+
+def put(text: str, nl: bool = True) -> None:
+    """Write a result to standard output; where that is a terminal, as `say` does."""
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    click.echo(printable(text) if terminal else text, nl=nl)
+
+
+def open_streams() -> None:
+    """Put something in the place of standard streams that were closed (`>&-`).
+
+    Else the next file that is opened gets their descriptor, and messages are written into it. What
+    is read from a closed input, or written to a closed output, fails as it should; messages vanish.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is not None:
+            continue
+        how = os.O_RDONLY if name == "stdout" else os.O_WRONLY
+        nothing = os.open(os.devnull, how)
+        if nothing != number:
+            os.dup2(nothing, number)
+            os.close(nothing)
+        mode = "r" if name == "stdin" else "w"
+        setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
+
+
+def flush_output() -> None:
+    """Write what is left of standard output; OSError where that fails, such as on a full disk."""
+    sys.stdout.flush()
+
+
+def drop_output() -> None:
+    """Forget what could not be written, so that Python does not fail to write it again at exit."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nothing, cast(Any, sys.stdout).fileno())
+    finally:
+        os.close(nothing)

@@ -1,0 +1,84 @@
+"""Solving and verifying one problem within a time limit, from Python and on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from logicgen.errors import FormatError, LogicgenError
+from logicgen.solvers import Solution, Status, Verdict
+from logicgen.tasks import Task, fitting_solver, load_task
+from logicgen.workers import MEMORY, Calls, Failure
+
+
+def solve(task: str, problem: str, solver: str | None, seconds: float | None) -> Solution:
+    """Return the canonical answer to a problem, `unknown` where reading and solving take longer.
+
+    Raises LogicgenError for an unknown task or solver, FormatError for what does not parse.
+    """
+    if seconds is None:
+        chosen, solver = load_task(task), fitting_solver(task, solver)
+        return chosen.solve(chosen.read_problem(problem), solver)
+    found = _called(task, solver, seconds, (problem, None))
+    return Solution(Status.UNKNOWN, reason=found.reason) if isinstance(found, Failure) else found
+
+
+def verify(
+    task: str, problem: str, answer: str, solver: str | None, seconds: float | None
+) -> tuple[Verdict, str]:
+    """Return the verdict on an answer, and the reason where it is `unknown` because of the limit.
+
+    Raises as `solve` does, and AnswerError for an answer that does not parse.
+    """
+    if seconds is None:
+        chosen, solver = load_task(task), fitting_solver(task, solver)
+        parsed, given = chosen.read_problem(problem), _read_answer(chosen, answer)
+        return chosen.check(parsed, given, solver), ""
+    found = _called(task, solver, seconds, (problem, answer))
+    return (Verdict.UNKNOWN, found.reason) if isinstance(found, Failure) else (found, "")
+
+
+class AnswerError(FormatError):
+    """An answer that does not parse."""
+
+
+def _read_answer(task: Task, text: str) -> Any:
+    try:
+        return task.read_answer(text)
+    except FormatError as error:
+        raise AnswerError(error.reason, error.text, error.line, error.column) from None
+
+
+def _called(task: str, solver: str | None, seconds: float, item: Any) -> Any:
+    fitting_solver(task, solver)  # complain here, not in a worker
+    if not seconds > 0:
+        raise LogicgenError(f"timeout: {seconds} seconds; it has to be more than 0")
+    found = _calls(task, solver)(item, seconds)
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+@cache
+def _calls(task: str, solver: str | None) -> Calls[Any, Any]:
+    return Calls(_deciding, (task, solver), MEMORY)
+
+
+def _deciding(task: str, solver: str | None) -> Callable[[tuple[str, str | None]], Any]:
+    """Return the function that solves or verifies in a worker, and returns what is wrong."""
+    chosen = load_task(task)
+
+    def decide(item: tuple[str, str | None]) -> Any:
+        problem, answer = item
+        try:
+            parsed = chosen.read_problem(problem)
+            if answer is None:
+                return chosen.solve(parsed, solver)
+            return chosen.check(parsed, _read_answer(chosen, answer), solver)
+        except FormatError as error:
+            return error
+        except LogicgenError as error:
+            return LogicgenError(str(error))
+
+    return decide
