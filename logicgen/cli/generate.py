@@ -10,6 +10,7 @@ import click
 
 from logicgen.cli.options import PATH, SEED, integer_option, out_option
 from logicgen.cli.terminal import say
+from logicgen.errors import printable
 
 if TYPE_CHECKING:
     from logicgen.data.data_recipe import Recipe
@@ -68,7 +69,10 @@ def generate_with_bars(
     from logicgen.cli.progress import stage_bars
     from logicgen.data.opening import open_data
 
-    with stage_bars(recipe.progress_unit, f"{name} ") as progress:
-        recipe.make(folder, name=name, seed=seed, workers=workers, progress=progress)
+    with stage_bars(recipe.progress_unit, f"{printable(name)} ") as progress:
+        try:
+            recipe.make(folder, name=name, seed=seed, workers=workers, progress=progress)
+        except KeyboardInterrupt as stopped:
+            raise type(stopped)("stopped: the same command goes on from there") from None
     for line in open_data(folder).summary():
         say(line)

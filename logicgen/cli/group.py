@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import click
 
 from logicgen import __version__
+from logicgen.cli.terminal import OutputClosed
 
 # Name and first help line of every command; the line stands here so that `logicgen --help` imports
 # nothing.
@@ -43,6 +45,13 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = import_module(f"logicgen.cli.{name}").command
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. Raises OutputClosed where its output is a pipe that nobody reads."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:  # for which click ends the process with status 1
+            raise OutputClosed from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands in `--help`, without importing them."""

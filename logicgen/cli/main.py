@@ -46,15 +46,11 @@ def _explained(error: BaseException) -> int:
     """Say what ended the command, in one line, and return the exit status."""
     import click
 
-    from logicgen.cli.terminal import drop_output, say
+    from logicgen.cli.terminal import OutputClosed, drop_output, say
     from logicgen.errors import LogicgenError, reason_of
     from logicgen.interruption import status_of
 
-    broken_pipe = 128 + 13  # whoever read the output has had enough, as `head` has
     match error:
-        case SystemExit() if isinstance(error.__context__, BrokenPipeError):  # click's
-            drop_output()
-            return broken_pipe
         case SystemExit():
             return error.code if isinstance(error.code, int) else 2
         case click.exceptions.Exit():
@@ -71,9 +67,9 @@ def _explained(error: BaseException) -> int:
             cause = error.__cause__ or error
             say(f"logicgen: {str(cause) or 'interrupted'}")
             return status_of(cause)
-        case BrokenPipeError():
+        case OutputClosed() | BrokenPipeError():  # when it ran, or when the output was flushed
             drop_output()
-            return broken_pipe
+            return 128 + 13  # SIGPIPE
         case LogicgenError():
             say(f"logicgen: {error}")
         case OSError():

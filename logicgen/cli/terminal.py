@@ -11,6 +11,10 @@ import click
 from logicgen.errors import printable
 
 
+class OutputClosed(Exception):
+    """Whoever read the output has had enough, as `head` has."""
+
+
 def say(text: str) -> None:
     """Write a message to standard error, without what would command the terminal."""
     click.echo(printable(text), err=True)
