@@ -168,12 +168,12 @@ class Drawer:
             mapping = dict(zip(symbols, names, strict=True))
             if not self.alpha and unwanted(fingerprint(rename(canonical, mapping))):
                 return None
-        solution = task.solve(draw.problem, recipe.solver)
+        solution = task.solve(draw.problem, recipe.solver or task.solver)
         if solution.status not in wanted:
             return None
         found = solution.witness if solution.status is Status.SAT else task.refutation
         answer = task.encode(found)
-        if not task.check(draw.problem, found, recipe.verifier).is_right:
+        if not task.check(draw.problem, found, recipe.verifier or task.solver).is_right:
             raise LogicgenError(
                 f"solver {recipe.solver} answers {canonical!r} with {answer!r}, which "
                 f"{recipe.verifier} finds wrong: please report this with the recipe and the seed"

@@ -54,7 +54,11 @@ class FormulaLanguage:
 
     def read_either(self, text: str) -> Formula:
         """Return the formula of an infix or a prefix text. Raises FormatError as `read_either`."""
-        formula = self.reader.read(text) or self.parse_prefix(text)
+        # No infix formula begins with a binary operator.
+        if self.arity.get(text[: text.find(" ")], 0) > 1:
+            formula = self.parse_prefix(text)
+        else:
+            formula = self.reader.read(text) or self.parse_prefix(text)
         return formula if formula is not None else read_either(self.read, text)
 
     def _explained(self, text: str, notation: str) -> Formula:

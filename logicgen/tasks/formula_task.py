@@ -84,11 +84,11 @@ class FormulaTask(Task):
         """Return the language of the problems."""
         return formula_language(self.logic)
 
-    def _solver(self, name: str | None) -> Solver:
+    def _solver(self, name: str | None, problem: Formula) -> Solver:
         return load_solver(name or self.solver, self.logic)
 
     def solve(self, problem: Formula, solver: str | None = None) -> Solution:
-        return self._solver(solver).solve(problem)
+        return self._solver(solver, problem).solve(problem)
 
     @property
     def problem_language(self) -> Language:
@@ -100,6 +100,9 @@ class FormulaTask(Task):
     @property
     def problem_arities(self) -> Mapping[str, int]:
         return self.formulas.arity
+
+    def read_problem(self, text: str) -> Formula:
+        return self.formulas.read_either(text)
 
     def decode_problem(self, text: str) -> Formula:
         return self.formulas.read_prefix(text)

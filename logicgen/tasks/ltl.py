@@ -44,7 +44,7 @@ class LTL(FormulaTask):
         self, problem: Formula, answer: Trace | NoTrace, solver: str | None = None
     ) -> Verdict:
         """Return `correct` if all words of a trace satisfy the formula, or no trace is right."""
-        chosen = self._solver(solver)
+        chosen = self._solver(solver, problem)
         if isinstance(answer, NoTrace):
             return _NO_TRACE_IS[chosen.solve(problem).status]
         return chosen.check(problem, answer)
@@ -64,9 +64,6 @@ class LTL(FormulaTask):
     @property
     def answer_language(self) -> Language:
         return trace_language()
-
-    def read_problem(self, text: str) -> Formula:
-        return self.formulas.read_either(text)
 
     def read_answer(self, text: str) -> Trace | NoTrace:
         """Return the answer of a text: `0`, or a trace in people's, Spot's or prefix notation."""
