@@ -14,7 +14,7 @@ def command() -> None:
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
-    from logicgen.solvers import solver_plugins
+    from logicgen.solvers import solver_facts, solver_plugins
 
     put(f"python     {platform.python_version()} on {platform.platform()}")
     for package in ("logicgen", "torch", "lightning", "python-sat", "lark", "pyarrow", "sympy"):
@@ -30,9 +30,5 @@ def command() -> None:
             put(f"cuda:{number}     {torch.cuda.get_device_name(number)}")
     else:
         put("cuda       no device (needs a CUDA build of torch and a driver); the CPU is used")
-    for name, point in solver_plugins().items():
-        try:
-            state = point.load().missing() or "available"
-        except ImportError as error:
-            state = f"cannot be loaded: {error}"
-        put(f"solver     {name}: {state}")
+    for name in solver_plugins():
+        put(f"solver     {name}: {solver_facts(name).state}")

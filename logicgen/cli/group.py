@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from logicgen import __version__
-from logicgen.cli.terminal import OutputClosed
+from logicgen.cli.terminal import OutputClosedError
 
 # Name and first help line of every command; the line stands here so that `logicgen --help` imports
 # nothing.
@@ -47,11 +47,11 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. Raises OutputClosed where its output is a pipe that nobody reads."""
+        """Run the command. Raises OutputClosedError where nobody reads its output."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:  # for which click ends the process with status 1
-            raise OutputClosed from error
+            raise OutputClosedError from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands in `--help`, without importing them."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from logicgen.solvers import Facts
 
 KINDS = ["tasks", "datasets", "models", "studies", "solvers"]
 
@@ -35,24 +38,22 @@ def command(kind: str | None) -> None:
 def _rows(kind: str) -> list[tuple[str, str]]:
     from logicgen import shipped
     from logicgen.declaration import read_toml
-    from logicgen.solvers import solver_plugins
+    from logicgen.solvers import solver_facts, solver_plugins
     from logicgen.tasks import CORPORA, TASKS, load_corpus_task, load_task
 
     if kind == "tasks":
         tasks = [(name, load_task(name).about) for name in TASKS]
         return sorted(tasks + [(name, load_corpus_task(name).about) for name in CORPORA])
     if kind == "solvers":
-        return [(name, _about(point)) for name, point in solver_plugins().items()]
+        return [(name, _about(solver_facts(name))) for name in solver_plugins()]
     return [
         (name, read_toml(shipped.find(kind, ".toml", name)).get("description", ""))
         for name in shipped.names(kind, ".toml")
     ]
 
 
-def _about(point: EntryPoint) -> str:
-    try:
-        plugin = point.load()
-    except ImportError as error:
-        return f"cannot be loaded: {error}"
-    missing = plugin.missing()
-    return f"{plugin.logic}: {plugin.about}" + (f" (not available: {missing})" if missing else "")
+def _about(facts: Facts) -> str:
+    if facts.broken:
+        return facts.state
+    missing = f" (not available: {facts.missing})" if facts.missing else ""
+    return f"{facts.logic}: {facts.about}{missing}"

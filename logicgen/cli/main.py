@@ -46,7 +46,7 @@ def _explained(error: BaseException) -> int:
     """Say what ended the command, in one line, and return the exit status."""
     import click
 
-    from logicgen.cli.terminal import OutputClosed, drop_output, say
+    from logicgen.cli.terminal import OutputClosedError, drop_output, say
     from logicgen.errors import LogicgenError, reason_of
     from logicgen.interruption import status_of
 
@@ -67,7 +67,7 @@ def _explained(error: BaseException) -> int:
             cause = error.__cause__ or error
             say(f"logicgen: {str(cause) or 'interrupted'}")
             return status_of(cause)
-        case OutputClosed() | BrokenPipeError():  # when it ran, or when the output was flushed
+        case OutputClosedError() | BrokenPipeError():  # when it ran, or when the output was flushed
             drop_output()
             return 128 + 13  # SIGPIPE
         case LogicgenError():

@@ -11,7 +11,7 @@ import click
 from logicgen.errors import printable
 
 
-class OutputClosed(Exception):
+class OutputClosedError(Exception):
     """Whoever read the output has had enough, as `head` has."""
 
 

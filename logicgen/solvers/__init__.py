@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 
 from logicgen.errors import LogicgenError, nearest
+from logicgen.solvers.registry import Facts, facts_of, in_words, is_own, solver_plugins
 from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
 
-__all__ = ["UNSAT", "Solution", "Solver", "Status", "Verdict", "load_solver", "solver_plugins"]
+__all__ = [
+    "UNSAT",
+    "Facts",
+    "Solution",
+    "Solver",
+    "Status",
+    "Verdict",
+    "load_solver",
+    "solver_facts",
+    "solver_plugins",
+]
 
-GROUP = "logicgen.solvers"
+JUDGE = {"propositional": "pysat", "ltl": "embedded"}
+"""Who checks the witnesses of other packages' solvers, by logic."""
 
 
 @cache
-def solver_plugins() -> dict[str, EntryPoint]:
-    """Return every registered solver plugin by name; nothing is imported yet."""
-    return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda p: p.name)}
+def solver_facts(name: str) -> Facts:
+    """Return what a registered plugin says of itself, or why it is broken."""
+    point = solver_plugins()[name]
+    if is_own(point):
+        return facts_of(point.load)
+    from logicgen.solvers.foreign import foreign_facts
+
+    return foreign_facts(name)
 
 
 @cache
@@ -25,16 +41,22 @@ def load_solver(name: str, logic: str) -> Solver:
     plugins = solver_plugins()
     if name not in plugins:
         raise LogicgenError(f"no solver is called {name!r}: {nearest(name, list(plugins))}")
-    try:
-        plugin = plugins[name].load()
-    except ImportError as error:
+    facts = solver_facts(name)
+    if facts.broken:
         raise LogicgenError(
-            f"solver {name} cannot be loaded ({error}); see logicgen doctor for how to get it"
-        ) from error
-    missing = plugin.missing()
-    if missing:
-        raise LogicgenError(f"solver {name} is not available here: {missing}")
-    if plugin.logic != logic:
-        raise LogicgenError(f"solver {name} decides {plugin.logic} problems, not {logic} ones")
-    solver: Solver = plugin()
+            f"solver {name} cannot be loaded ({facts.broken}); see logicgen doctor for how to get"
+            " it, or remove the package that registers it"
+        )
+    if facts.missing:
+        raise LogicgenError(f"solver {name} is not available here: {facts.missing}")
+    if facts.logic != logic:
+        raise LogicgenError(f"solver {name} decides {facts.logic} problems, not {logic} ones")
+    if not is_own(plugins[name]):
+        from logicgen.solvers.foreign import ForeignSolver
+
+        return ForeignSolver(name, logic, load_solver(JUDGE[logic], logic))
+    try:
+        solver: Solver = plugins[name].load()()
+    except Exception as error:
+        raise LogicgenError(f"solver {name} cannot be made: {in_words(error)}") from error
     return solver

@@ -14,7 +14,6 @@ from logicgen.syntax.language import Language
 from logicgen.tasks.cnf import CNFSource
 from logicgen.tasks.formula_task import FormulaSettings, FormulaTask
 
-
 # A truth table over so many symbols is faster than a SAT solver.
 FEW = 10
 

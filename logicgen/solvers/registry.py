@@ -1,0 +1,64 @@
+"""Which solver plugins are registered, and what each says of itself, or why it is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+GROUP = "logicgen.solvers"
+
+
+@cache
+def solver_plugins() -> dict[str, EntryPoint]:
+    """Return every registered solver plugin by name; nothing is imported yet.
+
+    No other package can take the name of a solver of ours.
+    """
+    points = sorted(entry_points(group=GROUP), key=lambda point: (is_own(point), point.name))
+    found = {point.name: point for point in points}  # the last of a name
+    return dict(sorted(found.items()))
+
+
+def is_own(point: EntryPoint) -> bool:
+    """Return whether a plugin is part of logicgen; others run in processes of their own."""
+    return point.value.startswith("logicgen.")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The logic and the line of a plugin, and why it cannot run here."""
+
+    logic: str = ""
+    about: str = ""
+    missing: str = ""  # what to install
+    broken: str = ""  # what is wrong with it
+
+    @property
+    def state(self) -> str:
+        """Return `available`, what to install, or what is wrong."""
+        return f"broken: {self.broken}" if self.broken else self.missing or "available"
+
+
+def facts_of(load: Callable[[], Any]) -> Facts:
+    """Return the facts of the class that `load` returns, whatever it raises or is."""
+    try:
+        plugin = load()
+        missing = plugin.missing()
+        said = (plugin.logic, plugin.about, missing or "")
+        for method in (plugin.solve, plugin.check):
+            if not callable(method):
+                raise TypeError("solve and check have to be methods")
+    except Exception as error:
+        return Facts(broken=in_words(error))
+    if not all(isinstance(each, str) for each in said):
+        return Facts(broken="logic, about and what missing() returns have to be texts")
+    return Facts(*said)
+
+
+def in_words(error: BaseException) -> str:
+    """Return an exception in one line."""
+    first = (str(error).splitlines() or [""])[0]
+    return f"{type(error).__name__}: {first}"[:300]

@@ -1,0 +1,201 @@
+"""Solvers of other packages, which may do whatever they like: it costs one problem, or one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+MODULE = """
+import os, sys
+from logicgen.solvers import UNSAT, Solution, Status, Verdict, load_solver
+
+class Plugin:
+    logic = "propositional"
+    about = "a plugin"
+    @classmethod
+    def missing(cls): return None
+    def solve(self, problem): return load_solver("pysat", "propositional").solve(problem)
+    def check(self, problem, answer):
+        return load_solver("pysat", "propositional").check(problem, answer)
+
+class Right(Plugin): name = "right"
+class Nothing(Plugin):
+    def solve(self, problem): return None
+    def check(self, problem, answer): return None
+class Text(Plugin):
+    def solve(self, problem): return "sat"
+    def check(self, problem, answer): return "right"
+class Wrong(Plugin):
+    def solve(self, problem):
+        from logicgen.syntax.assignment import Assignment
+        return Solution.sat(Assignment((("a", False),)))
+class Foreign(Plugin):
+    def solve(self, problem): return Solution.sat(lambda: 1)
+class Loud(Plugin):
+    def solve(self, problem):
+        print("{ hello }"); os.write(1, b"hello\\n"); return super().solve(problem)
+class Quits(Plugin):
+    def solve(self, problem): os._exit(7)
+    def check(self, problem, answer): os._exit(7)
+class Leaves(Plugin):
+    def solve(self, problem): sys.exit(3)
+class Crashes(Plugin):
+    def solve(self, problem): os.kill(os.getpid(), 11)
+class Raises(Plugin):
+    def solve(self, problem): raise ValueError("no\\nidea")
+    def check(self, problem, answer): raise ValueError("no idea")
+class Deep(Plugin):
+    def solve(self, problem): return self.solve(problem)
+class Sometimes(Plugin):
+    def solve(self, problem):
+        if len(problem.symbols) == 2: os._exit(1)
+        return super().solve(problem)
+class Never(Plugin):
+    def __init__(self): raise RuntimeError("cannot be")
+class Unsure(Plugin):
+    @classmethod
+    def missing(cls): raise OSError("no licence")
+class Missing(Plugin):
+    @classmethod
+    def missing(cls): return "buy it"
+class Typed(Plugin):
+    logic = 3
+"""
+CLASSES = re.findall(r"class (\w+)\(Plugin\)", MODULE)
+BROKEN = {
+    "no-module": "nowhere:Plugin",
+    "no-class": "others:Nowhere",
+    "exits": "exits:Plugin",
+    "typed": "others:Typed",
+    "unsure": "others:Unsure",
+}
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory):
+    """A folder in which a package of solvers is installed."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "others.py").write_text(MODULE)
+    (folder / "exits.py").write_text("import os; os._exit(5)")
+    points = {name.lower(): f"others:{name}" for name in CLASSES}
+    lines = [f"{name} = {value}" for name, value in {**points, **BROKEN}.items()]
+    lines.append("pysat = others:Wrong")  # the name of ours
+    info = folder / "others-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[logicgen.solvers]\n" + "\n".join(lines) + "\n")
+    return folder
+
+
+def run(others, *arguments, stdin=None):
+    path = os.pathsep.join([str(others), *sys.path])
+    return subprocess.run(
+        [sys.executable, "-m", "logicgen.cli.main", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        input=stdin,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+
+
+@pytest.mark.parametrize("command", [["list", "solvers"], ["doctor"]])
+def test_a_broken_plugin_is_named_and_the_others_are_listed(others, command):
+    result = run(others, *command)
+    assert result.returncode == 0, result.stderr
+    text = " ".join(result.stdout.split())
+    for name in BROKEN:
+        assert f"{name} broken" in text or f"{name}: broken" in text, text
+    assert "buy it" in text
+    assert "MiniSat" in text or "pysat: available" in text  # nobody takes its name
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("name", [*BROKEN, "never", "missing", "nobody"])
+def test_a_broken_plugin_is_refused_in_one_line(others, name):
+    result = run(others, "solve", "--task", "propositional", "--solver", name, "a & b")
+    assert result.returncode == 2 or (name == "never" and "cannot be made" in result.stderr)
+    assert result.stdout == ""
+    assert name in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("nothing", "NoneType"),
+        ("text", "str"),
+        ("wrong", "does not satisfy"),
+        ("foreign", "not a Assignment"),
+        ("quits", "died (7)"),
+        ("leaves", "died (3)"),
+        ("crashes", "died (-11)"),
+        ("raises", "ValueError: no"),
+        ("deep", "RecursionError"),
+    ],
+)
+@pytest.mark.parametrize("timeout", [[], ["--timeout", "20"]])
+def test_what_a_plugin_does_wrong_costs_one_unknown(others, name, reason, timeout):
+    result = run(others, "solve", "--task", "propositional", "--solver", name, "a | b", *timeout)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith(f"unknown: solver {name}: ")
+    assert reason in result.stdout
+    assert result.stdout.count("\n") == 1
+
+
+def test_what_a_plugin_prints_is_no_output(others):
+    result = run(
+        others, "solve", "--task", "propositional", "--solver", "loud", "--in", "-", stdin="a\nb\n"
+    )
+    assert [json.loads(line)["status"] for line in result.stdout.splitlines()] == ["sat", "sat"]
+    result = run(others, "solve", "--task", "propositional", "--solver", "loud", "a")
+    assert result.stdout.startswith("a=1")
+
+
+def test_a_crash_costs_one_line_of_many(others):
+    lines = ["a", "a & b", "a | b | c", "a ^ b", "c"]
+    result = run(
+        others,
+        "solve",
+        "--task",
+        "propositional",
+        "--solver",
+        "sometimes",
+        "--in",
+        "-",
+        stdin="\n".join(lines),
+    )
+    found = [json.loads(line)["status"] for line in result.stdout.splitlines()]
+    assert found == ["sat", "unknown", "sat", "unknown", "sat"]
+
+
+@pytest.mark.parametrize("name", ["nothing", "text", "quits", "raises"])
+def test_a_verdict_that_is_none_is_unknown(others, name):
+    result = run(others, "verify", "--task", "propositional", "--solver", name, "a", "a=1")
+    assert result.stdout.startswith("unknown")
+
+
+def test_data_are_made_with_a_plugin_and_without_one_that_crashes(others, tmp_path):
+    recipe = tmp_path / "tiny.toml"
+    text = """task = "propositional"
+solver = "{}"
+[region]
+symbols = [1, 2]
+length = [1, 3]
+[sizes]
+train = 5
+"""
+    made = {}
+    for name in ("right", "pysat"):
+        recipe.write_text(text.format(name))
+        result = run(others, "generate", recipe, "-o", tmp_path / name, "--workers", 1)
+        assert result.returncode == 0, result.stderr
+        made[name] = (tmp_path / name / "train" / "00000.parquet").read_bytes()
+    assert made["right"] == made["pysat"]
+    recipe.write_text(text.format("quits"))
+    result = run(others, "generate", recipe, "-o", tmp_path / "quits", "--workers", 1)
+    assert "Traceback" not in result.stderr
