@@ -73,7 +73,7 @@ class SpotWords:
         if self._helper is None or self._owner != os.getpid():
             path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
             self._owner = os.getpid()
-            self._helper = subprocess.Popen(
+            self._helper = subprocess.Popen(  # noqa: S603 - this Python, with code of ours
                 [sys.executable, "-c", _COMMAND],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
