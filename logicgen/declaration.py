@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from copy import deepcopy
@@ -11,9 +12,15 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from logicgen.errors import LogicgenError, nearest, reading
+from logicgen.errors import LogicgenError, nearest, reading, shortened, shown
 
 Model = TypeVar("Model", bound=BaseModel)
+
+# No declaration is nested a tenth as deep; what copies or compares one may recurse.
+DEEPEST = 100
+_TOO_DEEP = f"nested more than {DEEPEST} deep; take out tables or lists"
+_TOO_LARGE = "a whole number that is too large; TOML's go from -2^63 to 2^63 - 1"
+_LONG_NUMBER = re.compile(r"\d[\d_]{4299}")
 
 
 class Table(BaseModel):
@@ -24,13 +31,35 @@ class Table(BaseModel):
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the tables of a TOML file. Raises LogicgenError, with the place, for other files."""
+    with reading(path):
+        text = path.read_text(encoding="utf-8")
     try:
-        with reading(path):
-            return tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise LogicgenError(f"{path}: not TOML: {error}") from error
-    except UnicodeDecodeError as error:
-        raise LogicgenError(f"{path}: not UTF-8 at byte {error.start}") from error
+    except RecursionError:
+        raise LogicgenError(f"{path}: {_TOO_DEEP}") from None
+    except ValueError:  # of int(), for thousands of digits
+        lines = text.splitlines()
+        line = next((i for i, each in enumerate(lines, 1) if _LONG_NUMBER.search(each)), "?")
+        raise LogicgenError(f"{path}: line {line}: {_TOO_LARGE}") from None
+    _check_bounds(tables, path)
+    return tables
+
+
+def _check_bounds(tables: dict[str, Any], path: Path) -> None:
+    """Raise LogicgenError for what is deep enough, or large enough, to fail later on."""
+    todo: list[tuple[tuple[str, ...], Any]] = [((), tables)]
+    while todo:
+        place, value = todo.pop()
+        if len(place) > DEEPEST:
+            raise LogicgenError(f"{path}: {place[0]}: {_TOO_DEEP}")
+        if isinstance(value, dict):
+            todo += [((*place, name), each) for name, each in value.items()]
+        elif isinstance(value, list):
+            todo += [((*place, str(number)), each) for number, each in enumerate(value)]
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise LogicgenError(f"{path}: {'.'.join(place)}: {_TOO_LARGE}")
 
 
 def changed(tables: dict[str, Any], changes: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -70,13 +99,14 @@ def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -
         case "extra_forbidden":
             known = list(_table(model, place[:-1]).model_fields)
             near = nearest(place[-1], known)
-            return f"unknown key {key!r}; {near} (all: {', '.join(known)}){more}"
+            return f"unknown key {shown(key)}; {near} (all: {', '.join(known)}){more}"
         case "missing":
             return f"key {key!r} is missing{more}"
         case "value_error":
             text = str(first["ctx"]["error"])
-            return (f"{key}: {text}" if key else text) + more
-    return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}, not {first['input']!r}{more}"
+            return (f"{shortened(key)}: {text}" if key else text) + more
+    wrong = f"{first['msg'][0].lower()}{first['msg'][1:]}, not {shown(first['input'])}"
+    return f"{shortened(key)}: {wrong}{more}"
 
 
 def _table(model: type[BaseModel], place: list[str]) -> type[BaseModel]:

@@ -39,7 +39,7 @@ def start_helper(
     # Linux ties the child to the thread that starts it, so only the main thread's count.
     if threading.current_thread() is threading.main_thread():
         variables[_DIE_WITH_PARENT] = str(os.getpid())
-    return subprocess.Popen(
+    return subprocess.Popen(  # noqa: S603 - this Python, with code of ours
         [sys.executable, "-P", "-c", call],
         env=variables,
         pass_fds=files,

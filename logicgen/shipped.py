@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import os
 from pathlib import Path
 
-from logicgen.errors import LogicgenError, nearest
+from logicgen.errors import LogicgenError, nearest, shortened, shown
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -40,14 +40,13 @@ def find(kind: str, suffix: str, name: str) -> Path:
     Raises LogicgenError where there is no such file, with names that are near.
     """
     if name.endswith(suffix) or "/" in name:
-        path = Path(name)
-        with suppress(OSError):  # a name that is too long is no file either
-            if path.is_file():
-                return path
-        raise LogicgenError(f"{name}: no such file (a shipped name has no {suffix} and no slash)")
+        if os.path.isfile(name):
+            return Path(name)
+        raise LogicgenError(
+            f"{shortened(name)}: no such file (a shipped name has no {suffix} and no slash)"
+        )
     if name in names(kind, suffix):
         return folder(kind) / f"{name}{suffix}"
     nouns = {"datasets": "data-set recipe", "models": "model recipe", "studies": "study"}
-    raise LogicgenError(
-        f"no {nouns.get(kind, 'grammar')} is called {name!r}: {nearest(name, names(kind, suffix))}"
-    )
+    near = nearest(name, names(kind, suffix))
+    raise LogicgenError(f"no {nouns.get(kind, 'grammar')} is called {shown(name)}: {near}")

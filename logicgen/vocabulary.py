@@ -13,7 +13,8 @@ from itertools import takewhile
 
 PAD, START, END = "<pad>", "<start>", "<end>"
 
-_SYMBOL = re.compile(r"([a-z])(0|[1-9][0-9]*)?\Z")
+# Ids are 64-bit integers, which a number of 17 digits leaves room for.
+_SYMBOL = re.compile(r"([a-z])(0|[1-9][0-9]{0,16})?\Z")
 
 
 def symbol_name(index: int) -> str:

@@ -5,7 +5,8 @@ worker is reused until that happens, then replaced, and the rest of its chunk go
 one. Workers are helpers (`helper.py`), so they also serve a script without a `__main__` guard, a
 notebook, and a script on standard input.
 
-Frames travel through pipes: eight bytes of length, then a pickle. Both ends are ours.
+Frames travel through pipes: eight bytes of length, then a pickle. Both ends are ours, so that no
+pickle is read that somebody else has written (noqa: S301).
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ class _Worker:
             if len(self._read) < end:
                 break
             frame, self._read = self._read[_LENGTH.size : end], self._read[end:]
-            yield pickle.loads(frame)
+            yield pickle.loads(frame)  # noqa: S301
         if not block:
             raise EOFError
 
@@ -181,6 +182,8 @@ def serve(clock: int) -> None:
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the parent decides what becomes of its workers
+    # PySAT's engines catch a SIGINT also where it is ignored, but not one that is blocked.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     die_with_parent()
     source, target = private_streams()
     with suppress(EOFError, BrokenPipeError):  # the parent is gone or has closed the pipe
@@ -196,7 +199,7 @@ def _serve(source: IO[bytes], target: IO[bytes], clock: _Clock) -> None:
         head = source.read(_LENGTH.size)
         if len(head) < _LENGTH.size:
             raise EOFError
-        return pickle.loads(source.read(_LENGTH.unpack(head)[0]))
+        return pickle.loads(source.read(_LENGTH.unpack(head)[0]))  # noqa: S301
 
     function: Callable[[Any], Any] | None = None
     while True:
@@ -232,7 +235,7 @@ def _work(
     for place, item in enumerate(items):
         clock.set(place)
         try:
-            result = pickle.dumps(function(pickle.loads(item)), pickle.HIGHEST_PROTOCOL)
+            result = pickle.dumps(function(pickle.loads(item)), pickle.HIGHEST_PROTOCOL)  # noqa: S301
         except MemoryError:
             result = pickle.dumps(Failure("out of memory"))
         results.append(result)
@@ -358,7 +361,7 @@ class Workers(Generic[Item, Result]):
                     if (chunk := worker.chunk) is None:
                         continue
                     for result in message:
-                        chunk.results[worker.sent[worker.received]] = pickle.loads(result)
+                        chunk.results[worker.sent[worker.received]] = pickle.loads(result)  # noqa: S301
                         worker.received += 1
                     if worker.received == len(worker.sent):
                         seconds = time.monotonic() - worker.begun

@@ -35,3 +35,9 @@ def test_unknown_tokens_are_refused():
         VOCABULARY.encode("U a b")
     with pytest.raises(ValueError, match="twice"):
         Vocabulary(("&", "&"))
+
+
+def test_a_number_that_no_id_has_room_for_is_no_symbol():
+    assert symbol_index("a" + "9" * 17) == 26 * (10**17 - 1)
+    assert symbol_index("a" + "9" * 18) is None
+    assert symbol_index("a" + "1" * 5000) is None

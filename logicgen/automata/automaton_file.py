@@ -12,7 +12,7 @@ from logicgen.atomic import write_text
 from logicgen.automata.allsum import allsum, trim
 from logicgen.automata.automaton import Automaton
 from logicgen.declaration import Table, read_toml, validate
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, shortened
 
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Names = Annotated[list[str], Field(min_length=1)]
@@ -102,5 +102,5 @@ def toml_string(text: str) -> str:
 def _shown(entry: object) -> str:
     if not isinstance(entry, dict):
         return ""
-    source, symbol, target = (entry.get(key, "?") for key in ("from", "symbol", "to"))
+    source, symbol, target = (shortened(entry.get(key, "?")) for key in ("from", "symbol", "to"))
     return f" ({source} --{symbol}--> {target})"

@@ -30,7 +30,7 @@ def write_dimacs(examples: Iterable[Example], folder: Path, label: str) -> int:
 
     Raises LogicgenError where a problem is no conjunction of clauses or the folder is not empty.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if os.path.exists(folder) and (not os.path.isdir(folder) or any(folder.iterdir())):
         raise LogicgenError(f"{folder}: is there already; choose another folder")
     part = part_path(folder)
     shutil.rmtree(part, ignore_errors=True)  # of a run that was killed
@@ -41,7 +41,7 @@ def write_dimacs(examples: Iterable[Example], folder: Path, label: str) -> int:
             _write(example, part / f"{row:06d}", f"{label}, row {row}")
         os.replace(part, folder)
     except OSError as error:
-        raise LogicgenError(f"{error.filename}: cannot be written: {error.strerror}") from error
+        raise LogicgenError(f"{folder}: cannot be written: {error.strerror}") from error
     except LogicgenError as error:
         raise LogicgenError(
             f'row {row}: {error}; DIMACS has room for data sets of [problem] source = "cnf" only'
@@ -80,7 +80,7 @@ def read_dimacs(path: Path, task: Task) -> Iterator[Example]:
 
     Answers come from `.sol` files beside them. Raises LogicgenError with file and line.
     """
-    files = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
+    files = sorted(path.glob(f"*{SUFFIX}")) if os.path.isdir(path) else [path]
     if not files:
         raise LogicgenError(f"{path}: neither a data set nor a folder with {SUFFIX} files")
     for file in files:
@@ -88,7 +88,7 @@ def read_dimacs(path: Path, task: Task) -> Iterator[Example]:
             clauses = read_cnf(file.read_bytes(), str(file)).clauses
         problem = formula_of(clauses, lambda variable: symbol_name(variable - 1))
         answer = None
-        if (beside := file.with_suffix(ANSWER)).is_file():
+        if os.path.isfile(beside := file.with_suffix(ANSWER)):
             with reading(beside):
                 literals = read_model(beside.read_bytes(), str(beside))
             pairs = ((symbol_name(abs(literal) - 1), literal > 0) for literal in literals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ def read_data_recipe(
 def open_data(folder: str | Path) -> Dataset | Corpus:
     """Return the data set or corpus in a folder. LogicgenError: none, unfinished, or damaged."""
     folder = Path(folder)
-    return Corpus(folder) if (folder / Corpus.file).is_file() else Dataset(folder)
+    return Corpus(folder) if os.path.isfile(folder / Corpus.file) else Dataset(folder)
 
 
 def as_dataset(data: Dataset | Corpus) -> Dataset:

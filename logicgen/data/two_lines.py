@@ -10,11 +10,11 @@ import json
 from collections.abc import Iterable, Iterator
 from itertools import starmap, zip_longest
 from pathlib import Path
-from typing import TextIO
 
 from logicgen.atomic import write_atomically
-from logicgen.errors import LogicgenError, at
+from logicgen.errors import LogicgenError, at, reading
 from logicgen.tasks import Task
+from logicgen.tasks.bulk import fields_of, text_of
 
 ONE_CHARACTER = {"->": ">", "<->": "="}
 Example = tuple[str, str | None]
@@ -77,11 +77,13 @@ def _write(texts: Iterable[str], path: Path) -> int:
     return count
 
 
-def _opened(path: Path) -> TextIO:
-    try:
-        return open(path, encoding="utf-8")
-    except OSError as error:
-        raise LogicgenError(f"{path}: cannot be read: {error.strerror}") from None
+def _lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a UTF-8 text. Raises LogicgenError with file and line where it is none."""
+    with reading(path), open(path, "rb") as file:
+        for number, line in enumerate(file, start=1):
+            with reading(f"{path}, line {number}"):
+                text = line.decode("utf-8")
+            yield text.rstrip("\r\n")
 
 
 def read_two_lines(path: Path, task: Task) -> Iterator[Example]:
@@ -89,16 +91,15 @@ def read_two_lines(path: Path, task: Task) -> Iterator[Example]:
 
     Raises LogicgenError with file and line where one does not parse or an answer is missing.
     """
-    with _opened(path) as file:
-        lines = (line.rstrip("\r\n") for line in file)
-        for number, (problem, answer) in enumerate(zip_longest(lines, lines)):
-            with at(f"{path}, line {2 * number + 1}"):
-                if answer is None:
-                    raise LogicgenError("a problem without an answer")
-                parsed = task.decode_problem(spread(problem))
-            with at(f"{path}, line {2 * number + 2}"):
-                decoded = task.decode_answer(spread(answer))
-            yield task.encode(parsed), task.encode(decoded)
+    lines = _lines(path)
+    for number, (problem, answer) in enumerate(zip_longest(lines, lines)):
+        with at(f"{path}, line {2 * number + 1}"):
+            if answer is None:
+                raise LogicgenError("a problem without an answer")
+            parsed = task.decode_problem(spread(problem))
+        with at(f"{path}, line {2 * number + 2}"):
+            decoded = task.decode_answer(spread(answer))
+        yield task.encode(parsed), task.encode(decoded)
 
 
 def read_json_lines(path: Path, task: Task) -> Iterator[Example]:
@@ -106,15 +107,9 @@ def read_json_lines(path: Path, task: Task) -> Iterator[Example]:
 
     Raises LogicgenError with file and line where one does not parse.
     """
-    with _opened(path) as file:
-        for number, line in enumerate(file, start=1):
-            with at(f"{path}, line {number}"):
-                try:
-                    row = json.loads(line)
-                    problem = task.read_problem(row["problem"])
-                    answer = task.read_answer(row["answer"])
-                except (ValueError, KeyError, TypeError) as error:
-                    raise LogicgenError(
-                        f"not a JSON object with problem and answer ({error})"
-                    ) from None
-            yield task.encode(problem), task.encode(answer)
+    for number, line in enumerate(_lines(path), start=1):
+        with at(f"{path}, line {number}"):
+            row = fields_of(line, json_only=True)
+            problem = task.read_problem(text_of(row, "problem"))
+            answer = task.read_answer(text_of(row, "answer"))
+        yield task.encode(problem), task.encode(answer)

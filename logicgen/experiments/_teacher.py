@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from logicgen import shipped
 from logicgen.data.data_recipe import CorpusRecipe
-from logicgen.errors import LogicgenError, nearest
+from logicgen.errors import LogicgenError, nearest, shortened
 from logicgen.productions import NEGLIGIBLE, Grammar, read_grammar
 from logicgen.tasks.grammar_sentences import GRAMMAR, GrammarSentencesSettings
 
@@ -18,9 +19,9 @@ def find_teacher(name: str) -> Grammar:
         if not isinstance(settings, GrammarSentencesSettings):
             raise LogicgenError(f"{name}: a recipe of another task: give one of production")
         return settings.made()
-    if not Path(name).exists():
+    if not os.path.exists(name):
         raise LogicgenError(
-            f"{name}: no recipe is called so, nor is there a file or folder;"
+            f"{shortened(name)}: no recipe is called so, nor is there a file or folder;"
             f" {nearest(name, shipped.names('datasets', '.toml'))}"
         )
     return load_grammar(Path(name))[0]
@@ -30,11 +31,11 @@ def load_grammar(run: Path) -> tuple[Grammar, float]:
     """Return the grammar of a file, a data set or a trained model, and what in it is negligible."""
     if run.suffix == ".toml":
         return read_grammar(run), 0.0
-    if (run / GRAMMAR).is_file():
+    if os.path.isfile(run / GRAMMAR):
         return read_grammar(run / GRAMMAR), 0.0
     from logicgen.model.checkpoint import RUN, open_model
 
-    if not (run / RUN).is_file() and str(run) not in shipped.trained():
+    if not os.path.isfile(run / RUN) and str(run) not in shipped.trained():
         raise LogicgenError(
             f"{run}: no trained model, no grammar file (.toml), and no folder with a {GRAMMAR}"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,7 +119,7 @@ def labels_of(
 
 
 def _read(folder: Path) -> tuple[pa.Table, About]:
-    if not (folder / PREDICTIONS).is_file():
+    if not os.path.isfile(folder / PREDICTIONS):
         below = [str(path.parent) for path in sorted(folder.glob(f"*/{PREDICTIONS}"))]
         if below:
             raise LogicgenError(f"{folder}: no {PREDICTIONS}; did you mean {' or '.join(below)}?")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def _scores(run: Path) -> dict[str, Any]:
     found = {}
     for split in ("test", "grid"):
         path = run / split / SUMMARY
-        if not path.is_file():
+        if not os.path.isfile(path):
             continue
         found[split] = checkpoint.load_json(path)
         scores = [found[split][part] for part in COLUMNS if part in found[split]]

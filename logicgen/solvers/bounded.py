@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from pysat.solvers import Solver as SatEngine
-
 from logicgen.solvers.ltl_graph import NEXT, SYMBOL, UNTIL, Graph
-from logicgen.solvers.pysat import ENGINE, first_model
+from logicgen.solvers.sat_engine import Effort, SatEngine, first_model
 from logicgen.solvers.unfolding import Letter, gate
 
 
@@ -26,7 +24,9 @@ def shapes(fewest: int, most: int) -> Iterator[tuple[int, int]]:
             yield positions, period
 
 
-def word_of_shape(graph: Graph, root: int, positions: int, period: int) -> list[Letter] | None:
+def word_of_shape(
+    graph: Graph, root: int, positions: int, period: int, effort: Effort | None = None
+) -> list[Letter] | None:
     """Return the letters of the first word of a shape that satisfies an edge's formula, or None.
 
     Lexicographic: by position, symbols by first occurrence, true before false; all get a value.
@@ -35,7 +35,7 @@ def word_of_shape(graph: Graph, root: int, positions: int, period: int) -> list[
     encoding.clauses.append([encoding.literal(root, 0)])
     encoding.unfold()
     count = len(graph.symbols) * positions
-    with SatEngine(name=ENGINE, bootstrap_with=encoding.clauses) as engine:
+    with SatEngine(encoding.clauses, effort=effort) as engine:
         model = first_model(engine, count)
     if model is None:
         return None

@@ -7,7 +7,8 @@ from typing import ClassVar
 from logicgen.solvers.bounded import shapes, word_of_shape
 from logicgen.solvers.lassos import Columns, Values, all_or_some, evaluate, exhaustive, holds
 from logicgen.solvers.ltl_graph import SYMBOL, TRUE, Graph
-from logicgen.solvers.solver import UNSAT, Solution, Solver, Verdict
+from logicgen.solvers.sat_engine import Effort, EffortError
+from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
 from logicgen.solvers.tableau import Tableau
 from logicgen.solvers.unfolding import Letter
 from logicgen.solvers.witness import Literals, all_satisfy, certain, justify, minimal
@@ -39,6 +40,9 @@ class EmbeddedSolver(Solver):
     the heuristics of a SAT solver: the first shape (fewer positions, then shorter period) in which
     a word is found, its first word (true before false), the literals that justify it, and of these,
     those that are needed when the others are dropped, last first.
+
+    effort: number of steps, as `Effort` counts them, after which a problem is given up as
+    `unknown`; no limit if None.
     """
 
     name: ClassVar[str] = "embedded"
@@ -46,27 +50,47 @@ class EmbeddedSolver(Solver):
     about: ClassVar[str] = "an exact tableau and lassos in parallel, in Python; needs nothing else"
     fewest: ClassVar[bool] = False
 
+    def __init__(self, effort: int | None = None) -> None:
+        self.effort = effort
+
     def solve(self, problem: Formula) -> Solution:
-        """Return the canonical witness, or unsat; raise LogicgenError if it is no LTL formula."""
+        """Return the canonical witness, or unsat; or unknown, after more steps than the effort.
+
+        Raises LogicgenError if the problem is no LTL formula.
+        """
+        try:
+            return self._solution(problem, Effort.of(self.effort))
+        except EffortError as error:
+            return Solution(Status.UNKNOWN, reason=str(error))
+
+    def _solution(self, problem: Formula, effort: Effort | None) -> Solution:
         graph = Graph()
         root = graph.add(problem)
         if root <= 1:
             return Solution.sat(_ANYTHING) if root == TRUE else UNSAT
         nodes = graph.reachable(root)
-        found = self._fewest(graph, nodes, root) if self.fewest else self._first(graph, nodes, root)
+        search = self._fewest if self.fewest else self._first
+        found = search(graph, nodes, root, effort)
         if found is None:
             return UNSAT
         values, lane, positions, period = found
         loop = positions - period
         literals = justify(graph, root, values, lane, loop)
-        literals = minimal(graph, nodes, root, literals, positions, loop)
+        literals = minimal(graph, nodes, root, literals, positions, loop, effort)
         return Solution.sat(_trace(graph, literals, positions, loop))
 
     def check(self, problem: Formula, answer: Trace) -> Verdict:
         """Return `correct` if all words of the trace satisfy the formula; exact for any positions.
 
-        `invalid` if a position is unsatisfiable. Raises LogicgenError for an unknown operator.
+        `invalid` if a position is unsatisfiable, `unknown` as in `solve`. Raises LogicgenError for
+        an unknown operator.
         """
+        try:
+            return self._verdict(problem, answer, Effort.of(self.effort))
+        except EffortError:
+            return Verdict.UNKNOWN
+
+    def _verdict(self, problem: Formula, answer: Trace, effort: Effort | None) -> Verdict:
         graph = Graph()
         root = graph.add(problem)
         positions = answer.positions
@@ -83,15 +107,21 @@ class EmbeddedSolver(Solver):
                 if name in number:  # a symbol that does not occur does no harm
                     literals[place, number[name]] = value == "1"
         if others:
-            return self._check_any(graph, root, answer, others, literals)
+            return self._check_any(graph, root, answer, others, literals, effort)
         if root <= 1:
             return Verdict.CORRECT if root == TRUE else Verdict.INCORRECT
         nodes = graph.reachable(root)
-        right = all_satisfy(graph, nodes, root, literals, len(positions), loop)
+        right = all_satisfy(graph, nodes, root, literals, len(positions), loop, effort)
         return Verdict.CORRECT if right else Verdict.INCORRECT
 
     def _check_any(
-        self, graph: Graph, root: int, answer: Trace, others: list[Formula], literals: Literals
+        self,
+        graph: Graph,
+        root: int,
+        answer: Trace,
+        others: list[Formula],
+        literals: Literals,
+        effort: Effort | None,
     ) -> Verdict:
         for position in others:
             propositional().check_operators(position)
@@ -99,21 +129,23 @@ class EmbeddedSolver(Solver):
         nodes = graph.reachable(root)
         letters = [graph.add(position) for position in answer.positions]
         for position in dict.fromkeys(others):
-            with Tableau(graph, graph.add(position)) as tableau:
+            with Tableau(graph, graph.add(position), effort=effort) as tableau:
                 if tableau.is_empty():
                     return Verdict.INVALID
         verdict = certain(graph, nodes, root, literals, len(letters), loop)
         if verdict is None:
-            with Tableau(graph, root ^ 1, letters, loop) as tableau:
+            with Tableau(graph, root ^ 1, letters, loop, effort) as tableau:
                 verdict = tableau.is_empty()
         return Verdict.CORRECT if verdict else Verdict.INCORRECT
 
-    def _first(self, graph: Graph, nodes: list[int], root: int) -> Found | None:
+    def _first(
+        self, graph: Graph, nodes: list[int], root: int, effort: Effort | None
+    ) -> Found | None:
         for positions, period in shapes(1, PARALLEL):
             found = _parallel(graph, nodes, root, positions, period)
             if found is not None:
                 return found
-        with Tableau(graph, root) as tableau:
+        with Tableau(graph, root, effort=effort) as tableau:
             word = tableau.word()
         if word is None:
             return None
@@ -122,13 +154,15 @@ class EmbeddedSolver(Solver):
             for shape in shapes(1, len(letters)):
                 if shape[0] <= PARALLEL and exhaustive(len(graph.symbols), shape[0]):
                     continue  # ruled out above
-                first = word_of_shape(graph, root, *shape)
+                first = word_of_shape(graph, root, *shape, effort)
                 if first is not None:
                     return _single(graph, nodes, first, shape[1])
         return _single(graph, nodes, letters, period)
 
-    def _fewest(self, graph: Graph, nodes: list[int], root: int) -> Found | None:
-        with Tableau(graph, root) as tableau:
+    def _fewest(
+        self, graph: Graph, nodes: list[int], root: int, effort: Effort | None
+    ) -> Found | None:
+        with Tableau(graph, root, effort=effort) as tableau:
             word = tableau.word()
         if word is None:
             return None
@@ -138,7 +172,7 @@ class EmbeddedSolver(Solver):
                 if found is not None:
                     return found
                 continue
-            first = word_of_shape(graph, root, positions, period)
+            first = word_of_shape(graph, root, positions, period, effort)
             if first is not None:
                 return _single(graph, nodes, first, period)
         raise AssertionError("the tableau's word has one of these shapes")

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from pysat.solvers import Solver as SatEngine
-from pysolvers import error as NativeError
-
 from logicgen.errors import LogicgenError
-from logicgen.solvers.solver import UNSAT, Solution, Solver, Verdict
+from logicgen.solvers.sat_engine import STRONG_ENGINE, Effort, EffortError, SatEngine, first_model
+from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
 from logicgen.syntax.assignment import Assignment
 from logicgen.syntax.formula import Formula
 
-# The fastest of PySAT's solvers to start and stop, which decides the time of a million formulas.
-ENGINE = "minisat22"
-
-# Simplifies clauses while it searches, which pays for one problem of a hundred thousand clauses.
-STRONG_ENGINE = "cadical153"
-
 
 class PySATSolver(Solver):
-    """A SAT solver on the Tseitin encoding; its witness is that of `TruthTableSolver`."""
+    """A SAT solver on the Tseitin encoding; its witness is that of `TruthTableSolver`.
+
+    effort: number of steps, as `Effort` counts them, after which a problem is given up as
+    `unknown`; no limit if None.
+    """
 
     name: ClassVar[str] = "pysat"
     logic: ClassVar[str] = "propositional"
     about: ClassVar[str] = "the SAT solver MiniSat 2.2 through PySAT, any number of symbols"
 
+    def __init__(self, effort: int | None = None) -> None:
+        self.effort = effort
+
     def solve(self, problem: Formula) -> Solution:
-        """Return the canonical witness, or unsat."""
+        """Return the canonical witness, or unsat; or unknown, after more steps than the effort."""
+        try:
+            return self._solution(problem, Effort.of(self.effort))
+        except EffortError as error:
+            return Solution(Status.UNKNOWN, reason=str(error))
+
+    def _solution(self, problem: Formula, effort: Effort | None) -> Solution:
         symbols, root, clauses = tseitin_encoding(problem)
-        with sat_engine(clauses) as engine:
+        with SatEngine(clauses, effort=effort) as engine:
             before = list(range(1, len(symbols) + 1))
             # All true is the first candidate; the engine is asked only where it fails.
             if not engine.solve([root, *before]):
@@ -48,7 +52,7 @@ class PySATSolver(Solver):
         return Solution.sat(Assignment(literals))
 
     def check(self, problem: Formula, answer: Assignment) -> Verdict:
-        """Return `correct` if every completion of the assignment satisfies the formula."""
+        """Return `correct` if every completion satisfies the formula; `unknown` as in `solve`."""
         if answer.is_contradictory:
             return Verdict.INVALID
         symbols, root, clauses = tseitin_encoding(problem)
@@ -57,25 +61,11 @@ class PySATSolver(Solver):
         for name, value in answer.literals:
             if name in variable:  # a symbol that does not occur does no harm
                 assumed.append(variable[name] if value else -variable[name])
-        with sat_engine(clauses) as engine:
-            return Verdict.INCORRECT if engine.solve(assumed) else Verdict.CORRECT
-
-
-def first_model(engine: SatEngine, count: int, assumed: Sequence[int] = ()) -> list[int] | None:
-    """Return the literals of `count` variables in the first model, true before false, or None."""
-    fixed = list(assumed)
-    if not engine.solve(fixed):
-        return None
-    model = engine.get_model()
-    for variable in range(1, count + 1):
-        if variable > len(model) or model[variable - 1] > 0:
-            fixed.append(variable)
-        elif engine.solve([*fixed, variable]):
-            model = engine.get_model()
-            fixed.append(variable)
-        else:
-            fixed.append(-variable)
-    return fixed[len(assumed) :]
+        with SatEngine(clauses, effort=Effort.of(self.effort)) as engine:
+            try:
+                return Verdict.INCORRECT if engine.solve(assumed) else Verdict.CORRECT
+            except EffortError:
+                return Verdict.UNKNOWN
 
 
 def clause_solver() -> Callable[[list[list[int]]], list[int] | None]:
@@ -94,21 +84,11 @@ def solve_clauses(clauses: Sequence[Sequence[int]]) -> list[int] | None:
     # Engines allocate up to the highest number, so the numbers are made dense.
     dense = {variable: i for i, variable in enumerate(variables, start=1)}
     dense |= {-variable: -i for variable, i in dense.items()}
-    with sat_engine([[dense[n] for n in clause] for clause in clauses], STRONG_ENGINE) as engine:
+    with SatEngine([[dense[n] for n in clause] for clause in clauses], STRONG_ENGINE) as engine:
         if not engine.solve():
             return None
         true = set(engine.get_model())
     return [variable if dense[variable] in true else -variable for variable in variables]
-
-
-@contextmanager
-def sat_engine(clauses: Sequence[Sequence[int]] = (), name: str = ENGINE) -> Iterator[SatEngine]:
-    """Yield a SAT engine with these clauses; Ctrl-C in native code is a KeyboardInterrupt again."""
-    try:
-        with SatEngine(name=name, bootstrap_with=clauses) as engine:
-            yield engine
-    except NativeError as error:
-        raise KeyboardInterrupt from error
 
 
 def tseitin_encoding(formula: Formula) -> tuple[tuple[str, ...], int, list[list[int]]]:

@@ -56,11 +56,11 @@ UNSAT = Solution(Status.UNSAT)
 class Solver(Protocol):
     """A decision procedure for one logic.
 
-    Plugins register a class without constructor arguments in the entry-point group
-    `logicgen.solvers`. A solver runs until it is done: time and memory limits are enforced by
-    whoever runs it, in a process that can be killed (`logicgen.workers`), because native code does
-    not answer signals. It must be deterministic, and renaming a problem's symbols must rename its
-    witness and change nothing else.
+    Plugins register a class that needs no constructor arguments in the entry-point group
+    `logicgen.solvers`. A solver runs until it is done, or has spent its effort if it was made with
+    one: time and memory limits are enforced by whoever runs it, in a process that can be killed
+    (`logicgen.workers`), because native code does not answer signals. It must be deterministic, and
+    renaming a problem's symbols must rename its witness and change nothing else.
     """
 
     name: ClassVar[str]

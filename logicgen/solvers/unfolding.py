@@ -19,10 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from pysat.solvers import Solver as SatEngine
-
 from logicgen.solvers.ltl_graph import AND, FALSE, NEXT, SYMBOL, TRUE, UNTIL, XOR, Graph
-from logicgen.solvers.pysat import ENGINE, first_model
+from logicgen.solvers.sat_engine import Effort, SatEngine, first_model
 
 State = tuple[int, int]
 """A position, and a set of formulas as bits."""
@@ -50,10 +48,16 @@ class Unfolding:
         root: edge of the formula.
         positions: edges of propositional formulas, each satisfiable; `[TRUE]` for all words.
         loop: the position after the last one.
+        effort: what the SAT solver spends; no limit if None.
     """
 
     def __init__(
-        self, graph: Graph, root: int, positions: Sequence[int] = (TRUE,), loop: int = 0
+        self,
+        graph: Graph,
+        root: int,
+        positions: Sequence[int] = (TRUE,),
+        loop: int = 0,
+        effort: Effort | None = None,
     ) -> None:
         self._graph = graph
         self._count = len(positions)
@@ -76,7 +80,7 @@ class Unfolding:
         while self._pending:
             self._unfold(self._pending.pop())
         self.untils = (1 << self._untils) - 1  # all untils that can be postponed
-        self._engine = SatEngine(name=ENGINE, bootstrap_with=self._clauses)
+        self._engine = SatEngine(self._clauses, effort=effort)
 
     def __enter__(self) -> Self:
         return self

@@ -13,6 +13,7 @@ from random import Random
 
 from logicgen.solvers.lassos import Columns, Values, evaluate, evaluate_known, holds
 from logicgen.solvers.ltl_graph import AND, NEXT, SYMBOL, TRUE, UNTIL, Graph
+from logicgen.solvers.sat_engine import Effort
 from logicgen.solvers.tableau import Tableau
 
 Literals = dict[tuple[int, int], bool]
@@ -92,19 +93,31 @@ def certain(
 
 
 def minimal(
-    graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
+    graph: Graph,
+    nodes: list[int],
+    root: int,
+    literals: Literals,
+    positions: int,
+    loop: int,
+    effort: Effort | None = None,
 ) -> Literals:
     """Return the literals without those that are not needed, dropped last first."""
     needed = _needed(graph, nodes, root, literals, positions, loop)
     for literal in reversed([literal for literal in literals if literal not in needed]):
         fewer = {place: value for place, value in literals.items() if place != literal}
-        if all_satisfy(graph, nodes, root, fewer, positions, loop):
+        if all_satisfy(graph, nodes, root, fewer, positions, loop, effort):
             literals = fewer
     return literals
 
 
 def all_satisfy(
-    graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
+    graph: Graph,
+    nodes: list[int],
+    root: int,
+    literals: Literals,
+    positions: int,
+    loop: int,
+    effort: Effort | None = None,
 ) -> bool:
     """Return whether all words with these literals satisfy the formula of an edge. Exact."""
     verdict = certain(graph, nodes, root, literals, positions, loop)
@@ -116,7 +129,7 @@ def all_satisfy(
     for (position, symbol), value in literals.items():
         edge = graph.symbol(graph.symbols[symbol]) ^ (not value)
         letters[position] = graph.conjunction(letters[position], edge)
-    with Tableau(graph, root ^ 1, letters, loop) as tableau:
+    with Tableau(graph, root ^ 1, letters, loop, effort) as tableau:
         return tableau.is_empty()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from logicgen.errors import LogicgenError
@@ -17,7 +18,7 @@ def read_old_file(folder: Path, name: str) -> tuple[Path, Record] | None:
     """Return the file of a point and its record, if there is one. LogicgenError if damaged."""
     for inner, read in (("trials", _of_trial), ("points", _of_point)):
         path = folder / inner / f"{name}.json"
-        if path.is_file():
+        if os.path.isfile(path):
             try:
                 content = json.loads(path.read_text(encoding="utf-8"))
                 about = {key: content.get(key) for key in ABOUT}

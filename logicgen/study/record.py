@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -66,7 +67,7 @@ def read_records(plan: Plan, folder: Path) -> dict[str, Record]:
 
 
 def _stored(path: Path) -> dict[str, Record]:
-    if not path.is_file():
+    if not os.path.isfile(path):
         return {}
     try:
         compressed = path.read_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -169,7 +170,7 @@ def run_trial(asked: Trial, root: Path, device: str, start: Path | None) -> Json
     from logicgen.model import checkpoint
     from logicgen.train.fit import fit, training_data
 
-    if start is not None and not (start / checkpoint.CARD).is_file():
+    if start is not None and not os.path.isfile(start / checkpoint.CARD):
         raise LogicgenError(
             f"starts from {asked.start}, whose weights are not in {start}: take the line of"
             f" {asked.start} out of the file of trials to train it again"
@@ -312,7 +313,7 @@ def curve_of(found: Json) -> Curve:
 def _stopwatch(path: Path) -> Iterator[dict[str, float]]:
     """Yield the seconds spent inside, added to those of earlier times that a file remembers."""
     clock: dict[str, float] = {"seconds": 0.0}
-    if path.is_file():
+    if os.path.isfile(path):
         clock = json.loads(path.read_text(encoding="utf-8"))
     start = time.monotonic()
     try:

@@ -18,6 +18,7 @@ from logicgen.errors import LogicgenError
 from logicgen.syntax.clauses import Clause
 
 SUFFIX = ".cnf"
+DIGITS = 18  # of a number at most, with its sign: more than any solver takes
 _FIRST = "a line 'p cnf VARIABLES CLAUSES' comes first"
 
 
@@ -50,7 +51,9 @@ def read_cnf(text: bytes, where: str) -> CNF:
         literals = _integers(line)
         if literals is None:
             wrong = next(word for word in line.split() if _integers(word) is None)
-            raise _wrong(where, number, f"{_shown(wrong)} is not a whole number")
+            large = len(wrong) > DIGITS and wrong.removeprefix(b"-").isdigit()
+            what = f"has more than {DIGITS} digits" if large else "is not a whole number"
+            raise _wrong(where, number, f"{_shown(wrong)} {what}")
         if max(literals) > variables or -min(literals) > variables:
             wide = next(literal for literal in literals if abs(literal) > variables)
             raise _wrong(
@@ -89,10 +92,12 @@ def _header(line: bytes, where: str, number: int) -> tuple[int, int]:
 
 
 def _integers(line: bytes) -> list[int] | None:
-    if b"_" in line:  # which int() takes
+    words = line.split()
+    # Python's int() takes _ as well, and thousands of digits.
+    if b"_" in line or max(map(len, words), default=0) > DIGITS:
         return None
     try:
-        return list(map(int, line.split()))
+        return list(map(int, words))
     except ValueError:
         return None
 

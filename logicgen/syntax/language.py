@@ -18,7 +18,7 @@ import lark
 from lark.grammar import Terminal as LarkTerminal
 
 from logicgen import shipped
-from logicgen.errors import FormatError, LogicgenError
+from logicgen.errors import FormatError, LogicgenError, reading, shown
 
 SYMBOL = "SYMBOL"
 
@@ -57,9 +57,11 @@ class Language:
     def __init__(self, grammar: str, build: Build) -> None:
         path = shipped.find("grammars", ".lark", grammar)
         self.name = path.stem
+        with reading(path):
+            text = path.read_text(encoding="utf-8")
         try:
             self._lark = lark.Lark(
-                path.read_text(encoding="utf-8"),
+                text,
                 parser="lalr",
                 start=["infix", "prefix"],
                 source_path=str(path),
@@ -81,7 +83,8 @@ class Language:
     def _format_error(self, text: str, error: lark.exceptions.UnexpectedInput) -> FormatError:
         line, column = error.line, error.column
         if isinstance(error, lark.exceptions.UnexpectedToken):
-            expected, reason = error.accepts or error.expected, f"unexpected {str(error.token)!r}"
+            expected = error.accepts or error.expected
+            reason = f"unexpected {shown(str(error.token))}"
             if error.token.type == "$END":
                 lines = text.rstrip("\n").split("\n")
                 line, column = len(lines), len(lines[-1].rstrip()) + 1

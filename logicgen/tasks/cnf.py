@@ -16,7 +16,7 @@ from functools import cache
 from random import Random
 
 from logicgen.errors import LogicgenError
-from logicgen.solvers.pysat import sat_engine
+from logicgen.solvers.sat_engine import SatEngine
 from logicgen.syntax.clauses import Clause, formula_of
 from logicgen.tasks.task import Cell, Draw, Source
 from logicgen.vocabulary import symbol_name
@@ -50,7 +50,7 @@ def random_clauses(rng: Random, variables: int, longest: int = LONGEST) -> list[
     numbers = range(1, variables + 1)
     model = list(numbers)
     clauses: list[Clause] = []
-    with sat_engine() as engine:
+    with SatEngine() as engine:
         tokens = -1  # every clause brings an & but the first
         while tokens <= longest:
             drawn = rng.sample(numbers, min(variables, clause_length(rng)))

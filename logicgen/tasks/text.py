@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import platform
 import sysconfig
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from logicgen.checksum import text_sha256
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, reading, shown
 from logicgen.tasks.corpus_task import TOKENS, CorpusSource, CorpusTask, Part
 from logicgen.tasks.task import Settings
 from logicgen.tokens import Tokens
@@ -116,12 +117,9 @@ class Documents:
         if self._topics:
             data = self._topics[block.document][block.start : block.stop]
         else:
-            try:
-                with open(where, "rb") as file:
-                    file.seek(block.start)
-                    data = file.read(block.stop - block.start)
-            except OSError as error:
-                raise LogicgenError(f"{where}: cannot be read: {error.strerror}") from None
+            with reading(where), open(where, "rb") as file:
+                file.seek(block.start)
+                data = file.read(block.stop - block.start)
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -140,7 +138,7 @@ class Documents:
                 if size:
                     yield Block(name, 0, size)
                 continue
-            with open(name, "rb") as file:
+            with reading(name), open(name, "rb") as file:
                 start = 0
                 while start < size:
                     stop = min(start + BLOCK, size)
@@ -170,14 +168,14 @@ def _files(names: list[str], pattern: str) -> dict[Path, str]:
     found: dict[Path, tuple[Path, str]] = {}
     for name in names:
         path = Path(name)
-        if path.is_dir():
+        if os.path.isdir(path):
             for each in sorted(path.rglob("*")):
-                if each.is_file() and fnmatch(each.name, pattern):
+                if os.path.isfile(each) and fnmatch(each.name, pattern):
                     found.setdefault(each.resolve(), (each, each.relative_to(path).as_posix()))
-        elif path.is_file():
+        elif os.path.isfile(path):
             found.setdefault(path.resolve(), (path, path.name))
         else:
-            raise LogicgenError(f"{name}: no such file or folder")
+            raise LogicgenError(f"{shown(name)[1:-1]}: no such file or folder")
     if not found:
         raise LogicgenError(f"{', '.join(names)}: the corpus is empty: no file fits {pattern!r}")
     return dict(found.values())

@@ -15,6 +15,7 @@ Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023), section on ci
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -181,7 +182,7 @@ def probe_of(
         "context": context,
         **asdict(settings),
     }
-    if (folder / CARD).is_file():
+    if os.path.isfile(folder / CARD):
         card = load_json(folder / CARD)
         _check_same(card, asked, folder)
         return _load(model, folder, settings), card

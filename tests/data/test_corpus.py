@@ -194,8 +194,9 @@ def test_nothing_to_make_a_corpus_of(make, message, tmp_path):
     make(tmp_path / "files")
     with pytest.raises(LogicgenError, match=message):
         opened(text_recipe(tmp_path / "files"), tmp_path / "c")
-    with pytest.raises(LogicgenError, match="no such file or folder"):
-        opened(text_recipe(tmp_path / "elsewhere"), tmp_path / "c")
+    for name in ("elsewhere", "x" * 300, "a\0b"):
+        with pytest.raises(LogicgenError, match="no such file or folder"):
+            opened(text_recipe(tmp_path / name), tmp_path / "c")
 
 
 def test_a_folder_in_the_way(tmp_path):

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import pytest
 
-from logicgen.data.two_lines import compact, read_two_lines, spread, write_two_lines
+from logicgen.data.two_lines import (
+    compact,
+    read_json_lines,
+    read_two_lines,
+    spread,
+    write_two_lines,
+)
 from logicgen.errors import LogicgenError
 from logicgen.syntax import ltl
 from logicgen.syntax.sampler import FormulaSampler
@@ -50,3 +57,43 @@ def test_bad_files_name_the_line(tmp_path, text, reason):
     path.write_text(text)
     with pytest.raises(LogicgenError, match=reason):
         list(read_two_lines(path, TASK))
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"null", "line 2: not a JSON object"),
+        (b"[" * 100_000, "line 2: not a JSON object"),
+        (b'{"problem": ' * 100_000, "line 2: not a JSON object"),
+        (b'{"problem": 5, "answer": "a"}', "line 2: problem is not a text"),
+        (b'{"problem": "a", "answer": null}', "line 2: key 'answer' is missing"),
+        (b'{"problem": ' + b"1" * 5000 + b"}", "line 2: not a JSON object"),
+        (
+            b'{"problem": "' + b"a" * 10**6 + b' b", "answer": "1"}',
+            "line 2: line 1, column 1000002",
+        ),
+        (b'{"problem": "a"}\xff', r"line 2: not UTF-8 at byte 16"),
+        (b"", "line 2: not a JSON object"),
+    ],
+)
+def test_hostile_json_lines_are_one_error_with_their_line(tmp_path, line, reason):
+    path = tmp_path / "hostile.jsonl"
+    path.write_bytes(b'{"problem": "a", "answer": "{a}"}\n' + line + b"\n")
+    examples = read_json_lines(path, TASK)
+    assert next(examples) == ("a", "{ a }")
+    with pytest.raises(LogicgenError, match=reason) as caught:
+        next(examples)
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_text_that_is_no_utf_8(tmp_path):
+    path = tmp_path / "hostile.txt"
+    path.write_bytes(b"a\n{a}\n" * 5000 + b"\xe4\n{a}\n")
+    with pytest.raises(LogicgenError, match=r"hostile.txt, line 10001: not UTF-8 at byte 0"):
+        list(read_two_lines(path, TASK))
+
+
+@pytest.mark.parametrize("read", [read_two_lines, read_json_lines])
+def test_a_name_that_is_too_long(read):
+    with pytest.raises(LogicgenError, match="cannot be read: File name too long"):
+        list(read(Path("x" * 300), TASK))
