@@ -30,14 +30,20 @@ def solver_facts(name: str) -> Facts:
     point = solver_plugins()[name]
     if is_own(point):
         return facts_of(point.load)
-    from logicgen.solvers.foreign import foreign_facts
+    from logicgen.solvers.separate import foreign_facts
 
     return foreign_facts(name)
 
 
 @cache
-def load_solver(name: str, logic: str) -> Solver:
-    """Return the solver plugin, made once; raise LogicgenError if unknown, missing or unfit."""
+def load_solver(
+    name: str, logic: str, effort: int | None = None, seconds: float | None = None
+) -> Solver:
+    """Return the solver plugin, made once; raise LogicgenError if unknown, missing or unfit.
+
+    effort, seconds: where to give up, for a solver that counts its steps, and for one that may not
+    end and does not (`Solver.limit`).
+    """
     plugins = solver_plugins()
     if name not in plugins:
         raise LogicgenError(f"no solver is called {name!r}: {nearest(name, list(plugins))}")
@@ -51,12 +57,16 @@ def load_solver(name: str, logic: str) -> Solver:
         raise LogicgenError(f"solver {name} is not available here: {facts.missing}")
     if facts.logic != logic:
         raise LogicgenError(f"solver {name} decides {facts.logic} problems, not {logic} ones")
-    if not is_own(plugins[name]):
-        from logicgen.solvers.foreign import ForeignSolver
+    own = is_own(plugins[name])
+    if not own or (facts.limit == "seconds" and seconds is not None):
+        from logicgen.solvers.separate import SeparateSolver
 
-        return ForeignSolver(name, logic, load_solver(JUDGE[logic], logic))
+        judge = None if own else load_solver(JUDGE[logic], logic)
+        return SeparateSolver(name, logic, judge, seconds)
     try:
-        solver: Solver = plugins[name].load()()
+        plugin = plugins[name].load()
+        counted = facts.limit == "effort" and effort is not None
+        solver: Solver = plugin(effort=effort) if counted else plugin()
     except Exception as error:
         raise LogicgenError(f"solver {name} cannot be made: {in_words(error)}") from error
     return solver

@@ -49,6 +49,7 @@ class EmbeddedSolver(Solver):
     logic: ClassVar[str] = "ltl"
     about: ClassVar[str] = "an exact tableau and lassos in parallel, in Python; needs nothing else"
     fewest: ClassVar[bool] = False
+    limit: ClassVar = "effort"
 
     def __init__(self, effort: int | None = None) -> None:
         self.effort = effort

@@ -22,6 +22,7 @@ class PySATSolver(Solver):
     name: ClassVar[str] = "pysat"
     logic: ClassVar[str] = "propositional"
     about: ClassVar[str] = "the SAT solver MiniSat 2.2 through PySAT, any number of symbols"
+    limit: ClassVar = "effort"
 
     def __init__(self, effort: int | None = None) -> None:
         self.effort = effort

@@ -34,6 +34,7 @@ class Facts:
     logic: str = ""
     about: str = ""
     missing: str = ""  # what to install
+    limit: str = "seconds"  # as `Solver.limit`
     broken: str = ""  # what is wrong with it
 
     @property
@@ -47,7 +48,7 @@ def facts_of(load: Callable[[], Any]) -> Facts:
     try:
         plugin = load()
         missing = plugin.missing()
-        said = (plugin.logic, plugin.about, missing or "")
+        said = (plugin.logic, plugin.about, missing or "", getattr(plugin, "limit", "seconds"))
         for method in (plugin.solve, plugin.check):
             if not callable(method):
                 raise TypeError("solve and check have to be methods")

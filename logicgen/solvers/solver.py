@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 
 class Verdict(StrEnum):
@@ -66,6 +66,9 @@ class Solver(Protocol):
     name: ClassVar[str]
     logic: ClassVar[str]  # "propositional" or "ltl"
     about: ClassVar[str]  # one line for `logicgen list solvers`
+    # What ends a search that takes too long: a count of its steps (the argument `effort` of its
+    # constructor), a clock, or "nothing" for a solver that always ends soon.
+    limit: ClassVar[Literal["effort", "seconds", "nothing"]] = "seconds"
 
     @classmethod
     def missing(cls) -> str | None:

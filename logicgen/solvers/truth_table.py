@@ -29,6 +29,7 @@ class TruthTableSolver(Solver):
     name: ClassVar[str] = "truth-table"
     logic: ClassVar[str] = "propositional"
     about: ClassVar[str] = f"truth tables as big integers, up to {MOST_SYMBOLS} symbols"
+    limit: ClassVar = "nothing"
 
     def solve(self, problem: Formula) -> Solution:
         """Return the canonical witness, or unsat; raise LogicgenError above 20 symbols."""

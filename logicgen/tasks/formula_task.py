@@ -85,7 +85,7 @@ class FormulaTask(Task):
         return formula_language(self.logic)
 
     def _solver(self, name: str | None, problem: Formula) -> Solver:
-        return load_solver(name or self.solver, self.logic)
+        return load_solver(name or self.solver, self.logic, self.effort, self.seconds)
 
     def solve(self, problem: Formula, solver: str | None = None) -> Solution:
         return self._solver(solver, problem).solve(problem)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from random import Random
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -111,6 +112,14 @@ class Task(ABC):
     symbols_meaning: ClassVar[str] = "number of distinct symbols in the problem"
     edit_distance: ClassVar[bool] = False  # whether scores report it
     refutation: ClassVar[Any] = None  # the answer that says there is none, if the task has one
+    effort: int | None = None  # steps and
+    seconds: float | None = None  # seconds after which a solver gives a problem up
+
+    def limited(self, effort: int | None, seconds: float | None) -> Self:
+        """Return the task with solvers that give up, as `load_solver` says."""
+        task = copy(self)
+        task.effort, task.seconds = effort, seconds
+        return task
 
     @abstractmethod
     def source(self, settings: Any, symbols: tuple[int, int]) -> Source:

@@ -1,8 +1,8 @@
-"""Solvers of other packages: each in a process of its own, and believed only as far as it goes.
+"""Solvers in processes of their own: those of other packages, and those that need a time limit.
 
-Whatever such a plugin does (raises, prints, ends its process, returns anything), it costs one
-problem, whose result is `unknown` with its name. A witness counts once a solver of ours has checked
-it. That a problem has none, and verdicts, have to be believed.
+Whatever such a plugin does (raises, prints, ends its process, goes on for ever, returns anything),
+it costs one problem, whose result is `unknown` with its name. A witness of another package's solver
+counts once one of ours has checked it. That a problem has none, and verdicts, have to be believed.
 """
 
 from __future__ import annotations
@@ -24,24 +24,30 @@ Question = tuple[Literal["solve", "check"], Formula, Any]
 WITNESS: dict[str, type] = {"propositional": Assignment, "ltl": Trace}
 
 
-class ForeignSolver(Solver):
-    """A solver that another package registers, called in a process of its own."""
+class SeparateSolver(Solver):
+    """A registered solver, called in a process of its own.
+
+    judge: of its witnesses; None believes them.
+    seconds: after which a problem is given up as `unknown`; None is no limit.
+    """
 
     name: str  # type: ignore[misc]
     logic: str  # type: ignore[misc]
-    about: ClassVar[str] = "of another package"
+    about: ClassVar[str] = "in a process of its own"
 
-    def __init__(self, name: str, logic: str, judge: Solver) -> None:
+    def __init__(
+        self, name: str, logic: str, judge: Solver | None, seconds: float | None = None
+    ) -> None:
         self.name, self.logic = name, logic
-        self._judge = judge  # of its witnesses
+        self._judge, self._seconds = judge, seconds
         self._calls: Calls[Question, Any] = Calls(_serving, (name, logic))
 
     def solve(self, problem: Formula) -> Solution:
         """Return its solution, `unknown` where it failed or its witness is wrong."""
-        found = self._calls(("solve", problem, None))
+        found = self._calls(("solve", problem, None), self._seconds)
         if isinstance(found, Failure):
             return self._unknown(found.reason)
-        if found.status is Status.SAT and found.witness is not None:
+        if self._judge and found.witness is not None:
             try:
                 right = self._judge.check(problem, found.witness).is_right
             except LogicgenError as error:
@@ -52,7 +58,7 @@ class ForeignSolver(Solver):
 
     def check(self, problem: Formula, answer: Any) -> Verdict:
         """Return its verdict, `unknown` where it failed."""
-        found = self._calls(("check", problem, answer))
+        found = self._calls(("check", problem, answer), self._seconds)
         return Verdict.UNKNOWN if isinstance(found, Failure) else found
 
     def _unknown(self, reason: str) -> Solution:
