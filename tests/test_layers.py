@@ -18,6 +18,7 @@ GROUND = {
     "checksum",
     "declaration",
     "errors",
+    "json_file",
     "markdown",
     "shipped",
     "tokens",
