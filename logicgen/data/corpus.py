@@ -26,7 +26,7 @@ from logicgen.data.folder import DataFolder, confined, head, write_json
 from logicgen.declaration import validate
 from logicgen.errors import LogicgenError
 from logicgen.json_file import read_json
-from logicgen.markdown import markdown_table
+from logicgen.markdown import markdown_table, plain
 from logicgen.tasks.cipher import KEYS
 from logicgen.tasks.corpus_task import CORPUS_SPLITS, TOKENS, CorpusSource
 from logicgen.tokens import Tokens
@@ -224,9 +224,9 @@ def _card(recipe: CorpusRecipe, description: dict[str, Any]) -> str:
     ]
     sizes = markdown_table(["split", "tokens", "parts"], rows)
     versions = ", ".join(f"{name} {number}" for name, number in description["versions"].items())
-    return f"""# {description["name"]}
+    return f"""# {plain(description["name"])}
 
-{recipe.description}
+{plain(recipe.description)}
 
 A corpus of the task `{recipe.task}`, made by logicgen from the recipe in `{CORPUS}` with seed
 {description["seed"]}; the same recipe, seed and versions ({versions}) give the same bytes. Its
