@@ -33,13 +33,13 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
 
 def check_depth(content: Any) -> None:
     """Raise ValueError where lists and objects are nested deeper than `MOST_LEVELS`."""
-    level = [content]
-    for _ in range(MOST_LEVELS + 1):
+    level = [content] if isinstance(content, dict | list) else []
+    for _ in range(MOST_LEVELS):
         level = [
             part
             for each in level
-            if isinstance(each, dict | list)
             for part in (each.values() if isinstance(each, dict) else each)
+            if isinstance(part, dict | list)
         ]
         if not level:
             return

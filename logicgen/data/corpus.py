@@ -94,6 +94,17 @@ def corpus_rows(
     return np.stack(found).astype(np.int64)
 
 
+def checked_ids(ids: np.ndarray, tokens: int) -> np.ndarray:
+    """Return ids of a file. Raises LogicgenError where they are no tokens."""
+    # As they are read: to read all of a corpus first takes too long.
+    if ids.max(initial=0) >= tokens:
+        raise LogicgenError(
+            f"the corpus is damaged: it has token {ids.max()} of {tokens}; make it again in an"
+            " empty folder"
+        )
+    return ids
+
+
 class Ciphers:
     """The rows of a split of a cipher corpus, each of `length` tokens; read as they are asked for.
 
@@ -108,6 +119,7 @@ class Ciphers:
             )
         self._tokens, self._keys = corpus.arrays(split), corpus.arrays(split, KEYS)
         self.length = int(self._tokens[0].shape[1])
+        self._different = len(corpus.tokens)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -119,7 +131,8 @@ class Ciphers:
         A row goes on behind `<end>`, where the text's next document begins.
         """
         keys = corpus_rows(self._keys, numbers)
-        return corpus_rows(self._tokens, numbers, length), np.argsort(keys, axis=1)
+        tokens = checked_ids(corpus_rows(self._tokens, numbers, length), self._different)
+        return tokens, np.argsort(keys, axis=1)
 
 
 def make_corpus(

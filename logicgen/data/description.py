@@ -120,7 +120,7 @@ class PartFiles(Table):
     """
 
     tokens: ArrayFile
-    keys: ArrayFile | None = None
+    keys: ArrayFile = None  # type: ignore[assignment]  # may be missing, but not null
 
 
 class CorpusSplit(Table):
@@ -147,12 +147,12 @@ class CorpusDescription(Description):
 
     Attributes:
         tokens: all tokens that it consists of.
-        sources: changes when the corpus is made from something else.
+        sources: changes when the corpus is made from something else; the first versions lacked it.
     """
 
     recipe: CorpusRecipe
     tokens: TokensTable
-    sources: str
+    sources: str | None = None
     splits: dict[Literal["train", "validation", "test"], CorpusSplit] | None = None
 
     @model_validator(mode="after")

@@ -15,11 +15,11 @@ import pytest
 
 from logicgen.checksum import sha256
 from logicgen.data import shard
-from logicgen.data.corpus import Corpus
+from logicgen.data.corpus import Ciphers, Corpus
 from logicgen.data.dataset import load_dataset
 from logicgen.data.shard import SCHEMA
 from logicgen.errors import LogicgenError
-from tests.data.corpora import automaton_recipe, opened
+from tests.data.corpora import automaton_recipe, cipher_recipe, opened, text_files
 from tests.data.data_sets import make
 
 
@@ -185,6 +185,7 @@ def test_a_corpus_with_links_that_leave_the_folder(corpus, tmp_path):
         (lambda found: found["tokens"].update(kind="byte-pairs"), "merges"),
         (lambda found: found["splits"]["train"]["parts"][0].update({"../x": {}}), "unknown key"),
         (lambda found: found["splits"]["train"].update(tokens=10**15), "not the sum"),
+        (lambda found: found["splits"]["train"]["parts"][0].update(keys=None), "keys"),
         (lambda found: found["splits"]["train"]["parts"][0]["tokens"].update(shape=[]), "shape"),
         (lambda found: found["splits"]["train"]["parts"][0]["tokens"].update(shape="x"), "shape"),
     ],
@@ -192,6 +193,14 @@ def test_a_corpus_with_links_that_leave_the_folder(corpus, tmp_path):
 def test_descriptions_of_corpora_that_follow_no_schema(edit, words, corpus):
     change(corpus, edit, "corpus.json")
     refused(lambda: Corpus(corpus), rf"corpus.json: damaged; .*{words}")
+
+
+def test_a_cipher_with_tokens_that_there_are_not(tmp_path):
+    folder = opened(cipher_recipe(text_files(tmp_path / "files")), tmp_path / "c").folder
+    path = folder / "train" / "00000.tokens.npy"
+    np.save(path, np.full_like(np.load(path), 255))
+    rows = Ciphers(Corpus(folder), "train")
+    refused(lambda: rows.rows(np.arange(2), 5), "the corpus is damaged: it has token 255 of")
 
 
 @pytest.mark.parametrize(
