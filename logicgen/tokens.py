@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
+from pydantic import Field, model_validator
 
+from logicgen.declaration import Table
 from logicgen.errors import LogicgenError, nearest
 from logicgen.vocabulary import END
 
@@ -28,6 +30,26 @@ Kind = Literal["characters", "byte-pairs", "names"]
 
 NOTHING = -1  # an id that stands for no token: what follows a sequence
 OTHER = "<other>"  # any character that is no token
+
+
+class TokensTable(Table):
+    """What `Tokens.as_dict` returns, in files that others may have written."""
+
+    kind: Kind
+    texts: Annotated[list[str], Field(min_length=1)]
+    merges: str | None = None
+
+    @model_validator(mode="after")
+    def _are_tokens(self) -> Self:
+        if len(set(self.texts)) != len(self.texts):
+            raise ValueError("texts: a token is listed twice")
+        if self.texts[0] != END:
+            raise ValueError(f"texts: the first is not {END}")
+        if self.kind == "characters" and any(len(text) != 1 for text in self.texts[2:]):
+            raise ValueError("texts: not characters")
+        if (self.kind == "byte-pairs") != (self.merges is not None):
+            raise ValueError("merges goes with byte-pairs, and only with them")
+        return self
 
 
 class Tokens:
@@ -117,7 +139,13 @@ class Tokens:
     def _tokenizer(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_str(str(self.merges))
+        try:
+            tokenizer = Tokenizer.from_str(str(self.merges))
+        except Exception as error:  # the library has no class of its own for this
+            raise LogicgenError(f"merges of byte pairs are damaged: {error}") from None
+        ids = tokenizer.get_vocab()
+        if sorted(ids, key=lambda one: ids[one]) != list(self.texts):
+            raise LogicgenError("merges of byte pairs are damaged: they are those of other tokens")
         tokenizer.encode_special_tokens = True  # "<end>" in a text is six letters
         return tokenizer
 

@@ -20,6 +20,7 @@ GROUND = {
     "errors",
     "helper",
     "interruption",
+    "json_file",
     "markdown",
     "shipped",
     "tokens",

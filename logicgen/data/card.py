@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from logicgen.data.data_recipe import DataRecipe
-from logicgen.markdown import markdown_table
+from logicgen.markdown import markdown_table, plain, yaml_text
 
 
 def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
@@ -35,7 +35,7 @@ def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
     held = "\n\n".join([sizes, "\n".join(short)] if short else [sizes])
     paths = "\n".join(files)
     return f"""---
-pretty_name: {name}
+pretty_name: {yaml_text(name)}
 language: []
 tags:
 - logic
@@ -47,9 +47,9 @@ configs:
 {paths}
 ---
 
-# {name}
+# {plain(name)}
 
-{recipe.description}
+{plain(recipe.description)}
 
 Made by logicgen {description["versions"]["logicgen"]} from the recipe in `dataset.json` with seed
 {description["seed"]}; the same recipe, seed and versions give the same bytes. Every answer was

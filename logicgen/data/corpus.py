@@ -8,7 +8,6 @@ FOLDER/README.md                   a card for people
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -22,9 +21,12 @@ from logicgen.atomic import write_atomically, write_text
 from logicgen.checksum import sha256
 from logicgen.data.data_recipe import CorpusRecipe, Progress
 from logicgen.data.dataset import CORPUS
-from logicgen.data.folder import DataFolder, head, write_json
+from logicgen.data.description import CorpusDescription, PartFiles
+from logicgen.data.folder import DataFolder, confined, head, write_json
+from logicgen.declaration import validate
 from logicgen.errors import LogicgenError
-from logicgen.markdown import markdown_table
+from logicgen.json_file import read_json
+from logicgen.markdown import markdown_table, plain
 from logicgen.tasks.cipher import KEYS
 from logicgen.tasks.corpus_task import CORPUS_SPLITS, TOKENS, CorpusSource
 from logicgen.tokens import Tokens
@@ -34,8 +36,7 @@ class Corpus(DataFolder[CorpusRecipe]):
     """A finished corpus, which consists of `tokens`."""
 
     noun, file, counted = "corpus", CORPUS, "tokens"
-    facts = ("shape", "sha256")
-    Recipe = CorpusRecipe
+    Description = CorpusDescription
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -47,12 +48,6 @@ class Corpus(DataFolder[CorpusRecipe]):
         for split in description["splits"].values():
             for part in split["parts"]:
                 yield from part.values()
-
-    @classmethod
-    def check(cls, description: dict[str, Any]) -> None:
-        """Raise KeyError, TypeError or ValueError where a finished description is damaged."""
-        super().check(description)
-        Tokens(**description["tokens"])
 
     def summary(self) -> list[str]:
         """Return how many tokens there are, different ones and of each split."""
@@ -66,17 +61,25 @@ class Corpus(DataFolder[CorpusRecipe]):
         """
         found: list[np.ndarray] = []
         for number, part in enumerate(self.split(split)["parts"]):
-            path = _array(self.folder, split, number, what)
+            path = confined(self.folder, _array(self.folder, split, number, what))
             if what not in part:
                 raise LogicgenError(f"{self.folder}: a corpus of {self.task_name} has no {what}")
-            with suppress(OSError, ValueError, EOFError):
-                found.append(np.load(path, mmap_mode="r", allow_pickle=False))
-            if len(found) <= number or list(found[number].shape) != part[what]["shape"]:
+            array = _mapped(path)
+            if array is None or list(array.shape) != part[what]["shape"]:
                 raise LogicgenError(
                     f"{path}: missing, altered or truncated; make the corpus again in an empty"
                     " folder"
                 )
+            found.append(array)
         return found
+
+
+def _mapped(path: Path) -> np.ndarray | None:
+    """Return the numbers in a file, memory-mapped; None where it holds no array of ids."""
+    with suppress(Exception):  # NumPy reads headers as Python, which can be wrong in many ways
+        array = np.lib.format.open_memmap(path, mode="r")
+        return array if array.dtype.kind == "u" else None
+    return None
 
 
 def corpus_rows(
@@ -89,6 +92,17 @@ def corpus_rows(
     chosen = zip(parts, places, strict=True)
     found = [np.asarray(arrays[part][place, :length]) for part, place in chosen]
     return np.stack(found).astype(np.int64)
+
+
+def checked_ids(ids: np.ndarray, tokens: int) -> np.ndarray:
+    """Return ids of a file. Raises LogicgenError where they are no tokens."""
+    # As they are read: to read all of a corpus first takes too long.
+    if ids.max(initial=0) >= tokens:
+        raise LogicgenError(
+            f"the corpus is damaged: it has token {ids.max()} of {tokens}; make it again in an"
+            " empty folder"
+        )
+    return ids
 
 
 class Ciphers:
@@ -105,6 +119,7 @@ class Ciphers:
             )
         self._tokens, self._keys = corpus.arrays(split), corpus.arrays(split, KEYS)
         self.length = int(self._tokens[0].shape[1])
+        self._different = len(corpus.tokens)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -116,7 +131,8 @@ class Ciphers:
         A row goes on behind `<end>`, where the text's next document begins.
         """
         keys = corpus_rows(self._keys, numbers)
-        return corpus_rows(self._tokens, numbers, length), np.argsort(keys, axis=1)
+        tokens = checked_ids(corpus_rows(self._tokens, numbers, length), self._different)
+        return tokens, np.argsort(keys, axis=1)
 
 
 def make_corpus(
@@ -148,7 +164,9 @@ def make_corpus(
                 " -o, or delete it"
             )
     begin |= {"versions": versions, **made_from}
-    with Corpus.making(folder, begin):
+    with Corpus.making(folder, begin) as known:
+        if known is not None:  # another process made it since
+            return known
         splits = _make_parts(source, folder, progress)
         for file, text in source.files.items():
             write_text(folder / file, text)
@@ -201,10 +219,13 @@ def _listing(folder: Path, split: str, number: int) -> Path:
 
 def _made(folder: Path, split: str, number: int) -> dict[str, Any] | None:
     """Return the files of a part; None where they are not all there, and it is made anew."""
-    with suppress(OSError, ValueError, AttributeError):
-        made = json.loads(_listing(folder, split, number).read_text(encoding="utf-8"))
+    if not _listing(folder, split, number).is_file():
+        return None
+    with suppress(LogicgenError):
+        made = read_json(_listing(folder, split, number), "")
+        validate(PartFiles, made, "")
         if all(_array(folder, split, number, what).is_file() for what in made):
-            return dict(made)
+            return made
     return None
 
 
@@ -216,9 +237,9 @@ def _card(recipe: CorpusRecipe, description: dict[str, Any]) -> str:
     ]
     sizes = markdown_table(["split", "tokens", "parts"], rows)
     versions = ", ".join(f"{name} {number}" for name, number in description["versions"].items())
-    return f"""# {description["name"]}
+    return f"""# {plain(description["name"])}
 
-{recipe.description}
+{plain(recipe.description)}
 
 A corpus of the task `{recipe.task}`, made by logicgen from the recipe in `{CORPUS}` with seed
 {description["seed"]}; the same recipe, seed and versions ({versions}) give the same bytes. Its

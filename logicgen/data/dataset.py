@@ -13,12 +13,13 @@ import pyarrow.compute as pc
 
 from logicgen.checksum import sha256
 from logicgen.data.data_recipe import DataRecipe, Region
+from logicgen.data.description import DatasetDescription
 from logicgen.data.encoded import EncodedSplit, Ragged
-from logicgen.data.folder import DataFolder
+from logicgen.data.folder import DataFolder, confined
 from logicgen.data.shard import read_shard
 from logicgen.errors import LogicgenError
 from logicgen.tasks import Task
-from logicgen.vocabulary import Vocabulary
+from logicgen.vocabulary import MOST_SYMBOLS, Vocabulary
 
 CORPUS = "corpus.json"  # the description of the other kind of data (`data/corpus.py`)
 COLUMNS = ("problem", "answer", "symbols", "length")  # what a model is trained on
@@ -28,8 +29,7 @@ class Dataset(DataFolder[DataRecipe]):
     """A finished data set: problems with their answers. Each shard is checked and read once."""
 
     noun, file, counted = "data set", "dataset.json", "examples"
-    facts = ("file", "bytes", "sha256")
-    Recipe = DataRecipe
+    Description = DatasetDescription
 
     def __init__(self, folder: Path) -> None:
         if (folder / CORPUS).is_file():
@@ -47,6 +47,12 @@ class Dataset(DataFolder[DataRecipe]):
         """Yield what a finished description says of each shard, in order."""
         for split in description["splits"].values():
             yield from split["shards"]
+
+    @classmethod
+    def whole(cls, folder: Path, description: dict[str, Any]) -> bool:
+        """Return whether no shard was lost or truncated; such a one is made anew."""
+        shards = [(folder / shard["file"], shard["bytes"]) for shard in cls.files(description)]
+        return all(path.is_file() and path.stat().st_size == size for path, size in shards)
 
     @cached_property
     def task(self) -> Task:
@@ -81,8 +87,8 @@ class Dataset(DataFolder[DataRecipe]):
         Raises LogicgenError for an unknown split, or a shard that is missing, truncated or altered.
         """
         if self._last is None or self._last[0] != split:
-            paths = [self._shard(shard) for shard in self.split(split)["shards"]]
-            table = pa.concat_tables([read_shard(path, columns) for path in paths])
+            shards = self.split(split)["shards"]
+            table = pa.concat_tables([self._rows(shard, columns) for shard in shards])
             if columns is not None:
                 return table
             self._last = split, table
@@ -93,9 +99,20 @@ class Dataset(DataFolder[DataRecipe]):
         table = self.table(split, ["problem", "answer"])
         yield from zip(*(column.to_pylist() for column in table), strict=True)
 
+    def _rows(self, shard: dict[str, Any], columns: Sequence[str] | None) -> pa.Table:
+        """Return the rows of a shard. Raises LogicgenError unless there are as many as said."""
+        path = self._shard(shard)
+        table = read_shard(path, columns)
+        if table.num_rows != shard["examples"]:
+            raise LogicgenError(
+                f"{path}: has {table.num_rows:,} rows, {self.file} says {shard['examples']:,}:"
+                " generate the data set again in an empty folder"
+            )
+        return table
+
     def _shard(self, shard: dict[str, Any]) -> Path:
         """Return the path of a shard. Raises LogicgenError unless its checksum is right."""
-        path: Path = self.folder / shard["file"]
+        path = confined(self.folder, self.folder / shard["file"])
         if shard["file"] in self._checked:
             return path
         if not path.is_file():
@@ -118,7 +135,8 @@ class Dataset(DataFolder[DataRecipe]):
 def encode(table: pa.Table, vocabulary: Vocabulary) -> EncodedSplit:
     """Return rows with columns problem, answer, symbols and length as arrays of token ids.
 
-    Raises LogicgenError for a token that is neither in the vocabulary nor a symbol.
+    Raises LogicgenError for a token that is neither in the vocabulary nor a symbol, or a symbol
+    with a higher number than any recipe allows.
     """
     problems, answers = (_ragged(table[name], vocabulary) for name in ("problem", "answer"))
     symbols, length = (table[name].to_numpy().astype(np.int32) for name in ("symbols", "length"))
@@ -138,7 +156,14 @@ def _ragged(texts: pa.ChunkedArray, vocabulary: Vocabulary) -> Ragged:
     try:
         ids = [vocabulary.id(token) if token else -1 for token in tokens.dictionary.to_pylist()]
     except KeyError as error:
-        raise LogicgenError(f"token {error} is not in the vocabulary {vocabulary}") from None
+        token = str(error.args[0])[:40]
+        raise LogicgenError(f"token {token!r} is not in the vocabulary {vocabulary}") from None
+    if (highest := max(ids, default=0)) >= len(vocabulary) + MOST_SYMBOLS:
+        # An embedding would get a row for each symbol up to this one.
+        raise LogicgenError(
+            f"symbol {vocabulary.token(highest)} is beyond the {MOST_SYMBOLS:,} that there are:"
+            " generate the data set again"
+        )
     flat = np.array(ids, dtype=np.int32)[tokens.indices.to_numpy(zero_copy_only=False)]
     offsets = np.concatenate([[0], np.cumsum(np.where(empty, 0, lengths))])
     return Ragged(flat[flat >= 0], offsets.astype(np.int64))

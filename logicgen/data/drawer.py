@@ -174,9 +174,11 @@ class Drawer:
         found = solution.witness if solution.status is Status.SAT else task.refutation
         answer = task.encode(found)
         if not task.check(draw.problem, found, recipe.verifier or task.solver).is_right:
+            default = task.solver or f"the task {task.name}"
             raise LogicgenError(
-                f"solver {recipe.solver} answers {canonical!r} with {answer!r}, which "
-                f"{recipe.verifier} finds wrong: please report this with the recipe and the seed"
+                f"{recipe.solver or default} answers {canonical!r} with {answer!r}, which"
+                f" {recipe.verifier or default} finds wrong: please report this with the recipe and"
+                " the seed"
             )
         if recipe.names == "perturbed":
             in_answer = [name for name in symbols_of(answer) if name in symbols]

@@ -16,9 +16,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from logicgen.atomic import is_part, prepare_folder, write_text
 from logicgen.checksum import text_sha256
-from logicgen.data.data_recipe import Recipe, Region
+from logicgen.data.data_recipe import SPLITS, Recipe, Region
+from logicgen.data.description import Description
 from logicgen.declaration import validate
-from logicgen.errors import LogicgenError, nearest
+from logicgen.errors import LogicgenError, nearest, reading
+from logicgen.json_file import damaged, read_json
 
 CARD = "README.md"
 
@@ -26,7 +28,14 @@ RecipeType = TypeVar("RecipeType", bound=Recipe)
 
 
 def head(recipe: Recipe, name: str, seed: int) -> dict[str, Any]:
-    """Return the beginning of a description: what the data are made from."""
+    """Return the beginning of a description: what the data are made from.
+
+    Raises LogicgenError for a name that is not Unicode, as names of files may be.
+    """
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise LogicgenError(f"{name!r}: not Unicode: give the recipe another name") from None
     return {"format": 1, "name": name, "seed": seed, "recipe": recipe.model_dump(mode="json")}
 
 
@@ -44,20 +53,22 @@ class DataFolder(ABC, Generic[RecipeType]):
     noun: ClassVar[str]  # what messages call the data
     file: ClassVar[str]  # name of the description
     counted: ClassVar[str]  # what splits are counted in
-    facts: ClassVar[tuple[str, ...]]  # what the description says of each file
-    Recipe: type[RecipeType]
+    Description: ClassVar[type[Description]]
+    recipe: RecipeType
     region: Region | None = None  # where training problems come from
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         path = folder / self.file
-        if not path.is_file():
+        with reading(folder):
+            there = path.is_file()
+        if not there:
             raise LogicgenError(
                 f"{folder}: not a {self.noun} (no {self.file}); make one with logicgen generate"
             )
-        self.description = self._read(folder)
-        self.name = str(self.description["name"])  # of the recipe file
-        self.recipe = validate(self.Recipe, self.description["recipe"], str(path), "recipe")
+        self.description, checked = self._read(folder)
+        self.name = checked.name  # of the recipe file
+        self.recipe = checked.recipe
         self.task_name, self.holds = self.recipe.task, self.recipe.holds
         if not self.description["complete"]:
             raise LogicgenError(
@@ -94,39 +105,43 @@ class DataFolder(ABC, Generic[RecipeType]):
         return dict(self.description["splits"][name])
 
     @classmethod
-    def check(cls, description: dict[str, Any]) -> None:
-        """Raise KeyError, TypeError or ValueError where a finished description is damaged."""
-        _ = [split[cls.counted] for split in description["splits"].values()]
-        _ = [file[fact] for file in cls.files(description) for fact in cls.facts]
-
-    @classmethod
-    def _read(cls, folder: Path) -> dict[str, Any]:
-        path = folder / cls.file
+    def _read(cls, folder: Path) -> tuple[dict[str, Any], Any]:
+        """Return the description in a folder, as JSON has it and checked."""
+        path, remedy = folder / cls.file, f"make the {cls.noun} again in an empty folder"
+        found = read_json(path, remedy)
         try:
-            found = dict(json.loads(path.read_text(encoding="utf-8")))
-            _ = found["name"], found["recipe"]
-            if found["complete"]:
-                cls.check(found)
-        except (ValueError, KeyError, TypeError, AttributeError, OSError):
-            raise LogicgenError(
-                f"{path}: damaged; make the {cls.noun} again in an empty folder"
-            ) from None
-        return found
+            return found, validate(cls.Description, found, "")
+        except LogicgenError as error:
+            raise damaged(path, remedy, str(error).removeprefix(": ")) from None
 
     @classmethod
     def begun(cls, folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:
         """Return the description in a folder, or None. LogicgenError: it holds anything else."""
-        if folder.exists() and not folder.is_dir():
-            raise LogicgenError(f"{folder}: a file is in the way; choose another folder with -o")
-        if not folder.exists() or all(is_part(file) for file in folder.iterdir()):
-            return None
-        if not (folder / cls.file).is_file():
-            raise LogicgenError(
-                f"{folder}: not empty and not a {cls.noun}; choose another folder with -o"
-            )
-        found = cls._read(folder)
+        with reading(folder):
+            if folder.exists() and not folder.is_dir():
+                raise LogicgenError(
+                    f"{folder}: a file is in the way; choose another folder with -o"
+                )
+            if not folder.exists() or all(is_part(file) for file in folder.iterdir()):
+                return None
+            if not (folder / cls.file).is_file():
+                raise LogicgenError(
+                    f"{folder}: not empty and not a {cls.noun}; choose another folder with -o"
+                )
+        found, _ = cls._read(folder)
         cls.check_same(folder, found, head)
         return found
+
+    @classmethod
+    def finished(cls, folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the description of data that are made and whole, or None. Raises as `begun`."""
+        found = cls.begun(folder, head)
+        return found if found and found["complete"] and cls.whole(folder, found) else None
+
+    @classmethod
+    def whole(cls, folder: Path, description: dict[str, Any]) -> bool:
+        """Return whether no file was lost that would be made anew."""
+        return True
 
     @classmethod
     def check_same(cls, folder: Path, found: dict[str, Any], head: dict[str, Any]) -> None:
@@ -139,21 +154,38 @@ class DataFolder(ABC, Generic[RecipeType]):
 
     @classmethod
     @contextmanager
-    def making(cls, folder: Path, head: dict[str, Any]) -> Iterator[None]:
-        """Hold a folder for this process, described as not complete.
+    def making(cls, folder: Path, head: dict[str, Any]) -> Iterator[dict[str, Any] | None]:
+        """Hold a folder for this process, described as not complete, and yield None.
 
-        Raises LogicgenError where another process holds it, or it cannot be written.
+        Where another process has finished the same data since they were last looked for, yield
+        their description: nothing is left to do. Raises LogicgenError where another process holds
+        the folder, it holds anything else, or it cannot be written.
         """
         prepare_folder(folder)
         with alone(folder):
-            write_json(folder / cls.file, {**head, "complete": False})
-            yield
+            # Only now does what is there stay as it is.
+            known = cls.finished(folder, head)
+            if known is None:
+                for split in SPLITS:
+                    confined(folder, folder / split)
+                write_json(folder / cls.file, {**head, "complete": False})
+            yield known
 
     @classmethod
     def finish(cls, folder: Path, description: dict[str, Any], card: str) -> None:
         """Write the card, and the description of what is complete now."""
         write_text(folder / CARD, card)
         write_json(folder / cls.file, description)
+
+
+def confined(folder: Path, path: Path) -> Path:
+    """Return a path in a folder. Raises LogicgenError where a link leads it out of there."""
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise LogicgenError(
+            f"{path}: leads out of {folder}; put what it links to in its place, or choose another"
+            " folder"
+        )
+    return path
 
 
 @contextmanager
@@ -164,14 +196,19 @@ def alone(folder: Path, command: str = "generate") -> Iterator[None]:
     except ImportError:  # Windows
         yield
         return
-    handle = os.open(folder, os.O_RDONLY)
+    with reading(folder):
+        handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise LogicgenError(
-            f"{folder}: another logicgen {command} is at work here; wait for it to end"
-        ) from None
-    else:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LogicgenError(
+                f"{folder}: another logicgen {command} is at work here; wait for it to end"
+            ) from None
+        except OSError as error:
+            raise LogicgenError(
+                f"{folder}: cannot be locked: {error.strerror}; choose another folder with -o"
+            ) from error
         yield
     finally:
         os.close(handle)

@@ -46,8 +46,7 @@ def generate(
     begin = {**head(recipe, name, seed), "versions": versions}
     if not recipe.splits:
         raise LogicgenError(f"{name}: asks for no examples; give it [sizes] or a [grid]")
-    known = Dataset.begun(folder, begin)
-    if known is not None and known["complete"] and _all_there(folder, known):
+    if (known := Dataset.finished(folder, begin)) is not None:
         return known
     run = _Run(recipe, folder, seed, progress)
     for table, part in (("region", recipe.region), ("grid", recipe.grid)):
@@ -65,7 +64,9 @@ def generate(
                 f"{name}: {split}: no problem has the symbols and lengths that are asked for; "
                 "widen the ranges or add operators"
             )
-    with Dataset.making(folder, begin):
+    with Dataset.making(folder, begin) as known:
+        if known is not None:  # another process made it since
+            return known
         with Workers[Unit, Drawn](unit_drawer, (recipe, seed), count=workers) as pool:
             for split, plans in stages:
                 run.make(split, plans, pool)
@@ -73,12 +74,6 @@ def generate(
         write_text(folder / CELLS, run.cells())
         Dataset.finish(folder, description, card(recipe, description))
     return description
-
-
-def _all_there(folder: Path, description: dict[str, Any]) -> bool:
-    """Return whether no shard was lost or truncated; such a one is made anew."""
-    shards = [(folder / shard["file"], shard["bytes"]) for shard in Dataset.files(description)]
-    return all(path.is_file() and path.stat().st_size == size for path, size in shards)
 
 
 @dataclass
@@ -143,7 +138,13 @@ class _Run:
                     write_shard(path, examples)
                 places = [(example.symbols, example.length) for example in examples]
             cells = {(cell.symbols, n): cell for cell in set(unit.cells) for n in cell.lengths}
-            held = Counter(cells[s if exact else None, n] for s, n in places)
+            try:
+                held = Counter(cells[s if exact else None, n] for s, n in places)
+            except KeyError:
+                raise LogicgenError(
+                    f"{path}: holds problems of other cells; delete it and run the same command"
+                    " again, which makes it anew"
+                ) from None
             if held:
                 self.shards[unit.split].append(path)
             yield unit, held

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from logicgen.data.corpus import Corpus, corpus_rows
+from logicgen.data.corpus import Corpus, checked_ids, corpus_rows
 from logicgen.data.dataset import Dataset
 from logicgen.data.encoded import EncodedSplit
 from logicgen.data.opening import as_corpus, as_dataset
@@ -93,7 +93,7 @@ class TextSequences(Sequences):
         while left := context - sum(map(len, pieces)):
             part += 1
             pieces.append(self._arrays[part][:left])
-        return _checked(np.concatenate(pieces).astype(np.int64), self._tokens)
+        return checked_ids(np.concatenate(pieces).astype(np.int64), self._tokens)
 
     def random(self, rng: np.random.Generator, count: int, context: int) -> Pair:
         """Return windows that begin anywhere."""
@@ -152,7 +152,7 @@ class RowSequences(ListedSequences):
         return sum(map(len, self._arrays))
 
     def _rows(self, rows: np.ndarray, context: int) -> Pair:
-        tokens = _checked(corpus_rows(self._arrays, rows, context), self._tokens)
+        tokens = checked_ids(corpus_rows(self._arrays, rows, context), self._tokens)
         ends = tokens == Tokens.end  # the first is a token as others, and then there is nothing
         tokens[np.cumsum(ends, axis=1) - ends > 0] = NOTHING
         return tokens, tokens[:, 1:]
@@ -234,14 +234,3 @@ def corpus_sequences(corpus: Corpus, split: str) -> Sequences:
     arrays, tokens = corpus.arrays(split), len(corpus.tokens)
     rows = arrays[0].ndim == 2
     return RowSequences(arrays, tokens) if rows else TextSequences(arrays, tokens)
-
-
-def _checked(ids: np.ndarray, tokens: int) -> np.ndarray:
-    """Return ids of a file. Raises LogicgenError where they are no tokens."""
-    # As they are read: to read all of a corpus first takes too long.
-    if ids.max(initial=0) >= tokens:
-        raise LogicgenError(
-            f"the corpus is damaged: it has token {ids.max()} of {tokens}; make it again in an"
-            " empty folder"
-        )
-    return ids

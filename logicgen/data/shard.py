@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from logicgen.atomic import write_atomically
 from logicgen.data.drawer import Example, fingerprint
 from logicgen.errors import LogicgenError
+from logicgen.vocabulary import MOST_SYMBOLS
 
 SCHEMA = pa.schema(
     [
@@ -19,6 +21,19 @@ SCHEMA = pa.schema(
         pa.field("symbols", pa.int32(), nullable=False),
         pa.field("length", pa.int32(), nullable=False),
         pa.field("alpha_class", pa.int64(), nullable=False),
+    ]
+)
+
+MOST_BYTES = 2**30  # of a shard in memory; those that are made have a few megabytes
+LONGEST = 10_000  # tokens of a problem
+ROW_BYTES = 24  # of a row without the characters of its texts
+
+# Texts are read as numbers of different texts, so that one text a million times takes no room.
+_TEXTS = [field.name for field in SCHEMA if field.type == pa.string()]
+_NUMBERED = pa.schema(
+    [
+        field.with_type(pa.dictionary(pa.int32(), pa.string())) if field.name in _TEXTS else field
+        for field in SCHEMA
     ]
 )
 
@@ -42,15 +57,65 @@ def write_shard(path: Path, examples: Sequence[Example]) -> None:
 
 
 def read_shard(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return a shard's rows. Raises LogicgenError where the file is not a whole shard."""
+    """Return a shard's rows. Raises LogicgenError where the file is not a whole shard.
+
+    So is one with other columns, with numbers that no recipe allows, or that is larger than
+    `MOST_BYTES` when it is read; the last is found before the memory is taken.
+    """
+    chosen = SCHEMA.names if columns is None else list(columns)
     try:
-        chosen = list(columns) if columns else None
-        return pq.read_table(path, columns=chosen, memory_map=True, page_checksum_verification=True)
-    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
+        with pq.ParquetFile(
+            path, memory_map=True, page_checksum_verification=True, read_dictionary=_TEXTS
+        ) as file:
+            _check_header(file)
+            table = file.read(chosen)
+        _check_size(table)
+        table = table.cast(pa.schema([SCHEMA.field(name) for name in chosen]))
+        table.validate(full=True)
+        _check_numbers(table)
+        return table
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        what = "a column is missing" if isinstance(error, KeyError) else str(error)
+        reason = " ".join(what.split())[:200]
         raise LogicgenError(
-            f"{path}: not a whole shard ({str(error).splitlines()[0]}); delete it and run "
-            "logicgen generate again, which makes it anew"
+            f"{path}: not a whole shard ({reason}); delete it and run logicgen generate again,"
+            " which makes it anew"
         ) from error
+
+
+def _check_header(file: pq.ParquetFile) -> None:
+    """Raise ValueError where a file has other columns, or more of them than memory should hold."""
+    if not file.schema_arrow.equals(_NUMBERED):
+        there = ", ".join(f"{field.name} {field.type}" for field in file.schema_arrow)
+        raise ValueError(f"its columns are {there}")
+    parts = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    _check_bytes(sum(part.total_byte_size for part in parts))
+    _check_bytes(ROW_BYTES * sum(part.num_rows for part in parts))
+
+
+def _check_size(table: pa.Table) -> None:
+    """Raise ValueError where texts, each written out, are more than memory should hold."""
+    characters = 0
+    for column in table.columns:
+        for chunk in column.chunks if pa.types.is_dictionary(column.type) else ():
+            lengths = pc.binary_length(chunk.dictionary).take(chunk.indices)
+            characters += pc.sum(lengths, min_count=0).as_py()
+    _check_bytes(characters + ROW_BYTES * table.num_rows)
+
+
+def _check_bytes(size: int) -> None:
+    if size > MOST_BYTES:
+        raise ValueError(f"it would take {size:,} bytes; {MOST_BYTES:,} are allowed")
+
+
+def _check_numbers(table: pa.Table) -> None:
+    """Raise ValueError where a number of symbols or a length is none of a problem."""
+    for name, least, most in (("symbols", 0, MOST_SYMBOLS), ("length", 1, LONGEST)):
+        if name in table.column_names and table.num_rows:
+            low, high = pc.min_max(table[name]).as_py().values()
+            if low < least or high > most:
+                wrong = low if low < least else high
+                raise ValueError(f"{name} is {wrong} in a row; allowed: {least} to {most:,}")
 
 
 def keys(table: pa.Table, alpha: bool) -> list[int]:

@@ -14,11 +14,11 @@ import hashlib
 import json
 from contextlib import suppress
 from importlib.metadata import version
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -26,15 +26,20 @@ from torch import Tensor
 from logicgen import shipped
 from logicgen.atomic import write_atomically, write_text
 from logicgen.checksum import json_sha256, sha256
-from logicgen.errors import LogicgenError
+from logicgen.declaration import validate
+from logicgen.errors import LogicgenError, reading
+from logicgen.json_file import check_depth, damaged, read_json
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.kinds import model_of_card
 from logicgen.model.language_model import LanguageModel
 from logicgen.model.model import Model, find_device
+from logicgen.model.model_card import ModelCard
+from logicgen.nn.allowance import Allowance
 from logicgen.vocabulary import Vocabulary
 
 RUN, WEIGHTS, CARD = "run.json", "model.safetensors", "model.json"
 LAST = Path("checkpoint", "last.safetensors")
+REMEDY = "restore the file or train again"
 
 
 def save_tree(tree: Any, path: Path) -> None:
@@ -56,11 +61,22 @@ def load_tree(path: Path) -> Any:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             if _digest(tensors) != file.metadata()["sha256"]:
                 raise ValueError("checksum")
-            return _unpack(json.loads(file.metadata()["tree"]), tensors.__getitem__)
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError):
+            tree = json.loads(file.metadata()["tree"])
+            check_depth(tree)
+            return _unpack(tree, tensors.__getitem__)
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError):
         raise LogicgenError(
             f"{path}: not a whole checkpoint: remove the file, or the run, and train again"
         ) from None
+
+
+def steps_done(path: Path) -> int:
+    """Return the steps of a training's checkpoint. Raises LogicgenError where it has none."""
+    tree = load_tree(path)
+    steps = tree.get("global_step") if isinstance(tree, dict) else None
+    if type(steps) is not int or steps < 0:
+        raise LogicgenError(f"{path}: not a checkpoint of a training: remove it and train again")
+    return steps
 
 
 def _pack(tree: Any, place: str, tensors: dict[str, Tensor]) -> Any:
@@ -102,13 +118,7 @@ def save_json(content: dict[str, Any], path: Path) -> None:
 
 def load_json(path: Path) -> dict[str, Any]:
     """Return a JSON object. Raises LogicgenError for a damaged file."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        content = None
-    if not isinstance(content, dict):
-        raise LogicgenError(f"{path}: damaged, not a JSON object: restore the file or train again")
-    return content
+    return read_json(path, REMEDY)
 
 
 def _digest(tensors: dict[str, Tensor]) -> str:
@@ -195,30 +205,44 @@ def open_model(run: str | Path, device: str = "auto") -> Model:
             f" `logicgen train ... -o {run} --resume`"
         )
     card = load_json(run / CARD)
-    remedy = "restore the file or train again"
-    if not (run / WEIGHTS).is_file() or sha256(run / WEIGHTS) != card.get("sha256"):
+    with reading(run / WEIGHTS):
+        whole = (run / WEIGHTS).is_file() and sha256(run / WEIGHTS) == card.get("sha256")
+    if not whole:
         raise LogicgenError(
-            f"{run / WEIGHTS}: missing or altered (its sha256 is not the one in {CARD}): {remedy}"
+            f"{run / WEIGHTS}: missing or altered (its sha256 is not the one in {CARD}): {REMEDY}"
         )
     if card.get("card_sha256", _card_digest(card)) != _card_digest(card):
-        raise LogicgenError(f"{run / CARD}: altered (its digest is another): {remedy}")
+        raise LogicgenError(f"{run / CARD}: altered (its digest is another): {REMEDY}")
     try:
-        model = model_of_card(card)
-        with safe_open(run / WEIGHTS, "pt") as file:
-            model.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
+        validate(ModelCard, card, "")
+        model = _weighted(card, run / WEIGHTS)
     except (
+        LogicgenError,
         KeyError,
         TypeError,
         ValueError,
         AttributeError,
-        ValidationError,
         RuntimeError,
         SafetensorError,
-    ):
-        raise LogicgenError(
-            f"{run / CARD}: damaged, or from another version of logicgen: {remedy}"
-        ) from None
+    ) as error:
+        remedy = f"or from another version of logicgen: {REMEDY}"
+        raise damaged(run / CARD, remedy, str(error).removeprefix(": ")) from None
     return model.to(find_device(device)).eval()
+
+
+def _weighted(card: dict[str, Any], weights: Path) -> Model:
+    """Return the model of a card with the weights of a file.
+
+    Raises ValueError before it takes more memory than such a file deserves.
+    """
+    with safe_open(weights, "pt") as file:
+        names = list(file.keys())
+        numbers = sum(prod(file.get_slice(name).get_shape()) for name in names)
+        # What is made beside the weights is small.
+        with Allowance(2 * numbers + 10_000):
+            model = model_of_card(card)
+        model.load_state_dict({name: file.get_tensor(name) for name in names})
+    return model
 
 
 def find_run(name: str | Path) -> Path:

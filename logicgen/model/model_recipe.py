@@ -16,8 +16,18 @@ from pydantic import Field, model_validator
 from logicgen import shipped
 from logicgen.declaration import Table, changed, read_toml, validate
 from logicgen.model.upgrade import upgraded
+from logicgen.vocabulary import MOST_SYMBOLS
 
 Count = Annotated[int, Field(ge=1)]
+# No network is as large: what is beyond was not meant, and would take all memory.
+Width = Annotated[int, Field(ge=1, le=2**16)]
+EvenWidth = Annotated[int, Field(ge=2, le=2**16, multiple_of=2)]
+Layers = Annotated[int, Field(ge=1, le=1024)]
+Heads = Annotated[int, Field(ge=1, le=1024)]
+Hidden = Annotated[int, Field(ge=1, le=2**18)]
+Rows = Annotated[int, Field(ge=1, le=MOST_SYMBOLS)]
+Batch = Annotated[int, Field(ge=1, le=2**20)]
+Context = Annotated[int, Field(ge=2, le=2**20)]
 EncoderPositions = Literal["sinusoidal", "tree", "rotary", "relative", "none"]
 DecoderPositions = Literal["sinusoidal", "rotary", "relative", "none"]
 
@@ -53,9 +63,9 @@ class EmbeddingTable(Table):
 
     method: str
     normalize_rows: bool | None = None
-    max_symbols: Count | None = None
+    max_symbols: Rows | None = None
     random_part: Literal["normal", "neighbouring-points", "hypercube"] | None = None
-    random_width: Count | None = None
+    random_width: Width | None = None
     normalize_parts: bool | None = None
     resample: Literal["batch", "sequence"] | None = None
     share: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -84,7 +94,7 @@ class TrainingTable(Table):
     """
 
     steps: Count
-    batch_size: Count
+    batch_size: Batch
     learning_rate: Annotated[float, Field(gt=0)]
     warmup_steps: Annotated[int, Field(ge=0)]
     schedule: Literal["constant", "cosine", "inverse-sqrt"]
@@ -98,7 +108,7 @@ class TrainingTable(Table):
     checkpoint_every: Count = 500
     validate_every: Count = 500
     validation_examples: Count = 256
-    context: Annotated[int, Field(ge=2)] | None = None
+    context: Context | None = None
     learn: Literal["answers", "everything"] | None = None
 
 
@@ -173,11 +183,11 @@ class EncoderDecoderTable(NetworkTable):
     reads_sequences = False
 
     kind: Literal["encoder-decoder"]
-    width: Annotated[int, Field(ge=2, multiple_of=2)]
-    heads: Count
-    encoder_layers: Count
-    decoder_layers: Count
-    feed_forward: Count
+    width: EvenWidth
+    heads: Heads
+    encoder_layers: Layers
+    decoder_layers: Layers
+    feed_forward: Hidden
     dropout: Annotated[float, Field(ge=0, lt=1)]
     encoder_positions: EncoderPositions
     decoder_positions: DecoderPositions
@@ -228,7 +238,7 @@ class SymbolInvariantTable(EncoderDecoderTable):
     decoder_own_attention: bool = True
     aggregated_attention: bool = True
     cross_attention: Literal["streams", "aggregated"] = "streams"
-    reserved: Annotated[int, Field(ge=0)] = 0
+    reserved: Annotated[int, Field(ge=0, le=1024)] = 0
     chunk: Count | None = None
 
     def check(self, recipe: ModelRecipe) -> None:
@@ -259,11 +269,11 @@ class LanguageModelTable(NetworkTable):
 
     kind: Literal["language-model"]
     architecture: Literal["transformer", "elman"] = "transformer"
-    width: Count
-    layers: Count = 1
+    width: Width
+    layers: Layers = 1
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    heads: Count | None = None
-    feed_forward: Count | None = None
+    heads: Heads | None = None
+    feed_forward: Hidden | None = None
     positions: Literal["relative", "rotary", "sinusoidal", "none"] | None = None
     cache: bool = False
 
@@ -315,13 +325,13 @@ class InductiveTable(NetworkTable):
     tables = frozenset({"training"})
 
     kind: Literal["inductive"]
-    layers: Count
-    width: Count
-    starts: Count = 1
+    layers: Layers
+    width: Width
+    starts: Width = 1
     crispness: Annotated[float, Field(ge=0, le=1e6)] = 0.0
     embedding: Literal["indicator", "dense"] = "indicator"
-    dimension: Count | None = None
-    perceptron: Annotated[int, Field(ge=0)] = 0
+    dimension: Width | None = None
+    perceptron: Annotated[int, Field(ge=0, le=2**18)] = 0
 
     def check(self, recipe: ModelRecipe) -> None:
         """Raise ValueError, naming a key, where the recipe's other tables do not fit this one."""

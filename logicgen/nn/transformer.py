@@ -278,8 +278,8 @@ class Transformer(nn.Module):
         self.normalize_features = normalize_features
         self.dropout = nn.Dropout(dropout)
         # Rows have norm 1, inputs entries of about 1.
-        scale = torch.tensor(width**0.5)
-        self.input_scale = nn.Parameter(scale) if input_scale == "learned" else float(scale)
+        scale = width**0.5
+        self.input_scale = nn.Parameter(torch.tensor(scale)) if input_scale == "learned" else scale
         sizes = width, heads, feed_forward, dropout
         self.encoder = nn.ModuleList(self.encoder_layer(*sizes) for _ in range(encoder_layers))
         self.norm_encoder = nn.LayerNorm(width)

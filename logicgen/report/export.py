@@ -9,11 +9,12 @@ from typing import Any
 from logicgen import shipped
 from logicgen.atomic import write_text
 from logicgen.errors import LogicgenError
+from logicgen.markdown import markdown_table, plain
 from logicgen.model import checkpoint
 from logicgen.model.model_recipe import read_model_recipe
 from logicgen.report.comparison import COLUMNS
 from logicgen.report.evaluation_files import SUMMARY
-from logicgen.report.tables import markdown_table, percent_interval
+from logicgen.report.tables import percent_interval
 
 README = "README.md"
 
@@ -65,7 +66,7 @@ def _card(name: str, made: dict[str, Any], parameters: int, scores: dict[str, An
     about = made["recipe"]["description"]
     if not about and name in shipped.names("models", ".toml"):  # trained in a study
         about = read_model_recipe(name).description
-    lines = [f"# {name}", "", *([about, ""] if about else [])]
+    lines = [f"# {plain(name)}", "", *([plain(about), ""] if about else [])]
     lines += [
         f"A model of {parameters:,} parameters for the task `{made['task']}`, trained by logicgen "
         f"{made['versions']['logicgen']} for",

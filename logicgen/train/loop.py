@@ -21,6 +21,7 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from torch import Tensor
 from torch.utils.data import DataLoader
 
+from logicgen.errors import LogicgenError
 from logicgen.interruption import interruption
 from logicgen.model import checkpoint
 from logicgen.train.callbacks import StopOnSignal
@@ -36,6 +37,7 @@ class Steps(pl.LightningModule):
         self.model = learner.module
         self.learner = learner
         self.first_step = first_step
+        self.started = False  # whether a step was begun
 
     def configure_optimizers(self) -> Any:
         """Return the optimizer and the schedule of its learning rate, by step."""
@@ -85,6 +87,10 @@ class Steps(pl.LightningModule):
     def validation_step(self, batch: Any, batch_idx: int) -> None:
         """Log what a held-out batch shows."""
         self.log_dict(self.learner.validate(batch), batch_size=len(batch[1]))
+
+    def on_train_start(self) -> None:
+        """Note that whatever a checkpoint holds has been taken over."""
+        self.started = True
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Take over a checkpoint of a version that had no scheduler and named weights twice."""
@@ -167,8 +173,16 @@ def run_steps(
             enable_model_summary=False,
         )
         resumed = str(folder / checkpoint.LAST) if folder is not None and first_step else None
-        with stop:
-            trainer.fit(Steps(learner, first_step), ckpt_path=resumed)
+        steps = Steps(learner, first_step)
+        try:
+            with stop:
+                trainer.fit(steps, ckpt_path=resumed)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
+            if resumed is None or steps.started:
+                raise
+            raise LogicgenError(
+                f"{resumed}: not a checkpoint of this training: remove it and train again"
+            ) from error
     if stop.received is not None:
         raise interruption(stop.received)
 

@@ -43,7 +43,7 @@ def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -
                 )
     done = 0
     if (out / checkpoint.LAST).is_file():
-        done = int(checkpoint.load_tree(out / checkpoint.LAST)["global_step"])
+        done = checkpoint.steps_done(out / checkpoint.LAST)
     if done >= steps and (out / checkpoint.CARD).is_file():
         return done
     # A model that an earlier training left stays until this one ends.

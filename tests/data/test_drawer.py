@@ -9,10 +9,16 @@ from itertools import product
 import pytest
 
 import logicgen
+from logicgen.data.cell_plan import Unit
+from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
+from logicgen.data.drawer import Drawer
+from logicgen.errors import LogicgenError
+from logicgen.solvers import Verdict
+from logicgen.tasks import Cell
 from logicgen.tasks.task import symbols_of
 from logicgen.vocabulary import symbol_index, symbol_name
-from tests.data.data_sets import contents, make
+from tests.data.data_sets import RECIPE, contents, make
 
 
 def first_occurrence(text):
@@ -162,3 +168,21 @@ def test_all_or_none_may_be_unsatisfiable(tmp_path):
         assert answers & {"0"} == expected
         assert expected <= answers
     assert answers == {"0"}
+
+
+@pytest.mark.parametrize(
+    ("solvers", "named"),
+    [
+        ({"solver": None, "verifier": None}, "pysat answers .* which pysat finds wrong"),
+        ({"verifier": None}, "truth-table answers .* which pysat finds wrong"),
+        ({"solver": None, "verifier": "truth-table"}, "pysat answers .* which truth-table finds"),
+        (LOOKUP, "the task lookup answers .* which the task lookup finds"),
+    ],
+)
+def test_a_wrong_answer_names_the_solvers_that_were_used(solvers, named, monkeypatch):
+    recipe = DataRecipe.model_validate({**RECIPE, **solvers})
+    drawer = Drawer(recipe, 0)
+    monkeypatch.setattr(type(drawer.task), "check", lambda *_: Verdict.INCORRECT)
+    unit = Unit("train", 0, 0, 0, (Cell(2, 6),), frozenset(), False)
+    with pytest.raises(LogicgenError, match=named):
+        drawer.unit(unit)

@@ -13,10 +13,16 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from logicgen.data import cell_plan as planning
+from logicgen.data import folder as folders
 from logicgen.data import shard
+from logicgen.data.corpus import Corpus, make_corpus
+from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
+from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
-from tests.data.data_sets import StopError, contents, make
+from tests.data.corpora import automaton_recipe
+from tests.data.data_sets import RECIPE, StopError, contents, make
 
 
 @pytest.mark.parametrize("stop_after", [1, 3, 5])
@@ -168,3 +174,83 @@ def test_part_files_of_a_killed_run_are_no_foreign_folder(made, tmp_path):
     (tmp_path / "d" / ".dataset.json.part").write_text("{")
     make(tmp_path / "d")
     assert contents(tmp_path / "d") == contents(made)
+
+
+# Makes the small data set in another process; arguments: the folder, and when to begin.
+MAKE = """
+import sys, time
+from pathlib import Path
+from logicgen.errors import LogicgenError
+from tests.data.data_sets import make
+time.sleep(max(0, float(sys.argv[2]) - time.time()))
+try:
+    make(Path(sys.argv[1]))
+except LogicgenError as error:
+    sys.exit(str(error))
+"""
+
+
+def other_process(folder, begin=0.0):
+    return subprocess.Popen(
+        [sys.executable, "-c", MAKE, str(folder), str(begin)],
+        cwd=Path(__file__).parents[2],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_processes_begin_at_once(made, tmp_path):
+    """One makes the data; the other is told so, or finds them made."""
+    begin = time.time() + 8
+    racers = [other_process(tmp_path / "d", begin) for _ in range(2)]
+    said = [racer.communicate()[1] for racer in racers]
+    assert 0 in [racer.returncode for racer in racers], said
+    for racer, text in zip(racers, said, strict=True):
+        assert not racer.returncode or "another logicgen generate is at work here" in text
+    assert contents(tmp_path / "d") == contents(made)
+
+
+def test_another_process_finishes_between_a_look_and_the_lock(made, tmp_path, monkeypatch):
+    """What it finished is taken as it is, not begun again."""
+    folder, stages = tmp_path / "d", planning.stages
+
+    def overtaken(*arguments):
+        other = other_process(folder)
+        assert (other.communicate()[1], other.returncode) == ("", 0)
+        return stages(*arguments)
+
+    monkeypatch.setattr(planning, "stages", overtaken)
+    written = []
+    monkeypatch.setattr(folders, "write_json", lambda path, value: written.append(path))
+    assert make(folder) == load_dataset(folder).description
+    assert not written
+    assert contents(folder) == contents(made)
+
+
+def test_another_process_finishes_a_corpus_between_a_look_and_the_lock(tmp_path, monkeypatch):
+    recipe, looked = automaton_recipe(), Corpus.begun
+    whole = make_corpus(recipe, tmp_path / "d", name="tiny")
+    before = contents(tmp_path / "d")
+
+    def first_look(folder, head):
+        monkeypatch.setattr(Corpus, "begun", looked)
+
+    monkeypatch.setattr(Corpus, "begun", first_look)
+    monkeypatch.setattr(folders, "write_json", lambda *_: pytest.fail("begun again"))
+    assert make_corpus(recipe, tmp_path / "d", name="tiny") == whole
+    assert contents(tmp_path / "d") == before
+
+
+def test_a_folder_that_cannot_be_locked(tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with pytest.raises(LogicgenError, match="cannot be locked: No locks available; choose"):
+        make(tmp_path / "d")
+
+
+def test_a_name_that_is_not_unicode(tmp_path):
+    recipe = DataRecipe.model_validate(RECIPE)
+    with pytest.raises(LogicgenError, match="not Unicode: give the recipe another name"):
+        generate(recipe, tmp_path / "d", name="x\udcff")

@@ -5,9 +5,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ import torch
 from logicgen.data.batches import Batch, make_batch
 from logicgen.data.encoded import EncodedSplit
 from logicgen.errors import LogicgenError
-from logicgen.model.checkpoint import load_model, load_tree
+from logicgen.model.checkpoint import load_model, load_tree, save_tree
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.training_data import TrainingData, TrainingRegion
 from logicgen.nn.embedding import Embedding
@@ -367,3 +369,29 @@ def test_a_short_training_copies_symbols_it_has_never_seen(tmp_path: Path) -> No
     answers = model.predict(problems, symbols=40, embedding_seed=3, max_length=8)
     exact = sum(map(list.__eq__, problems, answers)) / 500
     assert exact > 0.9
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tree: {"global_step": tree["global_step"]},
+        lambda tree: {**tree, "state_dict": {}},
+        lambda tree: {**tree, "optimizer_states": [{}]},
+        lambda tree: {**tree, "loops": 7},
+        lambda tree: {**tree, "callbacks": []},
+        lambda tree: {**tree, "lr_schedulers": [3]},
+        lambda tree: {**tree, "global_step": "2"},
+    ],
+)
+def test_a_checkpoint_that_somebody_made_up(
+    change: Callable[[Any], Any], data: TrainingData, tmp_path: Path
+) -> None:
+    """Resuming says so in one line, and what the run holds stays."""
+    run = fit(recipe_with(), data, tmp_path / "run", steps=2, quiet=True)
+    path = run / "checkpoint" / "last.safetensors"
+    save_tree(change(load_tree(path)), path)
+    before = path.read_bytes()
+    with pytest.raises(LogicgenError, match=r"last.safetensors: not a checkpoint") as caught:
+        fit(recipe_with(), data, run, steps=4, resume=True, quiet=True)
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes() == before
