@@ -65,8 +65,11 @@ def generate_with_bars(
 ) -> None:
     """Make the data of a recipe behind one progress bar per split, and print what came out."""
     from logicgen.cli.progress import stage_bars
+    from logicgen.data.estimate import announcement
     from logicgen.data.opening import open_data
 
+    for line in announcement(recipe, name):
+        click.echo(line, err=True)
     with stage_bars(recipe.progress_unit, f"{name} ") as progress:
         recipe.make(folder, name=name, seed=seed, workers=workers, progress=progress)
     for line in open_data(folder).summary():

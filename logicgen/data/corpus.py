@@ -22,6 +22,7 @@ from logicgen.atomic import write_atomically, write_text
 from logicgen.checksum import sha256
 from logicgen.data.data_recipe import CorpusRecipe, Progress
 from logicgen.data.dataset import CORPUS
+from logicgen.data.estimate import of_corpus
 from logicgen.data.folder import DataFolder, head, write_json
 from logicgen.errors import LogicgenError
 from logicgen.markdown import markdown_table
@@ -148,6 +149,7 @@ def make_corpus(
                 " -o, or delete it"
             )
     begin |= {"versions": versions, **made_from}
+    of_corpus(source).check(folder, name)
     with Corpus.making(folder, begin):
         splits = _make_parts(source, folder, progress)
         for file, text in source.files.items():

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from logicgen.data.cell_plan import CellPlan, Unit
 from logicgen.data.data_recipe import SPLITS, DataRecipe, Progress
 from logicgen.data.dataset import Dataset
 from logicgen.data.drawer import Drawer, Drawn, Example, reserved_remainder, unit_drawer
+from logicgen.data.estimate import of_plans
 from logicgen.data.folder import head
 from logicgen.data.shard import keys, read_shard, shard_path, write_shard
 from logicgen.errors import LogicgenError
@@ -65,6 +66,7 @@ def generate(
                 f"{name}: {split}: no problem has the symbols and lengths that are asked for; "
                 "widen the ranges or add operators"
             )
+    of_plans(chain.from_iterable(run.plans.values())).check(folder, name)
     with Dataset.making(folder, begin):
         with Workers[Unit, Drawn](unit_drawer, (recipe, seed), count=workers) as pool:
             for split, plans in stages:
