@@ -147,7 +147,7 @@ def split_cells(
         held_out = held_out and (split != "grid" or _inside(recipe, cell))
         holds = capacity(recipe, source, cell)
         # Held-out splits may take about their reserved share of the problems of a cell.
-        room = -(-int(holds) // RESERVED) if held_out and not math.isinf(holds) else holds
+        room = -(-int(holds) // RESERVED) if held_out and holds != math.inf else holds
         plans.append(CellPlan(cell, size, holds, int(min(size, room)), held_out))
     if split != "grid":
         shares = fill(size, [plan.quota for plan in plans])
