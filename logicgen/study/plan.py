@@ -36,8 +36,8 @@ from logicgen.study.trial import (
     train_and_measure,
 )
 
-# Recipes of every trial are read and checked before the first one is trained.
-MOST_TRIALS = 10_000
+# Recipes of every trial are read and checked before the first one is trained: seconds for these.
+MOST_TRIALS = 3_000
 
 Combination = dict[str, Alternative]
 """One alternative of each axis."""
