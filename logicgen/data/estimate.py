@@ -1,6 +1,7 @@
 """What data will take, before any of it is made: about how many bytes on disk and of memory.
 
-Numbers are rough, and rather too small than too large: only what cannot be is refused.
+Numbers are rough: of the disk within a factor of two for most tasks, and rather too small than too
+large, for only what cannot be is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ REMEMBERED = 200
 
 # Bytes on disk for an example beside its tokens (its hash does not compress), and for a token, of
 # a problem and its answer, compressed.
-HASHED, TOKEN = 9, 0.5
+HASHED, TOKEN = 10, 0.75
 
 # Arrays of a part are held as 64-bit numbers, and once or twice more while it is made.
 COPIES = 2
@@ -57,11 +58,14 @@ class Estimate:
 
         What the folder holds already was counted, too, and needs no further room.
         """
-        free = free_disk(folder) + sum(
-            path.stat().st_size for path in folder.rglob("*") if path.is_file()
-        )
+        held = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         for takes, there, what, remedy in (
-            (self.disk, free, "free on the disk", "or choose another folder with -o"),
+            (
+                self.disk - held,
+                free_disk(folder),
+                "free on the disk",
+                "or choose another folder with -o",
+            ),
             (self.memory, free_memory(), "of memory available", "or use another machine"),
         ):
             if there is not None and takes > there:
@@ -117,10 +121,11 @@ def announcement(recipe: Recipe, name: str) -> list[str]:
     return [f"{name}: asks for {found}"] if found is not None and found.large else []
 
 
-def free_disk(folder: Path) -> int:
-    """Return the free bytes of the disk that a folder is on, or will be."""
+def free_disk(folder: Path) -> int | None:
+    """Return the free bytes of the disk that a folder is on, or will be; None if it has no size."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    return shutil.disk_usage(there).free
+    usage = shutil.disk_usage(there)
+    return usage.free if usage.total else None
 
 
 def free_memory() -> int | None:
