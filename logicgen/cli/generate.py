@@ -67,8 +67,11 @@ def generate_with_bars(
 ) -> None:
     """Make the data of a recipe behind one progress bar per split, and print what came out."""
     from logicgen.cli.progress import stage_bars
+    from logicgen.data.estimate import announcement
     from logicgen.data.opening import open_data
 
+    for line in announcement(recipe, name):
+        say(line)
     with stage_bars(recipe.progress_unit, f"{printable(name)} ") as progress:
         try:
             recipe.make(folder, name=name, seed=seed, workers=workers, progress=progress)

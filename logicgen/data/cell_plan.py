@@ -6,11 +6,13 @@ It follows from the recipe, the seed and what earlier units gave, as often as a 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from random import Random
 
-from logicgen.data.data_recipe import SPLITS, DataRecipe
+from logicgen.data.data_recipe import SPLITS, DataRecipe, Progress
 from logicgen.tasks import Cell, Source
 
 # Where training problems are scarce, each held-out split may only take those whose key leaves this
@@ -26,6 +28,9 @@ SCARCE = 100
 # more than LONGEST_LIST: drawing at random would mostly find what it already has.
 LISTED = 10
 LONGEST_LIST = 50_000
+
+# Planning says how far it is only if it takes more than so many seconds.
+QUICK = 2.0
 
 
 @dataclass
@@ -67,14 +72,16 @@ class Unit:
     listed: bool  # the slots are filled from lists of all problems of their cells, not drawn
 
 
-def stages(recipe: DataRecipe, source: Source) -> list[tuple[str, list[CellPlan]]]:
+def stages(
+    recipe: DataRecipe, source: Source, progress: Progress = lambda split, done, total: None
+) -> list[tuple[str, list[CellPlan]]]:
     """Return what to make, in order: splits, or parts of them, with their cells.
 
     Held-out splits come before training, with a small share of each cell. Grid cells beyond the
     training region come last: where their problems can be training problems as well (a string over
     160 letters may hold three different ones), training has had its part.
     """
-    plans = {split: split_cells(recipe, source, split) for split in recipe.splits}
+    plans = {split: split_cells(recipe, source, split, progress) for split in recipe.splits}
     grid = plans.pop("grid", [])
     inside = [plan for plan in grid if _inside(recipe, plan.cell)]
     beyond = [plan for plan in grid if not _inside(recipe, plan.cell)]
@@ -97,7 +104,11 @@ def capacity(recipe: DataRecipe, source: Source, cell: Cell) -> float:
     if distinct == "alpha" or not named_apart(recipe) or math.inf in counts.values():
         return sum(counts.values())
     letters = alphabet(recipe, cell.symbols)
-    return sum(count * math.perm(letters, k) for k, count in counts.items())
+    return sum(count * _perm(letters, k) for k, count in counts.items())
+
+
+# Cells of the same symbols follow one another, and need the same ones.
+_perm = lru_cache(maxsize=1 << 12)(math.perm)
 
 
 def named_apart(recipe: DataRecipe) -> bool:
@@ -112,23 +123,31 @@ def alphabet(recipe: DataRecipe, symbols: int | None) -> int:
     return max(recipe.region.symbols[1], symbols or 0)
 
 
-def split_cells(recipe: DataRecipe, source: Source, split: str) -> list[CellPlan]:
+def split_cells(
+    recipe: DataRecipe,
+    source: Source,
+    split: str,
+    progress: Progress = lambda split, done, total: None,
+) -> list[CellPlan]:
     """Return the cells of a split with what is asked of each and what each can give."""
     region, grid = recipe.region, recipe.grid
     if split == "grid":
         assert grid is not None
-        size, cells = grid.per_cell, grid.cells(range(grid.symbols[0], grid.symbols[1] + 1))
+        size, found = grid.per_cell, grid.cells(range(grid.symbols[0], grid.symbols[1] + 1))
     else:
         size = getattr(recipe.sizes, split)
         counted = region.balance == "symbols-and-length"
-        cells = region.cells(range(region.symbols[0], region.symbols[1] + 1) if counted else [None])
-    plans = []
+        found = region.cells(range(region.symbols[0], region.symbols[1] + 1) if counted else [None])
+    plans: list[CellPlan] = []
+    cells, begun = list(found), time.monotonic()
     for cell in cells:
+        if time.monotonic() > begun + QUICK:
+            progress(f"cells of {split}", len(plans), len(cells))
         held_out = split != "train" and recipe.sizes.train > 0
         held_out = held_out and (split != "grid" or _inside(recipe, cell))
         holds = capacity(recipe, source, cell)
         # Held-out splits may take about their reserved share of the problems of a cell.
-        room = -(-int(holds) // RESERVED) if held_out and not math.isinf(holds) else holds
+        room = -(-int(holds) // RESERVED) if held_out and holds != math.inf else holds
         plans.append(CellPlan(cell, size, holds, int(min(size, room)), held_out))
     if split != "grid":
         shares = fill(size, [plan.quota for plan in plans])
@@ -160,18 +179,18 @@ def first_units(
     `number` is that of the first shard.
     """
     batches: list[list[Cell]] = []
+    reserved = rationed(plans)
     for plan in plans:
         if plan.quota and plan.listed:
             if not batches or len(batches[-1]) + plan.quota > shard_size:
                 batches.append([])
             batches[-1] += [plan.cell] * plan.quota
-    cells = rationed(plans)
     units = [
-        Unit(split, number + place, 0, 0, tuple(batch), cells, listed=True)
+        Unit(split, number + place, 0, 0, tuple(batch), reserved.intersection(batch), listed=True)
         for place, batch in enumerate(batches)
     ]
     slots = [plan.cell for plan in plans if not plan.listed for _ in range(plan.quota)]
-    return units + draw_units(slots, split, seed, number, number + len(units), cells, shard_size)
+    return units + draw_units(slots, split, seed, number, number + len(units), reserved, shard_size)
 
 
 def rationed(plans: Iterable[CellPlan]) -> frozenset[Cell]:
@@ -193,7 +212,11 @@ def draw_units(
     firsts = range(0, len(slots), shard_size)
     batches = [tuple(slots[first : first + shard_size]) for first in firsts]
     return [
-        Unit(split, number + place, round_, first, batch, reserved, listed=False)
+        Unit(
+            *(split, number + place, round_, first, batch),
+            reserved.intersection(batch),  # no others: a worker is sent its units whole
+            listed=False,
+        )
         for place, (first, batch) in enumerate(zip(firsts, batches, strict=True))
     ]
 
@@ -202,7 +225,7 @@ def next_slots(plans: Sequence[CellPlan], missing: int) -> list[Cell]:
     """Return slots that make up for `missing` examples, in cells that may still hold more."""
     open_plans = [plan for plan in plans if not plan.exhausted and plan.held < plan.holds]
     open_plans.sort(key=lambda plan: plan.held)  # what does not divide evenly goes to the emptiest
-    shares = fill(missing, [plan.holds - plan.held for plan in open_plans])
+    shares = fill(missing, [min(plan.holds - plan.held, missing) for plan in open_plans])
     return [plan.cell for plan, share in zip(open_plans, shares, strict=True) for _ in range(share)]
 
 

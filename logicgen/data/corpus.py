@@ -22,6 +22,7 @@ from logicgen.checksum import sha256
 from logicgen.data.data_recipe import CorpusRecipe, Progress
 from logicgen.data.dataset import CORPUS
 from logicgen.data.description import CorpusDescription, PartFiles
+from logicgen.data.estimate import of_corpus
 from logicgen.data.folder import DataFolder, confined, head, write_json
 from logicgen.declaration import validate
 from logicgen.errors import LogicgenError
@@ -164,6 +165,7 @@ def make_corpus(
                 " -o, or delete it"
             )
     begin |= {"versions": versions, **made_from}
+    of_corpus(source).check(folder, name)
     with Corpus.making(folder, begin) as known:
         if known is not None:  # another process made it since
             return known

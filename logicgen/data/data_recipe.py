@@ -37,7 +37,12 @@ _RANGE = Field(strict=False), AfterValidator(_ordered)
 Symbols = Annotated[tuple[Count, Annotated[int, Field(le=1_000_000)]], *_RANGE]
 Lengths = Annotated[tuple[Positive, Annotated[int, Field(le=10_000)]], *_RANGE]
 
-MOST_CELLS = 1_000_000
+# Every cell is counted before the first example is drawn, and a page shows no more.
+MOST_CELLS = 100_000
+
+# Every example is remembered until the end, so that none occurs twice: a quarter of a terabyte.
+MOST_EXAMPLES = 1_000_000_000
+Size = Annotated[int, Field(ge=0, le=MOST_EXAMPLES)]
 
 
 class Recipe(Table):
@@ -120,7 +125,23 @@ class _Ranges(Table):
         shortest, longest = self.length
         for count in symbols:
             for length in range(shortest, longest + 1, self.step):
-                yield Cell(count, length, min(self.step, longest + 1 - length))
+                yield self.cell(count, length)
+
+    def cell(self, symbols: int | None, length: int) -> Cell:
+        """Return the cell that a length of the range belongs to."""
+        shortest, longest = self.length
+        first = length - (length - shortest) % self.step
+        return Cell(symbols, first, min(self.step, longest + 1 - first))
+
+    def check_cells(self) -> int:
+        """Return how many cells there are, by symbols and length. ValueError: too many."""
+        (least, most), (shortest, longest) = self.symbols, self.length
+        cells = (most - least + 1) * len(range(shortest, longest + 1, self.step))
+        if cells > MOST_CELLS:
+            raise ValueError(
+                f"{cells:,} cells of symbols and length; {MOST_CELLS:,} are allowed: narrow a range"
+            )
+        return cells
 
 
 class Region(_Ranges):
@@ -131,26 +152,29 @@ class Region(_Ranges):
 
     balance: Literal["length", "symbols-and-length"] = "length"
 
+    @model_validator(mode="after")
+    def _bounded(self) -> Region:
+        if self.balance == "symbols-and-length":
+            self.check_cells()
+        return self
+
 
 class Sizes(Table):
     """The number of examples of each split."""
 
-    train: Count = 0
-    validation: Count = 0
-    test: Count = 0
+    train: Size = 0
+    validation: Size = 0
+    test: Size = 0
 
 
 class Grid(_Ranges):
     """Cells to evaluate on, beyond the training region: the same number of examples in each."""
 
-    per_cell: Positive
+    per_cell: Annotated[int, Field(ge=1, le=MOST_EXAMPLES)]
 
     @model_validator(mode="after")
     def _bounded(self) -> Grid:
-        (least, most), (shortest, longest) = self.symbols, self.length
-        cells = (most - least + 1) * len(range(shortest, longest + 1, self.step))
-        if cells > MOST_CELLS:
-            raise ValueError(f"the grid has {cells:,} cells; {MOST_CELLS:,} are allowed")
+        self.check_cells()
         return self
 
 
@@ -211,6 +235,8 @@ class DataRecipe(Recipe):
         The splits keep their proportions; a smaller size thins out the grid likewise, to one
         example per cell at least. Raises LogicgenError where only a grid is asked for.
         """
+        if size > MOST_EXAMPLES:
+            raise LogicgenError(f"{where}: size: {size:,} examples; {MOST_EXAMPLES:,} are allowed")
         old = self.sizes.model_dump()
         total = sum(old.values())
         if total == 0:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from logicgen.data.cell_plan import CellPlan, Unit
 from logicgen.data.data_recipe import SPLITS, DataRecipe, Progress
 from logicgen.data.dataset import Dataset
 from logicgen.data.drawer import Drawer, Drawn, Example, reserved_remainder, unit_drawer
+from logicgen.data.estimate import of_plans
 from logicgen.data.folder import head
 from logicgen.data.shard import keys, read_shard, shard_path, write_shard
 from logicgen.errors import LogicgenError
@@ -55,7 +56,7 @@ def generate(
                 f"{name}: {table}.step: these problems are made to length, one length a cell; "
                 "leave step out"
             )
-    stages = planning.stages(recipe, run.drawer.source)
+    stages = planning.stages(recipe, run.drawer.source, progress)
     for split, plans in stages:
         run.plans[split] = run.plans.get(split, []) + plans
     for split, plans in run.plans.items():
@@ -64,6 +65,7 @@ def generate(
                 f"{name}: {split}: no problem has the symbols and lengths that are asked for; "
                 "widen the ranges or add operators"
             )
+    of_plans(chain.from_iterable(run.plans.values())).check(folder, name)
     with Dataset.making(folder, begin) as known:
         if known is not None:  # another process made it since
             return known
@@ -97,7 +99,7 @@ class _Run:
             return sum(plan.held for plan in plans)
 
         self.shards.setdefault(split, [])
-        whole = self.plans[split]
+        whole, by_cell = self.plans[split], {plan.cell: plan for plan in plans}
         everywhere, total = (sum(plan.quota for plan in part) for part in (whole, plans))
         size = planning.shard_size(everywhere)
         number = self.next_number.get(split, 0)
@@ -105,7 +107,7 @@ class _Run:
         self.progress(split, held(whole), everywhere)
         while units:
             for unit, found in self._settled(units, pool):
-                _count(plans, unit, found)
+                _count(by_cell, unit, found)
                 self.progress(split, held(whole), everywhere)
             self.next_number[split] = number = units[-1].number + 1
             missing = total - held(plans)
@@ -137,14 +139,14 @@ class _Run:
                 if examples:
                     write_shard(path, examples)
                 places = [(example.symbols, example.length) for example in examples]
-            cells = {(cell.symbols, n): cell for cell in set(unit.cells) for n in cell.lengths}
-            try:
-                held = Counter(cells[s if exact else None, n] for s, n in places)
-            except KeyError:
+            part = self.recipe.grid if unit.split == "grid" else self.recipe.region
+            assert part is not None
+            held = Counter(part.cell(s if exact else None, n) for s, n in places)
+            if not held.keys() <= set(unit.cells):
                 raise LogicgenError(
                     f"{path}: holds problems of other cells; delete it and run the same command"
                     " again, which makes it anew"
-                ) from None
+                )
             if held:
                 self.shards[unit.split].append(path)
             yield unit, held
@@ -219,9 +221,8 @@ class _Run:
         return {"examples": examples, "distinct": distinct, "splits": splits}
 
 
-def _count(plans: list[CellPlan], unit: Unit, held: Counter[Cell]) -> None:
+def _count(plans: dict[Cell, CellPlan], unit: Unit, held: Counter[Cell]) -> None:
     """Count what a unit gave; a cell that gave less than it was asked for holds no more."""
-    asked = Counter(unit.cells)
-    for plan in plans:
-        plan.held += held[plan.cell]
-        plan.exhausted |= held[plan.cell] < asked[plan.cell]
+    for cell, asked in Counter(unit.cells).items():
+        plans[cell].held += held[cell]
+        plans[cell].exhausted |= held[cell] < asked

@@ -36,6 +36,9 @@ from logicgen.study.trial import (
     train_and_measure,
 )
 
+# Recipes of every trial are read and checked before the first one is trained: seconds for these.
+MOST_TRIALS = 3_000
+
 Combination = dict[str, Alternative]
 """One alternative of each axis."""
 
@@ -130,6 +133,12 @@ def combinations(study: Study) -> list[Combination]:
     names, alternatives = list(study.axes), list(study.axes.values())
     sizes = [len(axis) for axis in alternatives]
     total = prod(sizes)
+    trials = min(study.sample or total, total) * len(study.seeds)
+    if trials > MOST_TRIALS:
+        raise LogicgenError(
+            f"{study.path}: asks for {trials:,} trials, one for each point and seed;"
+            f" {MOST_TRIALS:,} are allowed: give sample, or fewer values to an axis"
+        )
     if study.sample is None:
         return [dict(zip(names, each, strict=True)) for each in product(*alternatives)]
     if study.sample > total:

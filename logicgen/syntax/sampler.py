@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from math import lcm
+from math import comb, lcm
 from random import Random
 from typing import Literal
 
@@ -37,8 +37,14 @@ from logicgen.syntax.partitions import (
 Distribution = Literal["uniform", "tree"]
 Number = int | float
 
-# Counting takes time in the fourth power of the length: seconds at 200.
+# Weighing `tree` takes time in the fourth power of the length: seconds at 256.
 LONGEST = 256
+
+
+def most_symbols(length: int) -> int:
+    """Return how many symbols a formula of so many tokens has at most."""
+    return (length + 1) // 2
+
 
 HOLE = ""
 Shape = list[str]
@@ -104,19 +110,51 @@ class FormulaSampler:
 
     def _next_mass(self) -> list[Number]:
         n = len(self._mass)
-        leaf, unary, binary = self._factors(n)
-        if n == 1:
-            mass = [leaf * self._total[0], leaf * self._hole]
-        else:
-            mass = [unary * weight for weight in self._mass[n - 1]]
-            mass += [0] * (n // 2 + 2 - len(mass))
-            for left in range(1, n - 1) if binary else ():
-                for i, a in enumerate(self._mass[left]):
-                    for j, b in enumerate(self._mass[n - 1 - left]):
-                        mass[i + j] += binary * a * b
+        mass = self._counted_mass(n) if self.distribution == "uniform" else self._split_mass(n)
         while mass and not mass[-1]:
             mass.pop()
         return mass
+
+    def _counted_mass(self, n: int) -> list[Number]:
+        """Return the mass of `uniform`, by counting the trees of u unary and b binary operators.
+
+        There are C(u + 2 b, u) of them times the Catalan number of b, each with b + 1 leaves.
+        """
+        constants, unary, binary = self._total
+        leaves = [1]  # weight of the leaves by how many of them are holes
+        mass: list[Number] = [0] * (n // 2 + 2)
+        for b in range((n + 1) // 2):
+            longer = [*leaves, 0]
+            leaves = [constants * weight for weight in longer]
+            for m in range(1, len(leaves)):
+                leaves[m] += self._hole * longer[m - 1]
+            u = n - 1 - 2 * b
+            trees = comb(n - 1, u) * comb(2 * b, b) // (b + 1) * unary**u * binary**b
+            for m, weight in enumerate(leaves) if trees else ():
+                mass[m] += trees * weight
+        return mass
+
+    def _split_mass(self, n: int) -> list[Number]:
+        """Return the mass of `tree`, whose operators weigh differently by length."""
+        leaf, unary, binary = self._factors(n)
+        if n == 1:
+            return [leaf * self._total[0], leaf * self._hole]
+        import numpy as np  # a tenth of a second that solving one formula need not wait for
+
+        size = n // 2 + 2
+        mass = np.zeros(size)
+        mass[: len(self._mass[n - 1])] = self._mass[n - 1]
+        mass *= unary
+        arrays = [np.array(each, dtype=float) for each in self._mass]
+        for left in range(1, n - 1) if binary else ():
+            first, second = arrays[left], arrays[n - 1 - left]
+            # Row i holds what first[i] contributes, i places to the right. NumPy adds rows one
+            # after another, as data sets need, which follow from the last bits of these sums.
+            rows = np.zeros((len(first), size + 1))
+            np.multiply.outer(binary * first, second, out=rows[:, : len(second)])
+            shifted = rows.ravel()[: len(first) * size].reshape(len(first), size)
+            mass = np.add.reduce(np.vstack([mass, shifted]), axis=0)
+        return list(mass.tolist())
 
     def _factors(self, n: int) -> tuple[Number, Number, Number]:
         """Return the weight of a leaf, of the unary operators, of a split of the binary ones."""
@@ -288,7 +326,7 @@ class FormulaSampler:
 
     def count_patterns(self, length: int, distinct: int) -> int:
         """Return how many formulas of `length` tokens have `distinct` symbols, up to renaming."""
-        if length < 1:
+        if length < 1 or distinct > most_symbols(length):
             return 0
         counts = self._counter.mass(length)
         return sum(int(count) * stirling(m, distinct) for m, count in enumerate(counts))

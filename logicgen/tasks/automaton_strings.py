@@ -24,18 +24,25 @@ from logicgen.vocabulary import END, symbol_name
 
 AUTOMATON = "automaton.toml"
 
+# Limits of an automaton drawn at random: its file takes some fifty bytes for each transition, and
+# equations of as many unknowns as states are solved some fifty times. Symbols are matrices.
+MOST_TRANSITIONS = 200_000
+MOST_STATES = 2_000
+MOST_SYMBOLS = 2_000
+
 
 class AutomatonSettings(RowSettings):
     """Keys of `[corpus]` beside those of rows."""
 
     file: str | None = None  # path of an automaton; without it one is drawn, as the other keys say
     # symbols, states, branching, concentration: as in `automata.random_automaton`
-    symbols: Positive | None = None
-    states: Positive | None = None
+    symbols: Annotated[int, Field(ge=1, le=MOST_SYMBOLS)] | None = None
+    states: Annotated[int, Field(ge=1, le=MOST_STATES)] | None = None
     # Mean length of the strings, in symbols
-    expected_length: Annotated[float, Field(gt=0, lt=1e9)] | None = None
+    expected_length: Annotated[float, Field(ge=1e-9, lt=1e9)] | None = None
     branching: Positive = 1
-    concentration: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    # With less than this, too many weights are rounded to 0
+    concentration: Annotated[float, Field(ge=0.01, le=1e9)] = 1.0
     # Number of the automaton among those that these keys can give
     draw: Annotated[int, Field(ge=0)] = 0
 
@@ -48,6 +55,14 @@ class AutomatonSettings(RowSettings):
             for key in ("symbols", "states", "expected_length"):
                 if getattr(self, key) is None:
                     raise ValueError(f"give a file, or symbols, states and expected_length ({key})")
+            symbols, states = self.symbols or 0, self.states or 0
+            if self.branching > states:
+                raise ValueError(f"branching is {self.branching}, and there are {states} states")
+            if (transitions := symbols * states * self.branching) > MOST_TRANSITIONS:
+                raise ValueError(
+                    f"symbols x states x branching is {transitions:,} transitions;"
+                    f" {MOST_TRANSITIONS:,} are allowed: lower one"
+                )
         return self
 
     def automaton(self) -> Automaton:

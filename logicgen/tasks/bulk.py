@@ -151,7 +151,7 @@ def _finite(digits: str) -> float:
 
 
 def _too_deep() -> LogicgenError:
-    return LogicgenError(f"a JSON object of more than {DEEPEST} levels")
+    return LogicgenError(f"not a JSON object of at most {DEEPEST} levels")
 
 
 def _depth(value: Any) -> int:

@@ -48,6 +48,10 @@ class CipherSource(RowSource):
     def tokens(self) -> Tokens:  # type: ignore[override]
         return self._text.tokens
 
+    def numbers_of_row(self) -> int:
+        """Return the numbers of a row and of its key."""
+        return self._length + len(self.tokens)
+
     def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
         """Return `tokens`, (rows, length), enciphered, and `keys`, (rows, V).
 

@@ -33,6 +33,9 @@ PILOT = 4 * RARE
 # Problems longer than a recipe can ask for are given up.
 LONGEST = 10_000
 
+# With more variables than these no problem is that short: it takes about 40 tokens for each.
+MOST_VARIABLES = 300
+
 
 def clause_length(rng: Random) -> int:
     """Return a random number of literals for a clause, if there are as many variables."""
@@ -100,14 +103,25 @@ class CNFSource(Source):
 
         There are too many to count; the other ones would take too long to find, and count as none.
         """
+        symbols = self.symbols(cell)
         return {
             k: math.inf
-            for k in self.symbols(cell)
-            if k >= 2 and sum(length in cell.lengths for length in _pilot(k)) * RARE >= PILOT
+            for k in range(max(2, symbols.start), min(symbols.stop, MOST_VARIABLES + 1))
+            if sum(length in cell.lengths for length in _pilot(k)) * RARE >= PILOT
         }
 
     def all(self, cell: Cell) -> Iterator[Draw]:
         return iter(())
+
+    def obstacle(self, cell: Cell) -> str | None:
+        """Return that all the cell's problems have too many variables, if they have."""
+        least = self.symbols(cell)[0]
+        if least <= MOST_VARIABLES:
+            return None
+        return (
+            f"random clauses over {least} variables are longer than {LONGEST:,} tokens: lower"
+            f" symbols to {MOST_VARIABLES} at most"
+        )
 
 
 @cache

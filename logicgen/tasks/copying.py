@@ -9,7 +9,8 @@ Source: Işık, Cinbiş, Aydın Göl, Interchangeable Token Embeddings (ICML 202
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar
 
@@ -22,6 +23,9 @@ from logicgen.tasks.task import Cell, Draw, Settings, Source
 from logicgen.vocabulary import symbol_name
 
 Letters = tuple[str, ...]
+
+# Longer strings over two letters or more are not counted: there are more than 2^127.
+MANY_LETTERS = 128
 
 
 class LettersSource(Source):
@@ -39,9 +43,11 @@ class LettersSource(Source):
         random = rng.random
         return self._draw([int(random() * symbols) for _ in range(cell.length)], symbols)
 
-    def count(self, cell: Cell) -> dict[int, int]:
+    def count(self, cell: Cell) -> Mapping[int, float]:
         """Return the number of strings by number of distinct letters."""
         most = self.symbols(cell)[-1]
+        if cell.length > MANY_LETTERS and most > 1:
+            return {most: math.inf}
         return {k: stirling(cell.length, k) for k in range(min(most, cell.length) + 1)}
 
     def all(self, cell: Cell) -> Iterator[Draw]:

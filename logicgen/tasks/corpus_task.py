@@ -11,7 +11,7 @@ by name; `tokens` is always one of them:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
@@ -21,7 +21,9 @@ from pydantic import Field, model_validator
 from logicgen.tasks.task import Settings
 from logicgen.tokens import Tokens
 
-Count = Annotated[int, Field(strict=True, ge=0)]
+# Rows are made one part after another, but numbers beyond are slips of the pen.
+MOST_ROWS = 1_000_000_000
+Count = Annotated[int, Field(strict=True, ge=0, le=MOST_ROWS)]
 
 TOKENS = "tokens"
 CORPUS_SPLITS = ("train", "validation", "test")
@@ -45,10 +47,14 @@ class RowCounts(Settings):
             raise ValueError("asks for no rows; give it train, validation or test")
         return self
 
-    def parts(self, split: str, length: int) -> list[range]:
-        """Return the rows of each part of a split, where a row has `length` tokens."""
-        rows, each = getattr(self, split), max(1, PART // length)
-        return [range(first, min(first + each, rows)) for first in range(0, rows, each)]
+    def parts(self, split: str, length: int) -> Sequence[int]:
+        """Return the first row of each part of a split, where a row has `length` tokens."""
+        return range(0, getattr(self, split), rows_of_part(length))
+
+
+def rows_of_part(length: int) -> int:
+    """Return how many rows of so many tokens make a part; the last one has what is left."""
+    return max(1, PART // length)
 
 
 class RowSettings(RowCounts):
@@ -65,6 +71,7 @@ class CorpusSource(ABC):
     facts: Mapping[str, str]
     digest: str  # a text that changes when the corpus is made from something else
     files: Mapping[str, str]  # further files of the corpus, as text by file name
+    counted = "rows"  # what `extent` counts
 
     @abstractmethod
     def parts(self, split: str) -> int:
@@ -74,21 +81,36 @@ class CorpusSource(ABC):
     def part(self, split: str, number: int) -> Part:
         """Return the arrays of one part."""
 
+    @abstractmethod
+    def extent(self) -> tuple[int, int, int]:
+        """Return the rows, the numbers in all arrays, and those in the arrays of one part."""
+
 
 class RowSource(CorpusSource):
     """Random rows of `length` tokens; those of part n of a split follow from seed, split and n."""
 
     def __init__(self, counts: RowCounts, length: int, seed: int) -> None:
         self._counts, self._length, self._seed = counts, length, seed
+        self._rows = {split: int(getattr(counts, split)) for split in CORPUS_SPLITS}
 
     def parts(self, split: str) -> int:
         return len(self._counts.parts(split, self._length))
 
     def part(self, split: str, number: int) -> Part:
         """Return the arrays of one part, of which `tokens` is (rows, length)."""
-        rows = len(self._counts.parts(split, self._length)[number])
+        first, all_rows = self._counts.parts(split, self._length)[number], self._rows[split]
+        rows = min(rows_of_part(self._length), all_rows - first)
         rng = np.random.default_rng((self._seed, CORPUS_SPLITS.index(split), number))
         return self.drawn(rng, rows, split, number)
+
+    def extent(self) -> tuple[int, int, int]:
+        rows, largest = sum(self._rows.values()), max(self._rows.values())
+        row = self.numbers_of_row()
+        return rows, rows * row, min(largest, rows_of_part(self._length)) * row
+
+    def numbers_of_row(self) -> int:
+        """Return the numbers that all arrays have for one row."""
+        return self._length
 
     @abstractmethod
     def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:

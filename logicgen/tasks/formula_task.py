@@ -6,23 +6,34 @@ from collections.abc import Collection, Iterator, Mapping
 from random import Random
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from logicgen.solvers import Solution, Solver, load_solver
 from logicgen.syntax.core import within
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import FormulaLanguage, formula_language
 from logicgen.syntax.language import Language
-from logicgen.syntax.sampler import FormulaSampler, Pattern
+from logicgen.syntax.sampler import LONGEST, FormulaSampler, Pattern, most_symbols
 from logicgen.tasks.task import Cell, Draw, Settings, Source, Task
 from logicgen.vocabulary import symbol_name
+
+
+def _sane(weight: float) -> float:
+    if 0 < weight < LEAST_WEIGHT:
+        raise ValueError(f"a weight is 0, or from {LEAST_WEIGHT} to {MOST_WEIGHT}, not {weight}")
+    return weight
+
+
+# Sums and products of weights are exact, so their digits cost time.
+LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e9
+Weight = Annotated[float, Field(ge=0, le=MOST_WEIGHT), AfterValidator(_sane)]
 
 
 class FormulaSettings(Settings):
     """Keys of `[problem]` for random formulas."""
 
     # Weight of each operator, and of each constant that may occur
-    operators: dict[str, Annotated[float, Field(ge=0)]] = Field(
+    operators: dict[str, Weight] = Field(
         default={"!": 1, "&": 1, "|": 1, "^": 1, "<->": 1}, min_length=1
     )
     # `tree` draws the root operator by weight and splits the length uniformly; `uniform` makes
@@ -54,11 +65,24 @@ class FormulaSource(Source):
 
     def count(self, cell: Cell) -> dict[int, int]:
         """Return the number of formulas, satisfiable or not, by number of symbols."""
-        return {k: self._sampler.count_patterns(cell.length, k) for k in self.symbols(cell)}
+        return {k: self._sampler.count_patterns(cell.length, k) for k in self._occurring(cell)}
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        for k in self.symbols(cell):
+        for k in self._occurring(cell):
             yield from map(self._draw, self._sampler.patterns(cell.length, k))
+
+    def obstacle(self, cell: Cell) -> str | None:
+        """Return that the cell's formulas are too long to be drawn, if they are."""
+        if cell.length <= LONGEST:
+            return None
+        return (
+            f"formulas of {cell.length} tokens are too long to be drawn: lower length to {LONGEST}"
+        )
+
+    def _occurring(self, cell: Cell) -> range:
+        """Return the numbers of symbols of the cell without those that no formula can have."""
+        symbols = self.symbols(cell)
+        return range(symbols.start, min(symbols.stop, most_symbols(cell.length) + 1))
 
     def _draw(self, pattern: Pattern) -> Draw:
         distinct = max(pattern[1], default=-1) + 1

@@ -28,8 +28,10 @@ GRAMMAR = "grammar.toml"
 FIRST_WORD = 2
 """Token of the first word: before it are `<end>` and `<start>`."""
 
-# Limit of a grammar drawn at random: its file takes some twenty bytes for each weight.
+# Limits of a grammar drawn at random: its file takes some twenty bytes for each weight, and that of
+# its automaton seventy for each transition, from a unit by a word to a unit below.
 MOST_WEIGHTS = 10_000_000
+MOST_TRANSITIONS = 500_000
 
 
 class GrammarSentencesSettings(RowCounts):
@@ -38,10 +40,10 @@ class GrammarSentencesSettings(RowCounts):
     grammar: dict[str, Any] | None = None  # the tables of a grammar file
     file: str | None = None  # path of a grammar
     # words, width, layers, concentration, own_words: as in `productions.random_grammar`
-    words: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    words: Annotated[int, Field(ge=1, le=5_000)] | None = None
     width: Annotated[int, Field(ge=1, le=1_000)] | None = None
     layers: Annotated[int, Field(ge=1, le=1_000)] | None = None
-    concentration: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    concentration: Annotated[float, Field(ge=1e-9, le=1e9)] = 1.0
     own_words: bool = False
     # Number of the grammar among those that these keys can give
     draw: Annotated[int, Field(ge=0)] = 0
@@ -57,9 +59,19 @@ class GrammarSentencesSettings(RowCounts):
         for key in ("words", "width", "layers"):
             if not given and getattr(self, key) is None:
                 raise ValueError(f"give a grammar, a file, or words, width and layers ({key})")
-        if not given and (self.words or 0) * (self.width or 0) * (self.layers or 0) > MOST_WEIGHTS:
-            raise ValueError(f"words x width x layers is more than {MOST_WEIGHTS:,}: lower one")
+        if not given:
+            self._check_size(self.words or 0, self.width or 0, self.layers or 0)
         return self
+
+    def _check_size(self, words: int, width: int, layers: int) -> None:
+        if words * width * layers > MOST_WEIGHTS:
+            raise ValueError(f"words x width x layers is more than {MOST_WEIGHTS:,}: lower one")
+        said = words if self.own_words else words * width  # pairs of a unit of a layer and a word
+        if (transitions := said * (width * (layers - 1) + 1)) > MOST_TRANSITIONS:
+            raise ValueError(
+                f"words, width and layers make an automaton of {transitions:,} transitions;"
+                f" {MOST_TRANSITIONS:,} are allowed: lower one"
+            )
 
     def made(self) -> Grammar:
         """Return the grammar, read or drawn. Raises LogicgenError where it is not one."""

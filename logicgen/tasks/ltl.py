@@ -5,7 +5,7 @@ Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -13,7 +13,7 @@ from logicgen.solvers import Status, Verdict, load_solver
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.language import Language
 from logicgen.syntax.trace import NO_TRACE, NoTrace, Trace, trace_language
-from logicgen.tasks.formula_task import FormulaSettings, FormulaTask
+from logicgen.tasks.formula_task import FormulaSettings, FormulaTask, Weight
 from logicgen.tasks.specification_patterns import PatternSource
 
 
@@ -24,7 +24,7 @@ class LTLSettings(FormulaSettings):
     # specification `patterns`, over the core operators
     source: Literal["random", "patterns"] = "random"
     # Weight of each operator, and of each constant that may occur
-    operators: dict[str, Annotated[float, Field(ge=0)]] = Field(
+    operators: dict[str, Weight] = Field(
         default={"1": 1, "0": 1, "!": 1, "&": 1, "X": 1, "U": 1}, min_length=1
     )
 

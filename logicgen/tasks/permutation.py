@@ -194,6 +194,8 @@ def _two_orders(size: int, kinds: int) -> int:
     A(m, s + t) = sum over c of C(m, c)^2 A(c, s) A(m - c, t): of the m things in either order, c
     are of the first s kinds. A(m, 1) = 1. So A is found by doubling, however many kinds.
     """
+    if kinds == 1:
+        return 1
     found = [int(m == 0) for m in range(size + 1)]
     power = [1] * (size + 1)
 

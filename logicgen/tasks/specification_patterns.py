@@ -7,6 +7,7 @@ them, over the core operators and up to 126 tokens.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import combinations, permutations
@@ -117,6 +118,13 @@ def core_patterns() -> tuple[Formula, ...]:
     )
 
 
+# Counting takes time in the fourth power of the length; the published problems end at 126.
+LONGEST = 256
+
+# Where a random conjunction rarely has the number of symbols of the cell, drawing is given up.
+TRIES = 10_000
+
+
 class PatternSource(Source):
     """Conjunctions of patterns, each over propositions drawn for it alone, of exact length.
 
@@ -128,10 +136,14 @@ class PatternSource(Source):
     def __init__(self, symbols: tuple[int, int]) -> None:
         super().__init__(symbols)
         self._arity = {pattern: len(pattern.symbols) for pattern in core_patterns()}
+        self._shapes = Counter((pattern.length + 1, n) for pattern, n in self._arity.items())
+        # By number of tokens, one more for each pattern: how many conjunctions have k symbols
+        self._reached: list[list[int]] = [[1]]
         self._sequences = cache(self._count_sequences)
         self._ways = cache(self._count_ways)
 
-    def sample(self, rng: Random, cell: Cell) -> Draw:
+    def sample(self, rng: Random, cell: Cell) -> Draw | None:
+        """Return a random conjunction, or None after many misses; LogicgenError: there is none."""
         alphabet = self.symbols(cell)[-1]
         if not any(self.count(cell).values()):
             raise LogicgenError(f"no conjunction of specification patterns is in {cell}")
@@ -140,7 +152,7 @@ class PatternSource(Source):
             for parts in range(1, cell.length // 2 + 1)
             if self._sequences(parts, cell.length + 1, alphabet)
         ]
-        while True:
+        for _ in range(TRIES):
             left = cell.length + 1
             formulas = []
             for parts in range(rng.choice(parts_allowed), 0, -1):
@@ -159,12 +171,23 @@ class PatternSource(Source):
             distinct = len(problem.symbols)
             if cell.symbols in (None, distinct):
                 return Draw(problem, distinct)
+        return None
+
+    def obstacle(self, cell: Cell) -> str | None:
+        """Return that the cell's problems are too long to be counted, if they are."""
+        if cell.length <= LONGEST:
+            return None
+        return (
+            f"conjunctions of {cell.length} tokens are too long to be counted: lower length to"
+            f" {LONGEST}"
+        )
 
     def count(self, cell: Cell) -> dict[int, int]:
-        return {k: self._ways(cell.length + 1, 0, k) for k in self.symbols(cell)}
+        counts = self._counts(cell.length + 1)
+        return {k: counts[k] for k in self.symbols(cell)[: len(counts)] if k < len(counts)}
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        for k in self.symbols(cell):
+        for k in self.count(cell):
             for formulas in self._conjuncts(cell.length + 1, 0, k):
                 yield Draw(_conjunction(formulas), k)
 
@@ -177,6 +200,20 @@ class PatternSource(Source):
             for pattern, arity in self._arity.items()
             if arity <= alphabet
         )
+
+    def _counts(self, tokens: int) -> list[int]:
+        """Count conjunctions by number of symbols, with one token added to each pattern."""
+        while len(self._reached) <= tokens:
+            end = len(self._reached)
+            counts = [0] * (end // 2 + 1)  # an operator or a symbol takes a token
+            for (length, arity), patterns in self._shapes.items():
+                before = self._reached[end - length] if length <= end else ()
+                for used, ways in enumerate(before):
+                    for old in range(min(arity, used) + 1 if ways else 0):
+                        choices = patterns * comb(arity, old) * perm(used, old)
+                        counts[used + arity - old] += ways * choices
+            self._reached.append(counts)
+        return self._reached[tokens]
 
     def _count_ways(self, tokens: int, used: int, symbols: int) -> int:
         """Count ways to go on after `used` symbols so that there are `symbols` in the end.

@@ -34,6 +34,7 @@ Share = Annotated[float, Field(gt=0, lt=0.5)]
 BLOCK = 1 << 22  # bytes of a file that are read, and given to a split, together
 TOPIC_BLOCK = 1 << 12  # the same, for the source `python-topics`
 PART = 1 << 24  # bytes of text in a part of a corpus
+TOKEN_BYTES = 4  # of text: a character has no more, and a byte pair about as many
 LEARNT_FROM = 1 << 28  # bytes of text, at most, from which byte pairs are learnt
 
 PYTHON, TOPICS = "python-library", "python-topics"
@@ -184,6 +185,8 @@ def _files(names: list[str], pattern: str) -> dict[Path, str]:
 class TextSource(CorpusSource):
     """Documents, cut into tokens. The split of a block follows from seed and place."""
 
+    counted = "bytes of text"
+
     def __init__(self, settings: TextSettings, seed: int) -> None:
         self._settings, self._seed = settings, seed
         self._documents = Documents(settings)
@@ -248,6 +251,12 @@ class TextSource(CorpusSource):
 
     def parts(self, split: str) -> int:
         return len(self._parts[split])
+
+    def extent(self) -> tuple[int, int, int]:
+        """Return the bytes of the text, those that may be tokens, and those of a part."""
+        size = sum(self._documents.sizes.values())
+        tokens = size // TOKEN_BYTES
+        return size, tokens, min(tokens, PART)
 
     def part(self, split: str, number: int) -> Part:
         """Return `tokens`, (N,)."""

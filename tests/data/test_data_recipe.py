@@ -53,7 +53,7 @@ def test_shipped_recipes_are_good(name):
         ("train = 80", 'train = "many"', "sizes.train: .* not 'many'"),
         ("train = 80", "train = true", "sizes.train: .* not True"),
         ("symbols = [1, 3]", 'symbols = ["1", 3]', "region.symbols.0: .* not '1'"),
-        ("symbols = [1, 4]", "symbols = [1, 500000]", "grid: the grid has 4,500,000 cells"),
+        ("symbols = [1, 4]", "symbols = [1, 500000]", "grid: 4,500,000 cells"),
         ('"&" = 1', '"U" = 1', "problem: 'U' is not a token of propositional"),
         ("[problem]", 'solver = "pisat"\n[problem]', "solver: .*did you mean pysat"),
         ("[problem]", 'verifier = "x"\n[problem]', "verifier: no solver is called 'x'"),

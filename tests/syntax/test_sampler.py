@@ -159,3 +159,35 @@ def test_random_partitions_are_uniform():
     assert chi_square_is_plausible(counts, dict.fromkeys(every, draws / len(every)))
     with pytest.raises(ValueError, match="2 places"):
         random_partition(rng, 2, 3)
+
+
+def mass_by_definition(sampler, n):
+    """The mass of a length from those of shorter ones, term by term in the order of the sum."""
+    leaf, unary, binary = sampler._factors(n)
+    mass = [leaf * sampler._total[0], leaf * sampler._hole]
+    if n > 1:
+        mass = [unary * weight for weight in sampler.mass(n - 1)]
+        mass += [0] * (n // 2 + 2 - len(mass))
+    for left in range(1, n - 1):
+        for i, a in enumerate(sampler.mass(left)):
+            for j, b in enumerate(sampler.mass(n - 1 - left)):
+                mass[i + j] += binary * a * b
+    while mass and not mass[-1]:
+        mass.pop()
+    return mass
+
+
+@pytest.mark.parametrize("distribution", ["uniform", "tree"])
+@pytest.mark.parametrize(
+    "weights", [OPERATORS, {"!": 1}, {"&": 2.5, "1": 0.3, "!": 1}, {"1": 1, "symbol": 0, "|": 3}]
+)
+def test_mass_is_that_of_the_definition_to_the_last_bit(distribution, weights):
+    sampler = FormulaSampler(LANGUAGE, weights, distribution, 10)
+    for n in range(1, 41):
+        assert sampler.mass(n) == mass_by_definition(sampler, n)
+
+
+def test_no_formula_has_more_symbols_than_leaves():
+    sampler = FormulaSampler(LANGUAGE, OPERATORS, "uniform", 10**6)
+    assert sampler.count_patterns(9, 5) > 0
+    assert sampler.count_patterns(9, 6) == sampler.count_patterns(255, 10**6) == 0

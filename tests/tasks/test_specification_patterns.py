@@ -73,3 +73,8 @@ def test_an_empty_cell_says_so(cell: Cell) -> None:
     assert not any(source.count(cell).values())
     with pytest.raises(LogicgenError, match="no conjunction"):
         source.sample(Random(0), cell)
+
+
+def test_a_number_of_symbols_that_hardly_occurs_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("logicgen.tasks.specification_patterns.TRIES", 3)
+    assert PatternSource((1, 60)).sample(Random(0), Cell(60, 240)) is None
