@@ -21,10 +21,12 @@ def stirling(places: int, blocks: int) -> int:
     """Return the number of partitions of `places` places into `blocks` blocks (second kind)."""
     if places > 0 and blocks in (1, places):
         return 1  # without the table, which long problems over one symbol would make large
+    if blocks > places or (places > 0 and blocks == 0):
+        return 0
     while len(_stirling) <= places:
         last = [*_stirling[-1], 0]
         _stirling.append([0, *(k * last[k] + last[k - 1] for k in range(1, len(last)))])
-    return _stirling[places][blocks] if blocks <= places else 0
+    return _stirling[places][blocks]
 
 
 @cache

@@ -87,6 +87,7 @@ def test_an_absurd_size_is_refused(size):
         ("ltl-mini", {"region.balance": "length", "region.symbols": [10**6, 10**6]}),
         ("ltl-patterns", {"region.symbols": [1, 10**6], "region.length": [3, 256]}),
         ("copying-mini", {"region.balance": "length", "region.length": [2, 10_000]}),
+        ("copying-mini", {"region.length": [10_000, 10_000], "grid.length": [9_000, 9_000]}),
         ("copying-mini", {"region.symbols": [380, 382], "region.length": [127, 129]}),
         (
             "permutation-mini",
