@@ -25,6 +25,11 @@ def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
                 f"examples than asked for, {content['cells_empty']} of them none, because no more "
                 "such problems with an answer exist or were found; `cells.csv` lists them."
             )
+        if given_up := content.get("given_up"):
+            short.append(
+                f"- {split}: {given_up} problems were given up by a solver after its `effort` or"
+                " `timeout`; where that is a time, a slower machine makes other data."
+            )
     verified = (
         f"by the solver `{recipe.verifier or task.solver}`" if task.solver else "by comparison"
     )

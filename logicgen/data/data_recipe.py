@@ -9,7 +9,13 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from logicgen import shipped
 from logicgen.declaration import Table, changed, read_toml, validate
@@ -43,6 +49,10 @@ MOST_CELLS = 100_000
 # Every example is remembered until the end, so that none occurs twice: a quarter of a terabyte.
 MOST_EXAMPLES = 1_000_000_000
 Size = Annotated[int, Field(ge=0, le=MOST_EXAMPLES)]
+
+
+# Steps of search, and seconds, that one problem may take: minutes, where most take microseconds.
+EFFORT, TIMEOUT = 10_000_000, 60.0
 
 
 class Recipe(Table):
@@ -191,6 +201,9 @@ class DataRecipe(Recipe):
         unsatisfiable: share of problems without a witness, whose answer says so.
         solver: plugin that answers; verifier: plugin that checks every answer. The task's default
             if not given.
+        effort: steps of search after which a problem is given up and another one drawn, for solvers
+            that count them. `EFFORT` if not given.
+        timeout: seconds after which it is, for those that do not. `TIMEOUT` if not given.
         problem: the task's own settings.
     """
 
@@ -201,6 +214,8 @@ class DataRecipe(Recipe):
     unsatisfiable: Annotated[float, Field(ge=0, le=1)] = 0.0
     solver: str | None = None
     verifier: str | None = None
+    effort: Annotated[int, Field(ge=1, lt=2**62)] | None = None
+    timeout: Annotated[float, Field(gt=0, le=86_400, strict=False)] | None = None
     problem: dict[str, Any] = Field(default={})
     region: Region
     sizes: Sizes = Sizes()
@@ -209,6 +224,17 @@ class DataRecipe(Recipe):
     def load_task(self) -> Task:
         """Return the task."""
         return load_task(self.task)
+
+    def solving_task(self) -> Task:
+        """Return the task with solvers that give up, so that every data set is finished."""
+        return self.load_task().limited(self.effort or EFFORT, self.timeout or TIMEOUT)
+
+    @model_serializer(mode="wrap")
+    def _without_unset(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the recipe as earlier versions write it where it does not have their new keys."""
+        content: dict[str, Any] = dump(self)
+        unset = [key for key in ("effort", "timeout") if getattr(self, key) is None]
+        return {key: value for key, value in content.items() if key not in unset}
 
     def source(self, where: str) -> Source:
         """Return where its problems come from."""

@@ -58,6 +58,7 @@ class DatasetSplit(Table):
         cells: cells that were asked for.
         cells_short: those that hold fewer examples than asked for.
         cells_empty: those that hold none.
+        given_up: problems for which a solver took too long, and others were drawn.
     """
 
     examples: Count
@@ -65,6 +66,7 @@ class DatasetSplit(Table):
     cells_short: Count
     cells_empty: Count
     shards: list[ShardFile]
+    given_up: Count = 0
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from logicgen.data.cell_plan import REMAINDERS, RESERVED, Unit, alphabet, named_apart
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.errors import LogicgenError
-from logicgen.solvers import Status
+from logicgen.solvers import Status, Verdict
 from logicgen.tasks import Cell, Draw
 from logicgen.tasks.task import rename, symbols_of
 from logicgen.vocabulary import symbol_name
@@ -42,10 +42,14 @@ class Example(NamedTuple):
 
 @dataclass
 class Drawn:
-    """The examples that a worker found for a unit, and the attempt that gave each; or None."""
+    """The examples that a worker found for a unit, and the attempt that gave each; or None.
+
+    given_up: problems that a solver gave up meanwhile.
+    """
 
     examples: list[Example | None]
     attempts: list[int]
+    given_up: int = 0
 
 
 def fingerprint(text: str) -> int:
@@ -59,7 +63,8 @@ class Drawer:
 
     def __init__(self, recipe: DataRecipe, seed: int) -> None:
         self.recipe, self.seed = recipe, seed
-        self.task = recipe.load_task()
+        self.task = recipe.solving_task()
+        self.given_up = 0  # problems that a solver gave up
         self.alpha = (recipe.distinct or self.task.distinct) == "alpha"
         self.refuted = self.task.refutation and self.task.encode(self.task.refutation)
         self.source = recipe.source("recipe")
@@ -69,6 +74,7 @@ class Drawer:
         seen: set[int] = set()
         exhausted: set[Cell] = set()
         drawn = Drawn([], [])
+        before = self.given_up
         for place, cell in enumerate(unit.cells):
             skip = cell in exhausted
             example, attempt = (None, 0) if skip else self.slot(unit, place, 0, seen)
@@ -76,6 +82,7 @@ class Drawer:
                 exhausted.add(cell)
             drawn.examples.append(example)
             drawn.attempts.append(attempt)
+        drawn.given_up = self.given_up - before
         return drawn
 
     def slot(
@@ -169,11 +176,22 @@ class Drawer:
             if not self.alpha and unwanted(fingerprint(rename(canonical, mapping))):
                 return None
         solution = task.solve(draw.problem, recipe.solver or task.solver)
+        if solution.status is Status.UNKNOWN:
+            self.given_up += 1
         if solution.status not in wanted:
             return None
+        if solution.status is Status.SAT and solution.witness is None:
+            raise LogicgenError(
+                f"solver {recipe.solver} gives no witness ({solution.reason}), and an example is a"
+                " problem with its answer: give another solver"
+            )
         found = solution.witness if solution.status is Status.SAT else task.refutation
         answer = task.encode(found)
-        if not task.check(draw.problem, found, recipe.verifier or task.solver).is_right:
+        verdict = task.check(draw.problem, found, recipe.verifier or task.solver)
+        if verdict is Verdict.UNKNOWN:
+            self.given_up += 1
+            return None
+        if not verdict.is_right:
             default = task.solver or f"the task {task.name}"
             raise LogicgenError(
                 f"{recipe.solver or default} answers {canonical!r} with {answer!r}, which"

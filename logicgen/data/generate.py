@@ -20,7 +20,7 @@ from logicgen.data.dataset import Dataset
 from logicgen.data.drawer import Drawer, Drawn, Example, reserved_remainder, unit_drawer
 from logicgen.data.estimate import of_plans
 from logicgen.data.folder import head
-from logicgen.data.shard import keys, read_shard, shard_path, write_shard
+from logicgen.data.shard import given_up, keys, read_shard, shard_path, write_shard
 from logicgen.errors import LogicgenError
 from logicgen.tasks import Cell
 from logicgen.workers import Failure, Workers
@@ -88,6 +88,7 @@ class _Run:
     shards: dict[str, list[Path]] = field(default_factory=dict)
     next_number: dict[str, int] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
+    given_up: Counter[str] = field(default_factory=Counter)  # problems, by split
 
     def __post_init__(self) -> None:
         self.drawer = Drawer(self.recipe, self.seed)
@@ -134,10 +135,14 @@ class _Run:
                 self.seen.update(keys(table, self.drawer.alpha))
                 found = table.select(["symbols", "length"]).to_pydict().values()
                 places = list(zip(*found, strict=True))
+                self.given_up[unit.split] += given_up(path)
             else:
+                before = self.drawer.given_up
                 examples = self._list(unit) if unit.listed else self._new(unit, next(results))
-                if examples:
-                    write_shard(path, examples)
+                lost = self.drawer.given_up - before
+                if examples:  # what is not written down would be forgotten after an interruption
+                    write_shard(path, examples, lost)
+                    self.given_up[unit.split] += lost
                 places = [(example.symbols, example.length) for example in examples]
             part = self.recipe.grid if unit.split == "grid" else self.recipe.region
             assert part is not None
@@ -158,6 +163,7 @@ class _Run:
                 f"a worker failed ({drawn.reason}); run the same command again, with fewer workers"
                 " if memory is short"
             )
+        self.drawer.given_up += drawn.given_up
         exhausted: set[Cell] = set()
         examples = []
         for place, (cell, example) in enumerate(zip(unit.cells, drawn.examples, strict=True)):
@@ -211,6 +217,8 @@ class _Run:
                 "cells_empty": sum(0 == plan.held < plan.asked for plan in plans),
                 "shards": files,
             }
+            if self.given_up[split]:
+                splits[split]["given_up"] = self.given_up[split]
         examples = sum(split["examples"] for split in splits.values())
         if len(different) != examples:
             raise LogicgenError(

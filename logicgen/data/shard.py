@@ -24,6 +24,8 @@ SCHEMA = pa.schema(
     ]
 )
 
+GIVEN_UP = "logicgen.given_up"  # key of a shard's metadata; not there where nothing was
+
 MOST_BYTES = 2**30  # of a shard in memory; those that are made have a few megabytes
 LONGEST = 10_000  # tokens of a problem
 ROW_BYTES = 24  # of a row without the characters of its texts
@@ -43,17 +45,30 @@ def shard_path(folder: Path, split: str, number: int) -> Path:
     return folder / split / f"{number:05d}.parquet"
 
 
-def write_shard(path: Path, examples: Sequence[Example]) -> None:
-    """Write a shard at once: under another name first, then renamed."""
+def write_shard(path: Path, examples: Sequence[Example], given_up: int = 0) -> None:
+    """Write a shard at once: under another name first, then renamed.
+
+    given_up: problems that a solver gave up while these were found, for the file's metadata.
+    """
     columns = list(zip(*examples, strict=True))
     table = pa.table(
         [pa.array(columns[i], type=field.type) for i, field in enumerate(SCHEMA)], schema=SCHEMA
     )
+    if given_up:
+        table = table.replace_schema_metadata({GIVEN_UP: str(given_up)})
     write_atomically(
         path,
         # Page checksums let a resumed run notice a shard that was damaged meanwhile.
         lambda part: pq.write_table(table, part, compression="zstd", write_page_checksum=True),
     )
+
+
+def given_up(path: Path) -> int:
+    """Return how many problems a solver gave up for the examples of a shard that is whole."""
+    try:
+        return int((pq.read_schema(path).metadata or {}).get(GIVEN_UP.encode(), 0))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise LogicgenError(f"{path}: not a whole shard: delete it and run again") from error
 
 
 def read_shard(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
