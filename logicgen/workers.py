@@ -265,6 +265,8 @@ class Workers(Generic[Item, Result]):
     ) -> None:
         limits = limits or Limits()
         self._new = partial(_Worker, setup, arguments, limits.memory)
+        # A larger item is not sent: the worker holds it at least twice.
+        self._longest = math.inf if limits.memory is None else limits.memory // 4
         self.seconds = limits.seconds
         self._selector = DefaultSelector()
         self._deaths = 0  # in a row, without a result
@@ -315,10 +317,11 @@ class Workers(Generic[Item, Result]):
                 if waiting:
                     worker.give(waiting.popleft())
                 elif not exhausted and len(running) < 3 * len(self._workers):
-                    new = _chunk_of(source, size)
+                    new = _chunk_of(source, size, self._longest)
                     exhausted = not new.items
                     if new.items:
                         running.append(new)
+                    if new.pending():
                         worker.give(new)
             while running:
                 first = running[0]
@@ -330,12 +333,12 @@ class Workers(Generic[Item, Result]):
                 if first.yielded < len(first.results):
                     break
                 running.popleft()
-            if running:
+            if running and any(worker.chunk is not None for worker in self._workers):
                 ended, seconds = self._collect()
                 waiting.extend(ended)
                 if seconds is not None:
                     size = min(2 * size, chunk) if seconds < SOON else max(size // 2, 1)
-            elif exhausted:
+            elif exhausted and not running:
                 return
         reason = Failure(f"no worker process is left: {self._gone}")
         for each in running:
@@ -444,13 +447,24 @@ class Calls(Generic[Item, Result]):
             self._idle.pop().close()
 
 
-def _chunk_of(source: Iterator[Any], most: int) -> _Chunk:
-    """Return the next items as a chunk that is not too long and not too large."""
+def _chunk_of(source: Iterator[Any], most: int, longest: float) -> _Chunk:
+    """Return the next items as a chunk that is not too long and not too large.
+
+    Items of more than `longest` bytes are in it with their failure.
+    """
     items: list[bytes] = []
+    too_long: list[int] = []
     size = 0
     for item in source:
-        items.append(pickle.dumps(item, pickle.HIGHEST_PROTOCOL))
-        size += len(items[-1])
+        pickled = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
+        if len(pickled) > longest:
+            too_long.append(len(items))
+            pickled = b""
+        items.append(pickled)
+        size += len(pickled)
         if len(items) >= most or size > FULL:
             break
-    return _Chunk(items)
+    chunk = _Chunk(items)
+    for place in too_long:
+        chunk.results[place] = Failure("out of memory")
+    return chunk

@@ -1,5 +1,11 @@
 """Files that are there whole or not at all."""
 
+import os
+import pty
+import stat
+import threading
+from pathlib import Path
+
 import pytest
 
 from logicgen.atomic import write_atomically, write_text
@@ -26,3 +32,53 @@ def test_what_interrupts_the_writing_leaves_the_old_file_alone(tmp_path, interru
         write_atomically(path, write)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_is_followed(tmp_path):
+    target = tmp_path / "target.txt"
+    for link, there in (("one", True), ("two", False)):
+        if there:
+            write_text(target, "old")
+        (tmp_path / link).symlink_to(target.name)
+        write_text(tmp_path / link, "new")
+        assert (tmp_path / link).is_symlink()
+        assert target.read_text() == "new"
+        target.unlink()
+
+
+def test_a_pipe_is_written_to_and_stays_one(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    found = []
+    reader = threading.Thread(target=lambda: found.append(pipe.read_text()))
+    reader.start()
+    write_text(pipe, "through")
+    reader.join()
+    assert found == ["through"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_the_terminal_of_somebody_is_written_to_and_stays_one():
+    ours, theirs = pty.openpty()
+    path = Path(os.ttyname(theirs))
+    write_text(path, "there")
+    assert os.read(ours, 5) == b"there"
+    assert stat.S_ISCHR(path.stat().st_mode)
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_names_as_long_as_file_systems_allow(tmp_path):
+    write_text(tmp_path / ("a" * 255), "text")
+    assert [path.name for path in tmp_path.iterdir()] == ["a" * 255]
+    with pytest.raises(LogicgenError, match="too long"):
+        write_text(tmp_path / ("a" * 256), "text")
+
+
+def test_no_folder_is_replaced(tmp_path):
+    with pytest.raises(LogicgenError, match="is a folder"):
+        write_text(tmp_path, "text")
+    (tmp_path / "round").symlink_to("round")
+    with pytest.raises(LogicgenError, match="cannot be written"):
+        write_text(tmp_path / "round", "text")

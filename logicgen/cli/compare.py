@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import isfile
 from pathlib import Path
 
 import click
@@ -23,7 +24,7 @@ def command(folders: tuple[Path, ...], out: Path) -> None:
     """
     from logicgen.report.perplexity_files import POSITIONS, compare_curves, summary_lines
 
-    of_corpora = [folder for folder in folders if (folder / POSITIONS).is_file()]
+    of_corpora = [folder for folder in folders if isfile(folder / POSITIONS)]
     if of_corpora:
         if others := [folder for folder in folders if folder not in of_corpora]:
             raise LogicgenError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from os.path import isdir
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,17 +43,17 @@ def command(task: str, split: str, source: str, target: str) -> None:
     writers: dict[str, Callable[[Iterable[Example], Path], int]] = {
         ".txt": two_lines.write_two_lines,
         ".jsonl": two_lines.write_json_lines,
-        "/": partial(write_dimacs, label=f"{path.name} {split}" if path.is_dir() else path.name),
+        "/": partial(write_dimacs, label=f"{path.name} {split}" if isdir(path) else path.name),
     }
     kind = "/" if target.endswith("/") else out.suffix
     if kind not in writers:
         raise LogicgenError(f"{out}: a target ends in .txt, in .jsonl, or in / for .cnf files")
-    dimacs = path.suffix == ".cnf" or (path.is_dir() and any(path.glob("*.cnf")))
+    dimacs = path.suffix == ".cnf" or (isdir(path) and any(path.glob("*.cnf")))
     if (dimacs or kind == "/") and task != "propositional":
         raise LogicgenError(f"DIMACS files hold propositional problems, not {task} ones")
     if dimacs:
         examples = read_dimacs(path, chosen)
-    elif path.is_dir():
+    elif isdir(path):
         examples = load_dataset(path).pairs(split)
     elif path.suffix == ".txt":
         examples = two_lines.read_two_lines(path, chosen)

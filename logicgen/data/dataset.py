@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ class Dataset(DataFolder[DataRecipe]):
     Description = DatasetDescription
 
     def __init__(self, folder: Path) -> None:
-        if (folder / CORPUS).is_file():
+        if isfile(folder / CORPUS):
             raise LogicgenError(
                 f"{folder}: a corpus, which has no problems and answers; train and evaluate a"
                 " language model on it, or give a data set of another task"
@@ -115,7 +116,7 @@ class Dataset(DataFolder[DataRecipe]):
         path = confined(self.folder, self.folder / shard["file"])
         if shard["file"] in self._checked:
             return path
-        if not path.is_file():
+        if not isfile(path):
             raise LogicgenError(
                 f"{path}: missing; the same logicgen generate command makes it anew"
             )

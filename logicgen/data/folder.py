@@ -11,6 +11,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from os.path import exists, isdir, isfile
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -61,7 +62,7 @@ class DataFolder(ABC, Generic[RecipeType]):
         self.folder = folder
         path = folder / self.file
         with reading(folder):
-            there = path.is_file()
+            there = isfile(path)
         if not there:
             raise LogicgenError(
                 f"{folder}: not a {self.noun} (no {self.file}); make one with logicgen generate"
@@ -118,13 +119,13 @@ class DataFolder(ABC, Generic[RecipeType]):
     def begun(cls, folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:
         """Return the description in a folder, or None. LogicgenError: it holds anything else."""
         with reading(folder):
-            if folder.exists() and not folder.is_dir():
+            if exists(folder) and not isdir(folder):
                 raise LogicgenError(
                     f"{folder}: a file is in the way; choose another folder with -o"
                 )
-            if not folder.exists() or all(is_part(file) for file in folder.iterdir()):
+            if not exists(folder) or all(is_part(file) for file in folder.iterdir()):
                 return None
-            if not (folder / cls.file).is_file():
+            if not isfile(folder / cls.file):
                 raise LogicgenError(
                     f"{folder}: not empty and not a {cls.noun}; choose another folder with -o"
                 )

@@ -65,6 +65,10 @@ class GrammarMask:
     distance: Tensor
 
 
+# Of a problem; memory grows with them.
+MOST_BEAMS = 1000
+
+
 @dataclass(frozen=True)
 class BeamSearch:
     """Beam search that returns its `answers` best answers; with one beam, greedy decoding.
@@ -83,7 +87,7 @@ class BeamSearch:
     answers: int = 1
 
     def __post_init__(self) -> None:
-        _require(self.beams >= 1, "beams", self.beams, "at least 1")
+        _require(1 <= self.beams <= MOST_BEAMS, "beams", self.beams, f"1 to {MOST_BEAMS:,}")
         exponent = self.length_normalization
         _require(0 <= exponent < math.inf, "length normalisation", exponent, "at least 0")
         _require(1 <= self.answers <= self.beams, "answers", self.answers, "from 1 to the beams")
