@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, cast
+from contextlib import suppress
 
 import click
 
@@ -52,7 +52,6 @@ def flush_output() -> None:
 def drop_output() -> None:
     """Forget what could not be written, so that Python does not fail to write it again at exit."""
     nothing = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nothing, cast(Any, sys.stdout).fileno())
-    finally:
-        os.close(nothing)
+    with suppress(OSError):  # an output that is no file has nothing to write at exit
+        os.dup2(nothing, sys.stdout.fileno())
+    os.close(nothing)

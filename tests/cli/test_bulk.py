@@ -1,0 +1,109 @@
+"""Lines in bulk from anybody: each bad one costs itself, and nothing else is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from logicgen.tasks.bulk import LONGEST, solve_lines, verify_lines
+from logicgen.workers import MEMORY, Limits
+from tests.cli.test_commands import rows, run
+
+BAD = {
+    '{"problem": "a", "answer": "a=1", "x": NaN}': "NaN is no number in JSON",
+    '{"problem": "a", "answer": "a=1", "x": -Infinity}': "-Infinity is no number in JSON",
+    '{"problem": "a", "answer": "a=1", "x": 1e999}': "too large",
+    '{"problem": "a", "answer": "a=1", "x": %s}' % ("1" * 5000): "not a JSON object",
+    '{"problem": "a", "answer": "a=1", "x": %s1%s}' % ("[" * 65, "]" * 65): "64 levels",
+    '{"problem": "a", "answer": "a=1", "x": %s1%s}' % ("[" * 99999, "]" * 99999): "64 levels",
+    '{"problem": 3, "answer": "a=1"}': "problem is not a text",
+    '{"problem": "a", "answer": null}': "'answer' is missing",
+    '{"problem": "\\ud800", "answer": "a=1"}': "",
+    "{": "not a JSON object",
+    '["a"]': "not a JSON object",
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_bad_line_is_invalid_and_the_others_are_judged(workers):
+    good = '{"problem": "a", "answer": "a=1", "x": [[[1e3]]]}'
+    lines = [each for bad in BAD for each in (good, bad)] + [good]
+    found = list(verify_lines("propositional", lines, None, workers, Limits(20, MEMORY)))
+    assert [row["verdict"] for row in found] == ["correct", "invalid"] * len(BAD) + ["correct"]
+    for row, reason in zip(found[1::2], BAD.values(), strict=True):
+        assert reason in row["reason"]
+    for row in found:
+        json.dumps(row, allow_nan=False)
+
+
+def test_long_lines_are_invalid_and_cost_no_time_of_others(tmp_path):
+    lines = ["a", "(" * (LONGEST + 1), '{"problem": "' + "é" * LONGEST + '"}', "b"]
+    (tmp_path / "lines.txt").write_text("\n".join([*lines, "c" * (9 * LONGEST)]))
+    result = run("solve", "--task", "ltl", "--in", tmp_path / "lines.txt", "--timeout", 20)
+    assert result.returncode == 0, result.stderr
+    found = rows(result.stdout)
+    assert [row["status"] for row in found] == ["sat", "invalid", "invalid", "sat", "invalid"]
+    assert found[1]["reason"] == "a line of more than 16,000,000 characters"
+    assert len(result.stdout) < 3000
+
+
+def test_a_slow_line_that_is_no_json_does_not_stop_the_others():
+    slow = '{"problem": ' + "[" * 60 + "1, " * 5_000_000  # no end: invalid, or unknown in time
+    lines = ['{"problem": "a", "answer": "a=1"}', slow] * 2
+    found = list(verify_lines("propositional", lines, None, 1, Limits(0.01, MEMORY)))
+    assert [row["verdict"] in ("correct", "unknown") for row in found[::2]] == [True] * 2
+    assert [row["verdict"] in ("invalid", "unknown") for row in found[1::2]] == [True] * 2
+
+
+def test_many_long_lines_fit_the_memory_of_one():
+    long = "a & " * (3 << 18) + "a"  # 3 MB
+    found = list(solve_lines("copying", [long] * 60, None, 1, Limits(20, MEMORY)))
+    assert {row["status"] for row in found} == {"invalid"}
+
+
+def test_a_killed_worker_costs_the_line_that_was_under_way(tmp_path):
+    count = 20_000
+    (tmp_path / "lines.txt").write_text("".join(f"a & b | c{i % 9}\n" for i in range(count)))
+    command = ["solve", "--task", "propositional", "--in", "lines.txt", "--out", "out.jsonl"]
+    mark = f"LOGICGEN_TEST={os.getpid()}-{tmp_path.name}"
+    name, _, value = mark.partition("=")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "logicgen.cli.main", *command, "--workers", "2"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, name: value, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    killed: set[int] = set()
+    while process.poll() is None and len(killed) < 3:
+        for pid in sorted(_with_variable(mark) - {process.pid} - killed)[:1]:
+            os.kill(pid, signal.SIGKILL)
+            killed.add(pid)
+        time.sleep(0.2)
+    assert process.wait() == 0, process.stderr.read()
+    assert killed
+    found = rows((tmp_path / "out.jsonl").read_text())
+    assert len(found) == count
+    unknown = [row for row in found if row["status"] != "sat"]
+    assert len(unknown) <= len(killed)
+    assert all("died (-9)" in row["reason"] for row in unknown)
+    assert not _with_variable(mark)
+
+
+def _with_variable(mark: str) -> set[int]:
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if mark.encode() in (entry / "environ").read_bytes().split(b"\0"):
+                    found.add(int(entry.name))
+            except OSError:
+                continue
+    return found

@@ -1,0 +1,70 @@
+"""One problem within a time limit: reading counts, and what is wrong is said as without one."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+import logicgen
+from logicgen.errors import FormatError, LogicgenError
+from logicgen.solvers import Status, Verdict
+
+# Takes a solver years: a counter of many bits that has to come round.
+HARD = "!b0" + "".join(f" & !b{i}" for i in range(1, 40)) + " & F(" + " & ".join(
+    f"b{i}" for i in range(40)
+) + ") & " + " & ".join(
+    f"G(Xb{i} <-> (b{i} xor ({' & '.join(f'b{j}' for j in range(i)) or 'true'})))"
+    for i in range(40)
+)  # fmt: skip
+
+
+def test_results_are_those_without_a_limit():
+    for task, problem in (("ltl", "a U b"), ("propositional", "a & !a"), ("copying", "a b c")):
+        assert logicgen.solve(task, problem, timeout=30) == logicgen.solve(task, problem)
+    assert logicgen.verify("ltl", "F a", "{a}", timeout=30) is Verdict.CORRECT
+    assert logicgen.verify("ltl", "F a", "{!a}", timeout=30) is Verdict.INCORRECT
+    assert logicgen.verify("ltl", "F a", "{", timeout=30) is Verdict.INVALID
+
+
+def test_a_limit_is_unknown_with_its_reason():
+    found = logicgen.solve("ltl", HARD, timeout=0.5)
+    assert found.status is Status.UNKNOWN
+    assert found.reason == "time limit of 0.5 s"
+    # Reading counts as well.
+    assert logicgen.solve("ltl", "a & " * 300_000 + "a", timeout=0.05).status is Status.UNKNOWN
+    assert logicgen.verify("ltl", HARD, "0", timeout=0.5) is Verdict.UNKNOWN
+    assert logicgen.solve("ltl", "a", timeout=30).status is Status.SAT
+
+
+def test_what_does_not_parse_is_said_with_its_place():
+    for timeout in (None, 30):
+        with pytest.raises(FormatError, match="line 1, column 4") as caught:
+            logicgen.solve("ltl", "a &", timeout=timeout)
+        assert (caught.value.line, caught.value.column) == (1, 4)
+        with pytest.raises(FormatError):
+            logicgen.verify("ltl", "a &", "{a}", timeout=timeout)
+        with pytest.raises(LogicgenError, match="no task"):
+            logicgen.solve("lt", "a", timeout=timeout)
+        with pytest.raises(LogicgenError, match="no solver"):
+            logicgen.solve("ltl", "a", solver="nobody", timeout=timeout)
+    for timeout in (0, -1, float("nan")):
+        with pytest.raises(LogicgenError, match="more than 0"):
+            logicgen.solve("ltl", "a", timeout=timeout)
+
+
+def test_threads_do_not_meet_each_others_answers():
+    wrong = []
+
+    def ask(number):
+        for i in range(20):
+            name = f"a{number * 100 + i}"
+            if name not in str(logicgen.solve("propositional", name, timeout=30).witness):
+                wrong.append(name)
+
+    threads = [threading.Thread(target=ask, args=[number]) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
