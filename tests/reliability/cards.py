@@ -23,13 +23,13 @@ from tests.reliability.target import Target, value_or_refusal
 def shipped_model(name: str) -> Files:
     """Return card and weights of a shipped model."""
     folder = shipped.folder("models") / "weights" / name
-    return {file: (folder / file).read_bytes() for file in (CARD, WEIGHTS)}
+    return Files({file: (folder / file).read_bytes() for file in (CARD, WEIGHTS)})
 
 
 @st.composite
 def models(draw: Callable[..., Any]) -> Files:
     """Return a model whose card or weights differ; now and then with digests that fit."""
-    files = dict(shipped_model(draw(st.sampled_from(sorted(shipped.trained())))))
+    files = Files(shipped_model(draw(st.sampled_from(sorted(shipped.trained())))))
     if draw(st.integers(0, 3)) == 0:
         files[WEIGHTS] = draw(mutated_bytes(files[WEIGHTS]))
     choice = draw(st.integers(0, 4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import io
 import json
 import shutil
@@ -19,7 +20,6 @@ import pyarrow.parquet as pq
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from logicgen.checksum import sha256
 from logicgen.data.corpus import Corpus
 from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
 from logicgen.data.dataset import Dataset
@@ -46,7 +46,26 @@ CORPUS = {
     },
 }
 
-Files = dict[str, bytes]
+
+class Files(dict[str, bytes]):
+    """Contents by name, shown as what differs from the files `of` which they are."""
+
+    def __init__(self, of: Files | dict[str, bytes]) -> None:
+        super().__init__(of)
+        self.of = of
+
+    def __repr__(self) -> str:
+        """Return the files that are changed or gone, and of long ones where they first differ."""
+        changed = {name: self[name] for name in self if self[name] != self.of.get(name)}
+        shown = {name: _difference(self.of.get(name, b""), changed[name]) for name in changed}
+        return f"changed {shown}, gone {sorted({*self.of} - {*self})}"
+
+
+def _difference(before: bytes, now: bytes) -> str:
+    pairs = enumerate(zip(before, now, strict=False))
+    first = next((place for place, (old, new) in pairs if old != new), min(len(before), len(now)))
+    start = max(0, first - 60)
+    return f"{len(now)} bytes, from {start}: {now[start : start + 160]!r}"
 
 
 @cache
@@ -59,7 +78,7 @@ def made(kind: str) -> Files:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     recipe.make(folder, name="tiny")
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+    return Files({path.relative_to(folder).as_posix(): path.read_bytes() for path in paths})
 
 
 @contextmanager
@@ -128,8 +147,7 @@ def _forged(files: Files, description: str) -> Files:
         for shard in content.get("shards", ()):
             if shard["file"] in files:
                 shard["bytes"] = len(files[shard["file"]])
-                with laid({"x": files[shard["file"]]}) as folder:
-                    shard["sha256"] = sha256(folder / "x")
+                shard["sha256"] = hashlib.sha256(files[shard["file"]]).hexdigest()
         for number, part in enumerate(content.get("parts", ())):
             for what, facts in part.items():
                 name = f"{split}/{number:05d}.{what}.npy"
@@ -138,13 +156,14 @@ def _forged(files: Files, description: str) -> Files:
                         facts["shape"] = list(np.load(io.BytesIO(files[name])).shape)
                     except (ValueError, EOFError, OSError):
                         continue
-    return {**files, description: json.dumps(found).encode()}
+    files[description] = json_bytes(found)
+    return files
 
 
 @st.composite
 def folders(draw: Callable[..., Any], kind: str, description: str) -> Files:
     """Return a folder whose description or other files differ; now and then with new checksums."""
-    files = dict(made(kind))
+    files = Files(made(kind))
     for _ in range(draw(st.integers(1, 2))):
         name = draw(st.sampled_from([description, *sorted(files)]))
         if name not in files:

@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 # Characters that parsers and terminals treat specially, and a lone surrogate.
-ODD = "\x00\x1b\x1c\x7f\x85\u00a0\u2003\u2028\ufeff\ud800éǅ١\U0001d7d9(){}[];:,=<>&|!^-+%#\"'\\\r\n\t "
+ODD = (
+    "\x00\x1b\x1c\x7f\x85\u00a0\u2003\u2028\ufeff\ud800éǅ\u0661\U0001d7d9"
+    "(){}[];:,=<>&|!^-+%#\"'\\\r\n\t "
+)
 
 
 @st.composite
@@ -186,8 +189,5 @@ def mutated_json(draw: Callable[..., Any], tree: Any) -> Any:
 
 
 def json_bytes(tree: Any) -> bytes:
-    """Return a tree as a JSON file; what UTF-8 cannot say is escaped."""
-    try:
-        return json.dumps(tree, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return json.dumps(tree).encode()
+    """Return a tree as a JSON file, laid out as descriptions are; all but ASCII is escaped."""
+    return (json.dumps(tree, indent=1) + "\n").encode()

@@ -1,4 +1,4 @@
-"""Problems and answers of every task: read or refused, written back, and read as Lark reads them."""
+"""Problems and answers of every task: read or refused, written, and read as Lark reads them."""
 
 from __future__ import annotations
 
@@ -187,9 +187,8 @@ def _targets() -> list[Target]:
     found = []
     for name in TASKS:
         task = load_task(name)
-        problems, answers = (
-            mutated(texts[name], PIECES) for texts in (PROBLEM_TEXTS, ANSWER_TEXTS)
-        )
+        problems = mutated(PROBLEM_TEXTS[name], PIECES)
+        answers = mutated(ANSWER_TEXTS[name], PIECES)
         if name in ("propositional", "ltl"):
             long = deep(task.formulas)
             problems = st.one_of(*[problems] * 8, long.map(task.formulas.write), long.map(str))

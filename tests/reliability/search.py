@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -31,6 +30,16 @@ class Found:
         """Return the content as JSON has it."""
         return asdict(self)
 
+    def attempt(self, target: Target, given: Any) -> None:
+        """Try one input; keep it where it breaks the target and is the shortest one there."""
+        self.inputs += 1
+        try:
+            target.check(given)
+        except Exception as error:
+            where, shown = place(error), repr(given)
+            if len(shown) < len(self.failures.get(where, shown + " ")):
+                self.failures[where] = shown
+
 
 def place(error: BaseException) -> str:
     """Return what went wrong and where: last in the package, or else in a check."""
@@ -48,24 +57,9 @@ def place(error: BaseException) -> str:
 def search(target: Target, seconds: float, rng: Random) -> Found:
     """Return what turned up in rounds of inputs with new seeds, in about so many seconds."""
     found = Found(target.name)
-
-    def attempt(given: Any) -> None:
-        found.inputs += 1
-        try:
-            target.check(given)
-        except Exception as error:
-            where, shown = place(error), repr(given)
-            if len(shown) < len(found.failures.get(where, shown + " ")):
-                found.failures[where] = shown
-
+    tried = replace(target, check=lambda given: found.attempt(target, given)).property()
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
         found.seeds.append(rng.getrandbits(32))
-        rounds = seed(found.seeds[-1])(replace(target, check=attempt).property())
-        settings(settings.get_profile(LONG), database=None)(rounds)()
+        seed(found.seeds[-1])(settings(settings.get_profile(LONG), database=None)(tried))()
     return found
-
-
-def share(targets: Sequence[Target], seconds: float, rng: Random) -> list[Found]:
-    """Return what turned up for each of some targets, which share the time equally."""
-    return [search(target, seconds / len(targets), rng) for target in targets]
