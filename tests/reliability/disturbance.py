@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import time
 from functools import partial
 from random import Random
 
-from tests.reliability.command import Command, Ended, nobody, run, starved
+from tests.reliability.command import Command, Ended, mortal, run, starved
 from tests.reliability.scene import Stage
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+
+# Bytes of a file on a full disk; with less, workers have no shared memory.
+LIMITS = (4096, 6000, 20_000)
+
 STATUS = {signal.SIGKILL: -signal.SIGKILL, signal.SIGTERM: 143, signal.SIGINT: 130}
 
 
-def killed(stage: Stage, numbers: list[int], seconds: float, rng: Random) -> list[str]:
+def killed(stage: Stage, numbers: list[int], rng: Random) -> list[str]:
     """Send signals to the command, one in each of as many starts; then let it finish.
 
-    seconds: how long the command takes undisturbed; the moments are drawn from these.
+    The moments are drawn from the time that the command took undisturbed.
     Returns what went wrong, with the moment.
     """
     wrong = []
     stage.clear()
     for number in numbers:
-        moment = rng.uniform(0, seconds)
+        moment = rng.uniform(0, stage.seconds)
         where = f"{stage.scene.name}, {signal.Signals(number).name} after {moment:.3f} s"
         command = Command(stage.scene.arguments, stage.folder)
         if not command.wait(moment):
@@ -60,14 +62,6 @@ def finished(stage: Stage, after: str) -> list[str]:
     ]
 
 
-def duration(stage: Stage) -> float:
-    """Return how many seconds the command takes undisturbed, from its beginning."""
-    stage.clear()
-    start = time.monotonic()
-    run(stage.scene.arguments, stage.folder)
-    return time.monotonic() - start
-
-
 def refusal(ended: Ended, where: str) -> list[str]:
     """Return how a refusal is not one line with exit status 2."""
     # A progress bar is drawn before it.
@@ -82,26 +76,22 @@ def refusal(ended: Ended, where: str) -> list[str]:
     return wrong
 
 
-def full_disk(stage: Stage, limit: int) -> list[str]:
-    """Let the command write files of so many bytes only, then run it again without a limit."""
+def full_disk(stage: Stage, limit: int, *, finish: bool = True) -> list[str]:
+    """Let the command write files of so many bytes only; then run it again without a limit."""
     stage.clear()
     where = f"{stage.scene.name}, files of {limit} bytes at most"
     ended, orphans = run(stage.scene.arguments, stage.folder, partial(starved, limit))
-    if ended.status == 0:  # all files are that small
-        return []
-    wrong = refusal(ended, where)
-    return [*wrong, *(f"{where}: left {each}" for each in orphans), *finished(stage, where)]
+    wrong = refusal(ended, where) if ended.status else []  # all files may be that small
+    wrong += [f"{where}: left {each}" for each in orphans]
+    return [*wrong, *(finished(stage, where) if finish else ())]
 
 
 def read_only(stage: Stage) -> list[str]:
-    """Let the command write into a folder that it may only read, as a user who is not root."""
+    """Let the command write into a folder that it may only read; then run it again in peace."""
     stage.clear()
     where = f"{stage.scene.name}, in a folder that is read-only"
     stage.folder.chmod(0o555)
-    ended, orphans = run(stage.scene.arguments, stage.folder, None if os.getuid() else nobody)
+    ended, orphans = run(stage.scene.arguments, stage.folder, mortal)
     stage.folder.chmod(0o755)
-    return [
-        *refusal(ended, where),
-        *(f"{where}: left {each}" for each in orphans),
-        *finished(stage, where),
-    ]
+    wrong = [*refusal(ended, where), *(f"{where}: left {each}" for each in orphans)]
+    return [*wrong, *finished(stage, where)]

@@ -96,7 +96,7 @@ def solvers(name: str, most: int, seconds: float, seed: int) -> Result:
 
 def disturbances(name: str, seconds: float, seed: int) -> Result:
     """Kill a command at random moments, fill its disk, and take its right to write."""
-    from tests.reliability.disturbance import SIGNALS, duration, full_disk, killed, read_only
+    from tests.reliability.disturbance import LIMITS, SIGNALS, full_disk, killed, read_only
     from tests.reliability.scene import Stage
 
     (scene,) = (scene for scene in SCENES if scene.name == name)
@@ -106,18 +106,16 @@ def disturbances(name: str, seconds: float, seed: int) -> Result:
         Path(folder).chmod(0o755)
         stage = Stage(Path(folder, name), scene)
         wrong += read_only(stage)
-        disks = (0, 500, 1500, 4000, 10_000)
-        for limit in disks:
+        for limit in LIMITS:
             wrong += full_disk(stage, limit)
-        takes = duration(stage)
         ends = time.monotonic() + seconds
         while time.monotonic() < ends and kills < MOMENTS * len(SIGNALS):
             numbers = list(SIGNALS)
             rng.shuffle(numbers)
-            wrong += killed(stage, numbers, takes, rng)
+            wrong += killed(stage, numbers, rng)
             kills += len(numbers)
     failures = {f"{number}": each for number, each in enumerate(wrong)}
-    return {"inputs": kills, "disks": len(disks) + 1, "failures": failures}
+    return {"inputs": kills, "disks": len(LIMITS) + 1, "failures": failures}
 
 
 def parts() -> list[Part]:
@@ -174,20 +172,19 @@ def main() -> int:
     print(f"seed {seed}; {len(chosen)} parts, {given.minutes:g} minutes on {CORES} cores")
     jobs = [(part.name, part.share * a_share, rng.getrandbits(32)) for part in chosen]
     with ThreadPoolExecutor(CORES) as pool:
-        results = dict(
-            zip([part.name for part in chosen], pool.map(lambda job: in_process(*job), jobs))
-        )
+        results = {job[0]: pool.submit(in_process, *job) for job in jobs}
+    found = {name: result.result() for name, result in results.items()}
     report = {
         "seed": seed,
         "minutes": round((time.time() - start) / 60, 1),
         "python": platform.python_version(),
-        "inputs": sum(result.get("inputs", 0) for result in results.values()),
-        "failures": sum(len(result.get("failures", ())) for result in results.values()),
-        "parts": results,
+        "inputs": sum(result.get("inputs", 0) for result in found.values()),
+        "failures": sum(len(result.get("failures", ())) for result in found.values()),
+        "parts": found,
     }
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(json.dumps(report, indent=1) + "\n")
-    for name, result in results.items():
+    for name, result in found.items():
         for place, shown in result.get("failures", {}).items():
             print(f"\n{name}: {place}\n  {shown}")
     print(f"\n{report['inputs']:,} inputs, {report['failures']} failures: {given.out}")

@@ -78,7 +78,7 @@ def deep(language: FormulaLanguage) -> SearchStrategy[Formula]:
             formula = ~formula if number % 3 else formula & Formula("a")
         return formula
 
-    return st.builds(nested, formulas(language, 2), st.sampled_from([1000, 5000]))
+    return st.builds(nested, formulas(language, 2), st.sampled_from([1000, 3000]))
 
 
 def formula_texts(language: FormulaLanguage) -> SearchStrategy[str]:

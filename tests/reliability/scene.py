@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -109,8 +110,8 @@ SCENES = [
         "scores",
         [GENERATE, TRAIN],
     ),
-    Scene("solve", [*SOLVE, "--workers", "2"], "solved.jsonl"),
-    Scene("verify", [*VERIFY, "--workers", "2"], "verified.jsonl"),
+    Scene("solve", SOLVE, "solved.jsonl"),
+    Scene("verify", VERIFY, "verified.jsonl"),
     Scene(
         "study",
         ["study", "study.toml", "-o", "study", "--workers", "1", "--device", "cpu"],
@@ -141,7 +142,9 @@ class Stage:
         rows = [json.dumps({"problem": each, "answer": "a=1, b=1"}) for each in _problems()]
         (folder / "answers.jsonl").write_text("\n".join(rows))
         for arguments in [*scene.before, scene.arguments]:
+            start = time.monotonic()
             ended, orphans = run(arguments, folder)
+            self.seconds = time.monotonic() - start  # of the scene itself, which comes last
             assert ended.status == 0, ended.said
             assert not orphans
         self.undisturbed = self.contents()

@@ -57,9 +57,10 @@ def place(error: BaseException) -> str:
 def search(target: Target, seconds: float, rng: Random) -> Found:
     """Return what turned up in rounds of inputs with new seeds, in about so many seconds."""
     found = Found(target.name)
-    tried = replace(target, check=lambda given: found.attempt(target, given)).property()
+    tried = replace(target, check=lambda given: found.attempt(target, given))
+    often = settings(settings.get_profile(LONG), database=None)
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
         found.seeds.append(rng.getrandbits(32))
-        seed(found.seeds[-1])(settings(settings.get_profile(LONG), database=None)(tried))()
+        seed(found.seeds[-1])(often(tried.property()))()
     return found

@@ -16,7 +16,7 @@ SHORT, LONG = "reliability-short", "reliability-long"
 
 # How long an input takes depends on what else the machine does; a failure is shown as it is found,
 # since shrinking one that reads files takes minutes.
-settings.register_profile(SHORT, deadline=None, max_examples=40)
+settings.register_profile(SHORT, deadline=None, max_examples=25)
 settings.register_profile(LONG, deadline=None, max_examples=500, print_blob=True)
 
 
