@@ -80,13 +80,18 @@ class Command:
     """A running `logicgen` command, in a folder, leading a process group of its own.
 
     before: called in the process before the command, such as `mortal`.
+    errors: folder for the file of what it says; beside the command's if not given.
     """
 
     def __init__(
-        self, arguments: list[str], folder: Path, before: Callable[[], None] | None = None
+        self,
+        arguments: list[str],
+        folder: Path,
+        before: Callable[[], None] | None = None,
+        errors: Path | None = None,
     ) -> None:
         self.mark = uuid.uuid4().hex
-        self.said = folder.with_name(f"{folder.name}.{self.mark}.err")
+        self.said = (errors or folder.parent) / f"{folder.name}.{self.mark}.err"
         self.process = _context.Process(
             target=_run, args=(arguments, folder, self.said, self.mark, before)
         )
@@ -141,10 +146,13 @@ class Command:
 
 
 def run(
-    arguments: list[str], folder: Path, before: Callable[[], None] | None = None
+    arguments: list[str],
+    folder: Path,
+    before: Callable[[], None] | None = None,
+    errors: Path | None = None,
 ) -> tuple[Ended, list[str]]:
     """Run a command to its end; return how it ended, and its orphans."""
-    command = Command(arguments, folder, before)
+    command = Command(arguments, folder, before, errors)
     return command.end(), command.orphans()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from functools import partial
 from random import Random
 
@@ -95,3 +97,27 @@ def read_only(stage: Stage) -> list[str]:
     stage.folder.chmod(0o755)
     wrong = [*refusal(ended, where), *(f"{where}: left {each}" for each in orphans)]
     return [*wrong, *finished(stage, where)]
+
+
+def interrupted_start(rng: Random) -> list[str]:
+    """Press Ctrl-C, or send SIGTERM, while a command starts, which imports as users' do."""
+    number, moment = rng.choice([signal.SIGINT, signal.SIGTERM]), rng.uniform(0.03, 1.0)
+    where = f"solve, {number.name} {moment:.3f} s after its start"
+    command = [sys.executable, "-m", "logicgen.cli.main", "solve", "--task", "ltl", "G(a -> F b)"]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell in the background ignores SIGINT, and so would what it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        process.wait(moment)
+    except subprocess.TimeoutExpired:
+        process.send_signal(number)
+    said = process.communicate()[1]
+    # Before Python has handlers, the signal itself ends it.
+    if process.returncode in (0, STATUS[number], -number) and "Traceback" not in said:
+        return []
+    return [f"{where}: status {process.returncode}: {said[-600:]}"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
@@ -118,6 +119,39 @@ def disturbances(name: str, seconds: float, seed: int) -> Result:
     return {"inputs": kills, "disks": len(LIMITS) + 1, "failures": failures}
 
 
+def full_disks(seconds: float, seed: int) -> Result:
+    """Play scenes on a disk that is full, in turn, where one can be mounted."""
+    from tests.reliability.small_disk import ROOMS, full, mounted
+
+    wrong: list[str] = []
+    played = 0
+    ends = time.monotonic() + seconds
+    with mounted() as disk:
+        if disk is None:
+            return {"skipped": "no disk can be mounted here"}
+        for scene in SCENES:
+            if time.monotonic() < ends:
+                wrong += full(scene, disk)
+                played += len(ROOMS)
+    return {"inputs": played, "failures": {str(number): each for number, each in enumerate(wrong)}}
+
+
+def starts(seconds: float, seed: int) -> Result:
+    """Send signals to commands that have just been started."""
+    from tests.reliability.disturbance import interrupted_start
+
+    rng, tried = Random(seed), 0
+    wrong: list[str] = []
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        wrong += interrupted_start(rng)
+        tried += 1
+    return {
+        "inputs": tried,
+        "failures": {str(number): each for number, each in enumerate(wrong)},
+    }
+
+
 def parts() -> list[Part]:
     """Return all parts; those that take longest come first."""
     from tests.reliability.test_readers import TARGETS
@@ -126,6 +160,8 @@ def parts() -> list[Part]:
         Part("storm-satisfiability", 6, partial(solvers, "ltl_satisfiability", FORMULAS)),
         Part("storm-traces", 6, partial(solvers, "ltl_checks", FORMULAS)),
         *(Part(f"kill-{s.name}", 2, partial(disturbances, s.name)) for s in SCENES),
+        Part("kill-start", 1, starts),
+        Part("full-disks", 2, full_disks),
         Part("coverage-guided", 3, coverage),
         Part("propositional-solvers", 1, partial(solvers, "propositional_logic", 2 * FORMULAS)),
     ]
@@ -162,6 +198,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.part:
+        # One that is told to end cleans up first: folders, disks, processes.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         (part,) = (part for part in parts() if part.name == given.part)
         given.out.write_text(json.dumps(part.function(given.seconds, given.seed)))
         return 0

@@ -132,8 +132,8 @@ def _problems() -> list[str]:
 class Stage:
     """A folder in which a scene is played: once undisturbed, and then again from its beginning."""
 
-    def __init__(self, folder: Path, scene: Scene) -> None:
-        self.scene, self.folder = scene, folder
+    def __init__(self, folder: Path, scene: Scene, errors: Path | None = None) -> None:
+        self.scene, self.folder, self.errors = scene, folder, errors
         folder.mkdir()
         files = {"data": DATA, "corpus": CORPUS, "model": MODEL, "study": STUDY}
         for name, text in files.items():
@@ -141,9 +141,10 @@ class Stage:
         (folder / "problems.txt").write_text("\n".join(_problems()))
         rows = [json.dumps({"problem": each, "answer": "a=1, b=1"}) for each in _problems()]
         (folder / "answers.jsonl").write_text("\n".join(rows))
-        for arguments in [*scene.before, scene.arguments]:
+        # First one that starts the server which the others are forked from, and measures nothing.
+        for arguments in [["--version"], *scene.before, scene.arguments]:
             start = time.monotonic()
-            ended, orphans = run(arguments, folder)
+            ended, orphans = run(arguments, folder, errors=errors)
             self.seconds = time.monotonic() - start  # of the scene itself, which comes last
             assert ended.status == 0, ended.said
             assert not orphans

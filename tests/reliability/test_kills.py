@@ -12,6 +12,7 @@ import pytest
 
 from tests.reliability.disturbance import LIMITS, SIGNALS, full_disk, killed, read_only
 from tests.reliability.scene import SCENES
+from tests.reliability.small_disk import ROOMS, full, mounted
 
 RNG = SystemRandom()
 scenes = pytest.mark.parametrize("name", [scene.name for scene in SCENES if not scene.slow])
@@ -30,3 +31,11 @@ def test_a_full_disk_and_a_folder_that_is_read_only_are_said_in_one_line(stage, 
     place = stage(name)
     assert not full_disk(place, RNG.choice(LIMITS), finish=False)
     assert not read_only(place)
+
+
+def test_a_disk_that_is_really_full_is_said_in_one_line():
+    (scene,) = (scene for scene in SCENES if scene.name == "corpus")
+    with mounted() as disk:
+        if disk is None:
+            pytest.skip("no disk can be mounted here")
+        assert not full(scene, disk, ROOMS[:2])
