@@ -6,7 +6,6 @@ For LTL `embedded` against `storm`, for propositional logic `pysat` against `tru
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from random import Random
@@ -38,7 +37,7 @@ class Compared:
     formulas: int = 0
     unknown: int = 0
     disagreements: int = 0
-    verdicts: Counter[str] = field(default_factory=Counter)
+    verdicts: dict[str, int] = field(default_factory=dict)
     first_wrong: list[str] = field(default_factory=list)  # the first solver, by a word
     second_wrong: list[str] = field(default_factory=list)  # the second one, likewise
     undecided: list[str] = field(default_factory=list)  # no word says which
@@ -50,7 +49,7 @@ class Compared:
     def add(self, shown: str, first: str, second: str, judged: str | None) -> None:
         """Count one answer of each solver; `judged` says which one a word proves right."""
         self.formulas += 1
-        self.verdicts[first] += 1
+        self.verdicts[first] = self.verdicts.get(first, 0) + 1
         if "unknown" in (first, second):
             self.unknown += 1
         elif first != second:
@@ -117,9 +116,8 @@ def propositional_logic(count: int, seed: int) -> Compared:
             for solver in solvers
             for solution in [solver.solve(formula)]
         )
-        compared.formulas += 1
-        compared.verdicts[first.partition(" ")[0]] += 1
-        if first != second:
-            compared.disagreements += 1
+        status = first.partition(" ")[0]
+        compared.add(formula.prefix, status, second.partition(" ")[0], None)
+        if first != second:  # also in the witness, which is the same whoever finds it
             compared.undecided.append(f"{formula.prefix}: {first}; {second}")
     return compared

@@ -29,7 +29,7 @@ from tests.reliability.scene import SCENES
 CORES = 2
 MOMENTS = 20  # of each signal, in each scene
 FORMULAS = 50_000  # of satisfiability, and as many of traces; propositional ones beside them
-ROUND = 1000  # formulas between two looks at the clock
+ROUND = 2500  # formulas between two looks at the clock
 
 Result = dict[str, Any]
 Function = Callable[[float, int], Result]
