@@ -16,7 +16,9 @@ import sys
 import traceback
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 PRELOADED = [
@@ -92,16 +94,19 @@ class Command:
     ) -> None:
         self.mark = uuid.uuid4().hex
         self.said = (errors or folder.parent) / f"{folder.name}.{self.mark}.err"
+        ready, theirs = _context.Pipe(duplex=False)
         self.process = _context.Process(
-            target=_run, args=(arguments, folder, self.said, self.mark, before)
+            target=_run, args=(arguments, folder, self.said, self.mark, before, theirs)
         )
         self.process.start()
+        theirs.close()
+        ready.poll(None)  # it has a group that signals can be sent to, or has ended
 
     def send(self, number: int) -> None:
         """Send a signal: Ctrl-C to the whole group, as a terminal does, others to the command."""
         pid = self.process.pid
         assert pid is not None
-        if self.process.is_alive():
+        with suppress(ProcessLookupError):  # it ended just now
             (os.killpg if number == signal.SIGINT else os.kill)(pid, number)
 
     def wait(self, seconds: float | None = None) -> bool:
@@ -162,12 +167,11 @@ def _run(
     said: Path,
     mark: str,
     before: Callable[[], None] | None,
+    ready: Connection,
 ) -> None:
     """Be the command: the process."""
-    # Before anything else: a signal that comes earlier ends a process that has done nothing.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
     os.setpgid(0, 0)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         import logicgen.cli.main as program
@@ -184,6 +188,8 @@ def _run(
         sys.argv = ["logicgen", *arguments]
         if before is not None:
             before()
+        ready.send(True)
+        ready.close()
         program.main()
     except SystemExit:
         raise

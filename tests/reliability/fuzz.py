@@ -159,7 +159,10 @@ def parts() -> list[Part]:
     found = [
         Part("storm-satisfiability", 6, partial(solvers, "ltl_satisfiability", FORMULAS)),
         Part("storm-traces", 6, partial(solvers, "ltl_checks", FORMULAS)),
-        *(Part(f"kill-{s.name}", 2, partial(disturbances, s.name)) for s in SCENES),
+        *(
+            Part(f"kill-{s.name}", 6 if s.slow else 2, partial(disturbances, s.name))
+            for s in SCENES
+        ),
         Part("kill-start", 1, starts),
         Part("full-disks", 2, full_disks),
         Part("coverage-guided", 3, coverage),
