@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -173,8 +173,8 @@ def parts() -> list[Part]:
     return found + [Part(each.name, share, partial(readers, each.name)) for each in TARGETS]
 
 
-def in_process(name: str, seconds: float, seed: int) -> Result:
-    """Compute a part in a new process; one that crashes is a finding."""
+def in_process(name: str, seconds: float, seed: int) -> tuple[str, Result]:
+    """Compute a part in a new process, return it by name; one that crashes is a finding."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "result.json")
         command = [sys.executable, "-m", "tests.reliability.fuzz", "--part", name]
@@ -187,7 +187,7 @@ def in_process(name: str, seconds: float, seed: int) -> Result:
             result = {"failures": {"the process ended": said}}
     shown = f"{result.get('inputs', 0):>9,} inputs, {len(result.get('failures', ()))} failures"
     print(f"{name:<32} seed {seed:>10} {shown} {result.get('skipped', '')}".rstrip(), flush=True)
-    return {"seed": seed, "seconds": round(seconds, 1), **result}
+    return name, {"seed": seed, "seconds": round(seconds, 1), **result}
 
 
 def main() -> int:
@@ -209,22 +209,27 @@ def main() -> int:
     seed = SystemRandom().getrandbits(32) if given.seed is None else given.seed
     rng, start = Random(seed), time.time()
     chosen = [part for part in parts() if given.only in part.name]
+    if not chosen:
+        parser.error(f"--only {given.only}: no part has this in its name")
     a_share = given.minutes * 60 * CORES / sum(part.share for part in chosen)
     print(f"seed {seed}; {len(chosen)} parts, {given.minutes:g} minutes on {CORES} cores")
     jobs = [(part.name, part.share * a_share, rng.getrandbits(32)) for part in chosen]
+    found: dict[str, Result] = {}
     with ThreadPoolExecutor(CORES) as pool:
-        results = {job[0]: pool.submit(in_process, *job) for job in jobs}
-    found = {name: result.result() for name, result in results.items()}
-    report = {
-        "seed": seed,
-        "minutes": round((time.time() - start) / 60, 1),
-        "python": platform.python_version(),
-        "inputs": sum(result.get("inputs", 0) for result in found.values()),
-        "failures": sum(len(result.get("failures", ())) for result in found.values()),
-        "parts": found,
-    }
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps(report, indent=1) + "\n")
+        for done in as_completed(pool.submit(in_process, *job) for job in jobs):
+            name, result = done.result()
+            found[name] = result
+            report = {
+                "seed": seed,
+                "minutes": round((time.time() - start) / 60, 1),
+                "python": platform.python_version(),
+                "inputs": sum(each.get("inputs", 0) for each in found.values()),
+                "failures": sum(len(each.get("failures", ())) for each in found.values()),
+                "parts": found,
+            }
+            # At once: a campaign that is broken off has a report of what is done.
+            given.out.parent.mkdir(parents=True, exist_ok=True)
+            given.out.write_text(json.dumps(report, indent=1) + "\n")
     for name, result in found.items():
         for place, shown in result.get("failures", {}).items():
             print(f"\n{name}: {place}\n  {shown}")
