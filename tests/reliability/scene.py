@@ -186,6 +186,7 @@ def _records(path: Path) -> list[Any]:
     """Return the records of a study without what is another number each time: times, digests."""
     records = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
     for record in records:
-        record.pop("sha256")
+        for key in ("sha256", "commit"):  # a commit may be made meanwhile
+            record.pop(key, None)
         record["found"].pop("training")
     return records
