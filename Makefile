@@ -3,6 +3,7 @@
 # make lint    linter, formatter, type checker
 # make check   tests and lint: what continuous integration runs
 # make docs    the documentation as a site in build/site; a broken link fails
+# make fuzz    a search for inputs, moments and disks that break something, 30 minutes on two cores
 # make bench   throughput figures
 # make clean   remove what make made
 #
@@ -11,7 +12,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint check docs bench clean
+.PHONY: demo test lint check docs fuzz bench clean
 
 demo: .venv/installed
 	$(BIN)/python -m logicgen.cli.main demo
@@ -28,6 +29,10 @@ check: test lint
 
 docs: .venv/installed-docs
 	$(BIN)/python -m mkdocs build --strict
+
+# A piece of it: make fuzz FUZZ='--minutes 2 --only kill'.
+fuzz: .venv/installed-dev
+	$(BIN)/python -m tests.reliability.fuzz $(FUZZ)
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/throughput.py

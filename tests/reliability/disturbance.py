@@ -1,0 +1,123 @@
+"""Disturbances of a scene: signals at random moments, a full disk, a folder that is read-only."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from functools import partial
+from random import Random
+
+from tests.reliability.command import Command, Ended, mortal, run, starved
+from tests.reliability.scene import Stage
+
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+
+# Bytes of a file on a full disk; with less, workers have no shared memory.
+LIMITS = (4096, 6000, 20_000)
+
+STATUS = {signal.SIGKILL: -signal.SIGKILL, signal.SIGTERM: 143, signal.SIGINT: 130}
+
+
+def killed(stage: Stage, numbers: list[int], rng: Random) -> list[str]:
+    """Send signals to the command, one in each of as many starts; then let it finish.
+
+    The moments are drawn from the time that the command took undisturbed.
+    Returns what went wrong, with the moment.
+    """
+    wrong = []
+    stage.clear()
+    for number in numbers:
+        moment = rng.uniform(0, stage.seconds)
+        where = f"{stage.scene.name}, {signal.Signals(number).name} after {moment:.3f} s"
+        command = Command(stage.scene.arguments, stage.folder)
+        if not command.wait(moment):
+            command.send(number)
+        ended = command.end()
+        # It may have ended just before.
+        if ended.status not in (STATUS[number], 0):
+            wrong.append(f"{where}: status {ended.status}: {ended.said[-300:]}")
+        if "Traceback" in ended.said:
+            wrong.append(f"{where}: a traceback: {ended.said[-600:]}")
+        wrong += [f"{where}: left {orphan}" for orphan in command.orphans()]
+        if number != signal.SIGKILL and ended.status and stage.parts():
+            wrong.append(f"{where}: left {stage.parts()}")
+    return wrong + finished(stage, str([signal.Signals(number).name for number in numbers]))
+
+
+def finished(stage: Stage, after: str) -> list[str]:
+    """Run the command to its end; return how what it leaves differs from an undisturbed run."""
+    where = f"{stage.scene.name}, again after {after}"
+    ended, orphans = run(stage.scene.arguments, stage.folder)
+    if ended.status:
+        return [f"{where}: status {ended.status}: {ended.said[-600:]}"]
+    found = stage.contents()
+    differ = [
+        name
+        for name in {**stage.undisturbed, **found}
+        if found.get(name) != stage.undisturbed.get(name)
+    ]
+    return [
+        *(f"{where}: left {orphan}" for orphan in orphans),
+        *(f"{where}: {name} differs" for name in differ),
+        *(f"{where}: left {part}" for part in stage.parts()),
+    ]
+
+
+def refusal(ended: Ended, where: str) -> list[str]:
+    """Return how a refusal is not one line with exit status 2."""
+    # A progress bar is drawn before it.
+    said = [line for line in ended.said.splitlines() if line.startswith("logicgen: ")]
+    wrong = []
+    if ended.status != 2:
+        wrong.append(f"{where}: status {ended.status}: {ended.said[-600:]}")
+    if "Traceback" in ended.said:
+        wrong.append(f"{where}: a traceback: {ended.said[-600:]}")
+    if len(said) != 1:
+        wrong.append(f"{where}: said {ended.said[-600:]!r}")
+    return wrong
+
+
+def full_disk(stage: Stage, limit: int, *, finish: bool = True) -> list[str]:
+    """Let the command write files of so many bytes only; then run it again without a limit."""
+    stage.clear()
+    where = f"{stage.scene.name}, files of {limit} bytes at most"
+    ended, orphans = run(stage.scene.arguments, stage.folder, partial(starved, limit))
+    wrong = refusal(ended, where) if ended.status else []  # all files may be that small
+    wrong += [f"{where}: left {each}" for each in orphans]
+    return [*wrong, *(finished(stage, where) if finish else ())]
+
+
+def read_only(stage: Stage) -> list[str]:
+    """Let the command write into a folder that it may only read; then run it again in peace."""
+    stage.clear()
+    where = f"{stage.scene.name}, in a folder that is read-only"
+    stage.folder.chmod(0o555)
+    ended, orphans = run(stage.scene.arguments, stage.folder, mortal)
+    stage.folder.chmod(0o755)
+    wrong = [*refusal(ended, where), *(f"{where}: left {each}" for each in orphans)]
+    return [*wrong, *finished(stage, where)]
+
+
+def interrupted_start(rng: Random) -> list[str]:
+    """Press Ctrl-C, or send SIGTERM, while a command starts, which imports as users' do."""
+    number, moment = rng.choice([signal.SIGINT, signal.SIGTERM]), rng.uniform(0.03, 1.0)
+    where = f"solve, {number.name} {moment:.3f} s after its start"
+    command = [sys.executable, "-m", "logicgen.cli.main", "solve", "--task", "ltl", "G(a -> F b)"]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell in the background ignores SIGINT, and so would what it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        process.wait(moment)
+    except subprocess.TimeoutExpired:
+        process.send_signal(number)
+    said = process.communicate()[1]
+    # Before Python has handlers, the signal itself ends it.
+    if process.returncode in (0, STATUS[number], -number) and "Traceback" not in said:
+        return []
+    return [f"{where}: status {process.returncode}: {said[-600:]}"]

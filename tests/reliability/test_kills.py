@@ -1,0 +1,41 @@
+"""Commands that are disturbed leave nothing behind, and go on as if they had not been.
+
+Three signals at one random moment each (a study has its own test, and here takes too long);
+`make fuzz` tries twenty of each, and all sizes of a full disk.
+"""
+
+from __future__ import annotations
+
+from random import SystemRandom
+
+import pytest
+
+from tests.reliability.disturbance import LIMITS, SIGNALS, full_disk, killed, read_only
+from tests.reliability.scene import SCENES
+from tests.reliability.small_disk import ROOMS, full, mounted
+
+RNG = SystemRandom()
+scenes = pytest.mark.parametrize("name", [scene.name for scene in SCENES if not scene.slow])
+
+
+@scenes
+def test_a_killed_command_goes_on_to_the_same_bytes(stage, name):
+    place = stage(name)
+    signals = [*SIGNALS, *SIGNALS] if place.seconds < 1 else [*SIGNALS]
+    RNG.shuffle(signals)
+    assert not killed(place, signals, RNG)
+
+
+@scenes
+def test_a_full_disk_and_a_folder_that_is_read_only_are_said_in_one_line(stage, name):
+    place = stage(name)
+    assert not full_disk(place, RNG.choice(LIMITS), finish=False)
+    assert not read_only(place)
+
+
+def test_a_disk_that_is_really_full_is_said_in_one_line():
+    (scene,) = (scene for scene in SCENES if scene.name == "corpus")
+    with mounted() as disk:
+        if disk is None:
+            pytest.skip("no disk can be mounted here")
+        assert not full(scene, disk, ROOMS[:2])
