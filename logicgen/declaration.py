@@ -24,9 +24,12 @@ _LONG_NUMBER = re.compile(r"\d[\d_]{4299}")
 
 
 class Table(BaseModel):
-    """A table of a TOML file: no unknown keys, and no conversions ("12" is not a number)."""
+    """A table of a TOML file: no unknown keys, no conversions ("12" is not a number), no
+    numbers that JSON does not have (`inf`, `nan`)."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, populate_by_name=True, allow_inf_nan=False
+    )
 
 
 def read_toml(path: Path) -> dict[str, Any]:

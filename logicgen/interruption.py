@@ -23,32 +23,35 @@ def status_of(error: BaseException | None) -> int:
     return 128 + (signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT)
 
 
-def raise_interruptions() -> None:
-    """Let SIGTERM raise `Terminated` in this process, as SIGINT raises KeyboardInterrupt.
+def raise_interruptions() -> list[KeyboardInterrupt]:
+    """Let SIGTERM raise `Terminated` in this process, and SIGINT KeyboardInterrupt.
 
-    Call it in the main thread. Python drops an exception that is raised in a finalizer or a weak
-    reference's callback; an interruption that met with one is raised again a little later.
+    Returns a list to which each is added when it is raised, because libraries turn some into
+    exceptions of their own. Call it in the main thread.
+
+    Python drops an exception that is raised in a finalizer or a weak reference's callback; an
+    interruption that met with one is raised again a little later.
     """
+    raised: list[KeyboardInterrupt] = []
 
     def receive(number: int, frame: FrameType | None) -> None:
-        raise interruption(number)
-
-    dropped = sys.unraisablehook
-    pending = [0]
+        raised.append(interruption(number))
+        raise raised[-1]
 
     def again(number: int, frame: FrameType | None) -> None:
-        raise interruption(pending[0])
+        raise raised[-1]
+
+    dropped = sys.unraisablehook
 
     def notice(unraisable: Any) -> None:
-        error = unraisable.exc_value
-        if isinstance(error, KeyboardInterrupt) and hasattr(signal, "setitimer"):
-            pending[0] = status_of(error) - 128
+        if isinstance(unraisable.exc_value, KeyboardInterrupt) and raised:
             signal.signal(signal.SIGALRM, again)
             signal.setitimer(signal.ITIMER_REAL, 0.01)
         else:
             dropped(unraisable)
 
-    signal.signal(signal.SIGTERM, receive)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, receive)
     sys.unraisablehook = notice
+    return raised

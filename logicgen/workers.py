@@ -100,11 +100,18 @@ class _Clock:
         return self._since[0]
 
 
+def _anonymous_file() -> IO[bytes]:
+    """Return a file in memory, or where temporary files are."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("logicgen"), "w+b")
+    return tempfile.TemporaryFile()
+
+
 class _Worker:
     def __init__(
         self, setup: Callable[..., Any], arguments: tuple[Any, ...], memory: int | None
     ) -> None:
-        with tempfile.TemporaryFile() as shared:
+        with _anonymous_file() as shared:
             shared.truncate(16)
             self.clock = _Clock(shared.fileno())
             self.clock.set(-1)

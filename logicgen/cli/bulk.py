@@ -39,6 +39,7 @@ def run_bulk(
 
     if target in (None, "-"):
         _write(rows, sys.stdout, key, counts)
+        sys.stdout.flush()  # before anybody says that it is done
     else:
         write_atomically(Path(str(target)), write)
     seconds = time.perf_counter() - start

@@ -21,12 +21,15 @@ def main() -> None:
     # A Ctrl-C while what follows is imported ends the process, as nobody could say more of it.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    import click
+
     from logicgen.cli.group import group
     from logicgen.cli.terminal import flush_output, open_streams
+    from logicgen.errors import LogicgenError
     from logicgen.interruption import raise_interruptions
 
     open_streams()
-    raise_interruptions()
+    interruptions = raise_interruptions()
     try:
         status = group.main(standalone_mode=False) or 0
         flush_output()
@@ -35,7 +38,9 @@ def main() -> None:
             import traceback
 
             traceback.print_exc()
-        status = _explained(error)
+        # What a library makes of an interruption says nothing.
+        ended = isinstance(error, KeyboardInterrupt | LogicgenError | click.Abort)
+        status = _explained(interruptions[-1] if interruptions and not ended else error)
     # Nothing is left to be lost, and a signal now needs no words.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
