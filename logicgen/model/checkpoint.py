@@ -137,6 +137,11 @@ def save_model(
 
     half: weights in half precision. They are computed with in single precision all the same.
     """
+    if not _are_numbers(model):
+        raise LogicgenError(
+            f"{run}: the weights are no numbers any more: the training has diverged; train again in"
+            " another folder, with a lower training.learning_rate"
+        )
     (run / CARD).unlink(missing_ok=True)
     state = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
     if half:
@@ -151,6 +156,11 @@ def save_model(
         "sha256": hashlib.sha256(weights).hexdigest(),
     }
     save_json({**card, "card_sha256": _card_digest(card)}, run / CARD)
+
+
+def _are_numbers(model: Model) -> bool:
+    """Return whether no weight is `nan`; logarithms of 0 are allowed."""
+    return not any(bool(torch.isnan(value).any()) for value in model.state_dict().values())
 
 
 def _card_digest(card: dict[str, Any]) -> str:
@@ -242,6 +252,8 @@ def _weighted(card: dict[str, Any], weights: Path) -> Model:
         with Allowance(2 * numbers + 10_000):
             model = model_of_card(card)
         model.load_state_dict({name: file.get_tensor(name) for name in names})
+    if not _are_numbers(model):
+        raise ValueError("weights that are no numbers")
     return model
 
 

@@ -74,6 +74,11 @@ class Steps(pl.LightningModule):
         generator = torch.Generator().manual_seed(rows_seed)
         measured = (step + 1) % self.learner.log_every == 0
         loss, measures = self.learner.loss(batch, generator, measured)
+        if measured and not torch.isfinite(loss):
+            raise LogicgenError(
+                f"the loss of step {step + 1} is not finite: the training has diverged; start again"
+                " with a lower training.learning_rate or training.gradient_clip"
+            )
         if measured and self._trainer is not None:
             rate = self.learner.schedule.learning_rate(step)
             self.log_dict({**measures, "learning_rate": rate})

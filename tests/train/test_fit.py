@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from pydantic import ValidationError
 
 from logicgen.data.batches import Batch, make_batch
 from logicgen.data.encoded import EncodedSplit
@@ -395,3 +396,23 @@ def test_a_checkpoint_that_somebody_made_up(
         fit(recipe_with(), data, run, steps=4, resume=True, quiet=True)
     assert "\n" not in str(caught.value)
     assert path.read_bytes() == before
+
+
+def test_a_training_that_diverges_says_so_and_leaves_no_model(
+    data: TrainingData, tmp_path: Path
+) -> None:
+    wild = recipe_with(training={"learning_rate": 1e30, "gradient_clip": 1e30})
+    with pytest.raises(LogicgenError, match=r"diverged.*learning_rate"):
+        fit(wild, data, tmp_path / "seen", quiet=True)
+    assert not (tmp_path / "seen" / "model.json").exists()
+    unseen = {"log_every": 1000, "validate_every": 1000}
+    wild = recipe_with(training={"learning_rate": 1e30, "gradient_clip": 1e30, **unseen})
+    with pytest.raises(LogicgenError, match="weights are no numbers"):
+        fit(wild, data, tmp_path / "unseen", quiet=True)
+    assert not (tmp_path / "unseen" / "model.json").exists()
+
+
+@pytest.mark.parametrize("value", ["inf", "nan", "1e999"])
+def test_a_recipe_holds_finite_numbers(value: str) -> None:
+    with pytest.raises(ValidationError, match="finite"):
+        recipe_with(training={"learning_rate": float(value)})
