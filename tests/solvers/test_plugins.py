@@ -10,8 +10,14 @@ import sys
 
 import pytest
 
+import logicgen
+from logicgen.data.dataset import load_dataset
+from logicgen.errors import LogicgenError
+from logicgen.solvers import Status, Verdict, load_solver, solver_facts, solver_plugins
+from logicgen.solvers.separate import foreign_facts
+
 MODULE = """
-import os, sys
+import os, sys, time
 from logicgen.solvers import UNSAT, Solution, Status, Verdict, load_solver
 
 class Plugin:
@@ -54,6 +60,10 @@ class Deep(Plugin):
 class Sometimes(Plugin):
     def solve(self, problem):
         if len(problem.symbols) == 2: os._exit(1)
+        return super().solve(problem)
+class Slow(Plugin):
+    def solve(self, problem):
+        if len(problem.symbols) == 2: time.sleep(10**6)
         return super().solve(problem)
 class Never(Plugin):
     def __init__(self): raise RuntimeError("cannot be")
@@ -115,13 +125,23 @@ def test_a_broken_plugin_is_named_and_the_others_are_listed(others, command):
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.parametrize("name", [*BROKEN, "never", "missing", "nobody"])
-def test_a_broken_plugin_is_refused_in_one_line(others, name):
-    result = run(others, "solve", "--task", "propositional", "--solver", name, "a & b")
-    assert result.returncode == 2 or (name == "never" and "cannot be made" in result.stderr)
-    assert result.stdout == ""
-    assert name in result.stderr
-    assert result.stderr.count("\n") == 1
+@pytest.fixture
+def installed(others, monkeypatch):
+    """The same package, seen from this process."""
+    caches = solver_plugins, solver_facts, load_solver, foreign_facts
+    monkeypatch.syspath_prepend(str(others))
+    for each in caches:
+        each.cache_clear()
+    yield
+    for each in caches:
+        each.cache_clear()
+
+
+@pytest.mark.parametrize("name", [*BROKEN, "missing", "nobody"])
+def test_a_broken_plugin_is_refused_in_one_line(installed, name):
+    with pytest.raises(LogicgenError, match=name) as caught:
+        logicgen.solve("propositional", "a & b", solver=name)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -136,15 +156,19 @@ def test_a_broken_plugin_is_refused_in_one_line(others, name):
         ("crashes", "died (-11)"),
         ("raises", "ValueError: no"),
         ("deep", "RecursionError"),
+        ("never", "cannot be made: RuntimeError: cannot be"),
     ],
 )
-@pytest.mark.parametrize("timeout", [[], ["--timeout", "20"]])
-def test_what_a_plugin_does_wrong_costs_one_unknown(others, name, reason, timeout):
-    result = run(others, "solve", "--task", "propositional", "--solver", name, "a | b", *timeout)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith(f"unknown: solver {name}: ")
-    assert reason in result.stdout
-    assert result.stdout.count("\n") == 1
+def test_what_a_plugin_does_wrong_costs_one_unknown(installed, name, reason):
+    if name == "never":
+        with pytest.raises(LogicgenError, match=reason):
+            logicgen.solve("propositional", "a | b", solver=name)
+        return
+    found = logicgen.solve("propositional", "a | b", solver=name)
+    assert found.status is Status.UNKNOWN
+    assert found.reason.startswith(f"solver {name}: ")
+    assert reason in found.reason
+    assert "\n" not in found.reason
 
 
 def test_what_a_plugin_prints_is_no_output(others):
@@ -174,9 +198,8 @@ def test_a_crash_costs_one_line_of_many(others):
 
 
 @pytest.mark.parametrize("name", ["nothing", "text", "quits", "raises"])
-def test_a_verdict_that_is_none_is_unknown(others, name):
-    result = run(others, "verify", "--task", "propositional", "--solver", name, "a", "a=1")
-    assert result.stdout.startswith("unknown")
+def test_a_verdict_that_is_none_is_unknown(installed, name):
+    assert logicgen.verify("propositional", "a", "a=1", solver=name) is Verdict.UNKNOWN
 
 
 def test_data_are_made_with_a_plugin_and_without_one_that_crashes(others, tmp_path):
@@ -196,6 +219,11 @@ train = 5
         assert result.returncode == 0, result.stderr
         made[name] = (tmp_path / name / "train" / "00000.parquet").read_bytes()
     assert made["right"] == made["pysat"]
-    recipe.write_text(text.format("quits"))
-    result = run(others, "generate", recipe, "-o", tmp_path / "quits", "--workers", 1)
-    assert "Traceback" not in result.stderr
+    for name, limit in (("sometimes", ""), ("slow", "timeout = 0.3\n")):
+        recipe.write_text(limit + text.format(name).replace("length = [1, 3]", "length = [2, 3]"))
+        result = run(others, "generate", recipe, "-o", tmp_path / name, "--workers", 1)
+        assert result.returncode == 0, result.stderr
+        description = json.loads((tmp_path / name / "dataset.json").read_text())
+        assert description["splits"]["train"]["given_up"] > 0
+        table = load_dataset(tmp_path / name).table("train")
+        assert set(table["symbols"].to_pylist()) == {1}
