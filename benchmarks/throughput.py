@@ -22,11 +22,15 @@ from pathlib import Path
 from random import Random
 from statistics import median
 
+import logicgen
 from logicgen.solvers import load_solver
 from logicgen.syntax import propositional
 from logicgen.syntax.sampler import FormulaSampler
+from logicgen.tasks import load_task
 from logicgen.vocabulary import symbol_name
 
+DATA = Path(__file__).parent.parent / "tests" / "data"
+AP = ("5ap", "10ap")
 OPERATORS = {"!": 1, "&": 1, "|": 1, "^": 1, "<->": 1}
 
 
@@ -52,9 +56,17 @@ def language() -> None:
         draw = partial(sampler.sample, Random(0), 50, names)
         rate = per_second(lambda d=draw: len([d() for _ in range(2000)]))
         show(f"sample, {distribution}, 10 symbols, 50 tokens", f"{rate:,.0f} /s")
-    texts = [propositional().write(f) for f in formulas(2000)]
-    rate = per_second(lambda: len([propositional().read(text) for text in texts]), 3)
-    show("read infix, 12 to 35 tokens", f"{rate:,.0f} /s")
+    read = load_task("propositional").read_problem  # what the commands call
+    for notation, texts in notations(formulas(2000)).items():
+        rate = per_second(lambda t=texts: len([read(text) for text in t]), 3)
+        show(f"read {notation}, 12 to 35 tokens", f"{rate:,.0f} /s")
+
+
+def notations(problems: list) -> dict[str, list[str]]:
+    return {
+        "infix": [propositional().write(f) for f in problems],
+        "prefix": [f.prefix for f in problems],
+    }
 
 
 def formulas(count: int) -> list:
@@ -72,6 +84,50 @@ def solvers() -> None:
         pairs = [(f, s.witness) for f in problems if (s := solver.solve(f)).witness is not None]
         rate = per_second(lambda s=solver, p=pairs: len([s.check(f, w) for f, w in p]))
         show(f"check, {name}, the same formulas", f"{rate:,.0f} /s")
+
+
+def functions() -> None:
+    """`logicgen.solve` and `logicgen.verify`, from text."""
+    ltl = (DATA / "ltl_speed_10ap.txt").read_text().splitlines()
+    for task, texts in (("propositional", notations(formulas(2000))["infix"]), ("ltl", ltl)):
+        solve, verify = partial(logicgen.solve, task), partial(logicgen.verify, task)
+        rate = per_second(lambda s=solve, t=texts: len([s(text) for text in t]), 3)
+        show(f"logicgen.solve, {task}", f"{rate:,.0f} /s")
+        shown = load_task(task).show
+        found = [(text, solve(text).witness) for text in texts]
+        pairs = [(text, shown(witness)) for text, witness in found if witness is not None]
+        rate = per_second(lambda v=verify, p=pairs: len([v(*pair) for pair in p]), 3)
+        show(f"logicgen.verify, {task}", f"{rate:,.0f} /s")
+
+
+def commands() -> None:
+    """`logicgen solve --in` with one worker, its start-up taken off; the median of three pairs."""
+    ltl = {kind: (DATA / f"ltl_speed_{kind}.txt").read_text().splitlines() for kind in AP}
+    texts = notations(formulas(3000))
+    sources = [
+        ("propositional, infix, 12 to 35 tokens", "propositional", texts["infix"] * 10),
+        ("propositional, prefix, the same formulas", "propositional", texts["prefix"] * 10),
+        ("ltl, 5 propositions", "ltl", (ltl["5ap"] * 50)[:20_000]),
+        ("ltl, 10 propositions", "ltl", (ltl["10ap"] * 100)[:20_000]),
+    ]
+    for what, task, lines in sources:
+        rates = []
+        for _ in range(3):
+            seconds = [_seconds(task, some) for some in (lines[:1], lines)]
+            rates.append((len(lines) - 1) / (seconds[1] - seconds[0]))
+        show(f"solve --in, 1 worker, {what}", f"{median(rates):,.0f} /s")
+
+
+def _seconds(task: str, lines: list[str]) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "in.txt"), Path(folder, "out.jsonl")
+        source.write_text("\n".join(lines), encoding="utf-8")
+        command = [sys.executable, "-m", "logicgen.cli.main", "solve", "--task", task]
+        start = time.perf_counter()
+        subprocess.run(
+            [*command, "--in", source, "--out", target], check=True, stderr=subprocess.DEVNULL
+        )
+        return time.perf_counter() - start
 
 
 def start_up() -> None:
@@ -144,6 +200,8 @@ def main() -> None:
     start_up()
     language()
     solvers()
+    functions()
+    commands()
     generation(full)
 
 

@@ -12,21 +12,14 @@ import logicgen
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.generate import generate
 
+recipe = DataRecipe.read("propositional-mini").resized(200)
+generate(recipe, Path("data"), name="propositional-200", seed=0, workers=2)
 
-def main() -> None:
-    """Make the data set and look into it."""
-    recipe = DataRecipe.read("propositional-mini").resized(200)
-    generate(recipe, Path("data"), name="propositional-200", seed=0)
-
-    data = logicgen.load_dataset("data")  # checks checksums
-    print(data.splits)
-    print(pyarrow.dataset.dataset("data/train").count_rows(), "rows to train on")
-    train = pandas.read_parquet("data/train")
-    print(train[["problem", "answer", "symbols", "length"]].tail(3).to_string(index=False))
-
-
-if __name__ == "__main__":  # data sets are made in worker processes, which import this file
-    main()
+data = logicgen.load_dataset("data")  # checks checksums
+print(data.splits)
+print(pyarrow.dataset.dataset("data/train").count_rows(), "rows to train on")
+train = pandas.read_parquet("data/train")
+print(train[["problem", "answer", "symbols", "length"]].tail(3).to_string(index=False))
 
 # Prints:
 # {'train': 198, 'validation': 1, 'test': 1, 'grid': 82}

@@ -19,17 +19,11 @@ ANSWERS = {
 }
 
 
-def main() -> None:
-    """Judge the answers and count the verdicts."""
-    lines = [json.dumps({"problem": p, "answer": a}) for p, a in ANSWERS.items()]
-    rows = list(verify_lines("propositional", lines, None, workers=1, limits=Limits(10.0)))
-    for row in rows:
-        print(f"{row['problem']:10} {row['answer']:10} {row['verdict']}")
-    print(dict(Counter(row["verdict"] for row in rows)))
-
-
-if __name__ == "__main__":  # the solver's processes import this file
-    main()
+lines = [json.dumps({"problem": p, "answer": a}) for p, a in ANSWERS.items()]
+rows = list(verify_lines("propositional", lines, None, workers=1, limits=Limits(10.0)))
+for row in rows:
+    print(f"{row['problem']:10} {row['answer']:10} {row['verdict']}")
+print(dict(Counter(row["verdict"] for row in rows)))
 
 # Prints:
 # a & !b     a=1, b=0   correct
