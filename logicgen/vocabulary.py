@@ -16,7 +16,7 @@ PAD, START, END = "<pad>", "<start>", "<end>"
 MOST_SYMBOLS = 1_000_000  # of a data set, and so of a model
 
 # Longer numbers count nothing, and very long ones Python does not convert.
-_SYMBOL = re.compile(r"([a-z])(0|[1-9][0-9]{0,17})?\Z")
+_SYMBOL = re.compile(r"([a-z])(0|[1-9][0-9]{0,16})?\Z")
 
 
 def symbol_name(index: int) -> str:

@@ -424,7 +424,7 @@ def test_answers_that_do_not_end_come_after_those_that_do() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: BeamSearch(0), "beams: 0, but it has to be at least 1"),
+        (lambda: BeamSearch(0), "beams: 0, but it has to be 1 to 1,000"),
         (lambda: BeamSearch(2, answers=3), "answers: 3"),
         (lambda: BeamSearch(2, -1.0), "length normalisation: -1.0"),
         (lambda: BeamSearch(2, math.nan), "length normalisation: nan"),

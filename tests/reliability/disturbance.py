@@ -30,6 +30,7 @@ def killed(stage: Stage, numbers: list[int], rng: Random) -> list[str]:
     for number in numbers:
         moment = rng.uniform(0, stage.seconds)
         where = f"{stage.scene.name}, {signal.Signals(number).name} after {moment:.3f} s"
+        before = set(stage.parts())  # of a SIGKILL; only a run that gets so far replaces them
         command = Command(stage.scene.arguments, stage.folder)
         if not command.wait(moment):
             command.send(number)
@@ -40,8 +41,9 @@ def killed(stage: Stage, numbers: list[int], rng: Random) -> list[str]:
         if "Traceback" in ended.said:
             wrong.append(f"{where}: a traceback: {ended.said[-600:]}")
         wrong += [f"{where}: left {orphan}" for orphan in command.orphans()]
-        if number != signal.SIGKILL and ended.status and stage.parts():
-            wrong.append(f"{where}: left {stage.parts()}")
+        left = sorted(set(stage.parts()) - before)
+        if number != signal.SIGKILL and ended.status and left:
+            wrong.append(f"{where}: left {left}")
     return wrong + finished(stage, str([signal.Signals(number).name for number in numbers]))
 
 

@@ -241,7 +241,7 @@ def test_the_page_about_studies_is_true(tmp_path):
     assert counts == {name: len(open_study(name).points) for name in STUDIES}
 
 
-@pytest.mark.parametrize("more", ["", f"sample = {10**30}", f"seeds = {list(range(3_001))}"])
+@pytest.mark.parametrize("more", ["", f"sample = {10**18}", f"seeds = {list(range(3_001))}"])
 def test_an_absurd_number_of_trials_is_refused(study_file, more):
     axes = "" if "seeds" in more else "".join(f'"a{n}" = [1, 2, 3]\n' for n in range(200))
     with pytest.raises(LogicgenError, match=r"tiny.toml: asks for [\d,]+ trials, .* 3,000 are"):
