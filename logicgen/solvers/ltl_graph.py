@@ -144,38 +144,52 @@ class Graph:
 
     def add(self, formula: Formula) -> int:
         """Return the edge to a formula; raise LogicgenError if it is not one of LTL."""
+        if not formula.operands:
+            return self._leaf(formula.token)
         done: dict[Formula, int] = {}
         todo = [formula]
         while todo:
             node = todo[-1]
             operands = node.operands
-            token = node.token
-            if len(operands) == 2:
-                first, last = operands
-                a = done.get(first)
-                if a is None:
+            # Most operands are leaves, which need no turn of their own.
+            first = operands[0]
+            a = done.get(first)
+            if a is None:
+                if first.operands:
                     todo.append(first)
                     continue
+                a = done[first] = self._leaf(first.token)
+            token = node.token
+            if len(operands) == 2:
+                last = operands[1]
                 b = done.get(last)
                 if b is None:
-                    todo.append(last)
-                    continue
-                edge = self._binary(token, a, b)
-            elif operands:
-                a = done.get(operands[0])
-                if a is None:
-                    todo.append(operands[0])
-                    continue
-                edge = a ^ 1 if token == "!" else self._unary(token, a)
-            elif token[0].islower():
-                edge = self.symbol(token)
-            elif token == "1" or token == "0":
-                edge = TRUE if token == "1" else FALSE
+                    if last.operands:
+                        todo.append(last)
+                        continue
+                    b = done[last] = self._leaf(last.token)
+                if token == "&":
+                    done[node] = self.conjunction(a, b)
+                elif token == "U":
+                    done[node] = self.until(a, b)
+                else:
+                    done[node] = self._binary(token, a, b)
+            elif token == "!":
+                done[node] = a ^ 1
             else:
-                raise LogicgenError(f"{token} is not a constant of LTL")
+                done[node] = self._unary(token, a)
             todo.pop()
-            done[node] = edge
         return done[formula]
+
+    def _leaf(self, token: str) -> int:
+        edge = self._symbol.get(token)
+        if edge is not None:
+            return edge
+        if token[0].islower():
+            return self.symbol(token)
+        if token == "1" or token == "0":
+            return TRUE if token == "1" else FALSE
+        raise LogicgenError(f"{token} is not a constant of LTL")
 
     def _unary(self, token: str, a: int) -> int:
         match token:
@@ -189,10 +203,6 @@ class Graph:
 
     def _binary(self, token: str, a: int, b: int) -> int:
         match token:
-            case "&":
-                return self.conjunction(a, b)
-            case "U":
-                return self.until(a, b)
             case "|":
                 return self.conjunction(a ^ 1, b ^ 1) ^ 1
             case "->":

@@ -27,7 +27,7 @@ def rules_below(productions: list[Production]) -> dict[str, frozenset[str]]:
     return {rule: frozenset(found) for rule, found in below.items()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Operator:
     """A prefix or binary operator: the rule that it makes and the rules its operands may be."""
 
@@ -109,7 +109,12 @@ class OperatorReader:
                 if rule not in top.right:
                     return None
                 operators.pop()
-                rule = _apply(top, values)
+                if top.left:
+                    right = values.pop()
+                    values[-1] = Formula(top.token, (values[-1], right))
+                else:
+                    values[-1] = Formula(top.token, (values[-1],))
+                rule = top.makes
             if following is not None:
                 if rule not in following.left:
                     return None
