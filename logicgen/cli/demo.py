@@ -90,10 +90,11 @@ def _heat_map(out: Path, part: Part) -> Path:
 
 def _write_results(out: Path, results: dict[str, Any]) -> None:
     """Write `results.json` and `results.md`, a table with the pictures below it."""
+    from logicgen.atomic import write_text
     from logicgen.report.comparison import COLUMNS
     from logicgen.report.tables import markdown_table, percent
 
-    (out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    write_text(out / "results.json", json.dumps(results, indent=1) + "\n")
     shown = COLUMNS | {"inside_training_region": "inside the training region"}
     rows = [
         [name, *(percent(summary[key]) if key in summary else "-" for key in shown)]
@@ -111,7 +112,7 @@ Trained on the box in each picture, tested on all of it; judged by the solver.
 
 {pictures}
 """
-    (out / "results.md").write_text(text, encoding="utf-8")
+    write_text(out / "results.md", text)
     put("\n" + table)
 
 

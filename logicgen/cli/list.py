@@ -22,6 +22,9 @@ def command(kind: str | None) -> None:
     """
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
+
+    from logicgen.errors import printable
 
     console = Console()
     for each in [kind] if kind else KINDS:
@@ -29,7 +32,8 @@ def command(kind: str | None) -> None:
         table.add_column(no_wrap=True, style="bold")
         table.add_column(overflow="fold")
         for row in _rows(each):
-            table.add_row(*row)
+            # As it is: [brackets] are no markup, and nothing commands the terminal.
+            table.add_row(*(Text(printable(cell)) for cell in row))
         console.print(table)
         if not kind:
             console.print()

@@ -21,7 +21,7 @@ from rich.progress import (
 def progress_bars(unit: str) -> Iterator[Progress]:
     """Yield progress bars that count `unit`s, with time taken and time left."""
     columns = (
-        TextColumn("{task.description:<24}"),
+        TextColumn("{task.description:<24}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn(unit),
