@@ -123,7 +123,7 @@ class _Worker:
                 stdout=subprocess.PIPE,
                 bufsize=0,
             )
-        self._read = b""
+        self._read = bytearray()
         self.chunk: _Chunk | None = None
         self.sent: list[int] = []  # places in the chunk
         self.received = 0  # how many of these have a result
@@ -157,7 +157,8 @@ class _Worker:
             end = _LENGTH.size + _LENGTH.unpack_from(self._read)[0]
             if len(self._read) < end:
                 break
-            frame, self._read = self._read[_LENGTH.size : end], self._read[end:]
+            frame = bytes(self._read[_LENGTH.size : end])
+            del self._read[:end]
             yield pickle.loads(frame)  # noqa: S301
         if not block:
             raise EOFError
