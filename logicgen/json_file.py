@@ -1,8 +1,9 @@
-"""JSON files that others may have written: read whole, or refused in one line."""
+"""JSON that others may have written: strict, and files read whole or refused in one line."""
 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,42 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
     try:
         if len(text) > MOST_BYTES:
             raise ValueError(f"more than {MOST_BYTES:,} bytes")
-        content = json.loads(text)
+        content = parse_json(text.decode())
         if not isinstance(content, dict):
             raise ValueError("not a JSON object")
-        check_depth(content)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise damaged(path, remedy, error) from None
     return content
+
+
+def parse_json(text: str) -> Any:
+    """Return the value of a JSON text.
+
+    Raises ValueError for any other text, such as one with `NaN` or a number that no float holds,
+    and where lists and objects are nested deeper than `MOST_LEVELS`.
+    """
+    try:
+        value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+    except RecursionError:
+        raise _too_deep() from None
+    if text.count("[") + text.count("{") > MOST_LEVELS:
+        check_depth(value)
+    return value
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number in JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits[:20]} is too large a number")
+    return number
+
+
+def _too_deep() -> ValueError:
+    return ValueError(f"nested deeper than {MOST_LEVELS} levels")
 
 
 def check_depth(content: Any) -> None:
@@ -43,11 +73,10 @@ def check_depth(content: Any) -> None:
         ]
         if not level:
             return
-    raise ValueError("nested too deeply")
+    raise _too_deep()
 
 
 def damaged(path: Path, remedy: str, error: object) -> LogicgenError:
     """Return the error of a file whose content is not what it has to be."""
-    what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-    line = " ".join(what.split())  # it may quote the file
+    line = " ".join(str(error).split())  # it may quote the file
     return LogicgenError(f"{path}: damaged; {remedy} ({line[:300]})")

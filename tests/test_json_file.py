@@ -23,8 +23,11 @@ def test_an_object_is_read(tmp_path):
         (b"", "line 1 column 1"),
         (b"[]", "not a JSON object"),
         (b"\xff\xfe", "x.json: damaged; mend it"),
-        (b'{"a": ' + b"[" * (NESTED + 1) + b"]" * (NESTED + 1) + b"}", "nested too deeply"),
-        (b"[" * 10**6, "nested too deeply"),
+        (
+            b'{"a": ' + b"[" * (NESTED + 1) + b"]" * (NESTED + 1) + b"}",
+            "deeper than 64 levels",
+        ),
+        (b"[" * 10**6, "deeper than 64 levels"),
         (b'{"a": ' + b"9" * 5000 + b"}", "digits"),
         (b'{"a": "' + b"x" * 10**6 + b'"}', "more than 1,000 bytes"),
         (b"[1,\n\n2", "x.json: damaged; mend it"),

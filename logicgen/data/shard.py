@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from logicgen.atomic import write_atomically
+from logicgen.data import parquet
 from logicgen.data.drawer import Example, fingerprint
 from logicgen.errors import LogicgenError
 from logicgen.vocabulary import MOST_SYMBOLS
@@ -28,16 +29,6 @@ GIVEN_UP = "logicgen.given_up"  # key of a shard's metadata; not there where not
 
 MOST_BYTES = 2**30  # of a shard in memory; those that are made have a few megabytes
 LONGEST = 10_000  # tokens of a problem
-ROW_BYTES = 24  # of a row without the characters of its texts
-
-# Texts are read as numbers of different texts, so that one text a million times takes no room.
-_TEXTS = [field.name for field in SCHEMA if field.type == pa.string()]
-_NUMBERED = pa.schema(
-    [
-        field.with_type(pa.dictionary(pa.int32(), pa.string())) if field.name in _TEXTS else field
-        for field in SCHEMA
-    ]
-)
 
 
 def shard_path(folder: Path, split: str, number: int) -> Path:
@@ -77,53 +68,18 @@ def read_shard(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     So is one with other columns, with numbers that no recipe allows, or that is larger than
     `MOST_BYTES` when it is read; the last is found before the memory is taken.
     """
-    chosen = SCHEMA.names if columns is None else list(columns)
     try:
-        with pq.ParquetFile(
-            path, memory_map=True, page_checksum_verification=True, read_dictionary=_TEXTS
-        ) as file:
-            _check_header(file)
-            table = file.read(chosen)
-        _check_size(table)
-        table = table.cast(pa.schema([SCHEMA.field(name) for name in chosen]))
-        table.validate(full=True)
-        _check_numbers(table)
+        table = parquet.read_table(path, SCHEMA, columns, most=MOST_BYTES)
+        check_numbers(table)
         return table
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        what = "a column is missing" if isinstance(error, KeyError) else str(error)
-        reason = " ".join(what.split())[:200]
         raise LogicgenError(
-            f"{path}: not a whole shard ({reason}); delete it and run logicgen generate again,"
-            " which makes it anew"
+            f"{path}: not a whole shard ({parquet.in_words(error)}); delete it and run logicgen"
+            " generate again, which makes it anew"
         ) from error
 
 
-def _check_header(file: pq.ParquetFile) -> None:
-    """Raise ValueError where a file has other columns, or more of them than memory should hold."""
-    if not file.schema_arrow.equals(_NUMBERED):
-        there = ", ".join(f"{field.name} {field.type}" for field in file.schema_arrow)
-        raise ValueError(f"its columns are {there}")
-    parts = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-    _check_bytes(sum(part.total_byte_size for part in parts))
-    _check_bytes(ROW_BYTES * sum(part.num_rows for part in parts))
-
-
-def _check_size(table: pa.Table) -> None:
-    """Raise ValueError where texts, each written out, are more than memory should hold."""
-    characters = 0
-    for column in table.columns:
-        for chunk in column.chunks if pa.types.is_dictionary(column.type) else ():
-            lengths = pc.binary_length(chunk.dictionary).take(chunk.indices)
-            characters += pc.sum(lengths, min_count=0).as_py()
-    _check_bytes(characters + ROW_BYTES * table.num_rows)
-
-
-def _check_bytes(size: int) -> None:
-    if size > MOST_BYTES:
-        raise ValueError(f"it would take {size:,} bytes; {MOST_BYTES:,} are allowed")
-
-
-def _check_numbers(table: pa.Table) -> None:
+def check_numbers(table: pa.Table) -> None:
     """Raise ValueError where a number of symbols or a length is none of a problem."""
     for name, least, most in (("symbols", 0, MOST_SYMBOLS), ("length", 1, LONGEST)):
         if name in table.column_names and table.num_rows:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
+from pydantic import TypeAdapter
 
 from logicgen.data.dataset import Dataset, encode
 from logicgen.errors import LogicgenError
@@ -72,9 +73,8 @@ class About:
 
     @staticmethod
     def of_json(content: dict[str, Any]) -> About:
-        """Return what was stored as JSON. Raises KeyError or TypeError for anything else."""
-        regions = {name: tuple(content[name]) for name in ("symbols", "length")}
-        return About(**{**content, **regions})
+        """Return what was stored as JSON. Raises ValueError for anything else."""
+        return TypeAdapter(About).validate_python(content)
 
     @staticmethod
     def of(model: Answerer, called: str, data: Dataset, split: str) -> About:

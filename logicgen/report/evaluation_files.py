@@ -13,20 +13,28 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from logicgen.atomic import write_atomically
+from logicgen.data import parquet
+from logicgen.data.shard import check_numbers
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.predictions import About
+from logicgen.evaluate.predictions import SCHEMA, About
 from logicgen.evaluate.scores import Scores
 from logicgen.report.figure_style import save
 from logicgen.report.heatmap import draw_heatmaps
 from logicgen.report.lengths_figure import draw_lengths
 from logicgen.report.symbols_figure import draw_symbols
 from logicgen.report.tables import percent, write_csv, write_json
+from logicgen.solvers import Verdict
 
 PREDICTIONS, SUMMARY, CELLS = "predictions.parquet", "summary.json", "cells.csv"
 HEAT_MAP, SYMBOLS, LENGTHS = "heatmap", "symbols", "lengths"
+
+# Columns that evaluations do not always have, and bytes that a file may take in memory.
+OPTIONAL = ("edit_distance", "verified_prediction", "verified_verdict", "draws")
+MOST_BYTES = 1 << 32
 
 PARTS = {
     "overall": "overall",
@@ -49,13 +57,20 @@ def read_predictions(folder: Path) -> tuple[pa.Table, About]:
     """Read `predictions.parquet`. Raises LogicgenError where there is none or it is damaged."""
     path = folder / PREDICTIONS
     try:
-        table = pq.read_table(path)
-        return table, About.of_json(json.loads(table.schema.metadata[b"logicgen"]))
+        if not path.is_file():
+            raise FileNotFoundError(path)
+        table = parquet.read_table(path, SCHEMA, optional=OPTIONAL, most=MOST_BYTES)
+        check_numbers(table)
+        for name in ("verdict", "verified_verdict"):
+            for verdict in pc.unique(table[name]).to_pylist() if name in table.column_names else ():
+                _ = None if verdict is None else Verdict(verdict)
+        return table, About.of_json(json.loads((table.schema.metadata or {})[b"logicgen"]))
     except FileNotFoundError as error:
         raise LogicgenError(f"{folder}: no {PREDICTIONS}; run logicgen evaluate first") from error
-    except (pa.ArrowInvalid, KeyError, TypeError, OSError) as error:
+    except (pa.ArrowException, KeyError, TypeError, ValueError, OSError, RecursionError) as error:
         raise LogicgenError(
-            f"{path}: damaged, or of another version; run logicgen evaluate again"
+            f"{path}: damaged, or of another version ({parquet.in_words(error)}); run logicgen"
+            " evaluate again"
         ) from error
 
 

@@ -74,7 +74,7 @@ def read_curve(folder: Path) -> Curve:
         return Curve.stored(summary, tokens, means)
     except FileNotFoundError:
         raise LogicgenError(f"{folder}: no {POSITIONS}; run logicgen evaluate first") from None
-    except (ValueError, KeyError, TypeError, OSError, IndexError):
+    except (ValueError, KeyError, TypeError, OSError, IndexError, RecursionError):
         raise LogicgenError(
             f"{path}: damaged, or of another version; run logicgen evaluate again"
         ) from None

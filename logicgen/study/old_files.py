@@ -23,7 +23,7 @@ def read_old_file(folder: Path, name: str) -> tuple[Path, Record] | None:
                 content = json.loads(path.read_text(encoding="utf-8"))
                 about = {key: content.get(key) for key in ABOUT}
                 return path, Record.model_validate({"point": name, **about, **read(content)})
-            except (*DAMAGE, AttributeError, OSError):
+            except (*DAMAGE, AttributeError, OSError, RecursionError):
                 raise LogicgenError(
                     f"{path}: damaged: restore the file, or delete it to run the point again"
                 ) from None

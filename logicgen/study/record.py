@@ -87,7 +87,7 @@ def _stored(path: Path) -> dict[str, Record]:
             if content.pop("sha256") != digest(content) or name in found:
                 raise ValueError
             found[name] = Record.model_validate(content)
-        except (*DAMAGE, AttributeError):
+        except (*DAMAGE, AttributeError, RecursionError):
             raise LogicgenError(
                 f"{path}: line {number} ({name}): damaged: restore the file, or {ONE}"
             ) from None

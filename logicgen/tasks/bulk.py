@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from logicgen.errors import LogicgenError
+from logicgen.json_file import parse_json
 from logicgen.solvers import Status
 from logicgen.tasks import fitting_solver, load_task
 from logicgen.workers import Failure, Limits, Workers
@@ -17,9 +16,6 @@ CHUNK = 256
 
 # Characters of a line; a longer one is `invalid`.
 LONGEST = 16_000_000
-
-# Levels of objects and lists in a line of JSON.
-DEEPEST = 64
 
 Row = dict[str, Any]
 
@@ -127,41 +123,12 @@ def fields_of(line: str, json_only: bool = False) -> Row:
     if not json_only and not text.startswith("{"):
         return {"problem": text}
     try:
-        row = json.loads(text, parse_constant=_no_number, parse_float=_finite)
-    except RecursionError:
-        raise _too_deep() from None
+        row = parse_json(text)
     except ValueError as error:
         raise LogicgenError(f"not a JSON object: {error}") from None
     if not isinstance(row, dict):
         raise LogicgenError("not a JSON object")
-    if text.count("{") + text.count("[") > DEEPEST and _depth(row) > DEEPEST:
-        raise _too_deep()
     return row
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number in JSON")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if math.isinf(number):
-        raise ValueError(f"{digits[:20]} is too large a number")
-    return number
-
-
-def _too_deep() -> LogicgenError:
-    return LogicgenError(f"not a JSON object of at most {DEEPEST} levels")
-
-
-def _depth(value: Any) -> int:
-    """Return how many levels of objects and lists a value has."""
-    level, depth = [value], 0
-    while level := [each for each in level if isinstance(each, dict | list)]:
-        depth += 1
-        inside = [each.values() if isinstance(each, dict) else each for each in level]
-        level = [each for part in inside for each in part]
-    return depth
 
 
 def text_of(row: Row, key: str) -> str:

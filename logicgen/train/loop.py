@@ -182,6 +182,9 @@ def run_steps(
         try:
             with stop:
                 trainer.fit(steps, ckpt_path=resumed)
+        except SystemExit:  # Lightning's at SIGTERM, raised behind the step
+            if stop.received is None:
+                raise
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
             if resumed is None or steps.started:
                 raise
