@@ -10,7 +10,8 @@ The functions below cover the common uses; everything is imported when it is fir
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+# As of `typing`, which takes a while to import: a Ctrl-C meanwhile would be a traceback.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from pathlib import Path

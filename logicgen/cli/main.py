@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import sys
+import threading
 
 
 def main() -> None:
@@ -29,6 +30,7 @@ def main() -> None:
     from logicgen.interruption import raise_interruptions
 
     open_streams()
+    threading.excepthook = _in_a_thread
     interruptions = raise_interruptions()
     try:
         status = group.main(standalone_mode=False) or 0
@@ -45,6 +47,14 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     sys.exit(status)
+
+
+def _in_a_thread(ended: threading.ExceptHookArgs) -> None:
+    """Say what ended a thread; of a disk that is full the main thread hears as well."""
+    from logicgen.cli.terminal import say
+
+    if ended.exc_value is not None and not isinstance(ended.exc_value, OSError | SystemExit):
+        say(f"logicgen: in a thread: {type(ended.exc_value).__name__}: {ended.exc_value}")
 
 
 def _explained(error: BaseException) -> int:
