@@ -24,6 +24,9 @@ from logicgen.vocabulary import symbol_name
 # A slot that found nothing new in so many attempts stays empty: nothing loops for ever.
 MOST_ATTEMPTS = 1000
 
+# Nor does one for which a solver gave up so many problems, of which each may have taken a minute.
+MOST_GIVEN_UP = 20
+
 # A slot that is to get an unsatisfiable problem and finds none in so many attempts, because its
 # cell has few or none, settles for a satisfiable one.
 PATIENCE = 200
@@ -93,7 +96,10 @@ class Drawer:
         stem = f"{self.seed}/{unit.split}/{unit.round}/{unit.first + place}/"
         refuted = Random(f"{stem}refuted").random() < self.recipe.unsatisfiable
         remainder = reserved_remainder(unit, cell)
+        before = self.given_up
         for number in range(attempt, MOST_ATTEMPTS):
+            if self.given_up - before >= MOST_GIVEN_UP:
+                break
             if number == PATIENCE and self.recipe.unsatisfiable < 1:
                 refuted = False
             rng = Random(f"{stem}{number}")

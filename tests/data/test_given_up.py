@@ -63,3 +63,9 @@ def test_a_solver_without_witnesses_is_refused(tmp_path):
 def test_limits_are_positive(tmp_path, key):
     with pytest.raises(ValueError, match=next(iter(key))):
         made(tmp_path / "data", **key)
+
+
+def test_a_solver_that_always_gives_up_ends(tmp_path):
+    folder = tmp_path / "data"
+    made(folder, effort=1, region={"symbols": [5, 5], "length": [30, 31]}, sizes={"train": 3})
+    assert load_dataset(folder).splits.get("train", 0) <= 3
