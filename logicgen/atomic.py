@@ -41,15 +41,21 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     A pipe or a device is itself what `write` is given.
     Raises LogicgenError where that fails; then nothing is left behind, nor after a Ctrl-C.
     """
-    with _writing(path):
-        if _is_stream(path):
+    with _writing(path, ""):
+        mode = _mode(path)
+        if mode is not None and not stat.S_ISREG(mode):
             write(path)
             return
+    with _writing(
+        path, "; what is finished is safe, run the same command again when that is mended"
+    ):
         target = Path(os.path.realpath(path))
         part = part_path(target)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             write(part)
+            if mode is not None:  # who may read the old file may read the new one
+                part.chmod(stat.S_IMODE(mode))
             with open(part, "rb") as file:
                 os.fsync(file.fileno())
             os.replace(part, target)
@@ -59,26 +65,23 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
             raise
 
 
-def _is_stream(path: Path) -> bool:
-    """Return whether a path is a pipe, a device or a socket. LogicgenError: it is a folder."""
+def _mode(path: Path) -> int | None:
+    """Return the type and permissions of what a path leads to. LogicgenError: it is a folder."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
-        return False
+        return None
     if stat.S_ISDIR(mode):
         raise LogicgenError(f"{path}: is a folder; name a file")
-    return not stat.S_ISREG(mode)
+    return mode
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def _writing(path: Path, advice: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise LogicgenError(
-            f"{path}: cannot be written: {reason_of(error)}; what is finished is safe, "
-            "run the same command again when that is mended"
-        ) from error
+        raise LogicgenError(f"{path}: cannot be written: {reason_of(error)}{advice}") from error
 
 
 def write_text(path: Path, text: str) -> None:

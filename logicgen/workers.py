@@ -36,6 +36,8 @@ from logicgen.helper import die_with_parent, private_streams, start_helper
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+MOST_WORKERS = 512
+
 MEMORY = 1 << 30  # bytes that commands allow for one problem unless told otherwise
 
 # Bytes of items after which a chunk is full: memory stays bounded however long the items are.
@@ -169,6 +171,14 @@ class _Worker:
         place = self.clock.place
         return place if self.chunk is not None and place >= self.received else -1
 
+    def ended(self) -> int:
+        """Return the status of the process, which is killed if it has only closed its output."""
+        try:
+            return self.process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
     def stop(self) -> None:
         """Kill the process and close the pipes."""
         self.process.kill()
@@ -271,6 +281,8 @@ class Workers(Generic[Item, Result]):
         count: int = 1,
         limits: Limits | None = None,
     ) -> None:
+        if not 1 <= count <= MOST_WORKERS:
+            raise LogicgenError(f"workers: {count:,}, but there have to be 1 to {MOST_WORKERS}")
         limits = limits or Limits()
         self._new = partial(_Worker, setup, arguments, limits.memory)
         # A larger item is not sent: the worker holds it at least twice.
@@ -294,6 +306,11 @@ class Workers(Generic[Item, Result]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def alive(self) -> bool:
+        """Return whether any worker is left."""
+        return bool(self._workers)
 
     def close(self) -> None:
         """End all workers."""
@@ -368,7 +385,9 @@ class Workers(Generic[Item, Result]):
                     if isinstance(message, BaseException):
                         worker.chunk = None
                         raise message
-                    self._deaths, self._ready = 0, True
+                    self._ready = True
+                    if message:
+                        self._deaths = 0
                     if (chunk := worker.chunk) is None:
                         continue
                     for result in message:
@@ -378,7 +397,7 @@ class Workers(Generic[Item, Result]):
                         seconds = time.monotonic() - worker.begun
                         worker.chunk = None
             except (EOFError, ConnectionResetError):
-                again += self._replace(worker, f"its process died ({worker.process.wait()})")
+                again += self._replace(worker, f"its process died ({worker.ended()})")
         for worker in list(self._workers):
             late = self.seconds is not None and worker.at >= 0
             if late and time.monotonic() - worker.clock.since > (self.seconds or 0):
@@ -443,7 +462,7 @@ class Calls(Generic[Item, Result]):
         except BaseException:  # Ctrl-C: the answer on its way must not meet the next question
             pool.close()
             raise
-        if len(self._idle) < (os.cpu_count() or 1):
+        if pool.alive and len(self._idle) < (os.cpu_count() or 1):
             self._idle.append(pool)
         else:
             pool.close()

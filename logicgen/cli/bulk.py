@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from logicgen.atomic import write_atomically
-from logicgen.cli.terminal import say
+from logicgen.cli.terminal import is_standard_output, say
 from logicgen.errors import LogicgenError, reading
 from logicgen.tasks.bulk import LONGEST
 
@@ -37,7 +37,7 @@ def run_bulk(
         with open(path, "w", encoding="utf-8") as file:
             _write(rows, file, key, counts)
 
-    if target in (None, "-"):
+    if is_standard_output(target):
         _write(rows, sys.stdout, key, counts)
         sys.stdout.flush()  # before anybody says that it is done
     else:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from logicgen.cli.terminal import put
+from logicgen.cli.terminal import is_standard_output, put
 from logicgen.errors import LogicgenError, printable, reading
 from logicgen.syntax.dimacs import CNF, SUFFIX, read_cnf, read_model, satisfies, write_model
 
@@ -46,7 +46,7 @@ def solve_files(
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(texts)
 
-    if target in (None, "-"):
+    if is_standard_output(target):
         for text in texts:
             put(text, nl=False)
     else:

@@ -8,6 +8,8 @@ import signal
 import sys
 import threading
 
+INTERRUPTED = "interrupted; nothing half-written is left, and the same command starts again"
+
 
 def main() -> None:
     """Run the command line and exit with its status.
@@ -80,7 +82,7 @@ def _explained(error: BaseException) -> int:
         case KeyboardInterrupt() | click.Abort():
             # Click turns KeyboardInterrupt into Abort. The message of training says how to go on.
             cause = error.__cause__ or error
-            say(f"logicgen: {str(cause) or 'interrupted'}")
+            say(f"logicgen: {str(cause) or INTERRUPTED}")
             return status_of(cause)
         case OutputClosedError() | BrokenPipeError():  # when it ran, or when the output was flushed
             drop_output()
@@ -96,9 +98,10 @@ def _explained(error: BaseException) -> int:
         case RecursionError():
             say("logicgen: the input is nested too deeply")
         case _:
-            first = (str(error).splitlines() or [""])[0]
+            lines = str(error).strip().splitlines() or [""]
+            last = lines[-1] if "worker" in lines[0] else lines[0]
             say(
-                f"logicgen: an error that should not happen: {type(error).__name__}: {first}; "
+                f"logicgen: an error that should not happen: {type(error).__name__}: {last}; "
                 "please report it with what LOGICGEN_TRACEBACK=1 shows"
             )
     return 2

@@ -26,6 +26,11 @@ def put(text: str, nl: bool = True) -> None:
     click.echo(printable(text) if terminal else text, nl=nl)
 
 
+def is_standard_output(target: str | None) -> bool:
+    """Return whether an output goes to standard output, which may be a file with other contents."""
+    return target in (None, "-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
+
 def open_streams() -> None:
     """Put something in the place of standard streams that were closed (`>&-`).
 

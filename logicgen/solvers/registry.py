@@ -52,14 +52,22 @@ def facts_of(load: Callable[[], Any]) -> Facts:
         for method in (plugin.solve, plugin.check):
             if not callable(method):
                 raise TypeError("solve and check have to be methods")
-    except Exception as error:
+    except BaseException as error:  # also what ends a process
         return Facts(broken=in_words(error))
     if not all(isinstance(each, str) for each in said):
         return Facts(broken="logic, about and what missing() returns have to be texts")
-    return Facts(*said)
+    return Facts(*map(in_line, said))
 
 
 def in_words(error: BaseException) -> str:
-    """Return an exception in one line."""
-    first = (str(error).splitlines() or [""])[0]
-    return f"{type(error).__name__}: {first}"[:300]
+    """Return an exception in one line, whatever it is."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "which says nothing"
+    return f"{type(error).__name__}: {in_line((text.splitlines() or [''])[0])}"
+
+
+def in_line(text: str) -> str:
+    """Return a text in one line that is not too long."""
+    return " ".join(text[:1000].split())[:300]

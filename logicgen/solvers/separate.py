@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar, Literal
 
-from logicgen.errors import LogicgenError
-from logicgen.solvers.registry import Facts, facts_of, in_words, solver_plugins
+from logicgen.errors import LogicgenError, at
+from logicgen.solvers.registry import Facts, facts_of, in_line, in_words, solver_plugins
 from logicgen.solvers.solver import Solution, Solver, Status, Verdict
 from logicgen.syntax.assignment import Assignment
 from logicgen.syntax.formula import Formula
@@ -21,7 +21,10 @@ from logicgen.workers import Calls, Failure
 
 Question = tuple[Literal["solve", "check"], Formula, Any]
 
-WITNESS: dict[str, type] = {"propositional": Assignment, "ltl": Trace}
+# Seconds in which a package has to say what its solver is.
+PATIENCE = 30.0
+
+WITNESS: dict[str, Any] = {"propositional": Assignment, "ltl": Trace}
 
 
 class SeparateSolver(Solver):
@@ -44,22 +47,33 @@ class SeparateSolver(Solver):
 
     def solve(self, problem: Formula) -> Solution:
         """Return its solution, `unknown` where it failed or its witness is wrong."""
-        found = self._calls(("solve", problem, None), self._seconds)
+        found = self._asked("solve", problem)
         if isinstance(found, Failure):
             return self._unknown(found.reason)
-        if self._judge and found.witness is not None:
-            try:
-                right = self._judge.check(problem, found.witness).is_right
-            except LogicgenError as error:
-                return self._unknown(f"a witness that cannot be checked: {error}")
-            if not right:
+        status, text, reason = found
+        if status is Status.UNKNOWN:
+            return self._unknown(reason)
+        if text is None:
+            return Solution(status, reason=reason)
+        try:
+            # As a text, in which only what the language has can be said.
+            witness = WITNESS[self.logic].read_prefix(text)
+            if strangers := set(witness.symbols) - set(problem.symbols):
+                raise LogicgenError(f"{min(strangers)} is no symbol of the problem")
+            if self._judge and not self._judge.check(problem, witness).is_right:
                 return self._unknown("a witness that does not satisfy the problem")
-        return found if found.status is not Status.UNKNOWN else self._unknown(found.reason)
+        except LogicgenError as error:
+            return self._unknown(f"a wrong witness: {str(error).splitlines()[0]}")
+        return Solution(status, witness, reason)
 
     def check(self, problem: Formula, answer: Any) -> Verdict:
         """Return its verdict, `unknown` where it failed."""
-        found = self._calls(("check", problem, answer), self._seconds)
+        found = self._asked("check", problem, answer)
         return Verdict.UNKNOWN if isinstance(found, Failure) else found
+
+    def _asked(self, what: Literal["solve", "check"], problem: Formula, answer: Any = None) -> Any:
+        with at(f"solver {self.name}"):
+            return self._calls((what, problem, answer), self._seconds)
 
     def _unknown(self, reason: str) -> Solution:
         return Solution(Status.UNKNOWN, reason=f"solver {self.name}: {reason}")
@@ -80,27 +94,31 @@ def _serving(name: str, logic: str) -> Callable[[Question], Any]:
             return Verdict(plugin.check(problem, answer))
         except MemoryError:
             raise  # which the worker reports
-        except Exception as error:
-            failed = in_words(error)
-            return Solution(Status.UNKNOWN, reason=failed) if what == "solve" else Verdict.UNKNOWN
+        except BaseException as error:  # also what ends a process
+            return Failure(in_words(error))
 
     return ask
 
 
-def _plain(found: Any, kind: type) -> Solution:
-    """Return a solution as ours. Raises TypeError or ValueError where it is none."""
+def _plain(found: Any, kind: Any) -> tuple[Status, str | None, str]:
+    """Return status, witness in prefix notation, and reason of a solution.
+
+    Raises TypeError or ValueError where it is none.
+    """
     if not isinstance(found, Solution):
         raise TypeError(f"solve returned a {type(found).__name__}, not a Solution")
-    status = Status(found.status)
+    status, reason = Status(found.status), in_line(str(found.reason))
     if status is Status.INVALID:
         raise ValueError("solve returned the status invalid, which is for what does not parse")
     if status is not Status.SAT:
-        return Solution(status, reason=str(found.reason))
-    if found.witness is not None and not isinstance(found.witness, kind):
-        raise TypeError(f"the witness is a {type(found.witness).__name__}, not a {kind.__name__}")
-    if found.witness is None and not found.reason:
+        return status, None, reason
+    if found.witness is None and not reason:
         raise ValueError("satisfiable, without a witness or a reason why there is none")
-    return Solution(status, found.witness, str(found.reason))
+    if found.witness is None:
+        return status, None, reason
+    if not isinstance(found.witness, kind):
+        raise TypeError(f"the witness is a {type(found.witness).__name__}, not a {kind.__name__}")
+    return status, str(found.witness.prefix), reason
 
 
 @cache
@@ -110,8 +128,12 @@ def foreign_facts(name: str) -> Facts:
     Nothing that it does while it is imported can then end or disturb this one.
     """
     calls: Calls[str, Facts] = Calls(_describing)
-    found = calls(name)
-    calls.close()
+    try:
+        found = calls(name, PATIENCE)
+    except LogicgenError as error:
+        return Facts(broken=in_line(str(error)))
+    finally:
+        calls.close()
     return Facts(broken=found.reason) if isinstance(found, Failure) else found
 
 

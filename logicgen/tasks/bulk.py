@@ -8,6 +8,7 @@ from typing import Any
 from logicgen.errors import LogicgenError
 from logicgen.json_file import parse_json
 from logicgen.solvers import Status
+from logicgen.solvers.registry import in_words
 from logicgen.tasks import fitting_solver, load_task
 from logicgen.workers import Failure, Limits, Workers
 
@@ -85,7 +86,7 @@ def deciding(task: str, solver: str | None, verify: bool = False) -> Callable[[s
         except LogicgenError as error:  # a problem beyond the solver's limits
             return {**row, **_undecided(verify, Status.UNKNOWN, str(error).splitlines()[0])}
         except Exception as error:  # whatever a plugin raises, the other problems go on
-            reason = f"the solver failed: {type(error).__name__}: {error}"
+            reason = f"the solver failed: {in_words(error)}"
             return {**row, **_undecided(verify, Status.UNKNOWN, reason)}
         reasons = {"reason": solution.reason} if solution.reason else {}
         return {**row, "status": str(solution.status), "witness": witness, **reasons}

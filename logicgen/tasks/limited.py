@@ -52,8 +52,8 @@ def _read_answer(task: Task, text: str) -> Any:
 
 def _called(task: str, solver: str | None, seconds: float, item: Any) -> Any:
     fitting_solver(task, solver)  # complain here, not in a worker
-    if not seconds > 0:
-        raise LogicgenError(f"timeout: {seconds} seconds; it has to be more than 0")
+    if not (isinstance(seconds, int | float) and seconds > 0):
+        raise LogicgenError(f"timeout: {seconds!r}; it has to be a number of seconds above 0")
     found = _calls(task, solver)(item, seconds)
     if isinstance(found, Exception):
         raise found

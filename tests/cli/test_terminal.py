@@ -129,3 +129,21 @@ def test_an_error_that_should_not_happen_is_one_line(monkeypatch, capsys):
         for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
             signal.signal(number, handler)
         sys.unraisablehook = hook
+
+
+def test_standard_output_by_its_name_keeps_what_is_there(tmp_path):
+    (tmp_path / "p.cnf").write_text(CLAUSES)
+    for target in ("/dev/stdout", "/dev/fd/1", "-"):
+        line = f'{{ echo before; "$@" solve p.cnf --out {target}; echo after; }} > all.txt'
+        assert shell(line, cwd=tmp_path).returncode == 0
+        found = (tmp_path / "all.txt").read_text().splitlines()
+        assert found == ["before", "s SATISFIABLE", "v -1 -2 0", "after"]
+
+
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
+    (tmp_path / "p.cnf").write_text(CLAUSES)
+    (tmp_path / "out").touch(mode=0o600)
+    assert shell('"$@" solve p.cnf --out out', cwd=tmp_path).returncode == 0
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o600
+    result = shell('"$@" solve --task ltl --in p.cnf --task ltl --workers 100000', cwd=tmp_path)
+    assert result.returncode == 2

@@ -89,7 +89,7 @@ def check_file(content: bytes) -> None:
             refused(error)
             assert not target.exists()
             return
-        text = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        text = content.decode("utf-8-sig")
         written = target.read_text(encoding="utf-8").split("\n")
         assert len(written) - 1 == sum(bool(line.strip()) for line in text.split("\n"))
 

@@ -13,7 +13,7 @@ import pytest
 import logicgen
 from logicgen.data.dataset import load_dataset
 from logicgen.errors import LogicgenError
-from logicgen.solvers import Status, Verdict, load_solver, solver_facts, solver_plugins
+from logicgen.solvers import Status, Verdict, load_solver, separate, solver_facts, solver_plugins
 from logicgen.solvers.separate import foreign_facts
 
 MODULE = """
@@ -64,6 +64,27 @@ class Sometimes(Plugin):
 class Slow(Plugin):
     def solve(self, problem):
         if len(problem.symbols) == 2: time.sleep(10**6)
+        return super().solve(problem)
+class Alien(Plugin):
+    def solve(self, problem):
+        from logicgen.syntax.assignment import Assignment
+        return Solution.sat(Assignment((("a", True), ("zzz", True))))
+class Tuple(Plugin):
+    def solve(self, problem):
+        from logicgen.syntax.assignment import Assignment
+        return Solution.sat(Assignment(((1, 2, 3),)))
+class Silent(Plugin):
+    def solve(self, problem):
+        class Odd(Exception):
+            def __str__(self): raise ValueError
+        raise Odd
+class Interrupts(Plugin):
+    def solve(self, problem): raise KeyboardInterrupt
+class Closes(Plugin):
+    def solve(self, problem):
+        for fd in range(64):
+            try: os.close(fd)
+            except OSError: pass
         return super().solve(problem)
 class Never(Plugin):
     def __init__(self): raise RuntimeError("cannot be")
@@ -152,9 +173,14 @@ def test_a_broken_plugin_is_refused_in_one_line(installed, name):
         ("wrong", "does not satisfy"),
         ("foreign", "not a Assignment"),
         ("quits", "died (7)"),
-        ("leaves", "died (3)"),
+        ("leaves", "SystemExit: 3"),
         ("crashes", "died (-11)"),
         ("raises", "ValueError: no"),
+        ("alien", "zzz is no symbol of the problem"),
+        ("tuple", "ValueError"),
+        ("silent", "Odd: which says nothing"),
+        ("interrupts", "KeyboardInterrupt"),
+        ("closes", ""),
         ("deep", "RecursionError"),
         ("never", "cannot be made: RuntimeError: cannot be"),
     ],
@@ -227,3 +253,21 @@ train = 5
         assert description["splits"]["train"]["given_up"] > 0
         table = load_dataset(tmp_path / name).table("train")
         assert set(table["symbols"].to_pylist()) == {1}
+
+
+def test_a_package_that_never_answers_is_broken(tmp_path, monkeypatch):
+    (tmp_path / "slow.py").write_text("import time; time.sleep(10**6)")
+    info = tmp_path / "slow-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: slow\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[logicgen.solvers]\nhangs = slow:Plugin\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(separate, "PATIENCE", 1.0)
+    caches = solver_plugins, solver_facts, foreign_facts
+    for each in caches:
+        each.cache_clear()
+    try:
+        assert solver_facts("hangs").broken == "time limit of 1 s"
+    finally:
+        for each in caches:
+            each.cache_clear()
