@@ -47,7 +47,10 @@ class Graph:
         edge = self._symbol.get(name)
         if edge is None:
             number = len(self.symbols)
-            edge = self._symbol[name] = self._node(SYMBOL, number, number)
+            edge = self._symbol[name] = 2 * len(self.kind)
+            self.kind.append(SYMBOL)
+            self.left.append(number)
+            self.right.append(number)
             self.symbols.append(name)
         return edge
 

@@ -80,12 +80,16 @@ class FormulaLanguage:
         stack: list[Formula] = []
         arity = self.arity
         is_symbol = self.language.symbol_pattern.fullmatch
+        symbols: dict[str, Formula] = {}
         for token in reversed(text.split()):
             operands = arity.get(token)
             if operands is None:
-                if not is_symbol(token):
-                    return None
-                stack.append(Formula(token))
+                symbol = symbols.get(token)
+                if symbol is None:
+                    if not is_symbol(token):
+                        return None
+                    symbol = symbols[token] = Formula(token)
+                stack.append(symbol)
             elif operands > len(stack):
                 return None
             elif operands == 2:

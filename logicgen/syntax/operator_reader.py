@@ -75,8 +75,8 @@ class OperatorReader:
 
     def read(self, text: str) -> Formula | None:
         """Return the formula of a text, or None where this reader does not accept it."""
-        leaves, before, between = self._leaves, self._before, self._between
-        fixed, is_symbol = self._fixed, self._is_symbol
+        before, between = self._before, self._between
+        operands: dict[str, tuple[Formula, str]] = {}  # few different ones in a text
         operators: list[_Operator] = []
         values: list[Formula] = []
         rule = ""  # which rule made the last value
@@ -87,15 +87,14 @@ class OperatorReader:
                 if operator is not None:
                     operators.append(operator)
                     continue
-                leaf = leaves.get(token)
-                if leaf is not None:
-                    values.append(Formula(leaf[0]))
-                    rule = leaf[1]
-                elif token in fixed or not is_symbol(token):
-                    return None
-                else:
-                    values.append(Formula(token))
-                    rule = self._symbol_rule
+                known = operands.get(token)
+                if known is None:
+                    known = self._operand(token)
+                    if known is None:
+                        return None
+                    operands[token] = known
+                values.append(known[0])
+                rule = known[1]
                 operand_next = False
                 continue
             following = between.get(token)
@@ -134,6 +133,15 @@ class OperatorReader:
                 return None
             rule = _apply(top, values)
         return values[0] if rule in self._whole else None
+
+    def _operand(self, token: str) -> tuple[Formula, str] | None:
+        """Return the formula of a constant or symbol with its rule, or None for another token."""
+        leaf = self._leaves.get(token)
+        if leaf is not None:
+            return Formula(leaf[0]), leaf[1]
+        if token in self._fixed or not self._is_symbol(token):
+            return None
+        return Formula(token), self._symbol_rule
 
 
 def _apply(operator: _Operator, values: list[Formula]) -> str:
