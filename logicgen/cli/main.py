@@ -28,7 +28,6 @@ def main() -> None:
 
     from logicgen.cli.group import group
     from logicgen.cli.terminal import flush_output, open_streams
-    from logicgen.errors import LogicgenError
     from logicgen.interruption import raise_interruptions
 
     open_streams()
@@ -42,8 +41,8 @@ def main() -> None:
             import traceback
 
             traceback.print_exc()
-        # What a library makes of an interruption says nothing.
-        ended = isinstance(error, KeyboardInterrupt | LogicgenError | click.Abort)
+        # What others make of an interruption, such as a file that cannot be loaded, is not so.
+        ended = isinstance(error, KeyboardInterrupt | click.Abort)
         status = _explained(interruptions[-1] if interruptions and not ended else error)
     # Nothing is left to be lost, and a signal now needs no words.
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -52,7 +52,7 @@ def facts_of(load: Callable[[], Any]) -> Facts:
         for method in (plugin.solve, plugin.check):
             if not callable(method):
                 raise TypeError("solve and check have to be methods")
-    except BaseException as error:  # also what ends a process
+    except (Exception, SystemExit) as error:
         return Facts(broken=in_words(error))
     if not all(isinstance(each, str) for each in said):
         return Facts(broken="logic, about and what missing() returns have to be texts")

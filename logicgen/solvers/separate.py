@@ -84,7 +84,7 @@ def _serving(name: str, logic: str) -> Callable[[Question], Any]:
     try:
         plugin = solver_plugins()[name].load()()
     except Exception as error:
-        raise LogicgenError(f"solver {name} cannot be made: {in_words(error)}") from error
+        raise LogicgenError(f"it cannot be made: {in_words(error)}") from error
 
     def ask(question: Question) -> Any:
         what, problem, answer = question
@@ -112,9 +112,9 @@ def _plain(found: Any, kind: Any) -> tuple[Status, str | None, str]:
         raise ValueError("solve returned the status invalid, which is for what does not parse")
     if status is not Status.SAT:
         return status, None, reason
-    if found.witness is None and not reason:
-        raise ValueError("satisfiable, without a witness or a reason why there is none")
     if found.witness is None:
+        if not reason:
+            raise ValueError("satisfiable, without a witness or a reason why there is none")
         return status, None, reason
     if not isinstance(found.witness, kind):
         raise TypeError(f"the witness is a {type(found.witness).__name__}, not a {kind.__name__}")
