@@ -4,34 +4,26 @@ Native code does not answer signals, so a limit is enforced by ending the proces
 worker is reused until that happens, then replaced, and the rest of its chunk goes on in the new
 one. Workers are helpers (`helper.py`), so they also serve a script without a `__main__` guard, a
 notebook, and a script on standard input.
-
-Frames travel through pipes: eight bytes of length, then a pickle. Both ends are ours, so that no
-pickle is read that somebody else has written (noqa: S301).
 """
 
 from __future__ import annotations
 
 import atexit
 import math
-import mmap
 import os
 import pickle
-import signal
-import struct
-import subprocess
-import tempfile
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from selectors import EVENT_READ, DefaultSelector
-from typing import IO, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from logicgen.errors import LogicgenError
-from logicgen.helper import die_with_parent, private_streams, start_helper
+from logicgen.worker_process import FULL, SOON, UNKNOWN, Chunk, Failure, Worker
+
+__all__ = ["MEMORY", "Calls", "Failure", "Limits", "Workers"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -40,18 +32,8 @@ MOST_WORKERS = 512
 
 MEMORY = 1 << 30  # bytes that commands allow for one problem unless told otherwise
 
-# Bytes of items after which a chunk is full: memory stays bounded however long the items are.
-FULL = 1 << 20
-
-# Results are sent at the latest after so many seconds, so that a worker that dies loses few of
-# them; chunks shrink until they take no longer, so that few slow items are shared as well.
-SOON = 0.05
-
 # So many deaths in a row without any result, and workers are not started again.
 MOST_DEATHS = 3
-
-_LENGTH = struct.Struct("<Q")
-_UNKNOWN: Any = object()
 
 
 @dataclass(frozen=True)
@@ -60,209 +42,6 @@ class Limits:
 
     seconds: float | None = None
     memory: int | None = None
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A result of an item that ran into a limit or whose process died, with the reason."""
-
-    reason: str
-
-
-@dataclass
-class _Chunk:
-    items: list[bytes]  # pickled one by one: one that is too large costs itself only
-    results: list[Any] = field(init=False)  # _UNKNOWN until known
-    yielded: int = 0
-
-    def __post_init__(self) -> None:
-        self.results = [_UNKNOWN] * len(self.items)
-
-    def pending(self) -> list[int]:
-        return [place for place, result in enumerate(self.results) if result is _UNKNOWN]
-
-
-class _Clock:
-    """Shared with a worker: which of the items sent it is at (-1 is none), and since when."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._memory = memoryview(mmap.mmap(descriptor, 16))
-        self._place, self._since = self._memory[:8].cast("q"), self._memory[8:].cast("d")
-
-    def set(self, place: int) -> None:
-        self._since[0] = time.monotonic()  # before the place, which the other side reads first
-        self._place[0] = place
-
-    @property
-    def place(self) -> int:
-        return self._place[0]
-
-    @property
-    def since(self) -> float:
-        return self._since[0]
-
-
-def _anonymous_file() -> IO[bytes]:
-    """Return a file in memory, or where temporary files are."""
-    if hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("logicgen"), "w+b")
-    return tempfile.TemporaryFile()
-
-
-class _Worker:
-    def __init__(
-        self, setup: Callable[..., Any], arguments: tuple[Any, ...], memory: int | None
-    ) -> None:
-        with _anonymous_file() as shared:
-            shared.truncate(16)
-            self.clock = _Clock(shared.fileno())
-            self.clock.set(-1)
-            self.process = start_helper(
-                "logicgen.workers:serve",
-                shared.fileno(),
-                files=[shared.fileno()],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                bufsize=0,
-            )
-        self._read = bytearray()
-        self.chunk: _Chunk | None = None
-        self.sent: list[int] = []  # places in the chunk
-        self.received = 0  # how many of these have a result
-        self.begun = 0.0
-        self._send((setup, arguments, memory))
-
-    def fileno(self) -> int:
-        """Return the descriptor that results come from, for a selector."""
-        assert self.process.stdout is not None
-        return int(self.process.stdout.fileno())
-
-    def _send(self, message: Any) -> None:
-        assert self.process.stdin is not None
-        frame = memoryview(_frame(message))
-        with suppress(BrokenPipeError):  # it died; its output ends, too
-            while frame:
-                frame = frame[os.write(self.process.stdin.fileno(), frame) :]
-
-    def give(self, chunk: _Chunk) -> None:
-        """Send the items of a chunk that have no result yet."""
-        self.chunk, self.sent, self.received = chunk, chunk.pending(), 0
-        self.begun = time.monotonic()
-        self.clock.set(-1)
-        self._send([chunk.items[place] for place in self.sent])
-
-    def messages(self) -> Iterator[Any]:
-        """Yield what has come; EOFError when the process has ended."""
-        block = os.read(self.fileno(), 1 << 20)
-        self._read += block
-        while len(self._read) >= _LENGTH.size:
-            end = _LENGTH.size + _LENGTH.unpack_from(self._read)[0]
-            if len(self._read) < end:
-                break
-            frame = bytes(self._read[_LENGTH.size : end])
-            del self._read[:end]
-            yield pickle.loads(frame)  # noqa: S301
-        if not block:
-            raise EOFError
-
-    @property
-    def at(self) -> int:
-        """Return which of the items sent is under way, or -1: starting, idle, between two items."""
-        place = self.clock.place
-        return place if self.chunk is not None and place >= self.received else -1
-
-    def ended(self) -> int:
-        """Return the status of the process, which is killed if it has only closed its output."""
-        try:
-            return self.process.wait(1.0)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            return self.process.wait()
-
-    def stop(self) -> None:
-        """Kill the process and close the pipes."""
-        self.process.kill()
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            assert pipe is not None
-            pipe.close()
-
-
-def _frame(message: Any) -> bytes:
-    content = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    return _LENGTH.pack(len(content)) + content
-
-
-def serve(clock: int) -> None:
-    """Answer chunks until the input ends: the process.
-
-    clock: descriptor of the memory that says which item is under way.
-    """
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the parent decides what becomes of its workers
-    # PySAT's engines catch a SIGINT also where it is ignored, but not one that is blocked.
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    die_with_parent()
-    source, target = private_streams()
-    with suppress(EOFError, BrokenPipeError):  # the parent is gone or has closed the pipe
-        _serve(source, target, _Clock(clock))
-
-
-def _serve(source: IO[bytes], target: IO[bytes], clock: _Clock) -> None:
-    def send(message: Any) -> None:
-        target.write(_frame(message))
-        target.flush()
-
-    def receive() -> Any:
-        head = source.read(_LENGTH.size)
-        if len(head) < _LENGTH.size:
-            raise EOFError
-        return pickle.loads(source.read(_LENGTH.unpack(head)[0]))  # noqa: S301
-
-    function: Callable[[Any], Any] | None = None
-    while True:
-        try:
-            message = receive()
-            if function is None:
-                setup, arguments, memory = message
-                if memory is not None:
-                    import resource
-
-                    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-                function = setup(*arguments)
-                send([])
-            else:
-                _work(function, message, clock, send)
-        except (EOFError, BrokenPipeError):
-            raise
-        except LogicgenError as error:
-            send(LogicgenError(str(error)))
-        except Exception:  # raised again in the parent, with this traceback
-            send(RuntimeError(f"in a worker process:\n{traceback.format_exc()}"))
-
-
-def _work(
-    function: Callable[[Any], Any],
-    items: list[bytes],
-    clock: _Clock,
-    send: Callable[[list[bytes]], None],
-) -> None:
-    """Send the results of some items, in order, in one or several messages."""
-    results: list[bytes] = []
-    size, last = 0, time.monotonic()
-    for place, item in enumerate(items):
-        clock.set(place)
-        try:
-            result = pickle.dumps(function(pickle.loads(item)), pickle.HIGHEST_PROTOCOL)  # noqa: S301
-        except MemoryError:
-            result = pickle.dumps(Failure("out of memory"))
-        results.append(result)
-        size += len(result)
-        if size > FULL or clock.since - last > SOON:
-            send(results)
-            results, size, last = [], 0, clock.since
-    clock.set(-1)
-    send(results)
 
 
 class Workers(Generic[Item, Result]):
@@ -284,7 +63,7 @@ class Workers(Generic[Item, Result]):
         if not 1 <= count <= MOST_WORKERS:
             raise LogicgenError(f"workers: {count:,}, but there have to be 1 to {MOST_WORKERS}")
         limits = limits or Limits()
-        self._new = partial(_Worker, setup, arguments, limits.memory)
+        self._new = partial(Worker, setup, arguments, limits.memory)
         # A larger item is not sent: the worker holds it at least twice.
         self._longest = math.inf if limits.memory is None else limits.memory // 4
         self.seconds = limits.seconds
@@ -292,7 +71,7 @@ class Workers(Generic[Item, Result]):
         self._deaths = 0  # in a row, without a result
         self._ready = False  # whether any worker could be set up
         self._gone = ""  # why the last worker that was replaced ended
-        self._workers: list[_Worker] = []
+        self._workers: list[Worker] = []
         for _ in range(count):
             self._add()
 
@@ -317,7 +96,7 @@ class Workers(Generic[Item, Result]):
         for worker in list(self._workers):
             self._remove(worker)
 
-    def _remove(self, worker: _Worker) -> None:
+    def _remove(self, worker: Worker) -> None:
         self._selector.unregister(worker)
         self._workers.remove(worker)
         worker.stop()
@@ -332,8 +111,8 @@ class Workers(Generic[Item, Result]):
         Raises the exception of the function, or LogicgenError where no worker could begin to work.
         """
         source = iter(items)
-        waiting: deque[_Chunk] = deque()  # parts of chunks whose worker was killed go first
-        running: deque[_Chunk] = deque()  # in order, until their results are yielded
+        waiting: deque[Chunk] = deque()  # parts of chunks whose worker was killed go first
+        running: deque[Chunk] = deque()  # in order, until their results are yielded
         exhausted, size = False, 1
         while self._workers:
             for worker in list(self._workers):
@@ -351,7 +130,7 @@ class Workers(Generic[Item, Result]):
             while running:
                 first = running[0]
                 for result in first.results[first.yielded :]:
-                    if result is _UNKNOWN:
+                    if result is UNKNOWN:
                         break
                     first.yielded += 1
                     yield result
@@ -368,18 +147,18 @@ class Workers(Generic[Item, Result]):
         reason = Failure(f"no worker process is left: {self._gone}")
         for each in running:
             results = each.results[each.yielded :]
-            yield from (reason if result is _UNKNOWN else result for result in results)
+            yield from (reason if result is UNKNOWN else result for result in results)
         yield from (reason for _ in source)
 
-    def _collect(self) -> tuple[list[_Chunk], float | None]:
+    def _collect(self) -> tuple[list[Chunk], float | None]:
         """Wait for results or limits.
 
         Returns chunks that need a worker again, and how long the last chunk to be done took.
         """
-        again: list[_Chunk] = []
+        again: list[Chunk] = []
         seconds: float | None = None
         for key, _ in self._selector.select(self._patience()):
-            worker: _Worker = key.data
+            worker: Worker = key.data
             try:
                 for message in worker.messages():
                     if isinstance(message, BaseException):
@@ -412,7 +191,7 @@ class Workers(Generic[Item, Result]):
         left: float = min([*ends, math.inf]) - time.monotonic()
         return max(min(left, self.seconds, 1.0), 0.001)
 
-    def _replace(self, worker: _Worker, reason: str) -> list[_Chunk]:
+    def _replace(self, worker: Worker, reason: str) -> list[Chunk]:
         """Start a worker for one that failed; return its chunk if that has items left."""
         chunk, at = worker.chunk, worker.at
         self._remove(worker)
@@ -474,7 +253,7 @@ class Calls(Generic[Item, Result]):
             self._idle.pop().close()
 
 
-def _chunk_of(source: Iterator[Any], most: int, longest: float) -> _Chunk:
+def _chunk_of(source: Iterator[Any], most: int, longest: float) -> Chunk:
     """Return the next items as a chunk that is not too long and not too large.
 
     Items of more than `longest` bytes are in it with their failure.
@@ -491,7 +270,7 @@ def _chunk_of(source: Iterator[Any], most: int, longest: float) -> _Chunk:
         size += len(pickled)
         if len(items) >= most or size > FULL:
             break
-    chunk = _Chunk(items)
+    chunk = Chunk(items)
     for place in too_long:
         chunk.results[place] = Failure("out of memory")
     return chunk

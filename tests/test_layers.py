@@ -25,6 +25,7 @@ GROUND = {
     "shipped",
     "tokens",
     "vocabulary",
+    "worker_process",
     "workers",
 }
 # Rooms that stand on the ground floor beside the line, and what they may know besides.

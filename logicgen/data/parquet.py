@@ -84,7 +84,7 @@ def check_bytes(size: int, most: int) -> None:
         raise ValueError(f"it would take {size:,} bytes; {most:,} are allowed")
 
 
-def in_words(error: Exception) -> str:
+def fault(error: Exception) -> str:
     """Return what is wrong with a file, in one line."""
     what = "a column is missing" if isinstance(error, KeyError) else str(error)
     return " ".join(what.split())[:200]

@@ -74,7 +74,7 @@ def read_shard(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         return table
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise LogicgenError(
-            f"{path}: not a whole shard ({parquet.in_words(error)}); delete it and run logicgen"
+            f"{path}: not a whole shard ({parquet.fault(error)}); delete it and run logicgen"
             " generate again, which makes it anew"
         ) from error
 

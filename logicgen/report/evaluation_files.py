@@ -69,7 +69,7 @@ def read_predictions(folder: Path) -> tuple[pa.Table, About]:
         raise LogicgenError(f"{folder}: no {PREDICTIONS}; run logicgen evaluate first") from error
     except (pa.ArrowException, KeyError, TypeError, ValueError, OSError, RecursionError) as error:
         raise LogicgenError(
-            f"{path}: damaged, or of another version ({parquet.in_words(error)}); run logicgen"
+            f"{path}: damaged, or of another version ({parquet.fault(error)}); run logicgen"
             " evaluate again"
         ) from error
 

@@ -63,7 +63,7 @@ def in_words(error: BaseException) -> str:
     """Return an exception in one line, whatever it is."""
     try:
         text = str(error)
-    except Exception:
+    except Exception:  # the error is a plugin's, and so is what makes its text
         text = "which says nothing"
     return f"{type(error).__name__}: {in_line((text.splitlines() or [''])[0])}"
 

@@ -48,13 +48,13 @@ def change(run: Path, edit: Callable[[dict[str, Any]], Any]) -> None:
 
 def refused(use: Callable[[], Any], words: str) -> None:
     """Check that hostile files are refused in one line with these words, and soon."""
-    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     with pytest.raises(LogicgenError, match=words) as caught:
         use()
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 1000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KiB
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 20  # of computing, however busy the machine
 
 
 def network(card: dict[str, Any]) -> dict[str, Any]:

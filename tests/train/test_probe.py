@@ -184,8 +184,7 @@ def test_a_probe_learns_what_features_say(corpus):
     )
     assert (rows, len(windows)) == (TEST, 3)
     assert all(each.precision > 0.7 and each.occurrence > 0.7 for each in windows)
-    # Votes of all windows; how many of them are right differs a little between builds of torch.
-    assert windows[-1].so_far > windows[-1].precision - 0.02
+    assert windows[-1].so_far > windows[-1].precision
     assert example.probabilities.shape == (LENGTH, len(corpus.tokens))
     assert example.probabilities.sum(axis=1) == pytest.approx(1, abs=1e-5)
 

@@ -1,0 +1,242 @@
+"""One worker process, and the handle by which a pool sends it chunks of items.
+
+Frames travel through pipes: eight bytes of length, then a pickle. Both ends are ours, so that no
+pickle is read that somebody else has written (noqa: S301).
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from logicgen.errors import LogicgenError
+from logicgen.helper import die_with_parent, private_streams, start_helper
+
+# Bytes of items after which a chunk is full: memory stays bounded however long the items are.
+FULL = 1 << 20
+
+# Results are sent at the latest after so many seconds, so that a worker that dies loses few of
+# them; chunks shrink until they take no longer, so that few slow items are shared as well.
+SOON = 0.05
+
+_LENGTH = struct.Struct("<Q")
+UNKNOWN: Any = object()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A result of an item that ran into a limit or whose process died, with the reason."""
+
+    reason: str
+
+
+@dataclass
+class Chunk:
+    """Items that are sent to a worker together, and their results."""
+
+    items: list[bytes]  # pickled one by one: one that is too large costs itself only
+    results: list[Any] = field(init=False)  # UNKNOWN until known
+    yielded: int = 0
+
+    def __post_init__(self) -> None:
+        self.results = [UNKNOWN] * len(self.items)
+
+    def pending(self) -> list[int]:
+        """Return the places of items without a result."""
+        return [place for place, result in enumerate(self.results) if result is UNKNOWN]
+
+
+class _Clock:
+    """Shared with a worker: which of the items sent it is at (-1 is none), and since when."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._memory = memoryview(mmap.mmap(descriptor, 16))
+        self._place, self._since = self._memory[:8].cast("q"), self._memory[8:].cast("d")
+
+    def set(self, place: int) -> None:
+        self._since[0] = time.monotonic()  # before the place, which the other side reads first
+        self._place[0] = place
+
+    @property
+    def place(self) -> int:
+        return self._place[0]
+
+    @property
+    def since(self) -> float:
+        return self._since[0]
+
+
+def _anonymous_file() -> IO[bytes]:
+    """Return a file in memory, or where temporary files are."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("logicgen"), "w+b")
+    return tempfile.TemporaryFile()
+
+
+class Worker:
+    """The handle on a process, which takes a chunk at a time."""
+
+    def __init__(
+        self, setup: Callable[..., Any], arguments: tuple[Any, ...], memory: int | None
+    ) -> None:
+        with _anonymous_file() as shared:
+            shared.truncate(16)
+            self.clock = _Clock(shared.fileno())
+            self.clock.set(-1)
+            self.process = start_helper(
+                "logicgen.worker_process:serve",
+                shared.fileno(),
+                files=[shared.fileno()],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+            )
+        self._read = bytearray()
+        self.chunk: Chunk | None = None
+        self.sent: list[int] = []  # places in the chunk
+        self.received = 0  # how many of these have a result
+        self.begun = 0.0
+        self._send((setup, arguments, memory))
+
+    def fileno(self) -> int:
+        """Return the descriptor that results come from, for a selector."""
+        assert self.process.stdout is not None
+        return int(self.process.stdout.fileno())
+
+    def _send(self, message: Any) -> None:
+        assert self.process.stdin is not None
+        frame = memoryview(_frame(message))
+        with suppress(BrokenPipeError):  # it died; its output ends, too
+            while frame:
+                frame = frame[os.write(self.process.stdin.fileno(), frame) :]
+
+    def give(self, chunk: Chunk) -> None:
+        """Send the items of a chunk that have no result yet."""
+        self.chunk, self.sent, self.received = chunk, chunk.pending(), 0
+        self.begun = time.monotonic()
+        self.clock.set(-1)
+        self._send([chunk.items[place] for place in self.sent])
+
+    def messages(self) -> Iterator[Any]:
+        """Yield what has come; EOFError when the process has ended."""
+        block = os.read(self.fileno(), 1 << 20)
+        self._read += block
+        while len(self._read) >= _LENGTH.size:
+            end = _LENGTH.size + _LENGTH.unpack_from(self._read)[0]
+            if len(self._read) < end:
+                break
+            frame = bytes(self._read[_LENGTH.size : end])
+            del self._read[:end]
+            yield pickle.loads(frame)  # noqa: S301
+        if not block:
+            raise EOFError
+
+    @property
+    def at(self) -> int:
+        """Return which of the items sent is under way, or -1: starting, idle, between two items."""
+        place = self.clock.place
+        return place if self.chunk is not None and place >= self.received else -1
+
+    def ended(self) -> int:
+        """Return the status of the process, which is killed if it has only closed its output."""
+        try:
+            return self.process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+    def stop(self) -> None:
+        """Kill the process and close the pipes."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+
+def _frame(message: Any) -> bytes:
+    content = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    return _LENGTH.pack(len(content)) + content
+
+
+def serve(clock: int) -> None:
+    """Answer chunks until the input ends: the process.
+
+    clock: descriptor of the memory that says which item is under way.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the parent decides what becomes of its workers
+    # PySAT's engines catch a SIGINT also where it is ignored, but not one that is blocked.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    die_with_parent()
+    source, target = private_streams()
+    with suppress(EOFError, BrokenPipeError):  # the parent is gone or has closed the pipe
+        _serve(source, target, _Clock(clock))
+
+
+def _serve(source: IO[bytes], target: IO[bytes], clock: _Clock) -> None:
+    def send(message: Any) -> None:
+        target.write(_frame(message))
+        target.flush()
+
+    def receive() -> Any:
+        head = source.read(_LENGTH.size)
+        if len(head) < _LENGTH.size:
+            raise EOFError
+        return pickle.loads(source.read(_LENGTH.unpack(head)[0]))  # noqa: S301
+
+    function: Callable[[Any], Any] | None = None
+    while True:
+        try:
+            message = receive()
+            if function is None:
+                setup, arguments, memory = message
+                if memory is not None:
+                    import resource
+
+                    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+                function = setup(*arguments)
+                send([])
+            else:
+                _work(function, message, clock, send)
+        except (EOFError, BrokenPipeError):
+            raise
+        except LogicgenError as error:
+            send(LogicgenError(str(error)))
+        except Exception:  # raised again in the parent, with this traceback
+            send(RuntimeError(f"in a worker process:\n{traceback.format_exc()}"))
+
+
+def _work(
+    function: Callable[[Any], Any],
+    items: list[bytes],
+    clock: _Clock,
+    send: Callable[[list[bytes]], None],
+) -> None:
+    """Send the results of some items, in order, in one or several messages."""
+    results: list[bytes] = []
+    size, last = 0, time.monotonic()
+    for place, item in enumerate(items):
+        clock.set(place)
+        try:
+            result = pickle.dumps(function(pickle.loads(item)), pickle.HIGHEST_PROTOCOL)  # noqa: S301
+        except MemoryError:
+            result = pickle.dumps(Failure("out of memory"))
+        results.append(result)
+        size += len(result)
+        if size > FULL or clock.since - last > SOON:
+            send(results)
+            results, size, last = [], 0, clock.since
+    clock.set(-1)
+    send(results)
