@@ -84,7 +84,8 @@ class TrainingTable(Table):
         warmup_steps: steps of a linear rise of the learning rate; then it follows `schedule`.
         final_rate: learning rate that a cosine schedule falls to.
         gradient_clip: largest norm of a gradient.
-        precision: `bf16` on a GPU; a CPU always computes in fp32.
+        precision: of products of matrices; with `bf16` a CPU computes those of linear layers in it,
+            a GPU all.
         log_every, checkpoint_every, validate_every: in steps; a crash loses at most
             `checkpoint_every` of them.
         validation_examples: examples that each validation uses.

@@ -33,7 +33,14 @@ from torch.utils.checkpoint import checkpoint
 from logicgen.nn.memory import KeysValues, Memory, select_rows
 from logicgen.nn.position import Rotation
 from logicgen.nn.streams import Streams, fuse
-from logicgen.nn.transformer import Attention, DecoderLayer, EncoderLayer, Positions, Transformer
+from logicgen.nn.transformer import (
+    Attention,
+    DecoderLayer,
+    EncoderLayer,
+    Packing,
+    Positions,
+    Transformer,
+)
 
 
 @dataclass
@@ -115,6 +122,18 @@ class StreamEncoderLayer(EncoderLayer):
 
         return self.options.each(rest, x)
 
+    def of_packed(self, x: Tensor, at: PackedStreams) -> Tensor:
+        """Return what `forward` does, of packed tokens (P, width)."""
+        y, own = self.norm_attention(x), at.own
+        keys_values = self.attention.keys_values(y, own.rotation, own.packing)
+        x = self.add(x, self.attention(y, keys_values, own.rotation, own.mask, packing=own.packing))
+        if self.options.aggregated_attention:
+            fused = self.fused_attention.keys_values(
+                self.norm_fused(at.fuse(x)), at.view.rotation, at.view.packing
+            )
+            x = self.add(x, at.attend_fused(self.fused_attention, self.norm_fused(x), fused))
+        return self.finish(x)
+
 
 class StreamDecoderLayer(DecoderLayer):
     """A layer like the encoder's, but causal and with attention of each stream to the problem."""
@@ -173,6 +192,93 @@ class StreamDecoderLayer(DecoderLayer):
 
         return options.each(rest, x, *(problem if of_streams else ()))
 
+    def of_packed(self, x: Tensor, problem: KeysValues, mask: Tensor, at: PackedStreams) -> Tensor:
+        """Return what `forward` does, of packed tokens (P, width) of whole answers.
+
+        problem: keys and values (C, H, S, D) of the C streams, or of their fused view. mask: True
+        where these have a token.
+        """
+        options, own = self.options, at.own
+        if options.decoder_own_attention:
+            y = self.norm_answer(x)
+            new = self.answer_attention.keys_values(y, own.rotation, own.packing)
+            y = self.answer_attention(y, new, own.rotation, own.mask, packing=own.packing)
+            x = self.add(x, y)
+        if options.aggregated_attention:
+            new = self.fused_attention.keys_values(
+                self.norm_fused(at.fuse(x)), at.view.rotation, at.view.packing
+            )
+            x = self.add(x, at.attend_fused(self.fused_attention, self.norm_fused(x), new))
+        packing = own.packing if options.cross_attention == "streams" else at.beside
+        y, rotation = self.norm_problem(x), own.problem_rotation
+        y = self.problem_attention(y, problem, rotation, mask, packing=packing)
+        return self.finish(self.add(x, y))
+
+
+@dataclass(frozen=True)
+class PackedStreams:
+    """The P tokens that there are in the streams of a batch, ordered by problem, stream and place.
+
+    Training computes only these: in batches of logic a third to a half of B x N x T.
+
+    Attributes:
+        own: the tokens as those of C streams, (C, T).
+        beside: the tokens as those of B problems, their streams side by side, (B, N T).
+        view: the tokens of the fused view, (B, T).
+        place: of each token in `view`, filled up with its number of tokens.
+        weight: of each token in the fused view, (P, 1).
+    """
+
+    own: Positions
+    beside: Packing
+    view: Positions
+    place: Tensor
+    weight: Tensor
+
+    @staticmethod
+    def of(ids: Tensor, there: Tensor, streams: Streams, at: Positions) -> PackedStreams:
+        """Return the packing of ids (B, T), which hold tokens where `there` (B, T) says so."""
+        batch, length = ids.shape
+        exist = streams.shares() > 0  # (B, N)
+        size = batch, exist.shape[1] * length
+        tokens = exist[:, :, None] & there[:, None, :]  # (B, N, T)
+        places = tokens.flatten().nonzero()[:, 0]
+        problem = exist.nonzero()[:, 0]  # (C,), of each stream
+        number = exist.flatten().cumsum(0) - 1  # of each stream in C
+        beside = Packing.of(places, size)
+        stream, time = places // length, places % length
+        own = Packing.of(number[stream] * length + time, (len(problem), length))
+        seen = there.flatten().nonzero()[:, 0]
+        view = Packing.of(seen, (batch, length))
+        where = there.flatten().cumsum(0) - 1
+        place = where[places // size[1] * length + time]
+        fillers = 0, len(beside.places) - len(places)
+        weight = streams.fusing(ids).transpose(1, 2).flatten()[places]
+        mask = at.mask
+        if mask is not None and len(mask) > 1:
+            mask = mask[problem]
+        return PackedStreams(
+            replace(at, mask=mask).packed(own),
+            beside,
+            at.packed(view),
+            F.pad(place, fillers, value=len(view.places)),
+            F.pad(weight, fillers)[:, None],
+        )
+
+    def fuse(self, x: Tensor) -> Tensor:
+        """Return the fused view (Q, width) of packed tokens (P, width)."""
+        view = x.new_zeros(len(self.view.packing.places) + 1, x.shape[1])  # type: ignore[union-attr]
+        view = view.index_add(0, self.place, x * self.weight)
+        return view[:-1]
+
+    def attend_fused(self, attention: Attention, x: Tensor, fused: KeysValues) -> Tensor:
+        """Attend from packed tokens (P, width) to keys and values (B, H, T, D) of the view."""
+        mask = self.view.mask
+        if mask is not None and mask.shape[2] > 1:
+            mask = mask.repeat(1, 1, self.beside.shape[1] // mask.shape[2], 1)
+        y: Tensor = attention(x, fused, self.own.rotation, mask, packing=self.beside)
+        return y
+
 
 def _to_own(
     attention: Attention,
@@ -216,11 +322,7 @@ class SymbolInvariantTransformer(Transformer):
 
     def encode(self, matrix: Tensor, problems: Tensor) -> StreamMemory:
         """Read padded problems (B, S) and return their memory."""
-        symbols = matrix.shape[-2] - self.fixed - 1
-        most = symbols
-        if not (self.training and problems.is_cuda):  # there counting would make the GPU wait
-            most = min(most, _most_symbols(problems, self.fixed))
-        streams = Streams.of(problems, self.fixed, symbols, self.options.reserved, max(most, 1))
+        streams = self._streams(matrix, problems)
         mask = self.present(problems)
         at = self.problem_positions(problems, mask)
         x = self._stream_inputs(matrix, problems, streams, at)
@@ -246,16 +348,45 @@ class SymbolInvariantTransformer(Transformer):
         """Return the features (R, N, T, width) after `answers` (R, T); `places` is not used."""
         assert isinstance(memory, StreamMemory)
         streams = _of_answers(memory, answers)
-        at = self.answer_positions(memory, answers)
-        if at.mask is None and answers.shape[1] > 1:
-            ones = answers.new_ones(1, 1, answers.shape[1], answers.shape[1], dtype=torch.bool)
-            at = replace(at, mask=ones.tril())
+        at = self._causal(self.answer_positions(memory, answers), answers)
         x = self._stream_inputs(matrix, answers, streams, at)
         weights = streams.fusing(answers)
         for number, layer in enumerate(self._decoder_layers()):
             x = layer(x, weights, memory, number, at)
         x = self.norm_decoder(x)
         return F.normalize(x, dim=-1) if self.normalize_features else x
+
+    def forward(
+        self, matrix: Tensor, problems: Tensor, answers: Tensor, places: Tensor | None = None
+    ) -> Tensor:
+        """Return the logits (B, T, V) after each token of `answers` (B, T) to problems (B, S)."""
+        if places is None or problems.device.type != "cpu" or self.options.chunk is not None:
+            return super().forward(matrix, problems, answers)
+        streams = self._streams(matrix, problems)
+        mask = self.present(problems)
+        at = self.problem_positions(problems, mask)
+        packed = PackedStreams.of(problems, mask[:, 0, 0], streams, at)
+        x = self._packed_inputs(matrix, problems, streams, packed, at)
+        for layer in cast(list[StreamEncoderLayer], self.encoder):
+            x = layer.of_packed(x, packed)
+        x = self.norm_encoder(x)  # (P, width)
+        of = packed.own
+        if self.options.cross_attention == "aggregated":
+            x, of = packed.fuse(x), packed.view
+        elif len(mask) > 1:
+            mask = mask[(streams.shares() > 0).nonzero()[:, 0]]
+        memory = StreamMemory(mask, [], streams=streams)
+        at = self._causal(self.answer_positions(memory, answers), answers)
+        there = answers != self.pad
+        answered = PackedStreams.of(answers, there, streams, at)
+        y = self._packed_inputs(matrix, answers, streams, answered, at)
+        for block in self._decoder_layers():
+            problem = block.keys_values(x, of.problem_rotation, of.packing)
+            y = block.of_packed(y, problem, mask, answered)
+        y = self.norm_decoder(y)
+        y = F.normalize(y, dim=-1) if self.normalize_features else y
+        y = torch.unflatten(answered.beside.pad(y), 1, (-1, answers.shape[1]))  # (B, N, T, width)
+        return self.logits(matrix, y, memory)
 
     def logits(self, matrix: Tensor, features: Tensor, memory: Memory | None = None) -> Tensor:
         """Return the logits (R, T, F + symbols) of features (R, N, T, width)."""
@@ -272,13 +403,42 @@ class SymbolInvariantTransformer(Transformer):
         logits = logits.scatter(2, column[:, None].expand_as(own), own)
         return torch.cat([fixed, logits[..., :symbols]], dim=-1)
 
+    def _streams(self, matrix: Tensor, problems: Tensor) -> Streams:
+        symbols = matrix.shape[-2] - self.fixed - 1
+        most = symbols
+        if not (self.training and problems.is_cuda):  # there counting would make the GPU wait
+            most = min(most, _most_symbols(problems, self.fixed))
+        return Streams.of(problems, self.fixed, symbols, self.options.reserved, max(most, 1))
+
+    def _causal(self, at: Positions, answers: Tensor) -> Positions:
+        if at.mask is not None or answers.shape[1] == 1:
+            return at
+        ones = answers.new_ones(1, 1, answers.shape[1], answers.shape[1], dtype=torch.bool)
+        return replace(at, mask=ones.tril())
+
+    def _rows(self, matrix: Tensor, ids: Tensor, streams: Streams) -> Tensor:
+        """Return which row of the matrix each stream has for ids (R, T): (R, N, T)."""
+        this, other = self.fixed, matrix.shape[-2] - 1
+        symbol = torch.where(streams.owned(ids), this, other)
+        return torch.where((ids < self.fixed)[:, None], ids[:, None], symbol)
+
+    def _packed_inputs(
+        self, matrix: Tensor, ids: Tensor, streams: Streams, packed: PackedStreams, at: Positions
+    ) -> Tensor:
+        rows = packed.beside.pack(self._rows(matrix, ids, streams).flatten(1))  # (P,)
+        x = F.embedding(rows, matrix) * self.input_scale
+        if at.vectors is not None:
+            vectors = at.vectors.expand(len(ids), -1, -1)
+            packing = packed.view.packing
+            assert packing is not None
+            x = x + F.pad(packing.pack(vectors), (0, 0, 0, 1))[packed.place]
+        inputs: Tensor = self.dropout(x)
+        return inputs
+
     def _stream_inputs(
         self, matrix: Tensor, ids: Tensor, streams: Streams, at: Positions
     ) -> Tensor:
-        this, other = self.fixed, matrix.shape[-2] - 1
-        symbol = torch.where(streams.owned(ids), this, other)  # (R, N, T)
-        rows = torch.where((ids < self.fixed)[:, None], ids[:, None], symbol)
-        x = F.embedding(rows, matrix) * self.input_scale
+        x = F.embedding(self._rows(matrix, ids, streams), matrix) * self.input_scale
         if at.vectors is not None:
             x = x + (at.vectors if at.vectors.dim() == 2 else at.vectors[:, None])
         inputs: Tensor = self.dropout(x)

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from logicgen.nn.linear import Linear
 from logicgen.nn.memory import KeysValues, Memory
 from logicgen.nn.position import (
     RelativeBias,
@@ -33,6 +34,10 @@ from logicgen.nn.position import (
     sinusoidal,
 )
 
+# On a CPU numbers of packed tokens are multiples of this. Kernels of matrix products in bfloat16
+# are made anew for each new size, which takes longer than one product.
+FILLED = 256
+
 
 @dataclass(frozen=True)
 class Packing:
@@ -42,17 +47,25 @@ class Packing:
     """
 
     shape: tuple[int, int]  # B, T
-    places: Tensor  # (N,) of 0..B*T-1, ascending
+    places: Tensor  # (N,) of 0..B*T-1, ascending; then fillers, B*T, which nothing reads
+
+    @staticmethod
+    def of(places: Tensor, shape: tuple[int, int]) -> Packing:
+        """Return the packing of places, filled up on a CPU."""
+        if places.device.type == "cpu":
+            places = F.pad(places, (0, -len(places) % FILLED), value=shape[0] * shape[1])
+        return Packing(shape, places)
 
     def pack(self, x: Tensor) -> Tensor:
         """Return the places that hold tokens: (B, T, ...) to (N, ...)."""
-        return x.flatten(0, 1).index_select(0, self.places)
+        x = x.flatten(0, 1)
+        return x.index_select(0, self.places.clamp(max=len(x) - 1))
 
     def pad(self, x: Tensor) -> Tensor:
         """Return packed features in their places: (N, ...) to (B, T, ...), zero elsewhere."""
         batch, time = self.shape
-        zeros = x.new_zeros(batch * time, *x.shape[1:])
-        return torch.unflatten(zeros.index_copy(0, self.places, x), 0, self.shape)
+        zeros = x.new_zeros(batch * time + 1, *x.shape[1:])
+        return torch.unflatten(zeros.index_copy(0, self.places, x)[:-1], 0, self.shape)
 
 
 @dataclass(frozen=True)
@@ -66,7 +79,7 @@ class Positions:
     # Of self-attention: bool, True where a key may be seen, or numbers to add to the attention
     # scores. None for answers: causal without a bias
     mask: Tensor | None = None
-    packing: Packing | None = None  # of the answers; None if all of (B, T) is computed
+    packing: Packing | None = None  # of the tokens; None if all of (B, T) is computed
 
     def packed(self, packing: Packing) -> Positions:
         """Return the positions of packed tokens; `vectors` has been added to their inputs."""
@@ -75,7 +88,7 @@ class Positions:
             rotation and (rotation[0][place], rotation[1][place])
             for rotation in (self.rotation, self.problem_rotation)
         )
-        return Positions(None, own, crossing, self.mask, packing)
+        return replace(self, vectors=None, rotation=own, problem_rotation=crossing, packing=packing)
 
 
 class Attention(nn.Module):
@@ -88,9 +101,9 @@ class Attention(nn.Module):
         super().__init__()
         self.heads = heads
         self.dropout = dropout
-        self.query = nn.Linear(width, width)
-        self.key_value = nn.Linear(width, 2 * width)
-        self.output = nn.Linear(width, width)
+        self.query = Linear(width, width)
+        self.key_value = Linear(width, 2 * width)
+        self.output = Linear(width, width)
 
     def keys_values(
         self, x: Tensor, rotation: Rotation | None = None, packing: Packing | None = None
@@ -122,8 +135,12 @@ class Attention(nn.Module):
         readers = len(query) // len(keys_values[0])  # rows of x that share one row of keys
         if readers > 1:
             query = torch.unflatten(query, 0, (-1, readers)).transpose(1, 2).flatten(2, 3)
-        if readers > 1 and query.device.type == "cpu" and not self.training:
-            mixed = _attend_few(query, *keys_values, mask)
+        few = keys_values[0].shape[-2] <= _FEW
+        if query.device.type == "cpu" and few and (readers > 1 or torch.is_grad_enabled()):
+            if causal:
+                mask = query.new_ones(query.shape[-2], query.shape[-2], dtype=torch.bool).tril()
+            dropout = self.dropout if self.training else 0.0
+            mixed = _attend_few(query, *keys_values, mask, dropout)
         else:
             mixed = F.scaled_dot_product_attention(
                 query,
@@ -139,13 +156,21 @@ class Attention(nn.Module):
         return output
 
 
-def _attend_few(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-    """Attend by plain matrix products: faster than the fused kernel for few queries on a CPU."""
+_FEW = 256  # keys
+
+
+def _attend_few(
+    query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout: float
+) -> Tensor:
+    """Attend by plain matrix products: on a CPU faster than the fused kernel for few keys.
+
+    In bfloat16, many times: the kernel multiplies matrices of a few rows, one after the other.
+    """
     scores: Tensor = (query * query.shape[-1] ** -0.5) @ keys.transpose(-1, -2)  # (B, H, T, tokens)
     if mask is not None:
         seen = mask.dtype == torch.bool
         scores = scores.masked_fill_(~mask, -math.inf) if seen else scores + mask
-    return scores.softmax(dim=-1) @ values  # (B, H, T, D)
+    return F.dropout(scores.softmax(dim=-1), dropout) @ values  # (B, H, T, D)
 
 
 def _by_head(x: Tensor, packing: Packing | None) -> Tensor:
@@ -160,7 +185,7 @@ class FeedForward(nn.Sequential):
     """Two linear layers with a GELU between them."""
 
     def __init__(self, width: int, hidden: int) -> None:
-        super().__init__(nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, width))
+        super().__init__(Linear(width, hidden), nn.GELU(), Linear(hidden, width))
         self.at_a_time = max(1, _IN_CACHE // hidden)  # tokens
 
     def forward(self, x: Tensor) -> Tensor:
@@ -200,11 +225,12 @@ class EncoderLayer(Layer):
         self.attention = Attention(width, heads, dropout)
         self.add_feed_forward(width, hidden, dropout)
 
-    def forward(self, x: Tensor, mask: Tensor, rotation: Rotation | None = None) -> Tensor:
-        """Return the features of inputs x, (B, S, width) each."""
+    def forward(self, x: Tensor, at: Positions) -> Tensor:
+        """Return the features of inputs x, (B, S, width) each, or packed."""
         y = self.norm_attention(x)
-        keys_values = self.attention.keys_values(y, rotation)
-        return self.finish(self.add(x, self.attention(y, keys_values, rotation, mask)))
+        keys_values = self.attention.keys_values(y, at.rotation, at.packing)
+        y = self.attention(y, keys_values, at.rotation, at.mask, packing=at.packing)
+        return self.finish(self.add(x, y))
 
 
 class DecoderLayer(Layer):
@@ -218,9 +244,11 @@ class DecoderLayer(Layer):
         self.problem_attention = Attention(width, heads, dropout)
         self.add_feed_forward(width, hidden, dropout)
 
-    def keys_values(self, encoded: Tensor, rotation: Rotation | None = None) -> KeysValues:
+    def keys_values(
+        self, encoded: Tensor, rotation: Rotation | None = None, packing: Packing | None = None
+    ) -> KeysValues:
         """Return keys and values of the encoded problem, (B, S, width), once for all tokens."""
-        keys, values = self.problem_attention.keys_values(encoded, rotation)
+        keys, values = self.problem_attention.keys_values(encoded, rotation, packing)
         if torch.is_grad_enabled():
             return keys, values
         return keys.contiguous(), values.contiguous()  # products would copy them for each token
@@ -300,12 +328,18 @@ class Transformer(nn.Module):
         """Read padded problems (B, S) and return their memory."""
         mask = self.present(problems)
         at = self.problem_positions(problems, mask)
-        x = self.dropout(self._inputs(matrix, problems, at))
+        x = self._inputs(matrix, problems, at)
+        if torch.is_grad_enabled() and problems.device.type == "cpu":  # there counting would make it wait
+            places = mask.flatten().nonzero()[:, 0]
+            at = at.packed(Packing.of(places, (problems.shape[0], problems.shape[1])))
+            x = at.packing.pack(x)  # type: ignore[union-attr]
+        x = self.dropout(x)
         for layer in self.encoder:
-            x = layer(x, at.mask, at.rotation)
+            x = layer(x, at)
         x = self.norm_encoder(x)  # (B, S, width)
         decoder = cast(list[DecoderLayer], self.decoder)
-        return Memory(mask, [layer.keys_values(x, at.problem_rotation) for layer in decoder])
+        rotation, packing = at.problem_rotation, at.packing
+        return Memory(mask, [layer.keys_values(x, rotation, packing) for layer in decoder])
 
     def decode(
         self, matrix: Tensor, answers: Tensor, memory: Memory, places: Tensor | None = None
@@ -318,7 +352,7 @@ class Transformer(nn.Module):
         at = self.answer_positions(memory, answers)
         x = self._inputs(matrix, answers, at)
         if places is not None:
-            at = at.packed(Packing((answers.shape[0], answers.shape[1]), places))
+            at = at.packed(Packing.of(places, (answers.shape[0], answers.shape[1])))
             x = at.packing.pack(x)  # type: ignore[union-attr]
         x = self.dropout(x)
         for number, layer in enumerate(self.decoder):

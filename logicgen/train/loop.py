@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from torch.utils.data import DataLoader
 from logicgen.errors import LogicgenError
 from logicgen.interruption import interruption
 from logicgen.model import checkpoint
+from logicgen.nn.linear import bfloat16_products
 from logicgen.train.callbacks import StopOnSignal
 from logicgen.train.learner import Learner
 from logicgen.train.schedule import ScheduledRate
@@ -145,6 +147,7 @@ def run_steps(
     """Train until the schedule's last step, or until a callback stops the trainer.
 
     device: the CPU if not given.
+    bf16: on a GPU mixed precision; on a CPU products of linear layers alone (`nn/linear.py`).
     validate_every: steps between two validations; never if not given.
     folder: for logs, and with the checkpoint to go on from if the first step is not 0; without one
         nothing is written.
@@ -180,7 +183,7 @@ def run_steps(
         resumed = str(folder / checkpoint.LAST) if folder is not None and first_step else None
         steps = Steps(learner, first_step)
         try:
-            with stop:
+            with stop, bfloat16_products() if bf16 else nullcontext():
                 trainer.fit(steps, ckpt_path=resumed)
         except SystemExit:  # Lightning's at SIGTERM, raised behind the step
             if stop.received is None:
