@@ -88,13 +88,14 @@ class EncoderDecoder(Model):
                 f"the training data have {alphabet} symbols, the recipe's embedding has"
                 f" {self.embedding.max_symbols} rows: raise max_symbols in [embedding]"
             )
-        tree = self.network.encoder_positions == "tree"
+        tree = self.network.encoder_positions in ("tree", "tree-relative")
         self.transformer = self._transformer(
             **self.network.model_dump(include=set(EncoderDecoderTable.model_fields) - {"kind"}),
             pad=vocabulary.pad,
             arities=_arities(task_name, vocabulary) if tree else None,
         )
-        if tree and region.length[1] > self.transformer.tree.levels + 1:
+        added = self.network.encoder_positions == "tree"
+        if added and region.length[1] > self.transformer.tree.levels + 1:
             levels = self.transformer.tree.levels
             raise LogicgenError(
                 f"the training data have problems of up to {region.length[1]} tokens, but tree"
@@ -390,7 +391,7 @@ def _arities(task_name: str, vocabulary: Vocabulary) -> Tensor:
     arities = load_task(task_name).problem_arities
     if arities is None:
         raise LogicgenError(
-            f"network.encoder_positions: 'tree' needs problems that are formulas; those of task"
+            f"network.encoder_positions: a tree needs problems that are formulas; those of task"
             f" {task_name} have no tree: choose 'sinusoidal', 'rotary', 'relative' or 'none'"
         )
     return torch.tensor([*(arities.get(token, 0) for token in vocabulary.fixed), 0])

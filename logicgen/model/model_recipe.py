@@ -28,7 +28,9 @@ Hidden = Annotated[int, Field(ge=1, le=2**18)]
 Rows = Annotated[int, Field(ge=1, le=MOST_SYMBOLS)]
 Batch = Annotated[int, Field(ge=1, le=2**20)]
 Context = Annotated[int, Field(ge=2, le=2**20)]
-EncoderPositions = Literal["sinusoidal", "tree", "rotary", "relative", "none"]
+EncoderPositions = Literal[
+    "sinusoidal", "tree", "tree-relative", "rotary", "relative", "none"
+]
 DecoderPositions = Literal["sinusoidal", "rotary", "relative", "none"]
 
 Keys = tuple[frozenset[str], frozenset[str]]

@@ -1,10 +1,11 @@
-"""Positional encodings, in four schemes.
+"""Positional encodings, in five schemes.
 
-    scheme        what it changes                      parameters
-    sinusoidal    a vector added to the input          none
-    tree          a vector added to the input          a few decays
-    rotary        queries and keys, in every layer     none
-    relative      attention scores, in every layer     one number per bucket and head
+    scheme          what it changes                      parameters
+    sinusoidal      a vector added to the input          none
+    tree            a vector added to the input          a few decays
+    rotary          queries and keys, in every layer     none
+    relative        attention scores, in every layer     one number per bucket and head
+    tree-relative   attention scores, in every layer     one number per relation and head
 
 Source: Vaswani et al. 2017 (sinusoidal), Su et al. 2021 (rotary), Raffel et al. 2020 (relative),
 Shiv and Quirk 2019 (tree).
@@ -49,7 +50,7 @@ def rotate(x: Tensor, by: Rotation) -> Tensor:
 
 
 class _Rotate(torch.autograd.Function):
-    """A rotation, whose gradient is the rotation back: a third of the copies autograd would make."""
+    """A rotation, whose gradient is the rotation back: autograd would make three times the copies."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -159,12 +160,80 @@ class TreePositions(nn.Module):
         return F.pad(vectors, (0, self.width - vectors.shape[-1]))  # (B, S, width)
 
 
+class TreeRelativeBias(nn.Module):
+    """A learned bias for each head and relation of two tokens in the problem's tree.
+
+    So a head can attend to the second operand of an operator, wherever it begins; from positions in
+    the text alone a model has to learn to parse. Relations: the token itself; an operand, operand of
+    an operand, and so on down to `exact` levels, each way down on its own; the same upwards; further
+    down or up; the other operand of the same operator, before or after; any other token, before or
+    after (also after the tree). All layers share the bias, as those of `RelativeBias`, whose
+    buckets are distances in the text; `gain` is explained there.
+    """
+
+    exact = 3  # levels
+
+    def __init__(self, width: int, heads: int, *, gain: float = 16.0) -> None:
+        super().__init__()
+        self.gain = gain
+        self.bias = nn.Parameter(torch.randn(tree_relations(self.exact), heads) * width**-0.5)
+
+    def forward(self, arities: Tensor) -> Tensor:
+        """Return the bias (B, H, S, S) of the tokens (B, S) of these arities, query before key."""
+        bias = F.embedding(tree_relation(arities, self.exact), self.bias * self.gain)
+        return bias.permute(0, 3, 1, 2)
+
+
+def tree_relations(exact: int) -> int:
+    """Return the number of different relations of two tokens: 5, and up and down ways and rest."""
+    return 5 + 2 * (2 ** (exact + 1) - 1)
+
+
+def tree_relation(arities: Tensor, exact: int) -> Tensor:
+    """Return the relation of each token (B, S) to each: int64 (B, S, S) below `tree_relations`.
+
+    arities: of tokens in prefix notation, each 0, 1 or 2; 0 after the tree.
+    """
+    below, second = _subtrees(arities)  # (B, ancestor, token)
+    depth = below.sum(1)  # (B, S)
+    level = depth[:, None, :] - depth[:, :, None] - 1  # (B, ancestor, token), 0 for the parent
+    # Ways down of l + 1 levels are numbered from 2^(l + 1) - 2 on; the longer ones share a number.
+    longer = 2 ** (exact + 1) - 2
+    way = torch.full_like(level, longer)
+    turns = torch.zeros_like(depth)  # the way to each token from l levels above it, as bits
+    for above in range(exact):
+        turns = turns + (second & below & (level == above)).any(1) * 2**above
+        way = torch.where(level == above, 2 ** (above + 1) - 2 + turns[:, None, :], way)
+    parent = (below & (level == 0)).float()  # (B, parent, token), one of each token
+    sibling = parent.transpose(1, 2) @ parent > 0
+    position = torch.arange(arities.shape[1], device=arities.device)
+    after = (position > position[:, None]).expand_as(below)  # whether the key comes after the query
+    relation = after + torch.where(sibling, 2, 0)
+    relation = torch.where(position == position[:, None], 4, relation)
+    relation = torch.where(below, 5 + way, relation)
+    return torch.where(below.transpose(1, 2), 6 + longer + way.transpose(1, 2), relation)
+
+
 def tree_paths(arities: Tensor, levels: int) -> Tensor:
     """Return the path to each token, parent first: bool (B, S, 2 * levels), as `TreePositions`.
 
     arities: (B, S), of tokens in prefix notation, each 0, 1 or 2; 0 after the tree.
     """
-    batch, length = arities.shape
+    below, second = _subtrees(arities)  # (B, ancestor, token)
+    depth = below.sum(1)  # (B, S)
+    level = depth[:, None, :] - depth[:, :, None] - 1  # (B, ancestor, token), 0 for the parent
+    column = torch.where(below & (level < levels), 2 * level + second, 2 * levels)
+    size = *arities.shape, 2 * levels + 1
+    paths = torch.zeros(size, dtype=torch.bool, device=arities.device)
+    return paths.scatter_(2, column.transpose(1, 2), True)[..., :-1]  # (B, S, 2 * levels)
+
+
+def _subtrees(arities: Tensor) -> tuple[Tensor, Tensor]:
+    """Return whether each token is above each other, and if on the way to its second operand.
+
+    Both bool (B, ancestor, token); the second one has no meaning outside the subtree.
+    """
+    length = arities.shape[1]
     position = torch.arange(length, device=arities.device)
     # Operands still missing before a token. Its subtree ends where fewer are missing than at it.
     missing = (arities - 1).cumsum(1) - (arities - 1)  # (B, S)
@@ -173,8 +242,4 @@ def tree_paths(arities: Tensor, levels: int) -> Tensor:
     below = (position > position[:, None]) & (position < end[..., None])  # (B, ancestor, token)
     # A first operand directly follows its operator; where it ends, the second one begins.
     second = position >= F.pad(end[:, 1:], (0, 1), value=length)[..., None]  # (B, ancestor, token)
-    depth = below.sum(1)  # (B, S)
-    level = depth[:, None, :] - depth[:, :, None] - 1  # (B, ancestor, token), 0 for the parent
-    column = torch.where(below & (level < levels), 2 * level + second, 2 * levels)
-    paths = torch.zeros(batch, length, 2 * levels + 1, dtype=torch.bool, device=arities.device)
-    return paths.scatter_(2, column.transpose(1, 2), True)[..., :-1]  # (B, S, 2 * levels)
+    return below, second

@@ -29,6 +29,7 @@ from logicgen.nn.position import (
     RelativeBias,
     Rotation,
     TreePositions,
+    TreeRelativeBias,
     rotate,
     rotations,
     sinusoidal,
@@ -269,7 +270,7 @@ class Transformer(nn.Module):
     """An encoder and a decoder of the same width.
 
     encoder_positions, decoder_positions: "sinusoidal", "rotary", "relative" or "none"; for the
-        encoder also "tree", which needs `arities`.
+        encoder also "tree" and "tree-relative", which need `arities`.
     arities: int64 (F + 1,), the number of operands of each fixed token, then of a symbol; 0 for
         tokens outside the tree.
     rotary_cross_attention: whether queries and keys are rotated in cross-attention, too.
@@ -317,10 +318,13 @@ class Transformer(nn.Module):
             self.encoder_bias = RelativeBias(width, heads, causal=False)
         if decoder_positions == "relative":
             self.decoder_bias = RelativeBias(width, heads, causal=True)
-        if encoder_positions == "tree":
+        if encoder_positions in ("tree", "tree-relative"):
             if arities is None:
                 raise ValueError("tree positions need arities")
-            self.tree = TreePositions(width)
+            if encoder_positions == "tree":
+                self.tree = TreePositions(width)
+            else:
+                self.encoder_bias = TreeRelativeBias(width, heads)
         # Not saved with the weights: whoever knows the vocabulary knows them.
         self.register_buffer("arities", arities, persistent=False)
 
@@ -329,7 +333,7 @@ class Transformer(nn.Module):
         mask = self.present(problems)
         at = self.problem_positions(problems, mask)
         x = self._inputs(matrix, problems, at)
-        if torch.is_grad_enabled() and problems.device.type == "cpu":  # there counting would make it wait
+        if torch.is_grad_enabled() and problems.device.type == "cpu":  # a GPU would wait
             places = mask.flatten().nonzero()[:, 0]
             at = at.packed(Packing.of(places, (problems.shape[0], problems.shape[1])))
             x = at.packing.pack(x)  # type: ignore[union-attr]
@@ -376,13 +380,17 @@ class Transformer(nn.Module):
         if self.encoder_positions == "sinusoidal":
             vectors = sinusoidal(0, length, self.width, device)
         elif self.encoder_positions == "tree":
-            assert self.arities is not None
-            # All symbols share the last arity.
-            vectors = self.tree(self.arities[problems.clamp(max=len(self.arities) - 1)])
+            vectors = self.tree(self._arities(problems))
+        elif self.encoder_positions == "tree-relative":
+            mask = self.encoder_bias(self._arities(problems)).masked_fill(~mask, -math.inf)
         elif self.encoder_positions == "relative":
             mask = self.encoder_bias(0, length, length).masked_fill(~mask, -math.inf)
         rotation, crossing = self._rotations(self.encoder_positions, 0, length, device)
         return Positions(vectors, rotation, crossing, mask)
+
+    def _arities(self, problems: Tensor) -> Tensor:
+        assert self.arities is not None
+        return self.arities[problems.clamp(max=len(self.arities) - 1)]  # symbols share the last one
 
     def answer_positions(self, memory: Memory, answers: Tensor) -> Positions:
         """Return the positions of the next answer tokens (R, T), and reserve memory for them."""
