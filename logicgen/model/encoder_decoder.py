@@ -102,6 +102,7 @@ class EncoderDecoder(Model):
                 f" positions of width {self.network.width} tell only {levels} levels apart: raise"
                 " network.width, or choose other network.encoder_positions"
             )
+        self._check_range(region.length[1])
         rows = len(vocabulary) + self.training_symbols
         self.loss: CrossEntropy | AdaCos
         if recipe.loss.method == "adacos":
@@ -271,6 +272,7 @@ class EncoderDecoder(Model):
             embedding seeds have none in common.
         """
         self._check_ensemble(ensemble)
+        self._check_range(max(map(len, problems), default=0))
         matrices = [
             self.inference_matrix(symbols, embedding_seed * ensemble + draw)
             for draw in range(ensemble)
@@ -299,6 +301,15 @@ class EncoderDecoder(Model):
         """Raise LogicgenError where there are no rows for so many symbols, or none to average."""
         self._check_ensemble(ensemble)
         self.inference_matrix(symbols, 0)
+
+    def _check_range(self, tokens: int) -> None:
+        """Raise LogicgenError where there are no positions for problems of so many tokens."""
+        most = self.network.position_range
+        if most is not None and tokens + 1 > most:
+            raise LogicgenError(
+                f"problems of {tokens} tokens and their end, but randomized positions are drawn"
+                f" from {most}: raise network.position_range and train again"
+            )
 
     def _check_ensemble(self, ensemble: int) -> None:
         if ensemble > 1 and not self.embedding.random:

@@ -29,9 +29,9 @@ Rows = Annotated[int, Field(ge=1, le=MOST_SYMBOLS)]
 Batch = Annotated[int, Field(ge=1, le=2**20)]
 Context = Annotated[int, Field(ge=2, le=2**20)]
 EncoderPositions = Literal[
-    "sinusoidal", "tree", "tree-relative", "rotary", "relative", "none"
+    "sinusoidal", "randomized", "tree", "tree-relative", "rotary", "relative", "none"
 ]
-DecoderPositions = Literal["sinusoidal", "rotary", "relative", "none"]
+DecoderPositions = Literal["sinusoidal", "randomized", "rotary", "relative", "none"]
 
 Keys = tuple[frozenset[str], frozenset[str]]
 """Keys that a choice requires, and keys that it allows besides."""
@@ -173,6 +173,9 @@ class EncoderDecoderTable(NetworkTable):
             cosines.
         rotary_cross_attention: whether queries and keys between decoder and encoder are rotated.
         input_scale: what rows are multiplied by where they are inputs.
+        position_range: number of positions that `randomized` ones are drawn from.
+        shared_positions: whether the j-th token of an answer has the position of the problem's j-th
+            token; otherwise randomized positions of answers are drawn on their own.
     """
 
     tables = frozenset({"embedding", "loss", "training"})
@@ -197,6 +200,8 @@ class EncoderDecoderTable(NetworkTable):
     normalize_features: bool
     rotary_cross_attention: bool = False
     input_scale: Literal["sqrt-width", "learned"] = "sqrt-width"
+    position_range: Context | None = None
+    shared_positions: bool = False
 
     def check(self, recipe: ModelRecipe) -> None:
         """Raise ValueError, naming a key, where the recipe's other tables do not fit this one."""
@@ -205,6 +210,17 @@ class EncoderDecoderTable(NetworkTable):
         _check_heads(self.width, self.heads, rotary or self.rotary_cross_attention)
         assert recipe.embedding is not None
         assert recipe.loss is not None
+        schemes = self.encoder_positions, self.decoder_positions
+        if ("randomized" in schemes) != (self.position_range is not None):
+            raise ValueError(
+                "network.position_range: goes with 'randomized' encoder_positions or"
+                " decoder_positions, and only with them"
+            )
+        if self.shared_positions and schemes != ("randomized", "randomized"):
+            raise ValueError(
+                "network.shared_positions: needs encoder_positions and decoder_positions that are"
+                " 'randomized'"
+            )
         random_width = recipe.embedding.random_width
         if random_width is not None and random_width >= self.width:
             raise ValueError(

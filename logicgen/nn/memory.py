@@ -35,6 +35,7 @@ class Memory:
     slots: int = 0  # that hold a token
     sees: Tensor | None = None  # (B, K, slots), True at a hypothesis' own tokens; None: everywhere
     depth: Tensor | None = None  # (slots,), the position of each token; None when `sees` is
+    positions: Tensor | None = None  # (B, positions), of the tokens of each problem's answers
 
     @property
     def under_way(self) -> int:
@@ -91,6 +92,8 @@ class Memory:
     def keep(self, problems: Tensor) -> None:
         """Keep the keys and values of these problems and drop all others."""
         self.mask = self.mask[problems]
+        if self.positions is not None:
+            self.positions = self.positions[problems]
         self.problems = [select_rows(pair, problems) for pair in self.problems]
         self.answers = [select_rows(pair, problems) for pair in self.answers]
 

@@ -1,14 +1,15 @@
-"""Positional encodings, in five schemes.
+"""Positional encodings, in six schemes.
 
     scheme          what it changes                      parameters
     sinusoidal      a vector added to the input          none
+    randomized      the same, at random positions        none
     tree            a vector added to the input          a few decays
     rotary          queries and keys, in every layer     none
     relative        attention scores, in every layer     one number per bucket and head
     tree-relative   attention scores, in every layer     one number per relation and head
 
 Source: Vaswani et al. 2017 (sinusoidal), Su et al. 2021 (rotary), Raffel et al. 2020 (relative),
-Shiv and Quirk 2019 (tree).
+Shiv and Quirk 2019 (tree), Ruoss et al. 2023 (randomized).
 """
 
 from __future__ import annotations
@@ -36,6 +37,28 @@ def sinusoidal(start: int, length: int, width: int, device: torch.device) -> Ten
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
 
+def random_positions(lengths: Tensor, among: int, draw: bool) -> Tensor:
+    """Return ascending positions 0..among-1 for sequences of lengths (B,), at least 1: (B, among).
+
+    A model that saw strings of 20 tokens at positions among 128 has been trained at all 128, so it
+    can read longer ones. Source: Ruoss et al., "Randomized Positional Encodings Boost Length
+    Generalization of Transformers" (ACL 2023).
+
+    draw: whether a random subset is drawn, as in training, by torch's global generator; otherwise
+        positions are spread evenly. After a sequence they go on, one by one, to the last one.
+    """
+    place = torch.arange(among, device=lengths.device)
+    count = lengths[:, None]
+    if draw:
+        rank = torch.rand(len(lengths), among, device=lengths.device).argsort(1).argsort(1)
+        ascending = torch.where(rank < count, place, among).sort(1).values
+    else:
+        ascending = (2 * place + 1) * among // (2 * count)
+    last = ascending.gather(1, count - 1)
+    after = last + place - count + 1
+    return torch.where(place < count, ascending, after).clamp(max=among - 1)
+
+
 def rotations(start: int, length: int, width: int, device: torch.device) -> Rotation:
     """Return the rotation at each position for heads of this (even) width, for all layers."""
     angles = _angles(start, length, width, device)[:, None]  # (length, 1, width / 2)
@@ -50,7 +73,7 @@ def rotate(x: Tensor, by: Rotation) -> Tensor:
 
 
 class _Rotate(torch.autograd.Function):
-    """A rotation, whose gradient is the rotation back: autograd would make three times the copies."""
+    """A rotation, whose gradient is the rotation back: autograd would copy three times as much."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -164,11 +187,11 @@ class TreeRelativeBias(nn.Module):
     """A learned bias for each head and relation of two tokens in the problem's tree.
 
     So a head can attend to the second operand of an operator, wherever it begins; from positions in
-    the text alone a model has to learn to parse. Relations: the token itself; an operand, operand of
-    an operand, and so on down to `exact` levels, each way down on its own; the same upwards; further
-    down or up; the other operand of the same operator, before or after; any other token, before or
-    after (also after the tree). All layers share the bias, as those of `RelativeBias`, whose
-    buckets are distances in the text; `gain` is explained there.
+    the text alone a model has to learn to parse. Relations: the token itself; an operand, operand
+    of an operand, and so on down to `exact` levels, each way down on its own; the same upwards;
+    further down or up; the other operand of the same operator, before or after; any other token,
+    before or after (also after the tree). All layers share the bias, as those of `RelativeBias`,
+    whose buckets are distances in the text; `gain` is explained there.
     """
 
     exact = 3  # levels
@@ -186,7 +209,7 @@ class TreeRelativeBias(nn.Module):
 
 def tree_relations(exact: int) -> int:
     """Return the number of different relations of two tokens: 5, and up and down ways and rest."""
-    return 5 + 2 * (2 ** (exact + 1) - 1)
+    return 5 + 2 * ((2 << exact) - 1)
 
 
 def tree_relation(arities: Tensor, exact: int) -> Tensor:

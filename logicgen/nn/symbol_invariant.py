@@ -340,7 +340,7 @@ class SymbolInvariantTransformer(Transformer):
             keys_values = [
                 (torch.unflatten(k, 0, sizes), torch.unflatten(v, 0, sizes)) for k, v in keys_values
             ]
-        return StreamMemory(mask, keys_values, streams=streams)
+        return StreamMemory(mask, keys_values, positions=at.of_answers, streams=streams)
 
     def decode(
         self, matrix: Tensor, answers: Tensor, memory: Memory, places: Tensor | None = None
@@ -375,7 +375,7 @@ class SymbolInvariantTransformer(Transformer):
             x, of = packed.fuse(x), packed.view
         elif len(mask) > 1:
             mask = mask[(streams.shares() > 0).nonzero()[:, 0]]
-        memory = StreamMemory(mask, [], streams=streams)
+        memory = StreamMemory(self.present(problems), [], positions=at.of_answers, streams=streams)
         at = self._causal(self.answer_positions(memory, answers), answers)
         there = answers != self.pad
         answered = PackedStreams.of(answers, there, streams, at)

@@ -30,6 +30,7 @@ from logicgen.nn.position import (
     Rotation,
     TreePositions,
     TreeRelativeBias,
+    random_positions,
     rotate,
     rotations,
     sinusoidal,
@@ -81,6 +82,8 @@ class Positions:
     # scores. None for answers: causal without a bias
     mask: Tensor | None = None
     packing: Packing | None = None  # of the tokens; None if all of (B, T) is computed
+    # Of a problem's positions: randomized ones of its answers (B, positions)
+    of_answers: Tensor | None = None
 
     def packed(self, packing: Packing) -> Positions:
         """Return the positions of packed tokens; `vectors` has been added to their inputs."""
@@ -269,8 +272,10 @@ class DecoderLayer(Layer):
 class Transformer(nn.Module):
     """An encoder and a decoder of the same width.
 
-    encoder_positions, decoder_positions: "sinusoidal", "rotary", "relative" or "none"; for the
-        encoder also "tree" and "tree-relative", which need `arities`.
+    encoder_positions, decoder_positions: "sinusoidal", "randomized", "rotary", "relative" or
+        "none"; for the encoder also "tree" and "tree-relative", which need `arities`.
+    position_range: number of positions that randomized ones are drawn from.
+    shared_positions: whether tokens of an answer have the positions of the problem's tokens.
     arities: int64 (F + 1,), the number of operands of each fixed token, then of a symbol; 0 for
         tokens outside the tree.
     rotary_cross_attention: whether queries and keys are rotated in cross-attention, too.
@@ -280,6 +285,7 @@ class Transformer(nn.Module):
     """
 
     arities: Tensor | None
+    encoder_bias: nn.Module  # of relative and tree-relative positions
     encoder_layer: Callable[..., EncoderLayer] = EncoderLayer
     decoder_layer: Callable[..., DecoderLayer] = DecoderLayer
 
@@ -297,6 +303,8 @@ class Transformer(nn.Module):
         normalize_features: bool,
         rotary_cross_attention: bool = False,
         input_scale: str = "sqrt-width",
+        position_range: int | None = None,
+        shared_positions: bool = False,
         pad: int = 0,
         arities: Tensor | None = None,
     ) -> None:
@@ -305,6 +313,7 @@ class Transformer(nn.Module):
         self.encoder_positions, self.decoder_positions = encoder_positions, decoder_positions
         self.rotary_cross_attention = rotary_cross_attention
         self.normalize_features = normalize_features
+        self.position_range, self.shared_positions = position_range, shared_positions
         self.dropout = nn.Dropout(dropout)
         # Rows have norm 1, inputs entries of about 1.
         scale = width**0.5
@@ -343,7 +352,8 @@ class Transformer(nn.Module):
         x = self.norm_encoder(x)  # (B, S, width)
         decoder = cast(list[DecoderLayer], self.decoder)
         rotation, packing = at.problem_rotation, at.packing
-        return Memory(mask, [layer.keys_values(x, rotation, packing) for layer in decoder])
+        keys_values = [layer.keys_values(x, rotation, packing) for layer in decoder]
+        return Memory(mask, keys_values, positions=at.of_answers)
 
     def decode(
         self, matrix: Tensor, answers: Tensor, memory: Memory, places: Tensor | None = None
@@ -376,9 +386,24 @@ class Transformer(nn.Module):
     def problem_positions(self, problems: Tensor, mask: Tensor) -> Positions:
         """Return the positions of problem tokens (B, S); mask: where there are tokens."""
         length, device = problems.shape[1], problems.device
-        vectors = None
+        vectors, places, of_answers = None, None, None
+        if "randomized" in (self.encoder_positions, self.decoder_positions):
+            assert self.position_range is not None
+            lengths = (problems != self.pad).sum(1)
+            places = random_positions(lengths, self.position_range, self.training)
+            of_answers = places
+            if not self.shared_positions:
+                # How long an answer will be is not known: gaps of all sizes, from 1 on.
+                most = self.position_range
+                parts = torch.full_like(lengths, most // 2)
+                if self.training:
+                    parts = (torch.rand(len(lengths), device=device) * most).long() + 1
+                of_answers = random_positions(parts, most, self.training)
         if self.encoder_positions == "sinusoidal":
             vectors = sinusoidal(0, length, self.width, device)
+        elif self.encoder_positions == "randomized":
+            assert places is not None
+            vectors = self._at_random(places[:, :length])
         elif self.encoder_positions == "tree":
             vectors = self.tree(self._arities(problems))
         elif self.encoder_positions == "tree-relative":
@@ -386,7 +411,14 @@ class Transformer(nn.Module):
         elif self.encoder_positions == "relative":
             mask = self.encoder_bias(0, length, length).masked_fill(~mask, -math.inf)
         rotation, crossing = self._rotations(self.encoder_positions, 0, length, device)
-        return Positions(vectors, rotation, crossing, mask)
+        return Positions(vectors, rotation, crossing, mask, of_answers=of_answers)
+
+    def _at_random(self, positions: Tensor) -> Tensor:
+        """Return the vectors (..., width) at positions below `position_range`."""
+        assert self.position_range is not None
+        return F.embedding(
+            positions, sinusoidal(0, self.position_range, self.width, positions.device)
+        )
 
     def _arities(self, problems: Tensor) -> Tensor:
         assert self.arities is not None
@@ -401,6 +433,12 @@ class Transformer(nn.Module):
         vectors, mask = None, None if memory.sees is None else memory.sees[:, None]
         if self.decoder_positions == "sinusoidal":
             vectors = sinusoidal(start, length, self.width, device)
+        elif self.decoder_positions == "randomized":
+            assert memory.positions is not None
+            place = torch.arange(start, start + length, device=device)
+            place = place.clamp(max=memory.positions.shape[1] - 1)
+            vectors = self._at_random(memory.positions[:, place])  # (B, T, width)
+            vectors = vectors.repeat_interleave(len(answers) // len(vectors), dim=0)
         elif self.decoder_positions == "relative":
             bias = self.decoder_bias(start, length, start + length)  # (1, H, T, start + T)
             if mask is not None:

@@ -4,7 +4,17 @@ from random import Random
 import pytest
 import torch
 
-from logicgen.nn.position import RelativeBias, TreePositions, tree_paths
+from logicgen.nn.position import (
+    RelativeBias,
+    TreePositions,
+    TreeRelativeBias,
+    random_positions,
+    rotate,
+    rotations,
+    tree_paths,
+    tree_relation,
+    tree_relations,
+)
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import ltl, propositional
 from logicgen.syntax.sampler import FormulaSampler
@@ -140,3 +150,78 @@ def test_every_bucket_is_used() -> None:
         relative(0, 200, 200).masked_fill(torch.ones(200, 200).triu(1) > 0, 0).sum().backward()
         used = relative.bias.grad[:, 0] != 0
         assert used[: relative.buckets].all()
+
+
+def relation(query: tuple[int, ...], key: tuple[int, ...], after: bool, exact: int) -> object:
+    """Return the relation of two different tokens, given by their branches from the root down."""
+    if key[: len(query)] == query:
+        way = key[len(query) :]
+        return "down", way if len(way) <= exact else "further"
+    if query[: len(key)] == key:
+        way = query[len(key) :]
+        return "up", way if len(way) <= exact else "further"
+    return "sibling" if query[:-1] == key[:-1] else "other", after
+
+
+@pytest.mark.parametrize("language", [propositional(), ltl()], ids=lambda language: language.name)
+@pytest.mark.parametrize("exact", [1, 3])
+def test_tree_relations_against_recursion(language, exact: int) -> None:
+    """Each relation has one number, and different relations have different ones."""
+    sampler = FormulaSampler(language, OPERATORS[language.name], "tree", 5)
+    rng = Random(0)
+    formulas = [sampler.sample(rng, rng.randint(9, 25), "abcde") for _ in range(200)]
+    found = tree_relation(arities(formulas, language.arity), exact).tolist()
+    numbers: dict[object, int] = {}
+    for formula, rows in zip(formulas, found, strict=True):
+        branches = [path[::-1] for path in recursive_paths(formula)]
+        for q, query in enumerate(branches):
+            for k, key in enumerate(branches):
+                expected = "itself" if q == k else relation(query, key, k > q, exact)
+                assert numbers.setdefault(expected, rows[q][k]) == rows[q][k], expected
+        after = len(branches)  # the end marker is no part of the tree
+        assert rows[0][after] == numbers["other", True]
+        assert rows[after][0] == numbers["other", False]
+    assert len(set(numbers.values())) == len(numbers) == tree_relations(exact)
+    assert set(numbers.values()) == set(range(tree_relations(exact)))
+
+
+def test_tree_relative_bias_is_one_number_per_relation_and_head():
+    bias = TreeRelativeBias(64, 4)
+    sampler = FormulaSampler(ltl(), OPERATORS["ltl"], "tree", 5)
+    table = arities([sampler.sample(Random(0), 12, "abcde")], ltl().arity)
+    scores = bias(table)
+    assert scores.shape == (1, 4, table.shape[1], table.shape[1])
+    relation = tree_relation(table, bias.exact)
+    assert torch.equal(scores[0, 2], (bias.bias * bias.gain)[relation[0], 2])
+
+
+def test_random_positions_ascend_and_fit():
+    torch.manual_seed(0)
+    lengths = torch.tensor([1, 5, 20, 32])
+    for draw in (True, False):
+        positions = random_positions(lengths, 32, draw)
+        assert positions.shape == (4, 32)
+        assert positions.min() >= 0
+        assert positions.max() <= 31
+        for row, length in zip(positions.tolist(), lengths.tolist(), strict=True):
+            own = row[:length]
+            assert own == sorted(set(own))  # each once, ascending
+            assert row[length:] == [min(own[-1] + 1 + k, 31) for k in range(32 - length)]
+    assert torch.equal(random_positions(lengths, 32, False), random_positions(lengths, 32, False))
+
+
+def test_random_positions_are_uniform():
+    """Every subset of two of four positions is as likely as any other: 1/6."""
+    torch.manual_seed(0)
+    drawn = random_positions(torch.full((6000,), 2), 4, True)[:, :2]
+    count = torch.bincount(drawn[:, 0] * 4 + drawn[:, 1], minlength=16)
+    seen = count[count > 0]
+    assert len(seen) == 6
+    assert (seen - 1000).abs().max() < 5 * (6000 / 6 * 5 / 6) ** 0.5
+
+
+def test_the_gradient_of_a_rotation():
+    by = rotations(0, 3, 4, torch.device("cpu"))
+    by = by[0].double(), by[1].double()
+    x = torch.randn(2, 3, 2, 4, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: rotate(x, by), (x,))

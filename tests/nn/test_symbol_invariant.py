@@ -59,6 +59,7 @@ def network(options=OPTIONS[0], encoder="tree", decoder="rotary", **changes):
             "normalize_features": True,
             "pad": PAD,
             "arities": ARITIES,
+            "position_range": 16 if "randomized" in (encoder, decoder) else None,
             **changes,
         },
     )
@@ -88,6 +89,8 @@ schemes = pytest.mark.parametrize(
         ("rotary", "relative"),
         ("relative", "none"),
         ("none", "relative"),
+        ("tree-relative", "rotary"),
+        ("randomized", "randomized"),
     ],
 )
 
@@ -271,3 +274,29 @@ def test_gradients_reach_every_parameter():
         assert parameter.grad.isfinite().all(), name
         assert parameter.grad.abs().sum() > 0 or name.endswith("key_value.bias"), name
     assert isinstance(made, nn.Module)
+
+
+@with_every_option
+@schemes
+def test_packed_tokens_have_the_same_scores_and_gradients(options, encoder, decoder):
+    """Training computes only what there is: streams of symbols, and tokens before padding."""
+    made, matrix = network(options, encoder, decoder, rotary_cross_attention=True), rows()
+    answers = torch.where((ANSWERS == PAD).cumsum(1) > 0, PAD, ANSWERS)  # no gaps
+    places = (answers.flatten() != PAD).nonzero()[:, 0]
+    finite = made(matrix, PROBLEMS, answers).flatten(0, 1)[places] > -math.inf
+
+    def scores(places: torch.Tensor | None) -> torch.Tensor:
+        all_ = made(matrix, PROBLEMS, answers, places).flatten(0, 1)
+        return all_[(answers.flatten() != PAD).nonzero()[:, 0]]
+
+    whole, packed = scores(None), scores(places)
+    assert torch.equal(whole > -math.inf, packed > -math.inf)
+    torch.testing.assert_close(packed[finite], whole[finite], rtol=1e-4, atol=1e-5)
+    of_whole, of_packed = (
+        torch.autograd.grad((each[finite] ** 2).sum(), tuple(made.parameters()), allow_unused=True)
+        for each in (whole, packed)
+    )
+    for one, other in zip(of_whole, of_packed, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            torch.testing.assert_close(other, one, rtol=1e-3, atol=1e-4)

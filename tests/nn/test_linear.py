@@ -1,0 +1,25 @@
+import torch
+
+from logicgen.nn.linear import Linear, bfloat16_products
+
+
+def test_products_in_bfloat16_are_close_and_only_where_asked_for() -> None:
+    torch.manual_seed(0)
+    layer = Linear(64, 48)
+    x = torch.randn(7, 256, 64, requires_grad=True)
+
+    def run() -> tuple[torch.Tensor, ...]:
+        y = layer(x)
+        return y, *torch.autograd.grad((y**2).sum(), (x, layer.weight, layer.bias))
+
+    exact = run()
+    before = torch.get_float32_matmul_precision()
+    with bfloat16_products():
+        rounded = run()
+    assert torch.get_float32_matmul_precision() == before
+    for one, other in zip(exact, rounded, strict=True):
+        assert one.shape == other.shape
+        assert other.dtype == torch.float32
+        assert (one - other).norm() < 0.01 * one.norm()
+    for one, other in zip(exact, run(), strict=True):
+        assert torch.equal(one, other)
