@@ -106,7 +106,9 @@ class EncoderDecoder(Model):
         rows = len(vocabulary) + self.training_symbols
         self.loss: CrossEntropy | AdaCos
         if recipe.loss.method == "adacos":
-            self.loss = AdaCos(rows, vocabulary.pad)
+            never = vocabulary.pad, vocabulary.start
+            least = recipe.loss.least_scale or AdaCos.lowest
+            self.loss = AdaCos(rows, vocabulary.pad, never, least)
         else:
             self.loss = CrossEntropy(vocabulary.pad)
 

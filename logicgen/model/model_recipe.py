@@ -74,9 +74,14 @@ class EmbeddingTable(Table):
 
 
 class LossTable(Table):
-    """The loss of a network that answers problems."""
+    """The loss of a network that answers problems.
+
+    Attributes:
+        least_scale: least scale of the cosines of `adacos`; 1 if not given.
+    """
 
     method: Literal["cross-entropy", "adacos"]
+    least_scale: Annotated[float, Field(ge=1, le=100)] | None = None
 
 
 class TrainingTable(Table):
@@ -233,6 +238,8 @@ class EncoderDecoderTable(NetworkTable):
                 "loss.method: 'adacos' needs cosines; set network.normalize_features and"
                 " embedding.normalize_rows to true, or use 'cross-entropy'"
             )
+        if recipe.loss.least_scale is not None and recipe.loss.method != "adacos":
+            raise ValueError("loss.least_scale: goes with method = 'adacos', and only with it")
         if recipe.loss.method == "cross-entropy" and self.normalize_features:
             raise ValueError(
                 "loss.method: 'cross-entropy' learns little from logits between -1 and 1; set"

@@ -7,6 +7,7 @@ number: the mean over all targets that are not padding.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -42,6 +43,11 @@ class AdaCos(nn.Module):
         s_t = log(B_t) / cos(min(pi/4, median_i theta_i)),     theta_i the angle to target i
 
     and s_t clipped. The scale is a buffer: saved with the model and changed in training only.
+
+    never: ids of rows that are no target, such as padding: they are left out of everything, C
+        included, as in the code of Işık, Cinbiş, Aydın Göl.
+    least: the scale is clipped there. With few rows it may settle near 3, where a token that is
+        learnt keeps a probability near one half.
     """
 
     scale: Tensor
@@ -49,15 +55,21 @@ class AdaCos(nn.Module):
     # Below 1 the softmax is nearly flat; for very few rows the formulas go there (log 1 = 0).
     lowest, highest = 1.0, 100.0
 
-    def __init__(self, rows: int, pad: int = 0) -> None:
+    def __init__(
+        self, rows: int, pad: int = 0, never: Sequence[int] = (), least: float = lowest
+    ) -> None:
         super().__init__()
-        self.pad = pad
-        initial = math.sqrt(2) * math.log(max(rows - 1, 1))
-        self.register_buffer("scale", torch.tensor(min(max(initial, self.lowest), self.highest)))
+        self.pad, self.never, self.least = pad, list(never), least
+        initial = math.sqrt(2) * math.log(max(rows - len(self.never) - 1, 1))
+        self.register_buffer("scale", torch.tensor(min(max(initial, least), self.highest)))
         self.cross_entropy = CrossEntropy(pad)
 
     def forward(self, cosines: Tensor, targets: Tensor) -> Tensor:
         """Return the mean loss in nats; in training, adapt the scale first."""
+        if self.never:
+            column = torch.arange(cosines.shape[-1], device=cosines.device)
+            never = sum((column == each for each in self.never), start=column < 0)
+            cosines = cosines.masked_fill(never, -math.inf)
         if self.training:
             self._adapt(cosines.detach().flatten(0, 1), targets.flatten())
         # A copy: the next step changes the scale in place, and a backward pass may still need this.
@@ -77,5 +89,5 @@ class AdaCos(nn.Module):
         middle = (real.sum() - 1).clamp(min=0) // 2
         median = theta.sort().values.gather(0, middle[None])  # (1,)
         scale = (log_b / median.clamp(max=math.pi / 4).cos()).squeeze()
-        scale = scale.clamp(self.lowest, self.highest)
+        scale = scale.clamp(self.least, self.highest)
         self.scale.copy_(torch.where(scale.isfinite(), scale, self.scale))  # a batch of padding

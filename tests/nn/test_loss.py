@@ -64,3 +64,21 @@ def test_a_handful_of_rows_and_a_batch_of_padding_stay_finite(rows: int) -> None
         assert math.isfinite(loss.scale.item())
         assert cosines.grad is not None
         assert cosines.grad.isfinite().all()
+
+
+def test_rows_that_are_never_targets_are_left_out() -> None:
+    """As if there were no such columns."""
+    torch.manual_seed(0)
+    cosines, targets = torch.rand(2, 7, 9) * 2 - 1, torch.randint(2, 9, (2, 7))
+    with_all, without = AdaCos(rows=9, never=(0, 1)), AdaCos(rows=7, pad=-1)
+    assert with_all.scale.item() == without.scale.item()
+    value = with_all(cosines, targets)
+    assert value.item() == pytest.approx(without(cosines[..., 2:], targets - 2).item(), rel=1e-6)
+    assert with_all.scale.item() == pytest.approx(without.scale.item(), rel=1e-6)
+
+
+def test_the_scale_has_a_floor() -> None:
+    loss = AdaCos(rows=5, least=12)
+    assert loss.scale.item() == 12
+    loss(torch.full((2, 3, 5), -0.9), torch.ones(2, 3, dtype=torch.int64))
+    assert loss.scale.item() == 12
