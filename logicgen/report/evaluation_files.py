@@ -23,7 +23,7 @@ from logicgen.errors import LogicgenError
 from logicgen.evaluate.predictions import SCHEMA, About
 from logicgen.evaluate.scores import Scores
 from logicgen.report.figure_style import save
-from logicgen.report.heatmap import draw_heatmaps
+from logicgen.report.heatmap import draw_heatmaps, draw_verified
 from logicgen.report.lengths_figure import draw_lengths
 from logicgen.report.symbols_figure import draw_symbols
 from logicgen.report.tables import percent, write_csv, write_json
@@ -87,8 +87,13 @@ def write_report(folder: Path) -> dict[str, Any]:
     rows = [{"symbols": s, "length": n, **score.flat()} for (s, n), score in sorted(cells.items())]
     write_csv(rows, folder / CELLS)
 
-    title = f"{about.model} on {about.data} ({about.split}): {percent(summary['overall'])} right"
-    save(draw_heatmaps([(about.model, cells, about)], title), folder, HEAT_MAP)
+    overall = summary["overall"]
+    title = f"{about.model} on {about.data} ({about.split}): {percent(overall)} right"
+    if "verified_accuracy" in overall:
+        both = f"{title}, {percent(overall, 'verified_accuracy')} verified"
+        save(draw_verified(cells, about, both), folder, HEAT_MAP)
+    else:
+        save(draw_heatmaps([(about.model, cells, about)], title), folder, HEAT_MAP)
     by_symbols = draw_symbols([(about.model, scores)], f"{about.data} ({about.split})")
     save(by_symbols, folder, SYMBOLS)
     save(draw_lengths(scores, title), folder, LENGTHS)

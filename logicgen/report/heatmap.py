@@ -69,9 +69,27 @@ def draw_heatmaps(runs: list[tuple[str, Cells, About]], title: str) -> Figure:
         Panel(label, {place: score.accuracy[0] for place, score in cells.items()}, cells, about)
         for label, cells, about in runs
     ]
+    return _draw(maps, _accuracy(), title)
+
+
+def draw_verified(cells: Cells, about: About, title: str) -> Figure:
+    """Draw the accuracy of plain answers beside that of verified ones, on one scale.
+
+    cells: with both.
+    """
+    plain = {place: score.accuracy[0] for place, score in cells.items()}
+    verified = {
+        place: score.verified_accuracy[0]
+        for place, score in cells.items()
+        if score.verified_accuracy is not None
+    }
+    maps = [Panel("plain", plain, cells, about), Panel("verified", verified, cells, about)]
+    return _draw(maps, _accuracy(), title)
+
+
+def _accuracy() -> ColourBar:
     percent = PercentFormatter(xmax=1, decimals=0)
-    bar = ColourBar("right answers", ACCURACY, Normalize(0, 1), percent)
-    return _draw(maps, bar, title)
+    return ColourBar("right answers", ACCURACY, Normalize(0, 1), percent)
 
 
 def draw_differences(first: Cells, others: list[tuple[str, Cells, About]], title: str) -> Figure:
