@@ -92,7 +92,7 @@ class EncoderDecoder(Model):
         self.transformer = self._transformer(
             **self.network.model_dump(include=set(EncoderDecoderTable.model_fields) - {"kind"}),
             pad=vocabulary.pad,
-            arities=_arities(task_name, vocabulary) if tree else None,
+            arities=self._arities() if tree else None,
         )
         added = self.network.encoder_positions == "tree"
         if added and region.length[1] > self.transformer.tree.levels + 1:
@@ -115,6 +115,17 @@ class EncoderDecoder(Model):
     def _transformer(self, **arguments: Any) -> Transformer:
         """Return the network."""
         return Transformer(**arguments)
+
+    def _arities(self) -> Tensor:
+        """Return the operands of each fixed token, then of a symbol; int64 (F + 1,)."""
+        arities = load_task(self.task_name).problem_arities
+        if arities is None:
+            raise LogicgenError(
+                f"network.encoder_positions: {self.network.encoder_positions!r} needs problems that"
+                f" are formulas; those of task {self.task_name} have no tree: choose 'sinusoidal',"
+                " 'randomized', 'rotary', 'relative' or 'none'"
+            )
+        return torch.tensor([*(arities.get(token, 0) for token in self.vocabulary.fixed), 0])
 
     # -- made ---------------------------------------------------------------------------------
 
@@ -397,14 +408,3 @@ class EncoderDecoder(Model):
                 f"the problems need {needed} symbol rows, but only {symbols} were asked for"
             )
         return torch.from_numpy(ids).to(self.device)
-
-
-def _arities(task_name: str, vocabulary: Vocabulary) -> Tensor:
-    """Return the operands of each fixed token, then of a symbol; int64 (F + 1,)."""
-    arities = load_task(task_name).problem_arities
-    if arities is None:
-        raise LogicgenError(
-            f"network.encoder_positions: a tree needs problems that are formulas; those of task"
-            f" {task_name} have no tree: choose 'sinusoidal', 'rotary', 'relative' or 'none'"
-        )
-    return torch.tensor([*(arities.get(token, 0) for token in vocabulary.fixed), 0])

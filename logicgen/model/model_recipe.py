@@ -27,6 +27,7 @@ Heads = Annotated[int, Field(ge=1, le=1024)]
 Hidden = Annotated[int, Field(ge=1, le=2**18)]
 Rows = Annotated[int, Field(ge=1, le=MOST_SYMBOLS)]
 Batch = Annotated[int, Field(ge=1, le=2**20)]
+Share = Annotated[float, Field(ge=0, lt=1)]
 Context = Annotated[int, Field(ge=2, le=2**20)]
 EncoderPositions = Literal[
     "sinusoidal", "randomized", "tree", "tree-relative", "rotary", "relative", "none"
@@ -88,6 +89,7 @@ class TrainingTable(Table):
     """The training of a model.
 
     Attributes:
+        betas: how slowly the two means of AdamW forget; also those of Muon's AdamW.
         warmup_steps: steps of a linear rise of the learning rate; then it follows `schedule`.
         final_rate: learning rate that a cosine schedule falls to.
         gradient_clip: largest norm of a gradient.
@@ -108,6 +110,7 @@ class TrainingTable(Table):
     schedule: Literal["constant", "cosine", "inverse-sqrt"]
     final_rate: Annotated[float, Field(ge=0)] = 0.0
     optimizer: Literal["adamw", "adafactor", "muon"] = "adamw"
+    betas: Annotated[tuple[Share, Share], Field(strict=False)] = (0.9, 0.98)
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     gradient_clip: Annotated[float, Field(gt=0)] = 1.0
     precision: Literal["fp32", "bf16"] = "fp32"
@@ -253,6 +256,7 @@ class SymbolInvariantTable(EncoderDecoderTable):
     Attributes:
         decoder_own_attention: whether the decoder's streams attend to themselves.
         aggregated_attention: whether streams attend to the view that fuses them.
+        decoder_aggregated_attention: the same of the decoder's, if it differs from the encoder's.
         cross_attention: what the decoder reads of the problem, its stream or the fused view.
         reserved: streams for symbols that the problem lacks.
         chunk: streams computed at a time; all if not given.
@@ -263,6 +267,7 @@ class SymbolInvariantTable(EncoderDecoderTable):
     kind: Literal["symbol-invariant"]  # type: ignore[assignment]
     decoder_own_attention: bool = True
     aggregated_attention: bool = True
+    decoder_aggregated_attention: bool | None = None
     cross_attention: Literal["streams", "aggregated"] = "streams"
     reserved: Annotated[int, Field(ge=0, le=1024)] = 0
     chunk: Count | None = None
@@ -270,10 +275,13 @@ class SymbolInvariantTable(EncoderDecoderTable):
     def check(self, recipe: ModelRecipe) -> None:
         """Raise ValueError, naming a key, where the recipe's other tables do not fit this one."""
         super().check(recipe)
-        if not (self.decoder_own_attention or self.aggregated_attention):
+        aggregated = self.decoder_aggregated_attention
+        if aggregated is None:
+            aggregated = self.aggregated_attention
+        if not (self.decoder_own_attention or aggregated):
             raise ValueError(
                 "network: the decoder would not see its answer: set decoder_own_attention or"
-                " aggregated_attention to true"
+                " (decoder_)aggregated_attention to true"
             )
 
 

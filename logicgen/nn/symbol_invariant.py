@@ -64,14 +64,21 @@ class StreamOptions:
     """The choice of attentions, and how many streams are computed at a time."""
 
     decoder_own_attention: bool = True  # whether the decoder's streams attend to themselves
-    # Whether streams attend to the fused view, in encoder and decoder
+    # Whether streams attend to the fused view
     aggregated_attention: bool = True
+    decoder_aggregated_attention: bool | None = None  # the same of the decoder, if it differs
     # `streams`, from each stream to the problem's same one, or `aggregated`, to its fused view
     cross_attention: str = "streams"
     reserved: int = 0  # number of streams for symbols that the problem does not contain
     # Streams computed at a time; in training each chunk is computed again in the backward pass, so
     # that only one vector per stream, token and layer is stored
     chunk: int | None = None
+
+    @property
+    def decoder_aggregates(self) -> bool:
+        """Return whether the decoder's streams attend to their fused view."""
+        own = self.decoder_aggregated_attention
+        return self.aggregated_attention if own is None else own
 
     def each(self, function: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor:
         """Apply a function in chunks of streams, dimension 1 of all tensors."""
@@ -145,7 +152,7 @@ class StreamDecoderLayer(DecoderLayer):
         self.options = options
         if not options.decoder_own_attention:
             del self.norm_answer, self.answer_attention
-        if options.aggregated_attention:
+        if options.decoder_aggregates:
             self.norm_fused = nn.LayerNorm(width)
             self.fused_attention = Attention(width, heads, dropout)
 
@@ -169,7 +176,7 @@ class StreamDecoderLayer(DecoderLayer):
 
             x = options.each(own, x, keys, values)
         fused: KeysValues | None = None
-        if options.aggregated_attention:
+        if options.decoder_aggregates:
             view = self.norm_fused(fuse(x, weights))
             new = self.fused_attention.keys_values(view, at.rotation)
             fused = memory.remember(memory.fused, layer, new)
@@ -204,7 +211,7 @@ class StreamDecoderLayer(DecoderLayer):
             new = self.answer_attention.keys_values(y, own.rotation, own.packing)
             y = self.answer_attention(y, new, own.rotation, own.mask, packing=own.packing)
             x = self.add(x, y)
-        if options.aggregated_attention:
+        if options.decoder_aggregates:
             new = self.fused_attention.keys_values(
                 self.norm_fused(at.fuse(x)), at.view.rotation, at.view.packing
             )

@@ -20,8 +20,6 @@ from torch import nn
 from logicgen.errors import LogicgenError
 from logicgen.model.model_recipe import TrainingTable
 
-_BETAS = 0.9, 0.98
-
 
 def make_optimizer(model: nn.Module, table: TrainingTable) -> torch.optim.Optimizer:
     """Return the optimizer of a recipe for all weights of a model."""
@@ -30,9 +28,9 @@ def make_optimizer(model: nn.Module, table: TrainingTable) -> torch.optim.Optimi
         weights = [each for each in model.parameters() if each.numel()]  # it divides by it
         return torch.optim.Adafactor(weights, lr=rate, weight_decay=decay)
     if table.optimizer == "muon":
-        return Muon(model, rate, decay)
+        return Muon(model, rate, decay, table.betas)
     return torch.optim.AdamW(
-        model.parameters(), lr=rate, betas=_BETAS, weight_decay=decay, fused=True
+        model.parameters(), lr=rate, betas=table.betas, weight_decay=decay, fused=True
     )
 
 
@@ -42,7 +40,9 @@ class Muon(torch.optim.Optimizer):
     Raises LogicgenError where this PyTorch has no Muon.
     """
 
-    def __init__(self, model: nn.Module, rate: float, decay: float) -> None:
+    def __init__(
+        self, model: nn.Module, rate: float, decay: float, betas: tuple[float, float]
+    ) -> None:
         if not hasattr(torch.optim, "Muon"):
             raise LogicgenError(
                 f"training.optimizer: 'muon' needs PyTorch 2.9, and this is {torch.__version__}:"
@@ -55,7 +55,7 @@ class Muon(torch.optim.Optimizer):
         # At the scale of AdamW's updates, so that one rate serves both.
         self.parts: tuple[torch.optim.Optimizer, ...] = (
             torch.optim.Muon(matrices, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw"),
-            torch.optim.AdamW(others, lr=rate, betas=_BETAS, weight_decay=decay, fused=True),
+            torch.optim.AdamW(others, lr=rate, betas=betas, weight_decay=decay, fused=True),
         )
         super().__init__([*matrices, *others], {"lr": rate})
         # What schedules change are the groups of the two.

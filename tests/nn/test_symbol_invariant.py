@@ -37,6 +37,7 @@ OPTIONS = [
     StreamOptions(reserved=2),
     StreamOptions(decoder_own_attention=False),
     StreamOptions(aggregated_attention=False),
+    StreamOptions(decoder_aggregated_attention=False),
     StreamOptions(cross_attention="aggregated"),
     StreamOptions(cross_attention="aggregated", chunk=1, reserved=1),
 ]
