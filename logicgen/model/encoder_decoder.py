@@ -214,7 +214,10 @@ class EncoderDecoder(Model):
                 f"{name}: was trained for {trained.task_name} with another vocabulary: start from a"
                 f" model of task {self.task_name}"
             )
-        keys = ("heads", "encoder_positions", "decoder_positions", "rotary_cross_attention")
+        keys = (
+            *("heads", "encoder_positions", "decoder_positions", "rotary_cross_attention"),
+            *("position_range", "shared_positions"),
+        )
         check_same_keys(trained.network, self.network, keys, name)
         # The scale of AdaCos starts anew: it depends on the number of rows.
         load_start(self, self._start_weights(trained, name), name, without=("loss.scale",))
