@@ -10,7 +10,7 @@ from logicgen.nn.decoding import GREEDY, Sampling
 PROBLEM = "& U a b & X ! b U 1 c"  # (a U b) & X!b & F c, as the model reads it
 DRAWS = 16
 
-model = logicgen.load_model("ltl-symbol-invariant", device="cpu")
+model = logicgen.load_model("ltl", device="cpu")
 ids = model.vocabulary.encode(PROBLEM)
 for draw in range(DRAWS):
     decoding = Sampling(temperature=1.0, seed=draw) if draw else GREEDY

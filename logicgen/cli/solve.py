@@ -58,7 +58,7 @@ def command(
     logicgen solve --task propositional "a & !b | c"
     logicgen solve --task propositional --in formulas.txt --out answers.jsonl
     logicgen solve problem.cnf
-    logicgen solve --task ltl --model ltl-symbol-invariant "G(a -> F b)"
+    logicgen solve --task ltl --model ltl "G(a -> F b)"
     """
     from logicgen.cli.dimacs_files import check_options, is_dimacs, solve_files
     from logicgen.tasks.bulk import solve_lines

@@ -88,7 +88,7 @@ def test_refused(runs, arguments, message):
 
 def test_another_model_and_bytes_that_are_no_text(runs):
     refused(
-        run("complete", "ltl-interchangeable", "a"),
+        run("complete", "ltl", "a"),
         "not a language model",
         "logicgen solve --model",
     )

@@ -15,9 +15,9 @@ from tests.cli.test_commands import interrupted, refused, run
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    """A finished quick demo: four data sets, runs and evaluations."""
+    """A finished quick demo: data sets, runs of models that are trained, and evaluations."""
     folder = tmp_path_factory.mktemp("a folder") / "demo"
-    result = run("demo", "--quick", "-o", folder)
+    result = run("demo", "--quick", "--train", "-o", folder)
     assert result.returncode == 0, result.stderr
     return folder, result
 
@@ -25,21 +25,26 @@ def demo(tmp_path_factory):
 def test_the_demo_leaves_pictures_tables_and_numbers(demo):
     folder, result = demo
     results = json.loads((folder / "results.json").read_text())
-    assert list(results) == ["copying-mini", "copying-20", "propositional-mini", "ltl-mini"]
+    models = {
+        "copying-20": "copying-interchangeable",
+        "propositional-35": "propositional",
+        "ltl-35": "ltl",
+        "propositional-mini": "propositional-interchangeable",
+        "ltl-mini": "ltl-interchangeable",
+    }
+    assert list(results) == list(models)
     table = (folder / "results.md").read_text()
     for name, summary in results.items():
-        assert (
-            (folder / name / "interchangeable" / "grid" / "heatmap.png")
-            .read_bytes()
-            .startswith(b"\x89PNG")
+        scores = folder / name / models[name] / "grid"
+        assert (scores / "heatmap.png").read_bytes().startswith(b"\x89PNG")
+        assert (scores / "heatmap.svg").is_file()
+        assert json.loads((scores / "summary.json").read_text()) == summary
+        assert f"]({name}/{models[name]}/grid/heatmap.png)" in table
+        assert str(scores / "heatmap.png") in result.stdout
+        assert ("verified_accuracy" in summary["overall"]) == (
+            models[name] in ("propositional", "ltl")
         )
-        assert (folder / name / "interchangeable" / "grid" / "heatmap.svg").is_file()
-        assert (
-            json.loads((folder / name / "interchangeable" / "grid" / "summary.json").read_text())
-            == summary
-        )
-        assert f"]({name}/interchangeable/grid/heatmap.png)" in table
-        assert str(folder / name / "interchangeable" / "grid" / "heatmap.png") in result.stdout
+        assert (f"| {name}, verified |" in table) == ("verified_accuracy" in summary["overall"])
     for line in result.stdout.splitlines():
         if line.startswith("  logicgen solve"):
             break
@@ -49,13 +54,13 @@ def test_the_demo_leaves_pictures_tables_and_numbers(demo):
 
 def test_the_demo_goes_on_where_it_stopped(demo):
     folder, _ = demo
-    again = run("demo", "--quick", "-o", folder)
+    again = run("demo", "--quick", "--train", "-o", folder)
     assert again.returncode == 0, again.stderr
 
 
 def test_evaluate_says_what_it_found_and_repeats_over_embedding_seeds(demo, tmp_path):
     folder, _ = demo
-    data, model = folder / "copying-mini" / "data", folder / "copying-mini" / "interchangeable"
+    data, model = folder / "copying-20" / "data", folder / "copying-20" / "copying-interchangeable"
     result = run(
         *("evaluate", model, "--data", data, "--split", "test", "--embedding-seeds", 2),
         *("-o", tmp_path / "e", "--limit", 5),
@@ -72,7 +77,7 @@ def test_evaluate_says_what_it_found_and_repeats_over_embedding_seeds(demo, tmp_
 
 def test_compare(demo, tmp_path):
     folder, _ = demo
-    data, model = folder / "copying-mini" / "data", folder / "copying-mini" / "interchangeable"
+    data, model = folder / "copying-20" / "data", folder / "copying-20" / "copying-interchangeable"
     for name in ("a", "b"):
         made = run("evaluate", model, "--data", data, "--limit", 20, "-o", tmp_path / name)
         assert made.returncode == 0, made.stderr
@@ -86,7 +91,7 @@ def test_compare(demo, tmp_path):
     ]
     for name in ("heatmaps", "differences", "symbols"):
         assert (tmp_path / "out" / f"{name}.png").is_file()
-    other = folder / "propositional-mini" / "interchangeable" / "grid"
+    other = folder / "propositional-mini" / "propositional-interchangeable" / "grid"
     out = ("-o", tmp_path / "no")
     refused(run("compare", tmp_path / "a", other, *out), "task propositional", "copying")
     refused(run("compare", tmp_path / "a", *out), "two evaluations")
@@ -96,7 +101,7 @@ def test_compare(demo, tmp_path):
 def test_covariance(demo, tmp_path):
     folder, _ = demo
     data = folder / "propositional-mini" / "data"
-    model = folder / "propositional-mini" / "interchangeable"
+    model = folder / "propositional-mini" / "propositional-interchangeable"
     result = run("covariance", model, "--data", data, "--limit", 3, "-o", tmp_path / "c")
     assert result.returncode == 0, result.stderr
     summary = json.loads((tmp_path / "c" / "covariance.json").read_text())
@@ -111,7 +116,7 @@ def test_covariance(demo, tmp_path):
     ]
     for file in ("covariance.csv", "covariance.png", "covariance.svg", "renamings.parquet"):
         assert (tmp_path / "c" / file).is_file()
-    copying = folder / "copying-mini" / "data"
+    copying = folder / "copying-20" / "data"
     refused(run("covariance", model, "--data", copying), "trained for propositional")
     refused(run("covariance", model, "--data", data, "--split", "tset"), "did you mean test")
 
@@ -119,7 +124,7 @@ def test_covariance(demo, tmp_path):
 def test_evaluate_decodes_as_it_is_told_and_says_how(demo, tmp_path):
     folder, _ = demo
     data = folder / "propositional-mini" / "data"
-    model = folder / "propositional-mini" / "interchangeable"
+    model = folder / "propositional-mini" / "propositional-interchangeable"
     few = ("evaluate", model, "--data", data, "--limit", 40)
     result = run(
         *few,
@@ -172,9 +177,9 @@ def test_evaluate_refuses_a_contradiction_in_one_line(tmp_path):
 
 def test_train_refuses(demo, tmp_path):
     folder, _ = demo
-    data = folder / "copying-mini" / "data"
+    data = folder / "copying-20" / "data"
     mini = ["train", "copying-interchangeable", "--data", data, "-o"]
-    refused(run(*mini, folder / "copying-mini" / "interchangeable"), "--resume")
+    refused(run(*mini, folder / "copying-20" / "copying-interchangeable"), "--resume")
     refused(run("train", "copying-interchangable", "--data", data), "did you mean")
     refused(run("train", "copying-interchangeable", "--data", tmp_path), "not a data set")
     refused(run(*mini, tmp_path / "r", "--device", "cuda"), "CUDA", "--device cpu")
@@ -190,8 +195,8 @@ def test_train_refuses(demo, tmp_path):
 
 def test_evaluate_refuses(demo, tmp_path):
     folder, _ = demo
-    model = folder / "copying-mini" / "interchangeable"
-    copying, logic = folder / "copying-mini" / "data", folder / "propositional-mini" / "data"
+    model = folder / "copying-20" / "copying-interchangeable"
+    copying, logic = folder / "copying-20" / "data", folder / "propositional-mini" / "data"
     refused(run("evaluate", model, "--data", logic), "trained for copying", "propositional")
     refused(run("evaluate", tmp_path, "--data", copying), "no trained model")
     refused(run("evaluate", model, "--data", copying, "--split", "grd"), "did you mean grid")
@@ -211,7 +216,7 @@ def test_evaluate_refuses(demo, tmp_path):
 
 def test_ctrl_c_while_training_says_how_to_go_on(demo, tmp_path):
     folder, _ = demo
-    data = folder / "copying-mini" / "data"
+    data = folder / "copying-20" / "data"
     out = tmp_path / "run"
     arguments = ["train", "copying-interchangeable", "--data", data, "-o", out]
     status, said = interrupted(arguments, lambda: any(out.glob("logs/events*")))
@@ -225,8 +230,8 @@ def test_ctrl_c_while_training_says_how_to_go_on(demo, tmp_path):
 
 def test_a_model_that_is_trained_on_stays_usable(demo, tmp_path):
     folder, _ = demo
-    data = folder / "copying-mini" / "data"
-    shutil.copytree(folder / "copying-mini" / "interchangeable", tmp_path / "run")
+    data = folder / "copying-20" / "data"
+    shutil.copytree(folder / "copying-20" / "copying-interchangeable", tmp_path / "run")
     before = (tmp_path / "run" / "model.json").read_bytes()
     arguments = ["train", "copying-interchangeable", "--data", data, "-o", tmp_path / "run"]
     arguments += ["--resume", "--steps", 100_000]

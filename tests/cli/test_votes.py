@@ -69,7 +69,7 @@ def test_refused(folder, data, options, message):
 
 
 def test_other_models_do_not_vote(folder):
-    model = "propositional-symbol-invariant"
+    model = "propositional"
     error = evaluated(folder, "data", "--sample", "--votes", 3, model=model).exception
     assert isinstance(error, LogicgenError)
-    assert "--votes: propositional-symbol-invariant is not a language model" in str(error)
+    assert "--votes: propositional is not a language model" in str(error)
