@@ -87,6 +87,17 @@ def test_a_model_with_tree_positions_comes_back(tmp_path: Path) -> None:
         assert torch.allclose(first, second[:, order], atol=1e-5) == same
 
 
+def test_problems_have_to_fit_the_range_of_randomized_positions() -> None:
+    randomized = {"encoder_positions": "randomized", "decoder_positions": "randomized"}
+    recipe = recipe_with(network={**randomized, "position_range": 8, "shared_positions": True})
+    with pytest.raises(LogicgenError, match=r"problems of 8 tokens and their end, .* 8: raise"):
+        EncoderDecoder(recipe, Vocabulary([]), 5, "copying", replace(REGION, length=(1, 8)))
+    model = EncoderDecoder(recipe, Vocabulary([]), 5, "copying", replace(REGION, length=(1, 7)))
+    assert len(model.predict([[3] * 7], 5, 0, max_length=20)) == 1  # longer answers end somewhere
+    with pytest.raises(LogicgenError, match=r"problems of 9 tokens and their end"):
+        model.predict([[3, 4], [3] * 9], 5, 0, max_length=20)
+
+
 def test_tree_positions_need_problems_that_are_trees() -> None:
     tree = recipe_with(network={"encoder_positions": "tree"})
     with pytest.raises(LogicgenError, match=r"'tree' needs .* formulas; those of task copying"):

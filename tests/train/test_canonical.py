@@ -152,6 +152,10 @@ def test_training_goes_on_from_another_model(learned: Path, tmp_path: Path) -> N
             "with encoder_positions",
         ),
         ({"embedding": STREAMS, "network": {"rotary_cross_attention": True}}, "with rotary_cross"),
+        (
+            {"network": {"decoder_positions": "randomized", "position_range": 9}},
+            "with decoder_positions",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(
