@@ -46,18 +46,11 @@ def random_positions(lengths: Tensor, among: int, draw: bool) -> Tensor:
 
     draw: whether a random subset is drawn, as in training, by torch's global generator; otherwise
         positions are spread evenly. After a sequence they go on, one by one, to the last one.
-
-    Other than there a subset is drawn from a window of random width (log-uniform) and place, so
-    that short sequences, too, have neighbours as near as those of the longest.
     """
     place = torch.arange(among, device=lengths.device)
     count = lengths[:, None]
     if draw:
-        random = torch.rand(len(lengths), among + 2, device=lengths.device)
-        width = (count * (among / count) ** random[:, -1:]).round()
-        first = (random[:, -2:-1] * (among - width + 1)).floor()
-        outside = (place < first) | (place >= first + width)
-        rank = (random[:, :among] + outside).argsort(1).argsort(1)
+        rank = torch.rand(len(lengths), among, device=lengths.device).argsort(1).argsort(1)
         ascending = torch.where(rank < count, place, among).sort(1).values
     else:
         ascending = (2 * place + 1) * among // (2 * count)
