@@ -22,7 +22,4 @@ for draw in range(DRAWS):
         break
 
 # Prints:
-# draw 1: & ! b c ; { b } is incorrect
-# draw 2: b ; { & a c } is incorrect
-# draw 3: { & b c } is incorrect
-# draw 4: b ; { & ! b c } is correct
+# draw 1: & b c ; { ! b } is correct

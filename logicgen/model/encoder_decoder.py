@@ -365,6 +365,7 @@ class EncoderDecoder(Model):
                 grammar,
                 decoding,
                 self.loss.scale,
+                self.loss.never,
             )
             found = zip(rows, decoded.ids.tolist(), decoded.scores.tolist(), strict=True)
             for row, answers, scores in found:

@@ -146,6 +146,7 @@ def decode(
     grammar: GrammarMask | None = None,
     decoding: Decoding = GREEDY,
     scale: float | Tensor = 1.0,
+    never: Sequence[int] = (),
 ) -> Decoded:
     """Return answers to padded problems (B, S).
 
@@ -157,10 +158,11 @@ def decode(
 
     matrices: one, or several whose probabilities are averaged at every step.
     scale: multiplies the logits before the softmax (AdaCos is trained with such a scale).
+    never: ids that the softmax leaves out, as training did.
 
     Raises LogicgenError if the grammar has no answer of `max_length` tokens or fewer.
     """
-    prefixes = _Prefixes(network, matrices, problems, vocabulary, max_length, grammar, scale)
+    prefixes = _Prefixes(network, matrices, problems, vocabulary, max_length, grammar, scale, never)
     method: _Beams | _Draws
     if isinstance(decoding, BeamSearch):
         method = _Beams(decoding, problems, vocabulary, max_length)
@@ -199,6 +201,7 @@ class _Prefixes(Generic[MemoryT]):
         max_length: int,
         grammar: GrammarMask | None,
         scale: float | Tensor,
+        never: Sequence[int],
     ) -> None:
         grammar = grammar or _anything(vocabulary, max_length)
         shortest = int(grammar.distance[0])
@@ -209,7 +212,7 @@ class _Prefixes(Generic[MemoryT]):
             )
         self.network = network
         self.memories = [(matrix, network.encode(matrix, problems)) for matrix in matrices]
-        self.scale = scale
+        self.scale, self.never = scale, list(never)
         self.fixed, self.end = len(vocabulary), vocabulary.end
         self.transition = grammar.transition.to(problems.device)  # (states, F + 1)
         self.distance = grammar.distance.to(problems.device)  # (states,)
@@ -217,11 +220,16 @@ class _Prefixes(Generic[MemoryT]):
         self.token = torch.full_like(problems[:, :1], vocabulary.start)  # (B, K), the last ones
         self.state = torch.zeros_like(self.token)  # (B, K)
 
+    def _of(self, logits: Tensor) -> Tensor:
+        for token in self.never:
+            logits[:, token] = -math.inf
+        return F.log_softmax(logits, dim=-1)
+
     def log_probabilities(self) -> Tensor:
         """Return the log-probabilities of each next token, (B, K, V); -inf if it is forbidden."""
         tokens = self.token.reshape(-1, 1)  # (B K, 1)
         each = [
-            F.log_softmax(self.scale * self.network.step(matrix, tokens, memory), dim=-1)
+            self._of(self.scale * self.network.step(matrix, tokens, memory))
             for matrix, memory in self.memories
         ]
         mean = each[0] if len(each) == 1 else torch.stack(each).logsumexp(0) - math.log(len(each))

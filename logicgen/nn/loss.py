@@ -18,6 +18,7 @@ class CrossEntropy(nn.Module):
     """Cross-entropy of the targets that are not padding."""
 
     scale = 1.0  # multiplies the logits before the softmax
+    never: Sequence[int] = ()  # ids that the softmax leaves out
 
     def __init__(self, pad: int = 0) -> None:
         super().__init__()

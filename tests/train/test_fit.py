@@ -356,7 +356,7 @@ def test_a_short_training_copies_symbols_it_has_never_seen(tmp_path: Path) -> No
             "decoder_positions": "sinusoidal",
         },
         training={
-            "steps": 1000,
+            "steps": 1400,
             "batch_size": 32,
             "warmup_steps": 50,
             "learning_rate": 5e-3,
