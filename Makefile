@@ -1,4 +1,4 @@
-# make demo    the main job on this machine, from recipe to heat map (15 minutes on two cores)
+# make demo    the main job on this machine, from recipe to heat map (about five minutes on two cores)
 # make test    the whole test suite
 # make lint    linter, formatter, type checker
 # make check   tests and lint: what continuous integration runs
