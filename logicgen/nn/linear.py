@@ -1,8 +1,8 @@
 """Linear layers whose matrix products a CPU may compute in bfloat16.
 
 With AVX-512 BF16 or AMX such a product of float32 matrices, rounded to bfloat16 and summed in
-float32, takes a third of the time. The kernel is made for each new shape, which takes longer than
-one product, so the number of rows has to be one of few (`Packing`); and products of many small
+float32, takes less than half the time. The kernel is made for each new shape, which takes longer
+than one product, so the number of rows has to be one of few (`Packing`); and products of many small
 matrices, as attention has, gain nothing. So it is a property of these layers, not autocast.
 """
 
