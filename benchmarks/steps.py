@@ -13,6 +13,7 @@ also computes products in bfloat16, which is what `precision = "bf16"` means her
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import subprocess
@@ -29,7 +30,7 @@ MODELS = {
 }
 
 CHILD = f"""
-import sys, time
+import json, sys, time
 from pathlib import Path
 from statistics import median
 import torch
@@ -43,7 +44,7 @@ try:
     from logicgen.nn.linear import bfloat16_products as products
 except ImportError:
     products = nullcontext
-data, name, changes = Path(sys.argv[1]), sys.argv[2], eval(sys.argv[3])
+data, name, changes = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
 torch.set_num_threads(1)
 if not (data / "dataset.json").exists():
     DataRecipe.read("ltl-35").resized({SIZE}).make(data, name="ltl-35")
@@ -75,7 +76,7 @@ def examples_a_second(checkout: Path, data: Path, model: str) -> float:
     """Return the median examples a second of a checkout."""
     changes = {"training.optimizer": "muon", "training.learning_rate": 2e-3, **MODELS[model]}
     environment = os.environ | {"PYTHONPATH": str(checkout), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", CHILD, str(data), f"ltl-{model}", repr(changes)]
+    command = [sys.executable, "-c", CHILD, str(data), f"ltl-{model}", json.dumps(changes)]
     said = subprocess.check_output(command, env=environment, cwd=checkout, text=True)
     return float(said.split()[-1])
 

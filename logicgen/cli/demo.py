@@ -31,7 +31,7 @@ class Part:
 
     data: str
     model: str
-    says: str
+    says: str = ""
     steps: int | None = None
     limit: int | None = None
     per_cell: int | None = None
@@ -52,7 +52,6 @@ PARTS = [
     Part(
         "propositional-35",
         "propositional",
-        "",
         per_cell=3,
     ),
     Part(
@@ -64,8 +63,8 @@ PARTS = [
     ),
 ]
 TRAINED = [
-    Part("propositional-mini", "propositional-interchangeable", "", steps=1500),
-    Part("ltl-mini", "ltl-interchangeable", "", steps=1500),
+    Part("propositional-mini", "propositional-interchangeable", steps=1500),
+    Part("ltl-mini", "ltl-interchangeable", steps=1500),
 ]
 
 

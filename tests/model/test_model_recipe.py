@@ -19,8 +19,9 @@ def test_shipped_recipes_are_valid(name: str) -> None:
         return
     assert recipe.embedding.method in name or name == "language-elman"
     assert recipe.with_steps(7).training.steps == 7
-    if name.endswith(("-full", "-adamw")):
-        assert recipe.training.precision == ("bf16" if name.endswith("-full") else "fp32")
+    logic = name.startswith(("propositional-", "ltl-")) and not name.endswith("-adamw")
+    bf16 = logic or name.endswith("-full")
+    assert recipe.training.precision == ("bf16" if bf16 else "fp32")
 
 
 def written(path: Path, **changes: dict[str, object]) -> str:
