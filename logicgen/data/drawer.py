@@ -70,6 +70,7 @@ class Drawer:
         self.given_up = 0  # problems that a solver gave up
         self.alpha = (recipe.distinct or self.task.distinct) == "alpha"
         self.refuted = self.task.refutation and self.task.encode(self.task.refutation)
+        self.settings = recipe.settings("recipe")
         self.source = recipe.source("recipe")
 
     def unit(self, unit: Unit) -> Drawn:
@@ -192,6 +193,7 @@ class Drawer:
                 " problem with its answer: give another solver"
             )
         found = solution.witness if solution.status is Status.SAT else task.refutation
+        found = task.arranged(found, self.settings)
         answer = task.encode(found)
         verdict = task.check(draw.problem, found, recipe.verifier or task.solver)
         if verdict is Verdict.UNKNOWN:

@@ -134,6 +134,23 @@ def draw_shares(points: dict[str, dict[str, dict[str, float]]], title: str) -> F
     return figure
 
 
+def draw_learning(points: dict[str, list[list[tuple[float, float]]]], title: str) -> Figure:
+    """Draw the share of exact answers to held-out problems against minutes of training.
+
+    points: by label, the pairs (minutes, share) of each training seed; a line each.
+    """
+    figure, axes = new_axes(7, 4.2, title)
+    for (label, seeds), style in zip(points.items(), line_styles(), strict=False):
+        for number, pairs in enumerate(seeds):
+            minutes, exact = zip(*pairs, strict=True)
+            axes.plot(minutes, exact, label=None if number else label, markersize=4, **style)
+    axes.set_ylim(0, 1)
+    shares(axes.yaxis)
+    axes.set(xlabel="minutes of training", ylabel="exact answers, held-out problems")
+    legend_below(figure)
+    return figure
+
+
 def draw_windows(points: dict[str, list[dict[str, float]]], title: str) -> Figure:
     """Draw key precision by window with 95% intervals, a line per point."""
     figure, axes = new_axes(7, 4.2, title)

@@ -13,6 +13,7 @@ from logicgen.evaluate.scores import Score, Scores
 from logicgen.experiments import Json
 
 Count = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 CELLS, ANSWERS, PERPLEXITY, KEYS = "cells", "answers", "perplexity", "keys"
 """Kinds of measures: answers counted by cell (`[evaluate]`), answers of which one score is kept,
@@ -30,21 +31,26 @@ class RenamedProblems(Table):
     embedding_seeds: Count = 1
 
 
-class Evaluation(Table):
-    """Right answers by cell, and alpha-covariance: the table `[evaluate]`.
+class Decoding(Table):
+    """How answers are decoded; keys are as the options of `logicgen evaluate`.
 
-    Keys are as the options of `logicgen evaluate`; samples are drawn by verified decoding only.
+    Samples are drawn by verified decoding only.
     """
 
-    split: str = "grid"
-    limit: Count | None = None
-    embedding_seeds: Count = 1
-    data: Literal["own", "base"] = "own"  # what a point is trained on, or what [base] names
     beams: Count = 1
     ensemble: Count = 1
     grammar: bool = True
     verified: Count | None = None
     temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+
+
+class Evaluation(Decoding):
+    """Right answers by cell, and alpha-covariance: the table `[evaluate]`."""
+
+    split: str = "grid"
+    limit: Count | None = None
+    embedding_seeds: Count = 1
+    data: Literal["own", "base"] = "own"  # what a point is trained on, or what [base] names
     covariance: RenamedProblems | None = None
 
     @property
@@ -62,8 +68,9 @@ class Evaluation(Table):
         return CELLS
 
     def data_recipe(self, base: Any) -> tuple[Any, ...] | None:
-        """Return name, size and changes of its data, as in `[base]`; None if those of training."""
-        return None if self.data == "own" else (base.data, base.size, base.data_set)
+        """Return name, size, changes and seed of its data; None if those of training."""
+        whose = (base.data, base.size, base.data_set, base.data_seed)
+        return None if self.data == "own" else whose
 
     def needed_splits(self) -> dict[str, str]:
         """Return the splits that the data have to have, by the key that names them."""
@@ -73,7 +80,7 @@ class Evaluation(Table):
         return splits
 
 
-class Measure(Table):
+class Measure(Decoding):
     """One number or curve on data of its own: an entry of `[[measure]]`.
 
     `data` is a recipe (what the model is trained on, if not given): of look-up or permutation,
@@ -83,7 +90,9 @@ class Measure(Table):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     data: str | None = None
+    size: Count | None = None  # of train, validation and test together; as in the data recipe
     data_set: dict[str, Any] = Field(default={})  # changes to that recipe
+    data_seed: Seed | None = None  # of those data; that of [base] if not given
     split: str = "test"
     limit: Count | None = None
     embedding_seeds: Count = 1
@@ -95,18 +104,14 @@ class Measure(Table):
     layer: Count | None = None
     window: Count = 100
 
-    @property
-    def ensemble(self) -> int:
-        """Return how many draws of an embedding are averaged: one."""
-        return 1
-
     def kind(self, holds: str, where: str) -> str:
         """Return its kind on data that hold problems, sequences or ciphers."""
         return {"problems": ANSWERS, "sequences": PERPLEXITY, "ciphers": KEYS}[holds]
 
     def data_recipe(self, base: Any) -> tuple[Any, ...] | None:
-        """Return name, size and changes of its data; None if those of training."""
-        return None if self.data is None else (self.data, None, self.data_set)
+        """Return name, size, changes and seed of its data; None if those of training."""
+        seed = base.data_seed if self.data_seed is None else self.data_seed
+        return None if self.data is None else (self.data, self.size, self.data_set, seed)
 
     def needed_splits(self) -> dict[str, str]:
         """Return nothing: what a split lacks is said when it is read."""

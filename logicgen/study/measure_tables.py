@@ -13,7 +13,7 @@ from logicgen.evaluate.wilson import wilson_interval
 from logicgen.experiments import Json
 from logicgen.report.page import Report
 from logicgen.report.perplexity_figure import draw_curves
-from logicgen.report.study_figures import draw_shares, draw_windows
+from logicgen.report.study_figures import draw_learning, draw_shares, draw_windows
 from logicgen.report.tables import percent, percent_interval
 from logicgen.study.measure import ANSWERS, KEYS, PERPLEXITY
 from logicgen.study.result import TABLE, Result
@@ -45,6 +45,10 @@ def _pictures(study: Study, points: dict[str, list[Result]]) -> list[tuple[str, 
             for some in points.values()
         }
         pictures.append(("answers", "right answers", draw_shares(shares, study.name)))
+        if (learning := _learning(points)) is not None:
+            pictures.append(
+                ("learning", "accuracy while training", draw_learning(learning, study.name))
+            )
     for name, found in results.items():
         if found["kind"] == PERPLEXITY:
             groups = _curves(name, points)
@@ -61,11 +65,28 @@ def _pictures(study: Study, points: dict[str, list[Result]]) -> list[tuple[str, 
     return pictures
 
 
+def _learning(
+    points: dict[str, list[Result]],
+) -> dict[str, list[list[tuple[float, float]]]] | None:
+    """Return minutes and share of exact answers while models were trained; None if not kept."""
+    found: dict[str, list[list[tuple[float, float]]]] = {}
+    for some in points.values():
+        for result in some:
+            training = result.training
+            curve = (training.validation or {}).get("exact")
+            if not curve:
+                return None
+            a_step = training.minutes / training.steps
+            line = [(step * a_step, share) for step, share in curve]
+            found.setdefault(", ".join(_choices(some).values()), []).append(line)
+    return found
+
+
 def _lines(result: Result) -> list[dict[str, Any]]:
     """Return a trial's lines in the table for programs: one for each part of each measure."""
     trial = result.trial
     head = {"point": trial.combination, **trial.choices, "seed": trial.seed}
-    head |= result.training.model_dump()
+    head |= result.training.model_dump(exclude={"validation"})
     lines: list[dict[str, Any]] = []
     for each in trial.measures:
         found = result.measures[each.measure.name]
@@ -81,9 +102,9 @@ def _lines(result: Result) -> list[dict[str, Any]]:
     return lines
 
 
-def _pooled(scores: list[Json]) -> Json:
-    """Return the score of several training seeds: their mean; the interval is over problems."""
-    shares = [score["accuracy"] for score in scores]
+def _pooled(scores: list[Json], what: str = "accuracy") -> Json:
+    """Return a share of several training seeds: their mean; the interval is over problems."""
+    shares = [score[what] for score in scores]
     mean, examples = float(np.mean(shares)), int(scores[0]["examples"])
     low, high = wilson_interval(mean, examples)
     return {
@@ -167,7 +188,11 @@ def _table(points: dict[str, list[Result]]) -> tuple[list[str], list[list[str]]]
 def _columns(name: str, found: list[Json]) -> list[tuple[str, str]]:
     """Return heads and values of a measure of a point, over training seeds."""
     if found[0]["kind"] == ANSWERS:
-        return [(name, percent(_pooled([each["score"] for each in found])))]
+        scores = [each["score"] for each in found]
+        columns = [(name, percent(_pooled(scores)))]
+        if "verified_accuracy" in scores[0]:
+            columns.append((f"{name}, verified", percent(_pooled(scores, "verified_accuracy"))))
+        return columns
     if found[0]["kind"] == KEYS:
         return [
             (f"{name}, {which} window", _precision([each["windows"][place] for each in found]))

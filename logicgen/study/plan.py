@@ -188,7 +188,7 @@ def _trial(study: Study, combination: Combination, seed: int) -> Trial:
         if chosen.start is not None:
             start = point_name({**choices, axis: chosen.start}, seed)
     model = read_model(given["model"], changes, seed)
-    trained = read_data(given["data"], given["size"], data_changes)
+    trained = read_data(given["data"], given["size"], data_changes, base.data_seed)
     trial = Trial(
         study=study.name,
         choices=choices,

@@ -15,11 +15,18 @@ TABLE = "results.csv"
 
 
 class Training(BaseModel):
-    """The training of a model; minutes are of all its processes together."""
+    """The training of a model.
+
+    Attributes:
+        minutes: of all its processes together.
+        validation: what was logged of held-out data, by name: pairs of a step and a value. None in
+            records that were made before it was kept.
+    """
 
     steps: int
     minutes: float
     parameters: int
+    validation: dict[str, list[tuple[int, float]]] | None = None
 
 
 class _Mean(BaseModel):

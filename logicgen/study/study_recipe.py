@@ -11,7 +11,7 @@ from pydantic import Field
 from logicgen import shipped
 from logicgen.declaration import Table, read_toml, validate
 from logicgen.errors import LogicgenError
-from logicgen.study.measure import Count, Evaluation, Measure
+from logicgen.study.measure import Count, Evaluation, Measure, Seed
 
 Changes = dict[str, Any]
 """Values by dotted key of a recipe."""
@@ -37,6 +37,7 @@ class Base(Recipes):
 
     model: str
     data: str
+    data_seed: Seed = 0  # of all data that have none of their own: settings are chosen on others
 
 
 class Alternative(Recipes):
@@ -51,7 +52,7 @@ class _File(Table):
     """The keys of the file; each point is trained once with each seed."""
 
     description: str = ""
-    seeds: Annotated[list[Annotated[int, Field(ge=0, lt=2**63)]], Field(min_length=1)] = Field([0])
+    seeds: Annotated[list[Seed], Field(min_length=1)] = Field([0])
     sample: Count | None = None  # so many random points; all if not given
     sample_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     base: Base

@@ -22,7 +22,15 @@ from logicgen.declaration import Table
 from logicgen.errors import LogicgenError, nearest
 from logicgen.experiments import Json
 from logicgen.model.model_recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
-from logicgen.study.measure import ANSWERS, CELLS, KEYS, PERPLEXITY, Evaluation, Measure
+from logicgen.study.measure import (
+    ANSWERS,
+    CELLS,
+    KEYS,
+    PERPLEXITY,
+    Decoding,
+    Evaluation,
+    Measure,
+)
 from logicgen.study.point import RUNS, Progress
 
 if TYPE_CHECKING:
@@ -34,15 +42,17 @@ if TYPE_CHECKING:
 
 
 class DataSet(Table):
-    """A data set to be made: what its recipe file is called, and the recipe."""
+    """A data set to be made: what its recipe file is called, the recipe, and the seed."""
 
     name: str
     recipe: DataRecipe | CorpusRecipe
+    seed: int = 0
 
     @property
     def folder(self) -> str:
-        """Return a name that differs for different recipes."""
-        return f"{self.name}-{text_sha256(self.recipe.model_dump_json())[:8]}"
+        """Return a name that differs for different recipes and seeds."""
+        name = f"{self.name}-{text_sha256(self.recipe.model_dump_json())[:8]}"
+        return f"{name}-{self.seed}" if self.seed else name
 
 
 class MeasureOn(Table):
@@ -93,11 +103,11 @@ def read_model(name: str, changes: dict[str, Any], seed: int) -> ModelRecipe:
     return read_model_recipe(name, {**seeds, **changes, "description": ""})
 
 
-def read_data(name: str, size: int | None, changes: dict[str, Any]) -> DataSet:
+def read_data(name: str, size: int | None, changes: dict[str, Any], seed: int) -> DataSet:
     """Return a data set or corpus by the name of its recipe, with changes by dotted key."""
     recipe = read_data_recipe(name, {**changes, "description": ""})
     resized = recipe if size is None else recipe.resized(size, name)
-    return DataSet(name=Path(name).stem, recipe=resized)
+    return DataSet(name=Path(name).stem, recipe=resized, seed=seed)
 
 
 def check_measure(asked: MeasureOn, model: ModelRecipe, where: str) -> None:
@@ -143,7 +153,8 @@ def make_data(
 
         try:
             where = data_folder(data, folder)
-            data.recipe.make(where, name=data.name, workers=workers, progress=said)
+            options: dict[str, Any] = {"workers": workers, "progress": said}
+            data.recipe.make(where, name=data.name, seed=data.seed, **options)
         except LogicgenError as error:
             reasons[name] = str(error)
     return {user: reasons[data.folder] for data, user in users if data.folder in reasons}
@@ -169,6 +180,7 @@ def run_trial(asked: Trial, root: Path, device: str, start: Path | None) -> Json
     """
     from logicgen.model import checkpoint
     from logicgen.train.fit import fit, training_data
+    from logicgen.train.run_folder import validation_curves
 
     if start is not None and not os.path.isfile(start / checkpoint.CARD):
         raise LogicgenError(
@@ -191,6 +203,7 @@ def run_trial(asked: Trial, root: Path, device: str, start: Path | None) -> Json
         "steps": checkpoint.load_json(run / checkpoint.CARD)["steps"],
         "minutes": round(clock["seconds"] / 60, 2),
         "parameters": sum(weights.numel() for weights in model.parameters()),
+        "validation": validation_curves(run),
     }
     return {"training": training, "measures": measures}
 
@@ -226,15 +239,10 @@ def _cells(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device:
     from logicgen.evaluate.covariance import predict_renamed
     from logicgen.evaluate.predictions import About
     from logicgen.evaluate.scores import Scores
-    from logicgen.evaluate.verified import Verified
-    from logicgen.nn.decoding import BeamSearch, Sampling
     from logicgen.report.covariance_files import write_covariance
 
-    data = as_dataset(opened)
-    decoding = how.model_dump(include={"grammar", "ensemble"})
-    decoding["decoding"] = BeamSearch(how.beams)
+    data, decoding = as_dataset(opened), _decoding(how)
     options = how.model_dump(include={"limit", "embedding_seeds"}) | decoding
-    options["verified"] = how.verified and Verified(how.verified, Sampling(how.temperature))
     table, about = _predicted(model, trial, data, run / how.split, how.split, **options)
     scores = Scores.of(table, about)
     found: Json = {"about": asdict(about), "summary": scores.summary()}
@@ -243,16 +251,28 @@ def _cells(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device:
         answerer = model.answerer(data, trial.combination)
         about = About.of(answerer, trial.combination, data, split)
         options = how.covariance.model_dump(exclude={"split"}) | decoding
+        del options["verified"]
         renamed = predict_renamed(answerer, data, about, **options)
         prepare_folder(run / split)
         found["covariance"] = write_covariance(renamed, run / split)
     return {**found, "tally": scores.tally()}
 
 
+def _decoding(how: Decoding) -> dict[str, Any]:
+    """Return how answers are decoded as keywords of `predict_and_verify`."""
+    from logicgen.evaluate.verified import Verified
+    from logicgen.nn.decoding import BeamSearch, Sampling
+
+    options: dict[str, Any] = how.model_dump(include={"grammar", "ensemble"})
+    options["decoding"] = BeamSearch(how.beams)
+    options["verified"] = how.verified and Verified(how.verified, Sampling(how.temperature))
+    return options
+
+
 def _answers(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
     from logicgen.evaluate.scores import Scores
 
-    options = how.model_dump(include={"limit", "embedding_seeds", "grammar"})
+    options = how.model_dump(include={"limit", "embedding_seeds"}) | _decoding(how)
     data = as_dataset(opened)
     table, about = _predicted(model, trial, data, run / how.name, how.split, **options)
     return {"score": Scores.of(table, about).score().flat()}

@@ -47,12 +47,13 @@ def clauses_of(formula: Formula, number: Callable[[str], int]) -> list[Clause]:
     if formula.token == "1":
         return []
     return [
-        [] if part.token == "0" else [literal(node) for node in _chain("|", part)]
-        for part in _chain("&", formula)
+        [] if part.token == "0" else [literal(node) for node in operands_of("|", part)]
+        for part in operands_of("&", formula)
     ]
 
 
-def _chain(token: str, formula: Formula) -> list[Formula]:
+def operands_of(token: str, formula: Formula) -> list[Formula]:
+    """Return the operands of a chain of one operator, however it is nested, from left to right."""
     parts: list[Formula] = []
     todo = [formula]
     while todo:

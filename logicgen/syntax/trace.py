@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from typing import Any, ClassVar
 
 from logicgen.errors import FormatError
+from logicgen.syntax.clauses import operands_of
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import propositional
 from logicgen.syntax.language import Language, read_either
@@ -44,6 +45,19 @@ class Trace:
             tuple(position.rename(mapping) for position in self.stem),
             tuple(position.rename(mapping) for position in self.period),
         )
+
+    def nested_right(self) -> Trace:
+        """Return the trace with conjunctions as `& a & b c`, where solvers write `& & a b c`.
+
+        Who writes this one from the left has to know before the first literal how many there will
+        be; who writes the other, only whether one more follows.
+        """
+
+        def nested(position: Formula) -> Formula:
+            *others, last = operands_of("&", position)
+            return reduce(lambda right, left: left & right, reversed(others), last)
+
+        return Trace(tuple(map(nested, self.stem)), tuple(map(nested, self.period)))
 
     @property
     def prefix(self) -> str:

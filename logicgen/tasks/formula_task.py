@@ -43,7 +43,8 @@ class FormulaSettings(Settings):
 
     @model_validator(mode="after")
     def _only_random_has_keys(self) -> Self:
-        if self.source != "random" and (further := self.model_fields_set - {"source"}):
+        of_all = {"source", "conjunctions"}
+        if self.source != "random" and (further := self.model_fields_set - of_all):
             given = " and ".join(sorted(further))
             raise ValueError(f"{given} cannot be given with source {self.source}, only with random")
         return self

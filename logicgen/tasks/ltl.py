@@ -23,6 +23,9 @@ class LTLSettings(FormulaSettings):
     # `random` formulas, by `operators` and `distribution`; or conjunctions of the published
     # specification `patterns`, over the core operators
     source: Literal["random", "patterns"] = "random"
+    # How a trace with several literals at a position is written: `& & a b c`, nested to the left,
+    # or `& a & b c`, which can be written from left to right without counting the literals before
+    conjunctions: Literal["left", "right"] = "left"
     # Weight of each operator, and of each constant that may occur
     operators: dict[str, Weight] = Field(
         default={"1": 1, "0": 1, "!": 1, "&": 1, "X": 1, "U": 1}, min_length=1
@@ -48,6 +51,11 @@ class LTL(FormulaTask):
         if isinstance(answer, NoTrace):
             return _NO_TRACE_IS[chosen.solve(problem).status]
         return chosen.check(problem, answer)
+
+    def arranged(self, answer: Trace | NoTrace, settings: LTLSettings) -> Trace | NoTrace:
+        if settings.conjunctions == "left" or isinstance(answer, NoTrace):
+            return answer
+        return answer.nested_right()
 
     def same(self, answer: Trace | NoTrace, other: Trace | NoTrace) -> bool:
         """Return whether both have the same shape and equivalent formulas, position by position."""

@@ -51,6 +51,26 @@ def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -
     return done
 
 
+def validation_curves(out: Path) -> dict[str, list[tuple[int, float]]]:
+    """Return what was logged of held-out data: pairs of a step and a value, by name.
+
+    A step that was done again after an interruption counts with its last value. Models that are not
+    trained in steps have no curves.
+    """
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    if not (out / "logs").is_dir():
+        return {}
+    events = EventAccumulator(str(out / "logs"))
+    events.Reload()
+    names = [name for name in events.Tags()["scalars"] if name.startswith("validation_")]
+    curves = {}
+    for name in sorted(names):
+        values = {scalar.step + 1: float(scalar.value) for scalar in events.Scalars(name)}
+        curves[name.removeprefix("validation_")] = sorted(values.items())
+    return curves
+
+
 def _filled(recipe: Any) -> Any:
     """Return a stored recipe as this version writes it, with the defaults of newer keys."""
     try:

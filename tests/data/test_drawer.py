@@ -15,7 +15,7 @@ from logicgen.data.dataset import load_dataset
 from logicgen.data.drawer import Drawer
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Verdict
-from logicgen.tasks import Cell
+from logicgen.tasks import Cell, load_task
 from logicgen.tasks.task import symbols_of
 from logicgen.vocabulary import symbol_index, symbol_name
 from tests.data.data_sets import RECIPE, contents, make
@@ -37,6 +37,34 @@ def test_names(tmp_path):
         in_answer = symbols_of(row["answer"])
         assert in_answer == list("abc")[: len(in_answer)]
     assert not all(first_occurrence(row["problem"]) for row in tables["perturbed"])
+
+
+LTL = {
+    "task": "ltl",
+    "solver": None,
+    "verifier": None,
+    "problem": {"operators": {"!": 1, "&": 3, "X": 1, "U": 1}},
+    "region": {"symbols": [1, 5], "length": [5, 25], "balance": "length"},
+    "grid": None,
+}
+
+
+@pytest.mark.parametrize("source", ["random", "patterns"])
+def test_answers_are_written_without_counting_where_the_recipe_says_so(tmp_path, source):
+    problem = LTL["problem"] if source == "random" else {"source": source}
+    for nested in ("left", "right"):
+        changes = {**LTL, "problem": {**problem, "conjunctions": nested}}
+        make(tmp_path / nested, changes)
+    left, right = (load_dataset(tmp_path / n).table("train").to_pylist() for n in ("left", "right"))
+    task = load_task("ltl")
+    different = 0
+    for one, other in zip(left, right, strict=True):
+        assert one["problem"] == other["problem"]
+        assert sorted(one["answer"].split()) == sorted(other["answer"].split())
+        assert "& &" not in other["answer"]
+        assert task.verdict(one["problem"], other["answer"], one["answer"]) is Verdict.EXACT
+        different += one["answer"] != other["answer"]
+    assert different
 
 
 DETERMINED = {

@@ -96,6 +96,64 @@ window = 10
 """
 
 
+PROBLEMS = """
+seeds = [0, 1]
+[base]
+model = "propositional-interchangeable"
+data = "propositional-mini"
+size = 400
+[base.set]
+"network.width" = 16
+"network.heads" = 2
+"network.encoder_layers" = 1
+"network.decoder_layers" = 1
+"network.feed_forward" = 16
+"embedding.random_width" = 8
+"training.steps" = 4
+"training.batch_size" = 4
+"training.warmup_steps" = 1
+"training.validate_every" = 2
+"training.validation_examples" = 4
+[[measure]]
+name = "test"
+limit = 8
+grammar = true
+verified = 3
+[[measure]]
+name = "fresh grid"
+data = "propositional-mini"
+data_seed = 1
+size = 400
+split = "grid"
+limit = 8
+[axes]
+"training.learning_rate" = [1e-3, 1e-2]
+"""
+
+
+def test_answers_to_problems_plain_and_verified(folder):
+    (folder / "problems.toml").write_text(PROBLEMS.replace("fresh grid", "fresh-grid"))
+    out = folder / "problems"
+    result = run("study", folder / "problems.toml", "-o", out, "--workers", 2)
+    assert result.returncode == 0, result.stderr
+    assert {path.name for path in out.glob("*.png")} == {"answers.png", "learning.png"}
+    for record in read_lines(out).values():
+        found = record["found"]
+        assert [step for step, _ in found["training"]["validation"]["exact"]] == [2, 4]
+        measures = found["measures"]
+        assert (
+            measures["test"]["score"]["verified_accuracy"] >= measures["test"]["score"]["accuracy"]
+        )
+        assert "verified_accuracy" not in measures["fresh-grid"]["score"]
+        assert measures["fresh-grid"]["score"]["examples"] == 8
+    heads = next(
+        line for line in (out / "results.md").read_text().splitlines() if line.startswith("|")
+    )
+    assert "| test | test, verified | fresh-grid | steps" in heads
+    folders = {path.name.rpartition("-")[2] for path in (out / "runs" / "data").iterdir()}
+    assert "1" in folders
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("a folder")

@@ -107,6 +107,38 @@ def test_evaluation_on_the_data_of_the_base(study_file):
     assert evaluated.recipe.region == base.trained.recipe.region
 
 
+def test_settings_are_chosen_on_data_of_another_seed(study_file):
+    tiny = TINY.replace("size = 600", "size = 600\ndata_seed = 2")
+    reported = planned(study_file()).trials["normal-0"]
+    chosen = planned(study_file(tiny=tiny)).trials["normal-0"]
+    assert (chosen.trained.seed, reported.trained.seed) == (2, 0)
+    assert chosen.trained.recipe == reported.trained.recipe
+    assert chosen.trained.folder == f"{reported.trained.folder}-2"
+    assert [each.data for each in chosen.measures] == [chosen.trained]
+    base = planned(study_file(tiny=tiny + 'data = "base"\n')).trials["normal-0"]
+    assert [each.data.seed for each in base.measures] == [2]
+
+
+def test_a_measure_has_data_of_its_own(study_file):
+    tiny, _, _ = TINY.replace("size = 600", "size = 600\ndata_seed = 2").partition("[evaluate]")
+    measures = """
+    [[measure]]
+    name = "fresh"
+    data = "copying-20"
+    data_seed = 1
+    size = 300
+    [[measure]]
+    name = "same-seed"
+    data = "copying-20"
+    """
+    (trial,) = planned(
+        study_file('[axes]\nseed = [{ name = "x" }]', tiny=tiny + measures)
+    ).trials.values()
+    fresh, other = (each.data for each in trial.measures)
+    assert (fresh.seed, other.seed) == (1, 2)
+    assert sum(fresh.recipe.sizes.model_dump().values()) == 300
+
+
 def test_a_trial_survives_being_written_down(study_file):
     made = planned(study_file(GRID))
     for name, trial in made.trials.items():

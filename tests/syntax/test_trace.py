@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import reduce
 from itertools import product
 
 import pytest
@@ -10,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.errors import FormatError
-from logicgen.syntax import Trace, propositional
+from logicgen.syntax import Formula, Trace, propositional
 from logicgen.syntax.answer_automaton import token_automaton
 from logicgen.syntax.trace import NO_TRACE, literals_of, trace_language
+from logicgen.tasks.ltl import LTL
 from tests.syntax.test_formula import formulas
 
 positions = formulas(symbols=["a", "b", "cycle", "p1"], most=4)
@@ -130,3 +132,20 @@ def test_masks_allow_exactly_what_can_be_completed():
         expected = {t if t != "a" else None for t in some if (*prefix, t) in prefixes}
         assert following & {*some, None} == expected
         assert may_end == (prefix in every)
+
+
+def test_conjunctions_nested_to_the_right():
+    trace = Trace.read_prefix("1 ; & & & a ! b c & d e ; { & a b ; | & & a b c d }")
+    nested = trace.nested_right()
+    assert nested.prefix == "1 ; & a & ! b & c & d e ; { & a b ; | & & a b c d }"
+    assert nested.nested_right() == nested
+
+
+@given(st.permutations("abcdefgh"), st.integers(1, 8))
+def test_nesting_changes_no_meaning(names, count):
+    literals = [Formula(name) for name in names[:count]]
+    trace = Trace((), (reduce(lambda left, right: left & right, literals),))
+    (position,) = trace.nested_right().period
+    assert literals_of(position) == literals_of(trace.period[0])
+    assert list(position.symbols) == names[:count]
+    assert LTL().same(trace, trace.nested_right())
