@@ -42,18 +42,27 @@ def random_positions(lengths: Tensor, among: int, draw: bool) -> Tensor:
 
     A model that saw strings of 20 tokens at positions among 128 has been trained at all 128, so it
     can read longer ones. Source: Ruoss et al., "Randomized Positional Encodings Boost Length
-    Generalization of Transformers" (ACL 2023).
+    Generalization of Transformers" (ACL 2023). There the subset is one of all positions, in which
+    short sequences hardly ever have neighbours as close as long ones do; here it is one of a window
+    of random width, between the sequence's length and `among`, each doubling as likely as another.
 
-    draw: whether a random subset is drawn, as in training, by torch's global generator; otherwise
-        positions are spread evenly. After a sequence they go on, one by one, to the last one.
+    draw: whether positions are drawn, as in training, by torch's global generator; otherwise they
+        are equally far apart, around the middle. After a sequence they go on, one by one, to the
+        last one.
     """
     place = torch.arange(among, device=lengths.device)
     count = lengths[:, None]
     if draw:
-        rank = torch.rand(len(lengths), among, device=lengths.device).argsort(1).argsort(1)
-        ascending = torch.where(rank < count, place, among).sort(1).values
+        wide, where = torch.rand(2, len(lengths), 1, device=lengths.device)
+        window = (count * ((among + 1) / count) ** wide).long().clamp(max=among).maximum(count)
+        first = (where * (among - window + 1)).long()
+        outside = (place < first) | (place >= first + window)
+        order = torch.rand(len(lengths), among, device=lengths.device) + outside
+        chosen = order.argsort(1).argsort(1) < count
+        ascending = torch.where(chosen, place, among).sort(1).values
     else:
-        ascending = (2 * place + 1) * among // (2 * count)
+        gap = among // count
+        ascending = place * gap + (among - 1 - gap * (count - 1)) // 2
     last = ascending.gather(1, count - 1)
     after = last + place - count + 1
     return torch.where(place < count, ascending, after).clamp(max=among - 1)

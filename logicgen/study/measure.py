@@ -42,6 +42,7 @@ class Decoding(Table):
     grammar: bool = True
     verified: Count | None = None
     temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    covariance: RenamedProblems | None = None
 
 
 class Evaluation(Decoding):
@@ -51,7 +52,6 @@ class Evaluation(Decoding):
     limit: Count | None = None
     embedding_seeds: Count = 1
     data: Literal["own", "base"] = "own"  # what a point is trained on, or what [base] names
-    covariance: RenamedProblems | None = None
 
     @property
     def name(self) -> str:

@@ -192,6 +192,9 @@ def _columns(name: str, found: list[Json]) -> list[tuple[str, str]]:
         columns = [(name, percent(_pooled(scores)))]
         if "verified_accuracy" in scores[0]:
             columns.append((f"{name}, verified", percent(_pooled(scores, "verified_accuracy"))))
+        if "covariance" in found[0]:
+            means = [each["covariance"]["overall"]["strings"]["mean"] for each in found]
+            columns.append((f"{name}, alpha-covariance", f"{np.mean(means):.3f}"))
         return columns
     if found[0]["kind"] == KEYS:
         return [

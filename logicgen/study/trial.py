@@ -236,26 +236,15 @@ def _predicted(
 
 
 def _cells(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
-    from logicgen.evaluate.covariance import predict_renamed
-    from logicgen.evaluate.predictions import About
     from logicgen.evaluate.scores import Scores
-    from logicgen.report.covariance_files import write_covariance
 
-    data, decoding = as_dataset(opened), _decoding(how)
-    options = how.model_dump(include={"limit", "embedding_seeds"}) | decoding
+    data = as_dataset(opened)
+    options = how.model_dump(include={"limit", "embedding_seeds"}) | _decoding(how)
     table, about = _predicted(model, trial, data, run / how.split, how.split, **options)
     scores = Scores.of(table, about)
     found: Json = {"about": asdict(about), "summary": scores.summary()}
-    if how.covariance is not None:
-        split = how.covariance.split
-        answerer = model.answerer(data, trial.combination)
-        about = About.of(answerer, trial.combination, data, split)
-        options = how.covariance.model_dump(exclude={"split"}) | decoding
-        del options["verified"]
-        renamed = predict_renamed(answerer, data, about, **options)
-        prepare_folder(run / split)
-        found["covariance"] = write_covariance(renamed, run / split)
-    return {**found, "tally": scores.tally()}
+    covariance = _covariance(how, data, model, trial, run)
+    return {**found, **covariance, "tally": scores.tally()}
 
 
 def _decoding(how: Decoding) -> dict[str, Any]:
@@ -269,13 +258,33 @@ def _decoding(how: Decoding) -> dict[str, Any]:
     return options
 
 
+def _covariance(how: Any, data: Dataset, model: Model, trial: Trial, run: Path) -> Json:
+    """Return the alpha-covariance that a measure asks for, if it does, as its records hold it."""
+    from logicgen.evaluate.covariance import predict_renamed
+    from logicgen.evaluate.predictions import About
+    from logicgen.report.covariance_files import write_covariance
+
+    if how.covariance is None:
+        return {}
+    split = how.covariance.split
+    answerer = model.answerer(data, trial.combination)
+    about = About.of(answerer, trial.combination, data, split)
+    options = how.covariance.model_dump(exclude={"split"}) | _decoding(how)
+    del options["verified"]
+    renamed = predict_renamed(answerer, data, about, **options)
+    folder = run / f"{how.name}-renamed"
+    prepare_folder(folder)
+    return {"covariance": write_covariance(renamed, folder)}
+
+
 def _answers(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
     from logicgen.evaluate.scores import Scores
 
     options = how.model_dump(include={"limit", "embedding_seeds"}) | _decoding(how)
     data = as_dataset(opened)
     table, about = _predicted(model, trial, data, run / how.name, how.split, **options)
-    return {"score": Scores.of(table, about).score().flat()}
+    covariance = _covariance(how, data, model, trial, run)
+    return {"score": Scores.of(table, about).score().flat(), **covariance}
 
 
 def _perplexity(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:

@@ -1,4 +1,5 @@
 import math
+from itertools import combinations, pairwise
 from random import Random
 
 import pytest
@@ -210,14 +211,29 @@ def test_random_positions_ascend_and_fit():
     assert torch.equal(random_positions(lengths, 32, False), random_positions(lengths, 32, False))
 
 
-def test_random_positions_are_uniform():
-    """Every subset of two of four positions is as likely as any other: 1/6."""
+def test_random_positions_are_a_subset_of_a_window():
+    """Of a window of 2, 3 or 4 positions, in which each subset of two is as likely."""
     torch.manual_seed(0)
-    drawn = random_positions(torch.full((6000,), 2), 4, True)[:, :2]
-    count = torch.bincount(drawn[:, 0] * 4 + drawn[:, 1], minlength=16)
-    seen = count[count > 0]
-    assert len(seen) == 6
-    assert (seen - 1000).abs().max() < 5 * (6000 / 6 * 5 / 6) ** 0.5
+    drawn = random_positions(torch.full((60_000,), 2), 4, True)[:, :2]
+    counts = torch.bincount(drawn[:, 0] * 4 + drawn[:, 1], minlength=16).reshape(4, 4)
+    # Widths from 2 to 5, not included, each doubling as likely as another, without their fractions.
+    two, three, four = (math.log((width + 1) / width) / math.log(2.5) for width in (2, 3, 4))
+    expected = torch.zeros(4, 4)
+    for width, chance in ((2, two), (3, three), (4, four)):
+        places = 4 - width + 1
+        for first in range(places):
+            for one, other in combinations(range(first, first + width), 2):
+                expected[one, other] += chance / places / math.comb(width, 2)
+    assert (counts / 60_000 - expected).abs().max() < 0.01
+
+
+def test_positions_are_equally_far_apart_around_the_middle():
+    among = 10
+    for length in range(1, among + 1):
+        (positions,) = random_positions(torch.tensor([length]), among, False)[:, :length].tolist()
+        gaps = {right - left for left, right in pairwise(positions)}
+        assert len(gaps) == (length > 1)
+        assert 0 <= (among - 1 - positions[-1]) - positions[0] <= 1
 
 
 def test_the_gradient_of_a_rotation():

@@ -119,6 +119,7 @@ name = "test"
 limit = 8
 grammar = true
 verified = 3
+covariance = { limit = 2 }
 [[measure]]
 name = "fresh grid"
 data = "propositional-mini"
@@ -149,7 +150,7 @@ def test_answers_to_problems_plain_and_verified(folder):
     heads = next(
         line for line in (out / "results.md").read_text().splitlines() if line.startswith("|")
     )
-    assert "| test | test, verified | fresh-grid | steps" in heads
+    assert "| test | test, verified | test, alpha-covariance | fresh-grid | steps" in heads
     folders = {path.name.rpartition("-")[2] for path in (out / "runs" / "data").iterdir()}
     assert "1" in folders
 
