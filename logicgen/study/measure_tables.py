@@ -165,13 +165,14 @@ def _table(points: dict[str, list[Result]]) -> tuple[list[str], list[list[str]]]
     """Return column heads and a row for each point, for people."""
     heads: list[str] = []
     rows = []
+    several = _several_right(points)
     for some in points.values():
         training = [result.training for result in some]
         minutes = float(np.mean([each.minutes for each in training]))
         measured = [
             column
             for name in some[0].measures
-            for column in _columns(name, [result.measures[name] for result in some])
+            for column in _columns(name, [each.measures[name] for each in some], name in several)
         ]
         columns = [
             *((axis, short(name)) for axis, name in _choices(some).items()),
@@ -185,11 +186,27 @@ def _table(points: dict[str, list[Result]]) -> tuple[list[str], list[list[str]]]
     return heads, rows
 
 
-def _columns(name: str, found: list[Json]) -> list[tuple[str, str]]:
-    """Return heads and values of a measure of a point, over training seeds."""
+def _several_right(points: dict[str, list[Result]]) -> set[str]:
+    """Return the measures in which some right answer is not the stored one."""
+    return {
+        name
+        for some in points.values()
+        for result in some
+        for name, found in result.measures.items()
+        if found["kind"] == ANSWERS and found["score"]["correct"]
+    }
+
+
+def _columns(name: str, found: list[Json], several: bool) -> list[tuple[str, str]]:
+    """Return heads and values of a measure of a point, over training seeds.
+
+    several: whether problems have several right answers, of which one is the stored one.
+    """
     if found[0]["kind"] == ANSWERS:
         scores = [each["score"] for each in found]
         columns = [(name, percent(_pooled(scores)))]
+        if several:
+            columns.append((f"{name}, exact", percent(_pooled(scores, "exact_match"))))
         if "verified_accuracy" in scores[0]:
             columns.append((f"{name}, verified", percent(_pooled(scores, "verified_accuracy"))))
         if "covariance" in found[0]:
