@@ -15,6 +15,7 @@ from logicgen.model.model_recipe import read_model_recipe
 from logicgen.report.comparison import COLUMNS
 from logicgen.report.evaluation_files import SUMMARY
 from logicgen.report.tables import percent_interval
+from logicgen.train.run_folder import training_minutes
 
 README = "README.md"
 
@@ -28,7 +29,7 @@ def export(run: Path, target: Path, name: str) -> int:
     model = checkpoint.load_model(run, "cpu")
     before = checkpoint.load_json(run / checkpoint.CARD)
     parameters = sum(weights.numel() for weights in model.parameters())
-    card = _card(name, before, parameters, _scores(run))
+    card = _card(name, before, parameters, training_minutes(run), _scores(run))
     try:
         target.mkdir(parents=True, exist_ok=True)
         if any(target.iterdir()):
@@ -44,33 +45,41 @@ def export(run: Path, target: Path, name: str) -> int:
     return (target / checkpoint.WEIGHTS).stat().st_size
 
 
-def _scores(run: Path) -> dict[str, Any]:
-    """Return the summaries of evaluations in the run's folder, by split."""
-    found = {}
-    for split in ("test", "grid"):
-        path = run / split / SUMMARY
-        if not os.path.isfile(path):
-            continue
-        found[split] = checkpoint.load_json(path)
-        scores = [found[split][part] for part in COLUMNS if part in found[split]]
+def _scores(run: Path) -> list[dict[str, Any]]:
+    """Return the summaries of evaluations in the run's folder: of its test, of its grid, others."""
+    names = sorted(path.name for path in run.iterdir() if os.path.isfile(path / SUMMARY))
+    found = []
+    for name in sorted(names, key=["grid", "test"].__contains__, reverse=True):
+        path = run / name / SUMMARY
+        summary = checkpoint.load_json(path)
+        scores = [summary[part] for part in COLUMNS if part in summary]
         if not scores or any("accuracy_low" not in score for score in scores):
             raise LogicgenError(
                 f"{path}: damaged, or of an earlier version: run logicgen evaluate again"
             )
+        found.append(summary)
     return found
 
 
-def _card(name: str, made: dict[str, Any], parameters: int, scores: dict[str, Any]) -> str:
+def _card(
+    name: str,
+    made: dict[str, Any],
+    parameters: int,
+    minutes: float | None,
+    scores: list[dict[str, Any]],
+) -> str:
     region = made["region"]
     ranges = [f"{low} to {high}" for low, high in (region["symbols"], region["length"])]
     about = made["recipe"]["description"]
     if not about and name in shipped.names("models", ".toml"):  # trained in a study
         about = read_model_recipe(name).description
+    duration = "" if minutes is None else f" in {minutes:,.0f} minutes"
     lines = [f"# {plain(name)}", "", *([plain(about), ""] if about else [])]
     lines += [
         f"A model of {parameters:,} parameters for the task `{made['task']}`, trained by logicgen "
         f"{made['versions']['logicgen']} for",
-        f"{made['steps']:,} steps on problems of {ranges[0]} symbols and {ranges[1]} tokens"
+        f"{made['steps']:,} steps{duration} on problems of {ranges[0]} symbols and"
+        f" {ranges[1]} tokens"
         + (f" (`{' '.join(region['tokens'])}`)." if region.get("tokens") else "."),
         "The recipe is in `model.json`, with the sha256 of the weights, which loading checks; the "
         "weights are",
@@ -80,13 +89,37 @@ def _card(name: str, made: dict[str, Any], parameters: int, scores: dict[str, An
         f'logicgen solve --task {made["task"]} --model {name} "..."',
         "```",
     ]
-    for split, summary in scores.items():
+    for summary in scores:
+        split = summary.get("split", "")
         lines += ["", f"Right answers on `{summary['data']}`, {split}, judged by the solver:", ""]
         found = [(called, summary[part]) for part, called in COLUMNS.items() if part in summary]
-        ends = ("accuracy", "accuracy_low", "accuracy_high")
+        columns = {"right, 95% interval": "accuracy"}
+        if all("verified_accuracy" in score for _, score in found):
+            draws = summary["decoding"]["verified"]["draws"]
+            columns[f"best of {draws}, verified"] = "verified_accuracy"
         rows = [
-            [called, percent_interval(*(score[end] for end in ends)), f"{score['examples']:,}"]
+            [called, *(_interval(score, key) for key in columns.values()), f"{score['examples']:,}"]
             for called, score in found
         ]
-        lines.append(markdown_table(["where", "right, 95% interval", "examples"], rows))
+        lines.append(markdown_table(["where", *columns, "examples"], rows))
+    lines += ["", *_limits(made)]
     return "\n".join(lines) + "\n"
+
+
+def _interval(score: dict[str, Any], key: str) -> str:
+    return percent_interval(*(score[f"{key}{end}"] for end in ("", "_low", "_high")))
+
+
+def _limits(made: dict[str, Any]) -> list[str]:
+    """Return sentences on what the model cannot do."""
+    network, tokens = made["recipe"]["network"], made["region"].get("tokens")
+    found = ["Limits: what these tables do not show is not known."]
+    if tokens:
+        found.append(
+            "Formulas with other operators are written in those it knows first, if they can be."
+        )
+    if network["kind"] == "symbol-invariant":
+        found.append("Its answers hold no symbol that the problem does not hold.")
+    if most := network.get("position_range"):
+        found.append(f"Problems have at most {most - 1} tokens.")
+    return found

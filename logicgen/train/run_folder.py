@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ from logicgen.atomic import is_part
 from logicgen.errors import LogicgenError
 from logicgen.model import checkpoint
 from logicgen.model.model_recipe import ModelRecipe
+
+# Seconds between two logged steps that count as a pause of the training.
+PAUSE = 300
 
 
 def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -> int:
@@ -57,18 +61,37 @@ def validation_curves(out: Path) -> dict[str, list[tuple[int, float]]]:
     A step that was done again after an interruption counts with its last value. Models that are not
     trained in steps have no curves.
     """
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    if not (out / "logs").is_dir():
+    events = _logged(out)
+    if events is None:
         return {}
-    events = EventAccumulator(str(out / "logs"))
-    events.Reload()
     names = [name for name in events.Tags()["scalars"] if name.startswith("validation_")]
     curves = {}
     for name in sorted(names):
         values = {scalar.step + 1: float(scalar.value) for scalar in events.Scalars(name)}
         curves[name.removeprefix("validation_")] = sorted(values.items())
     return curves
+
+
+def training_minutes(out: Path) -> float | None:
+    """Return how long a training took, by its logs, pauses left out; None where it left none."""
+    events = _logged(out)
+    if events is None or "learning_rate" not in events.Tags()["scalars"]:
+        return None
+    times = [float(logged.wall_time) for logged in events.Scalars("learning_rate")]
+    between = [later - one for one, later in pairwise(times)]
+    return sum(seconds for seconds in between if seconds < PAUSE) / 60
+
+
+def _logged(out: Path) -> Any:
+    """Return TensorBoard's reader of what a run has logged; None where it logged nothing."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    if not (out / "logs").is_dir():
+        return None
+    # Its own default keeps 10,000 values of a curve, drawn at random.
+    events = EventAccumulator(str(out / "logs"), size_guidance={"scalars": 0})
+    events.Reload()
+    return events
 
 
 def _filled(recipe: Any) -> Any:

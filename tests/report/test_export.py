@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from torch.utils.tensorboard import SummaryWriter
 
 from logicgen import shipped
 from logicgen.errors import LogicgenError
@@ -43,6 +44,28 @@ def test_the_card_tells_scores(run: Path, tmp_path: Path) -> None:
     assert card.startswith("# mine\n")
     assert "--model mine" in card
     assert "| more symbols | 50.0% [40.0, 60.0] | 90 |" in card
+
+
+def test_the_card_tells_time_verified_scores_and_limits(run: Path, tmp_path: Path) -> None:
+    (run / "grid").mkdir()
+    (run / "grid-of-others").mkdir()
+    score = {"accuracy": 0.5, "accuracy_low": 0.4, "accuracy_high": 0.6, "examples": 90}
+    verified = {"verified_accuracy": 1, "verified_accuracy_low": 0.9, "verified_accuracy_high": 1}
+    decoding = {"verified": {"draws": 16}}
+    both = {"data": "a", "split": "grid", "decoding": decoding, "overall": score | verified}
+    plain = {"data": "b", "split": "grid", "decoding": {}, "overall": score}
+    (run / "grid-of-others" / "summary.json").write_text(json.dumps(plain))
+    (run / "grid" / "summary.json").write_text(json.dumps(both))
+    with SummaryWriter(str(run / "logs")) as logs:
+        for number, minute in enumerate([0, 1, 2, 60, 61, 61.5]):  # a pause of 58 minutes
+            logs.add_scalar("learning_rate", 0.1, number, walltime=1e9 + 60 * minute)
+    export(run, tmp_path / "out", "mine")
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "7 steps in 4 minutes on problems" in card  # 3.5
+    assert "| where | right, 95% interval | best of 16, verified | examples |" in card
+    assert "| all | 50.0% [40.0, 60.0] | 100.0% [90.0, 100.0] | 90 |" in card
+    assert card.index("on `a`, grid") < card.index("on `b`, grid")
+    assert "\nLimits: " in card
 
 
 def test_what_is_there_is_kept(run: Path, tmp_path: Path) -> None:
