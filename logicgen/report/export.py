@@ -49,7 +49,8 @@ def _scores(run: Path) -> list[dict[str, Any]]:
     """Return the summaries of evaluations in the run's folder: of its test, of its grid, others."""
     names = sorted(path.name for path in run.iterdir() if os.path.isfile(path / SUMMARY))
     found = []
-    for name in sorted(names, key=["grid", "test"].__contains__, reverse=True):
+    first = [name for name in ("test", "grid") if name in names]
+    for name in [*first, *(name for name in names if name not in first)]:
         path = run / name / SUMMARY
         summary = checkpoint.load_json(path)
         scores = [summary[part] for part in COLUMNS if part in summary]
