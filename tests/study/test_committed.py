@@ -30,3 +30,18 @@ def test_tables_and_pictures_follow_from_records(folder, tmp_path):
     )
     for name in made:
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
+
+
+QUOTED = [
+    *("propositional-35", "copying-positions", "ltl-positions", "ltl-baselines", "perturbation"),
+    "ltl-35",
+]
+
+
+@pytest.mark.parametrize("name", QUOTED)
+def test_the_page_of_results_quotes_the_tables_of_studies(name):
+    page = (RESULTS.parent / "results.md").read_text(encoding="utf-8").splitlines()
+    text = (RESULTS / name / "results.md").read_text(encoding="utf-8")
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(table) > 2
+    assert set(table) <= set(page)
