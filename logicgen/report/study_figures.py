@@ -20,6 +20,9 @@ from logicgen.report.figure_style import (
     whole_numbers,
 )
 
+# So many names of choices find room beside each other.
+MOST_BESIDE = 8
+
 BETTER, WORSE, NOTHING, CHANCE = "#0072B2", "#D55E00", "#b8b8b8", "#e8e8e8"
 
 
@@ -32,7 +35,9 @@ def draw_choices(
     rng = np.random.default_rng(0)  # for dots beside each other
     columns = min(3, len(varied))
     rows = ceil(len(varied) / columns)
-    figure = new_figure(0.8 + 4 * columns, 0.8 + 3.2 * rows, title)
+    upright = {axis: len(set(chosen)) > MOST_BESIDE for axis, chosen in varied.items()}
+    height = 3.2 + 2 * any(upright.values())
+    figure = new_figure(0.8 + 4 * columns, 0.8 + height * rows, title)
     grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
     colour = LINES[0][0]
     for axes, (axis, chosen) in zip(grid.flat, varied.items(), strict=False):
@@ -54,9 +59,10 @@ def draw_choices(
         for place, group in enumerate(groups, 1):
             beside = place + rng.uniform(-0.2, 0.2, len(group))
             axes.plot(beside, group, ".", color="#333333", markersize=3, alpha=0.5)
-        width = max(1, 42 // len(names))
-        labels = [fill(each.partition("=")[2] or each, width) for each in names]  # at hyphens
-        axes.set_xticks(range(1, len(names) + 1), labels, fontsize=9)
+        labels = [each.partition("=")[2] or each for each in names]
+        if not upright[axis]:
+            labels = [fill(each, 42 // len(names)) for each in labels]  # at hyphens
+        axes.set_xticks(range(1, len(names) + 1), labels, fontsize=9, rotation=90 * upright[axis])
         axes.set_title(axis, loc="left", fontsize=10)
     for axes in grid.flat[len(varied) :]:
         axes.set_axis_off()

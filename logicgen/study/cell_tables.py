@@ -93,32 +93,24 @@ def show_cells(study: Study, points: dict[str, list[Result]], counted: str) -> R
         best = [rows[place] for place in order[:MOST_ROWS]]
         called = "mean edit distance (tokens)" if less else "right answers"
         choices = [row.choices for row in rows]
-        related = correlations(choices, values)
-        bars = [(each.label, each.rho, each.chance) for each in related]
-        tables = [
-            (f"{says}\n\nThe best {len(best)}; all are in `{TABLE}`:", *_table(rows, best)),
-            (
-                "Spearman's rank correlation of each choice with the score; chance: 95% of random"
-                " assignments of the scores stay below it.",
-                ["choice", "points", "correlation", "chance", "p"],
-                [
-                    [
-                        one.label,
-                        f"{one.points}",
-                        f"{one.rho:+.2f}",
-                        f"{one.chance:.2f}",
-                        f"{one.p:.4f}",
-                    ]
-                    for one in sorted(related, key=lambda one: -abs(one.rho))
-                ],
-            ),
-        ]
+        # Whether a single point is good says its row.
+        related = [each for each in correlations(choices, values) if each.points > 1]
+        tables = [(f"{says}\n\nThe best {len(best)}; all are in `{TABLE}`:", *_table(rows, best))]
         boxes = draw_choices(choices, values, called, title)
-        related_figure = draw_correlations(bars, called, less, title)
-        pictures = [
-            ("choices", "score by choice", boxes),
-            ("correlations", "correlations with the score", related_figure),
-        ]
+        pictures = [("choices", "score by choice", boxes)]
+        if related:
+            ranked = [
+                [one.label, f"{one.points}", f"{one.rho:+.2f}", f"{one.chance:.2f}", f"{one.p:.4f}"]
+                for one in sorted(related, key=lambda one: -abs(one.rho))
+            ]
+            says = (
+                "Spearman's rank correlation of each choice with the score; chance: 95% of random"
+                " assignments of the scores stay below it."
+            )
+            tables.append((says, ["choice", "points", "correlation", "chance", "p"], ranked))
+            bars = [(each.label, each.rho, each.chance) for each in related]
+            figure = draw_correlations(bars, called, less, title)
+            pictures.append(("correlations", "correlations with the score", figure))
     measured = {row.label: row.covariance for row in rows if row.covariance is not None}
     found = next(iter(points.values()))[0].covariance
     if found is not None and len(measured) <= MOST_NAMED:
