@@ -150,7 +150,7 @@ def draw_learning(points: dict[str, list[list[tuple[float, float]]]], title: str
         for number, pairs in enumerate(seeds):
             minutes, exact = zip(*pairs, strict=True)
             axes.plot(minutes, exact, label=None if number else label, markersize=4, **style)
-    axes.set_ylim(0, 1)
+    axes.set_ylim(0, 1.03)
     shares(axes.yaxis)
     axes.set(xlabel="minutes of training", ylabel="exact answers, held-out problems")
     legend_below(figure)
