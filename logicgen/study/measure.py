@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from logicgen.declaration import Table
 from logicgen.errors import LogicgenError
@@ -103,6 +103,13 @@ class Measure(Decoding):
     hidden: Count = 256
     layer: Count | None = None
     window: Count = 100
+
+    @model_validator(mode="after")
+    def _changes_name_their_data(self) -> Self:
+        for key in ("size", "data_set", "data_seed"):
+            if self.data is None and getattr(self, key) not in (None, {}):
+                raise ValueError(f"{key}: is of the measure's own data: give data, too")
+        return self
 
     def kind(self, holds: str, where: str) -> str:
         """Return its kind on data that hold problems, sequences or ciphers."""

@@ -201,6 +201,7 @@ def test_prompts_and_keys(folder):
 WRONG = [
     ('[[measure]]\nname = "a"\n[[measure]]\nname = "a"\n', "'a' stands there twice"),
     ('[[measure]]\nname = "a b"\n', "measure.0.name"),
+    ('[[measure]]\nname = "a"\ndata_seed = 1\n', "data_seed: is of the measure's own data"),
     ('[[measure]]\nname = "a"\n[evaluate]\nsplit = "test"\n', "leave one of them out"),
 ]
 
