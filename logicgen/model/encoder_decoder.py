@@ -47,6 +47,10 @@ class Answer(NamedTuple):
     score: float
 
 
+# Scores of attention that a batch of questions may have for each head: a gigabyte with four heads.
+MOST_SCORES = 2**26
+
+
 class EncoderDecoder(Model):
     """A recipe's encoder-decoder for one vocabulary.
 
@@ -313,6 +317,10 @@ class EncoderDecoder(Model):
             for problem, own in zip(renamed, names, strict=True)
         ]
 
+    def most_together(self, symbols: int, tokens: int) -> int:
+        """Return how many problems of so many symbols and tokens may be read in one batch."""
+        return MOST_SCORES // tokens**2 or 1
+
     def check(self, symbols: int, ensemble: int = 1) -> None:
         """Raise LogicgenError where there are no rows for so many symbols, or none to average."""
         self._check_ensemble(ensemble)
@@ -354,6 +362,8 @@ class EncoderDecoder(Model):
         self.eval()
         several: list[list[Answer]] = [[] for _ in problems]
         order = sorted(range(len(problems)), key=lambda row: len(problems[row]))
+        longest = max(map(len, problems), default=0) + 1
+        batch_size = min(batch_size, self.most_together(symbols, longest))
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
             decoded = decode(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from logicgen.errors import LogicgenError
-from logicgen.model.encoder_decoder import EncoderDecoder
+from logicgen.model.encoder_decoder import MOST_SCORES, EncoderDecoder
 from logicgen.model.model_recipe import ModelRecipe, SymbolInvariantTable
 from logicgen.model.training_data import ProblemData
 from logicgen.nn.symbol_invariant import (
@@ -52,6 +52,9 @@ class SymbolInvariant(EncoderDecoder):
                         " raise it"
                     )
         return model
+
+    def most_together(self, symbols: int, tokens: int) -> int:
+        return MOST_SCORES // (max(symbols, 1) * tokens**2) or 1
 
     @property
     def canonical(self) -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
 
 from logicgen.errors import LogicgenError
+from logicgen.model import encoder_decoder
 from logicgen.model.encoder_decoder import EncoderDecoder
-from logicgen.nn.decoding import BeamSearch, Sampling
+from logicgen.model.symbol_invariant import SymbolInvariant
+from logicgen.nn.decoding import BeamSearch, Decoded, Sampling
 from logicgen.vocabulary import Vocabulary
 from tests.train.conftest import REGION, recipe_with
 
@@ -39,6 +42,28 @@ def test_several_answers_come_best_first_and_the_best_is_the_prediction() -> Non
     assert best == [answers[0].ids for answers in several]
     # The problems' order in batches, by length, does not show.
     assert model.predict(PROBLEMS, 8, 0, 4, batch_size=1, decoding=BeamSearch(4)) == best
+
+
+def test_memory_limits_how_many_problems_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = new_model()
+    best = model.predict(PROBLEMS, 8, 0, 4)
+    sizes = []
+    decode = encoder_decoder.decode
+
+    def noting(*arguments: Any) -> Decoded:
+        sizes.append(len(arguments[2]))
+        return decode(*arguments)
+
+    monkeypatch.setattr(encoder_decoder, "decode", noting)
+    for scores, expected in ((2**26, [4]), (2 * 4**2, [2, 2]), (1, [1, 1, 1, 1])):
+        monkeypatch.setattr(encoder_decoder, "MOST_SCORES", scores)
+        sizes.clear()
+        assert model.predict(PROBLEMS, 8, 0, 4) == best
+        assert sizes == expected
+    streams = SymbolInvariant.most_together
+    assert streams(model, 100, 200) == 2**26 // (100 * 200**2) == 16
+    assert streams(model, 0, 10) == 2**26 // 100
+    assert streams(model, 10_000, 10_000) == 1
 
 
 def test_probabilities_are_those_of_the_loss() -> None:
