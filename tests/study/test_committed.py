@@ -11,6 +11,7 @@ from logicgen import shipped
 from logicgen.cli.study import run_study
 from logicgen.study.open_study import open_study
 from logicgen.study.record import FILE
+from tests.study.conftest import read_lines
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
@@ -23,7 +24,9 @@ def test_every_study_has_its_results():
 @pytest.mark.parametrize("folder", sorted(RESULTS.iterdir()), ids=lambda folder: folder.name)
 def test_tables_and_pictures_follow_from_records(folder, tmp_path):
     shutil.copy(folder / FILE, tmp_path)
-    run_study(open_study(folder.name), tmp_path, 1, "cpu")
+    study = open_study(folder.name)
+    assert set(study.points) == set(read_lines(folder)), "points without a record would be computed"
+    run_study(study, tmp_path, 1, "cpu")
     made = sorted(path.name for path in tmp_path.iterdir())
     assert made == sorted(path.name for path in folder.iterdir()), (
         "there is no runs/: none computed"
