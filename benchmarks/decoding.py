@@ -27,7 +27,8 @@ from logicgen.model import model_recipe
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.training_data import TrainingRegion
 from logicgen.nn.decoding import BeamSearch
-from logicgen.nn.transformer import Attention, Transformer
+from logicgen.nn.layers import Attention
+from logicgen.nn.transformer import Transformer
 from logicgen.tasks.task import Cell
 from logicgen.vocabulary import Vocabulary
 

@@ -58,7 +58,7 @@ PARTS = [
         "ltl-35",
         "ltl",
         "The shipped models answer formulas over twice as many symbols as they were trained on;"
-        " right, next to left, is the first of up to 16 answers that the solver accepts.",
+        " the map beside each counts the first of up to 16 answers that the solver accepts.",
         per_cell=3,
     ),
 ]

@@ -24,10 +24,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from logicgen.nn.cache import Cache
+from logicgen.nn.layers import EncoderLayer
 from logicgen.nn.memory import Memory
 from logicgen.nn.position import RelativeBias, Rotation, rotations, sinusoidal
 from logicgen.nn.token_rows import Rows, TokenRows
-from logicgen.nn.transformer import EncoderLayer
 from logicgen.tokens import NOTHING
 
 

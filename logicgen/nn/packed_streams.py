@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import torch.nn.functional as F
 from torch import Tensor
 
+from logicgen.nn.layers import Attention, Positions
 from logicgen.nn.memory import KeysValues
 from logicgen.nn.packing import Packing
 from logicgen.nn.streams import Streams
-from logicgen.nn.transformer import Attention, Positions
 
 
 @dataclass(frozen=True)

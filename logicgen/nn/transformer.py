@@ -5,9 +5,7 @@ So no parameter depends on the size of the vocabulary, and permuting the symbol 
 together with the ids of the inputs permutes the logits. A matrix is (V, width), or (B, V, width) if
 each sequence has its own.
 
-Layer normalisation comes before each sublayer ("pre-norm"), not after it as in Vaswani et al.
-(2017): this trains at higher learning rates and without a delicate warm-up (Xiong et al. 2020), so
-that two minutes on a CPU can be enough.
+Its layers are in `layers.py`.
 
 Shapes: B sequences, S problem tokens, T answer tokens, H heads, D = width / H, V rows.
 """
@@ -16,15 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from logicgen.nn.linear import Linear
-from logicgen.nn.memory import KeysValues, Memory
+from logicgen.nn.layers import DecoderLayer, EncoderLayer, Positions
+from logicgen.nn.memory import Memory
 from logicgen.nn.packing import Packing
 from logicgen.nn.position import (
     RelativeBias,
@@ -32,209 +29,9 @@ from logicgen.nn.position import (
     TreePositions,
     TreeRelativeBias,
     random_positions,
-    rotate,
     rotations,
     sinusoidal,
 )
-
-
-@dataclass(frozen=True)
-class Positions:
-    """The positions of the tokens of one call, as inputs and all layers use them."""
-
-    vectors: Tensor | None = None  # (T, width) or (B, T, width), added to the inputs
-    rotation: Rotation | None = None  # of queries and keys in self-attention
-    # Of queries and keys in cross-attention to the problem
-    problem_rotation: Rotation | None = None
-    # Of self-attention: bool, True where a key may be seen, or numbers to add to the attention
-    # scores. None for answers: causal without a bias
-    mask: Tensor | None = None
-    packing: Packing | None = None  # of the tokens; None if all of (B, T) is computed
-    # Of a problem's positions: randomized ones of its answers (B, positions)
-    of_answers: Tensor | None = None
-
-    def packed(self, packing: Packing) -> Positions:
-        """Return the positions of packed tokens; `vectors` has been added to their inputs."""
-        place = packing.places % packing.shape[1]
-        own, crossing = (
-            rotation and (rotation[0][place], rotation[1][place])
-            for rotation in (self.rotation, self.problem_rotation)
-        )
-        return replace(self, vectors=None, rotation=own, problem_rotation=crossing, packing=packing)
-
-
-class Attention(nn.Module):
-    """Multi-head attention, in two steps so that keys and values can be kept while decoding.
-
-    x is (B, T, width), or packed (N, width); a rotation has T or N rows accordingly.
-    """
-
-    def __init__(self, width: int, heads: int, dropout: float) -> None:
-        super().__init__()
-        self.heads = heads
-        self.dropout = dropout
-        self.query = Linear(width, width)
-        self.key_value = Linear(width, 2 * width)
-        self.output = Linear(width, width)
-
-    def keys_values(
-        self, x: Tensor, rotation: Rotation | None = None, packing: Packing | None = None
-    ) -> KeysValues:
-        """Return the keys and the values of x, (B, H, T, D) each."""
-        keys, values = self.key_value(x).unflatten(-1, (2, self.heads, -1)).unbind(-3)
-        if rotation is not None:
-            keys = rotate(keys, rotation)
-        return _by_head(keys, packing), _by_head(values, packing)
-
-    def forward(
-        self,
-        x: Tensor,
-        keys_values: KeysValues,
-        rotation: Rotation | None = None,
-        mask: Tensor | None = None,
-        causal: bool = False,
-        packing: Packing | None = None,
-    ) -> Tensor:
-        """Return the attended values of queries x, of the same shape as x.
-
-        mask: True where a key may be seen, or numbers to add to the scores. Each row of keys and
-        values may serve several consecutive rows of x.
-        """
-        query = self.query(x).unflatten(-1, (self.heads, -1))  # (B, T, H, D)
-        if rotation is not None:
-            query = rotate(query, rotation)
-        query = _by_head(query, packing)  # (B, H, T, D)
-        readers = len(query) // len(keys_values[0])  # rows of x that share one row of keys
-        if readers > 1:
-            query = torch.unflatten(query, 0, (-1, readers)).transpose(1, 2).flatten(2, 3)
-        few = keys_values[0].shape[-2] <= _FEW
-        if query.device.type == "cpu" and few and (readers > 1 or torch.is_grad_enabled()):
-            if causal:
-                mask = query.new_ones(query.shape[-2], query.shape[-2], dtype=torch.bool).tril()
-            dropout = self.dropout if self.training else 0.0
-            mixed = _attend_few(query, *keys_values, mask, dropout)
-        else:
-            mixed = F.scaled_dot_product_attention(
-                query,
-                *keys_values,
-                attn_mask=mask,
-                dropout_p=self.dropout if self.training else 0.0,
-                is_causal=causal,
-            )  # (B, H, T, D)
-        if readers > 1:
-            mixed = torch.unflatten(mixed, 2, (readers, -1)).transpose(1, 2).flatten(0, 1)
-        mixed = mixed.transpose(1, 2).flatten(2)  # (B, T, width)
-        output: Tensor = self.output(packing.pack(mixed) if packing is not None else mixed)
-        return output
-
-
-_FEW = 256  # keys
-
-
-def _attend_few(
-    query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout: float
-) -> Tensor:
-    """Attend by plain matrix products: on a CPU faster than the fused kernel for few keys.
-
-    In bfloat16, many times: the kernel multiplies matrices of a few rows, one after the other.
-    """
-    scores: Tensor = (query * query.shape[-1] ** -0.5) @ keys.transpose(-1, -2)  # (B, H, T, tokens)
-    if mask is not None:
-        seen = mask.dtype == torch.bool
-        scores = scores.masked_fill_(~mask, -math.inf) if seen else scores + mask
-    return F.dropout(scores.softmax(dim=-1), dropout) @ values  # (B, H, T, D)
-
-
-def _by_head(x: Tensor, packing: Packing | None) -> Tensor:
-    """Return (B, T, H, D), or packed (N, H, D), as (B, H, T, D)."""
-    return (packing.pad(x) if packing is not None else x).transpose(1, 2)
-
-
-_IN_CACHE = 2**18  # numbers; a megabyte
-
-
-class FeedForward(nn.Sequential):
-    """Two linear layers with a GELU between them."""
-
-    def __init__(self, width: int, hidden: int) -> None:
-        super().__init__(Linear(width, hidden), nn.GELU(), Linear(hidden, width))
-        self.at_a_time = max(1, _IN_CACHE // hidden)  # tokens
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the transformed features, (..., width) to the same shape."""
-        apply: Callable[[Tensor], Tensor] = super().forward
-        if x.device.type != "cpu" or torch.is_grad_enabled() or x[..., 0].numel() <= self.at_a_time:
-            return apply(x)
-        # Allocating memory for so many hidden features takes longer than computing them.
-        parts = torch.split(x.flatten(0, -2), self.at_a_time)
-        return torch.cat([apply(part) for part in parts]).view_as(x)
-
-
-class Layer(nn.Module):
-    """The residual connections and the last sublayer, feed-forward, of every layer."""
-
-    def add_feed_forward(self, width: int, hidden: int, dropout: float) -> None:
-        """Make the last sublayer; after the others, so that seeds give the same weights."""
-        self.norm_feed_forward = nn.LayerNorm(width)
-        self.feed_forward = FeedForward(width, hidden)
-        self.dropout = nn.Dropout(dropout)
-
-    def add(self, x: Tensor, y: Tensor) -> Tensor:
-        """Return x plus the output y of a sublayer, with dropout."""
-        return torch.add(x, self.dropout(y))
-
-    def finish(self, x: Tensor) -> Tensor:
-        """Return the output of the layer, from the output x of its attentions."""
-        return self.add(x, self.feed_forward(self.norm_feed_forward(x)))
-
-
-class EncoderLayer(Layer):
-    """A layer of self-attention, then feed-forward."""
-
-    def __init__(self, width: int, heads: int, hidden: int, dropout: float) -> None:
-        super().__init__()
-        self.norm_attention = nn.LayerNorm(width)
-        self.attention = Attention(width, heads, dropout)
-        self.add_feed_forward(width, hidden, dropout)
-
-    def forward(self, x: Tensor, at: Positions) -> Tensor:
-        """Return the features of inputs x, (B, S, width) each, or packed."""
-        y = self.norm_attention(x)
-        keys_values = self.attention.keys_values(y, at.rotation, at.packing)
-        y = self.attention(y, keys_values, at.rotation, at.mask, packing=at.packing)
-        return self.finish(self.add(x, y))
-
-
-class DecoderLayer(Layer):
-    """A layer of causal self-attention, attention to the problem, then feed-forward."""
-
-    def __init__(self, width: int, heads: int, hidden: int, dropout: float) -> None:
-        super().__init__()
-        self.norm_answer = nn.LayerNorm(width)
-        self.answer_attention = Attention(width, heads, dropout)
-        self.norm_problem = nn.LayerNorm(width)
-        self.problem_attention = Attention(width, heads, dropout)
-        self.add_feed_forward(width, hidden, dropout)
-
-    def keys_values(
-        self, encoded: Tensor, rotation: Rotation | None = None, packing: Packing | None = None
-    ) -> KeysValues:
-        """Return keys and values of the encoded problem, (B, S, width), once for all tokens."""
-        keys, values = self.problem_attention.keys_values(encoded, rotation, packing)
-        if torch.is_grad_enabled():
-            return keys, values
-        return keys.contiguous(), values.contiguous()  # products would copy them for each token
-
-    def forward(self, x: Tensor, memory: Memory, layer: int, at: Positions) -> Tensor:
-        """Return the features of inputs x, of the same shape, and add x to the memory."""
-        y = self.norm_answer(x)
-        new = self.answer_attention.keys_values(y, at.rotation, at.packing)
-        past = memory.remember(memory.answers, layer, new)
-        causal = at.mask is None and past is new  # a single later token sees all keys
-        x = self.add(x, self.answer_attention(y, past, at.rotation, at.mask, causal, at.packing))
-        y, problem = self.norm_problem(x), memory.problems[layer]
-        y = self.problem_attention(y, problem, at.problem_rotation, memory.mask, packing=at.packing)
-        return self.finish(self.add(x, y))
 
 
 class Transformer(nn.Module):

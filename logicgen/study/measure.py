@@ -31,7 +31,7 @@ class RenamedProblems(Table):
     embedding_seeds: Count = 1
 
 
-class Decoding(Table):
+class DecodingKeys(Table):
     """How answers are decoded; keys are as the options of `logicgen evaluate`.
 
     Samples are drawn by verified decoding only.
@@ -45,7 +45,7 @@ class Decoding(Table):
     covariance: RenamedProblems | None = None
 
 
-class Evaluation(Decoding):
+class Evaluation(DecodingKeys):
     """Right answers by cell, and alpha-covariance: the table `[evaluate]`."""
 
     split: str = "grid"
@@ -80,7 +80,7 @@ class Evaluation(Decoding):
         return splits
 
 
-class Measure(Decoding):
+class Measure(DecodingKeys):
     """One number or curve on data of its own: an entry of `[[measure]]`.
 
     `data` is a recipe (what the model is trained on, if not given): of look-up or permutation,

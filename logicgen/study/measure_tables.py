@@ -39,8 +39,11 @@ def _pictures(study: Study, points: dict[str, list[Result]]) -> list[tuple[str, 
     if answered:
         shares = {
             ", ".join(_choices(some).values()): {
-                name: _pooled([result.measures[name]["score"] for result in some])
+                f"{name}{called}": _pooled(scores, what)
                 for name in answered
+                for scores in [[result.measures[name]["score"] for result in some]]
+                for called, what in (("", "accuracy"), (", verified", "verified_accuracy"))
+                if what in scores[0]
             }
             for some in points.values()
         }

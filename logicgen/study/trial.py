@@ -27,7 +27,7 @@ from logicgen.study.measure import (
     CELLS,
     KEYS,
     PERPLEXITY,
-    Decoding,
+    DecodingKeys,
     Evaluation,
     Measure,
 )
@@ -222,14 +222,18 @@ def check_answers(trial: Trial, data: AnyData, root: Path) -> None:
 
 
 def _predicted(
-    model: Model, trial: Trial, data: Dataset, folder: Path, split: str, **how: Any
+    how: Any, data: Dataset, model: Model, trial: Trial, folder: Path
 ) -> tuple[pa.Table, About]:
     from logicgen.evaluate.predictions import About, predict_and_verify
+    from logicgen.evaluate.verified import Verified
+    from logicgen.nn.decoding import Sampling
     from logicgen.report.evaluation_files import write_predictions
 
     answerer = model.answerer(data, trial.combination)
-    about = About.of(answerer, trial.combination, data, split)
-    table = predict_and_verify(answerer, data, about, **how)
+    about = About.of(answerer, trial.combination, data, how.split)
+    options = how.model_dump(include={"limit", "embedding_seeds"}) | _decoding(how)
+    options["verified"] = how.verified and Verified(how.verified, Sampling(how.temperature))
+    table = predict_and_verify(answerer, data, about, **options)
     prepare_folder(folder)
     write_predictions(table, folder)
     return table, about
@@ -239,23 +243,18 @@ def _cells(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device:
     from logicgen.evaluate.scores import Scores
 
     data = as_dataset(opened)
-    options = how.model_dump(include={"limit", "embedding_seeds"}) | _decoding(how)
-    table, about = _predicted(model, trial, data, run / how.split, how.split, **options)
+    table, about = _predicted(how, data, model, trial, run / how.split)
     scores = Scores.of(table, about)
     found: Json = {"about": asdict(about), "summary": scores.summary()}
     covariance = _covariance(how, data, model, trial, run)
     return {**found, **covariance, "tally": scores.tally()}
 
 
-def _decoding(how: Decoding) -> dict[str, Any]:
-    """Return how answers are decoded as keywords of `predict_and_verify`."""
-    from logicgen.evaluate.verified import Verified
-    from logicgen.nn.decoding import BeamSearch, Sampling
+def _decoding(how: DecodingKeys) -> dict[str, Any]:
+    """Return how the first answer is decoded, as keywords of functions that predict."""
+    from logicgen.nn.decoding import BeamSearch
 
-    options: dict[str, Any] = how.model_dump(include={"grammar", "ensemble"})
-    options["decoding"] = BeamSearch(how.beams)
-    options["verified"] = how.verified and Verified(how.verified, Sampling(how.temperature))
-    return options
+    return {**how.model_dump(include={"grammar", "ensemble"}), "decoding": BeamSearch(how.beams)}
 
 
 def _covariance(how: Any, data: Dataset, model: Model, trial: Trial, run: Path) -> Json:
@@ -270,7 +269,6 @@ def _covariance(how: Any, data: Dataset, model: Model, trial: Trial, run: Path) 
     answerer = model.answerer(data, trial.combination)
     about = About.of(answerer, trial.combination, data, split)
     options = how.covariance.model_dump(exclude={"split"}) | _decoding(how)
-    del options["verified"]
     renamed = predict_renamed(answerer, data, about, **options)
     folder = run / f"{how.name}-renamed"
     prepare_folder(folder)
@@ -280,9 +278,8 @@ def _covariance(how: Any, data: Dataset, model: Model, trial: Trial, run: Path) 
 def _answers(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
     from logicgen.evaluate.scores import Scores
 
-    options = how.model_dump(include={"limit", "embedding_seeds"}) | _decoding(how)
     data = as_dataset(opened)
-    table, about = _predicted(model, trial, data, run / how.name, how.split, **options)
+    table, about = _predicted(how, data, model, trial, run / how.name)
     covariance = _covariance(how, data, model, trial, run)
     return {"score": Scores.of(table, about).score().flat(), **covariance}
 

@@ -30,7 +30,13 @@ Weight = Annotated[float, Field(ge=0, le=MOST_WEIGHT), AfterValidator(_sane)]
 
 
 class FormulaSettings(Settings):
-    """Keys of `[problem]` for random formulas."""
+    """Keys of `[problem]` for random formulas.
+
+    Attributes:
+        of_all_sources: keys that go with formulas of any source.
+    """
+
+    of_all_sources: ClassVar[frozenset[str]] = frozenset({"source"})
 
     # Weight of each operator, and of each constant that may occur
     operators: dict[str, Weight] = Field(
@@ -43,8 +49,7 @@ class FormulaSettings(Settings):
 
     @model_validator(mode="after")
     def _only_random_has_keys(self) -> Self:
-        of_all = {"source", "conjunctions"}
-        if self.source != "random" and (further := self.model_fields_set - of_all):
+        if self.source != "random" and (further := self.model_fields_set - self.of_all_sources):
             given = " and ".join(sorted(further))
             raise ValueError(f"{given} cannot be given with source {self.source}, only with random")
         return self

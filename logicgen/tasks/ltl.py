@@ -20,6 +20,8 @@ from logicgen.tasks.specification_patterns import PatternSource
 class LTLSettings(FormulaSettings):
     """Keys of `[problem]` as of propositional problems, with the operators of the literature."""
 
+    of_all_sources: ClassVar = frozenset({"source", "conjunctions"})
+
     # `random` formulas, by `operators` and `distribution`; or conjunctions of the published
     # specification `patterns`, over the core operators
     source: Literal["random", "patterns"] = "random"

@@ -21,7 +21,8 @@ from logicgen.errors import LogicgenError
 from logicgen.model import checkpoint
 from logicgen.model.kinds import new_model, training_data
 from logicgen.model.model import AnyData, Model, find_device
-from logicgen.model.model_recipe import ModelRecipe, TrainingTable
+from logicgen.model.model_recipe import ModelRecipe
+from logicgen.model.recipe_tables import TrainingTable
 from logicgen.train.callbacks import Checkpoints, Deadline, ProgressBar
 from logicgen.train.learner import Learner
 from logicgen.train.loop import run_steps

@@ -2,8 +2,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from logicgen.nn.layers import FeedForward
 from logicgen.nn.memory import Memory
-from logicgen.nn.transformer import FeedForward
 from tests.nn.test_transformer import DECODER, FIXED, SYMBOLS, batch, matrix, transformer
 
 # Problems that are kept, as places among those that are left, and answers of each from then on. The

@@ -212,7 +212,7 @@ def test_random_positions_ascend_and_fit():
 
 
 def test_random_positions_are_a_subset_of_a_window():
-    """Of a window of 2, 3 or 4 positions, in which each subset of two is as likely."""
+    """Compare how often two of four positions are drawn with what their windows' chances give."""
     torch.manual_seed(0)
     drawn = random_positions(torch.full((60_000,), 2), 4, True)[:, :2]
     counts = torch.bincount(drawn[:, 0] * 4 + drawn[:, 1], minlength=16).reshape(4, 4)
