@@ -157,6 +157,27 @@ def draw_learning(points: dict[str, list[list[tuple[float, float]]]], title: str
     return figure
 
 
+def draw_answers_by(
+    points: dict[str, list[tuple[float, float, float, float]]], by: str, title: str
+) -> Figure:
+    """Draw the share of right answers over the number of symbols, or the length, of problems.
+
+    points: by label, (place, share, and the ends of its 95% interval) in order; a line each.
+    """
+    figure, axes = new_axes(7, 4.2, title)
+    for (label, line), style in zip(points.items(), line_styles(), strict=False):
+        places, right, low, high = zip(*line, strict=True)
+        axes.plot(places, right, label=label, markersize=5, **style)
+        band(axes, places, low, high, style["color"])
+    whole_numbers(axes.xaxis)
+    axes.set_ylim(0, 1.03)
+    shares(axes.yaxis)
+    named = {"symbols": "symbols in the problem", "length": "length of the problem (tokens)"}
+    axes.set(xlabel=named[by], ylabel="right answers")
+    legend_below(figure)
+    return figure
+
+
 def draw_windows(points: dict[str, list[dict[str, float]]], title: str) -> Figure:
     """Draw key precision by window with 95% intervals, a line per point."""
     figure, axes = new_axes(7, 4.2, title)

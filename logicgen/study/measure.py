@@ -86,6 +86,9 @@ class Measure(DecodingKeys):
     `data` is a recipe (what the model is trained on, if not given): of look-up or permutation,
     whose answers are scored; of a cipher, whose keys a probe is asked for; of another corpus, of
     which the perplexity is measured. Other keys are as options of `logicgen evaluate` and `probe`.
+
+    Attributes:
+        by: draws right answers as a curve, too, over the number of symbols or the length.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -96,6 +99,7 @@ class Measure(DecodingKeys):
     split: str = "test"
     limit: Count | None = None
     embedding_seeds: Count = 1
+    by: Literal["symbols", "length"] | None = None
     context: Count | None = None
     beyond: Count = 100
     grammar: bool = False
@@ -112,7 +116,15 @@ class Measure(DecodingKeys):
         return self
 
     def kind(self, holds: str, where: str) -> str:
-        """Return its kind on data that hold problems, sequences or ciphers."""
+        """Return its kind on data that hold problems, sequences or ciphers.
+
+        Raises LogicgenError where a key asks for what such data have not.
+        """
+        if self.by is not None and holds != "problems":
+            raise LogicgenError(
+                f"{where}: measure {self.name}: by: goes with answers to problems; these data hold"
+                f" {holds}"
+            )
         return {"problems": ANSWERS, "sequences": PERPLEXITY, "ciphers": KEYS}[holds]
 
     def data_recipe(self, base: Any) -> tuple[Any, ...] | None:

@@ -13,9 +13,14 @@ from logicgen.evaluate.wilson import wilson_interval
 from logicgen.experiments import Json
 from logicgen.report.page import Report
 from logicgen.report.perplexity_figure import draw_curves
-from logicgen.report.study_figures import draw_learning, draw_shares, draw_windows
+from logicgen.report.study_figures import (
+    draw_answers_by,
+    draw_learning,
+    draw_shares,
+    draw_windows,
+)
 from logicgen.report.tables import percent, percent_interval
-from logicgen.study.measure import ANSWERS, KEYS, PERPLEXITY
+from logicgen.study.measure import ANSWERS, KEYS, PERPLEXITY, Measure
 from logicgen.study.result import TABLE, Result
 from logicgen.study.study_recipe import Study, short
 from logicgen.study.trial import curve_of
@@ -52,6 +57,17 @@ def _pictures(study: Study, points: dict[str, list[Result]]) -> list[tuple[str, 
             pictures.append(
                 ("learning", "accuracy while training", draw_learning(learning, study.name))
             )
+    for each in next(iter(points.values()))[0].trial.measures:
+        name, by = each.measure.name, each.measure.by if isinstance(each.measure, Measure) else None
+        if by is not None:
+            lines = {
+                _label(some, points): curve_points(
+                    by, [result.measures[name]["by"] for result in some]
+                )
+                for some in points.values()
+            }
+            figure = draw_answers_by(lines, by, f"{study.name}: {name}")
+            pictures.append((f"{name}-by-{by}", f"{name}: right answers by {by}", figure))
     for name, found in results.items():
         if found["kind"] == PERPLEXITY:
             groups = _curves(name, points)
@@ -117,6 +133,30 @@ def _pooled(scores: list[Json], what: str = "accuracy") -> Json:
         "accuracy_low": low,
         "accuracy_high": high,
     }
+
+
+FEWEST = 30
+"""Problems of a point of a curve: neighbouring numbers of symbols, or lengths, are one point."""
+
+
+def curve_points(by: str, seeds: list[list[Json]]) -> list[tuple[float, float, float, float]]:
+    """Return points of a curve, over training seeds: mean place, share, and its 95% interval."""
+    points, group = [], []
+    for place in range(len(seeds[0])):
+        group.append(place)
+        examples = [seeds[0][each]["examples"] for each in group]
+        rest = sum(each["examples"] for each in seeds[0][place + 1 :])
+        if rest and (sum(examples) < FEWEST or rest < FEWEST):
+            continue
+        middle = float(np.average([seeds[0][each][by] for each in group], weights=examples))
+        shares = [
+            np.average([found[each]["accuracy"] for each in group], weights=examples)
+            for found in seeds
+        ]
+        share = float(np.mean(shares))
+        points.append((middle, share, *wilson_interval(share, sum(examples))))
+        group = []
+    return points
 
 
 def _curves(name: str, points: dict[str, list[Result]]) -> dict[str, list[tuple[str, Curve]]]:

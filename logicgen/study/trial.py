@@ -280,8 +280,12 @@ def _answers(how: Any, opened: Any, model: Model, trial: Trial, run: Path, devic
 
     data = as_dataset(opened)
     table, about = _predicted(how, data, model, trial, run / how.name)
-    covariance = _covariance(how, data, model, trial, run)
-    return {"score": Scores.of(table, about).score().flat(), **covariance}
+    scores = Scores.of(table, about)
+    found = {"score": scores.score().flat(), **_covariance(how, data, model, trial, run)}
+    if how.by is not None:
+        places = scores.by_symbols() if how.by == "symbols" else scores.by_length()
+        found["by"] = [{how.by: place, **score.flat()} for place, score in places.items()]
+    return found
 
 
 def _perplexity(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:

@@ -2,7 +2,7 @@
 
     adamw        Loshchilov and Hutter (2019)
     adafactor    Shazeer and Stern (2018), as in Huang et al. (2023)
-    muon         Jordan et al. (2024): each update of a matrix is made orthogonal
+    muon         Jordan et al. (2024): each update of a matrix is made orthogonal (`muon.py`)
 
 A model without stable embeddings has to learn, in every layer, matrices that hand on any vector,
 close to multiples of orthogonal ones. Muon, whose updates are just these, took fewer steps than
@@ -48,13 +48,15 @@ class Muon(torch.optim.Optimizer):
                 f"training.optimizer: 'muon' needs PyTorch 2.9, and this is {torch.__version__}:"
                 " install a newer one, or use 'adamw'"
             )
+        from logicgen.train.muon import BatchedMuon
+
         layers = [each for each in model.modules() if isinstance(each, nn.Linear)]
         matrices = [each.weight for each in layers]
         known = {id(each) for each in matrices}
         others = [each for each in model.parameters() if id(each) not in known and each.numel()]
         # At the scale of AdamW's updates, so that one rate serves both.
         self.parts: tuple[torch.optim.Optimizer, ...] = (
-            torch.optim.Muon(matrices, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw"),
+            BatchedMuon(matrices, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw"),
             torch.optim.AdamW(others, lr=rate, betas=betas, weight_decay=decay, fused=True),
         )
         super().__init__([*matrices, *others], {"lr": rate})

@@ -8,6 +8,8 @@ import shutil
 import pytest
 
 from logicgen.errors import LogicgenError
+from logicgen.evaluate.wilson import wilson_interval
+from logicgen.study.measure_tables import curve_points
 from logicgen.study.plan import plan
 from logicgen.study.record import FILE
 from logicgen.study.study_recipe import read_study
@@ -127,6 +129,7 @@ data_seed = 1
 size = 400
 split = "grid"
 limit = 8
+by = "symbols"
 [axes]
 "training.learning_rate" = [1e-3, 1e-2]
 """
@@ -137,7 +140,8 @@ def test_answers_to_problems_plain_and_verified(folder):
     out = folder / "problems"
     result = run("study", folder / "problems.toml", "-o", out, "--workers", 2)
     assert result.returncode == 0, result.stderr
-    assert {path.name for path in out.glob("*.png")} == {"answers.png", "learning.png"}
+    pictures = {"answers.png", "learning.png", "fresh-grid-by-symbols.png"}
+    assert {path.name for path in out.glob("*.png")} == pictures
     for record in read_lines(out).values():
         found = record["found"]
         assert [step for step, _ in found["training"]["validation"]["exact"]] == [2, 4]
@@ -147,12 +151,37 @@ def test_answers_to_problems_plain_and_verified(folder):
         )
         assert "verified_accuracy" not in measures["fresh-grid"]["score"]
         assert measures["fresh-grid"]["score"]["examples"] == 8
+        assert sum(each["examples"] for each in measures["fresh-grid"]["by"]) == 8
+        assert "by" not in measures["test"]
     heads = next(
         line for line in (out / "results.md").read_text().splitlines() if line.startswith("|")
     )
     assert "| test | test, verified | test, alpha-covariance | fresh-grid | steps" in heads
     folders = {path.name.rpartition("-")[2] for path in (out / "runs" / "data").iterdir()}
     assert "1" in folders
+
+
+def test_points_of_a_curve_have_problems_enough():
+    """Neighbours are one point up to 30 problems; what is left over joins the last point."""
+
+    def found(*counts, accuracy=0.5):
+        return [
+            {"symbols": 5 + place, "examples": count, "accuracy": accuracy}
+            for place, count in enumerate(counts)
+        ]
+
+    def places(*counts):
+        return [point[0] for point in curve_points("symbols", [found(*counts)])]
+
+    assert places(30, 30, 40) == [5, 6, 7]
+    assert places(15, 15, 15, 15) == [5.5, 7.5]
+    assert places(10, 20, 30, 29) == [pytest.approx(17 / 3), pytest.approx(442 / 59)]
+    assert places(3) == [5]
+    assert places(3, 9) == [5.75]
+    seeds = [found(30, accuracy=0.4), found(30, accuracy=0.6)]
+    ((_, share, low, high),) = curve_points("symbols", seeds)
+    assert (share, low < share < high) == (0.5, True)
+    assert (low, high) == wilson_interval(0.5, 30)
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +244,15 @@ def test_wrong_measures(folder, part, said):
     )
     with pytest.raises(LogicgenError, match=said):
         read_study(str(path))
+
+
+def test_a_curve_of_answers_is_asked_of_a_corpus(folder):
+    path = folder / "curve.toml"
+    text = STRINGS.format(folder=folder)
+    path.write_text(text.replace("[[measure]]\n", '[[measure]]\nby = "length"\n', 1), "utf-8")
+    reasons = plan(read_study(str(path))).impossible.values()
+    assert reasons
+    assert all("by: goes with answers to problems" in reason for reason in reasons)
 
 
 def test_models_of_the_other_kind(folder):
