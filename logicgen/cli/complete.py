@@ -61,7 +61,7 @@ def command(
     from logicgen.evaluate.completion import complete
     from logicgen.model.checkpoint import load_language_model
     from logicgen.model.votes import elect
-    from logicgen.nn.decoding import Sampling
+    from logicgen.nn.samples import Sampling
 
     model = load_language_model(run, device)
     if greedy and count > 1 and not model.random:

@@ -133,7 +133,8 @@ def evaluate_with_bars(
     from logicgen.evaluate.predictions import About, check_fits, predict_and_verify
     from logicgen.evaluate.verified import Verified
     from logicgen.model.checkpoint import open_model, scores_folder
-    from logicgen.nn.decoding import BeamSearch, Sampling
+    from logicgen.nn.decoding import BeamSearch
+    from logicgen.nn.samples import Sampling
     from logicgen.report.evaluation_files import PARTS, write_predictions, write_report
     from logicgen.report.tables import percent
 

@@ -14,7 +14,7 @@ from logicgen.errors import LogicgenError
 from logicgen.evaluate.predictions import Verifier, grammar_mask
 from logicgen.evaluate.verified import Outcome, draw_until_accepted
 from logicgen.model.encoder_decoder import EncoderDecoder
-from logicgen.nn.decoding import GREEDY, Decoding, Sampling
+from logicgen.nn.samples import Sampling
 from logicgen.solvers import Status, Verdict
 from logicgen.tasks import Task, fitting_solver, load_task
 from logicgen.tasks.bulk import fields_of, text_of, unread
@@ -126,22 +126,27 @@ class Answering:
     ) -> list[Outcome]:
         mask = grammar_mask(load_task(self.model.task_name), longest)
 
-        def draw(rows: np.ndarray, number: int) -> list[str]:
-            decoding: Decoding = replace(self.sampling, seed=number) if number else GREEDY
-            chosen = [ids[row] for row in rows]
-            found = self.model.predict(chosen, symbols, 0, longest, mask, decoding=decoding)
+        asked = symbols, 0, longest, mask
+
+        def text(row: int, answer: list[int]) -> str:
+            return rename(self.model.vocabulary.decode(answer), questions[row].names)
+
+        first = [text(row, answer) for row, answer in enumerate(self.model.predict(ids, *asked))]
+
+        def others(rows: np.ndarray) -> list[list[str]]:
+            sampling = replace(self.sampling, seed=1, answers=self.draws)
+            found = self.model.draw([ids[row] for row in rows], *asked, sampling=sampling)
             return [
-                rename(self.model.vocabulary.decode(answer), questions[row].names)
-                for row, answer in zip(rows, found, strict=True)
+                [other for answer in answers if (other := text(row, answer)) != first[row]]
+                for row, answers in zip(rows, found, strict=True)
             ]
 
         def judge(rows: np.ndarray, answers: list[str]) -> list[str]:
             problems = [questions[row].problem for row in rows]
             return self.verifier.verdicts(list(zip(problems, answers, answers, strict=True)))
 
-        every = np.arange(len(ids))
-        first = draw(every, 0)
-        return draw_until_accepted(first, judge(every, first), self.draws, draw, judge)
+        verdicts = judge(np.arange(len(ids)), first)
+        return draw_until_accepted(first, verdicts, self.draws, others, judge)
 
 
 def answer_lines(answering: Answering, lines: Iterable[str]) -> Iterator[Row]:

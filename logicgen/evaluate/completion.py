@@ -9,8 +9,8 @@ import torch
 
 from logicgen.errors import LogicgenError
 from logicgen.model.language_model import LanguageModel
-from logicgen.nn.decoding import Sampling
 from logicgen.nn.generation import generate
+from logicgen.nn.samples import Sampling
 from logicgen.tokens import NOTHING, OTHER, Tokens
 
 # Continuations that are written together.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,8 @@ from logicgen.workers import Failure, Limits, Workers
 if TYPE_CHECKING:
     from logicgen.model.model import Answerer
     from logicgen.nn.decoding import Decoding, GrammarMask
+
+T = TypeVar("T")
 
 # A right answer may be longer than the stored one, but not without end.
 ROOM = 8
@@ -155,9 +157,10 @@ def predict_and_verify(
                 predictions,
                 columns["verdict"],
                 verified.draws,
-                lambda left, draw: predictor.answers(left, verified.sampling, draw),
+                lambda left: predictor.others(
+                    left, predictions, verified, partial(progress, "drawing again")
+                ),
                 lambda left, answers: verifier.verdicts(triples(left, answers)),
-                partial(progress, "drawing again"),
             )
             verified_columns = ("verified_prediction", "verified_verdict", "draws")
             columns |= {name: [o[i] for o in outcomes] for i, name in enumerate(verified_columns)}
@@ -233,39 +236,64 @@ class Predictor:
         self.alphabets = alphabets(model, data, self.encoded.symbols)
 
     def answers(
-        self, places: np.ndarray, decoding: Decoding, draw: int = 0, progress: Counted = _uncounted
+        self, places: np.ndarray, decoding: Decoding, progress: Counted = _uncounted
     ) -> list[str]:
         """Return an answer for each place, in prefix notation.
 
-        Samples follow from the problem, its embedding seed and the number of the draw.
+        Samples follow from the problem and its embedding seed.
         """
-        from logicgen.nn.decoding import Sampling
+        from logicgen.nn.samples import Sampling
 
-        progress(0, len(places))
-        texts = [""] * len(places)
-        seeds, rows = np.divmod(places, len(self.encoded))
-        done = 0
-        for seed in np.unique(seeds).tolist():
+        def ask(problems: list[list[int]], alphabet: int, seed: int) -> list[list[int]]:
             seeded = decoding
             if isinstance(decoding, Sampling):
-                seeded = replace(decoding, seed=decoding.seed + (seed << 32) + draw)
+                seeded = replace(decoding, seed=decoding.seed + (seed << 32))
+            asked = problems, alphabet, seed, self.longest, self.mask
+            return self.model.predict(*asked, decoding=seeded, ensemble=self.ensemble)
+
+        found = self._ask(places, ask, progress)
+        return [self.vocabulary.decode(ids) for ids in found]
+
+    def others(
+        self,
+        places: np.ndarray,
+        predictions: Sequence[str],
+        verified: Verified,
+        progress: Counted = _uncounted,
+    ) -> list[list[str]]:
+        """Return samples for each place that differ from each other and from its prediction."""
+
+        def ask(problems: list[list[int]], alphabet: int, seed: int) -> list[list[list[int]]]:
+            numbers = verified.sampling.seed + (seed << 32) + 1  # not those of plain samples
+            sampling = replace(verified.sampling, seed=numbers, answers=verified.draws)
+            asked = problems, alphabet, seed, self.longest, self.mask
+            return self.model.draw(*asked, sampling=sampling, ensemble=self.ensemble)
+
+        return [
+            [text for ids in each if (text := self.vocabulary.decode(ids)) != predictions[place]]
+            for place, each in zip(places, self._ask(places, ask, progress), strict=True)
+        ]
+
+    def _ask(
+        self,
+        places: np.ndarray,
+        ask: Callable[[list[list[int]], int, int], list[T]],
+        progress: Counted,
+    ) -> list[T]:
+        """Return what `ask` makes of problems, alphabet and embedding seed, for each place."""
+        progress(0, len(places))
+        found: dict[int, T] = {}
+        seeds, rows = np.divmod(places, len(self.encoded))
+        for seed in np.unique(seeds).tolist():
             for alphabet in np.unique(self.alphabets)[::-1]:  # too large a one fails at once
                 members = np.flatnonzero((seeds == seed) & (self.alphabets[rows] == alphabet))
                 for batch in self._batches(members, rows):
-                    found = self.model.predict(
-                        [self.encoded.problems[row].tolist() for row in rows[batch]],
-                        int(alphabet),
-                        seed,
-                        self.longest,
-                        self.mask,
-                        decoding=seeded,
-                        ensemble=self.ensemble,
+                    problems = [self.encoded.problems[row].tolist() for row in rows[batch]]
+                    found.update(
+                        zip(batch.tolist(), ask(problems, int(alphabet), seed), strict=True)
                     )
-                    for place, ids in zip(batch, found, strict=True):
-                        texts[place] = self.vocabulary.decode(ids)
-                    done += len(batch)
-                    progress(done, len(places))
-        return texts
+                    progress(len(found), len(places))
+        return [found[place] for place in range(len(places))]
 
     def _batches(self, places: np.ndarray, rows: np.ndarray) -> Iterator[np.ndarray]:
         """Yield about 1,024 places at a time; renamings stay together for `Model.canonical`."""

@@ -1,4 +1,4 @@
-"""Verified decoding: draw answers until the solver accepts one, and count the draws."""
+"""Verified decoding: different answers until the solver accepts one, and how many it took."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from logicgen.errors import LogicgenError
 from logicgen.solvers import Verdict
 
 if TYPE_CHECKING:
-    from logicgen.nn.decoding import Sampling
+    from logicgen.nn.samples import Sampling
 
 
 @dataclass(frozen=True)
 class Verified:
-    """Settings of verified decoding: up to `draws` answers, the plain prediction, then samples."""
+    """Settings of verified decoding: the plain prediction, then samples, up to `draws` answers.
+
+    All are different: the solver has judged the others already.
+    """
 
     draws: int
     sampling: Sampling
@@ -28,7 +31,7 @@ class Verified:
 
 
 class Outcome(NamedTuple):
-    """The first answer that was accepted; where none was, the plain prediction and all draws."""
+    """The first answer that was accepted; where none was, the plain prediction and `draws`."""
 
     prediction: str
     verdict: str
@@ -39,14 +42,13 @@ def draw_until_accepted(
     predictions: Sequence[str],
     verdicts: Sequence[str],
     draws: int,
-    draw: Callable[[np.ndarray, int], list[str]],
+    others: Callable[[np.ndarray], list[list[str]]],
     judge: Callable[[np.ndarray, list[str]], list[str]],
-    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Outcome]:
     """Return the outcome for each row of plain predictions with their verdicts.
 
-    draw: from rows and the number of the draw (from 1; 0 are the plain predictions) to answers.
-    judge: from rows and answers to verdicts; expected to remember those it gave before.
+    others: from rows whose plain predictions are rejected to other answers for each, in order.
+    judge: from rows and answers to verdicts.
 
     Only right answers are accepted: one on which the solver reached its limit is not.
     """
@@ -54,18 +56,17 @@ def draw_until_accepted(
         Outcome(prediction, verdict, 1 if Verdict(verdict).is_right else draws)
         for prediction, verdict in zip(predictions, verdicts, strict=True)
     ]
-    rejected = np.array(
-        [row for row, verdict in enumerate(verdicts) if not Verdict(verdict).is_right], dtype=int
-    )
-    for number in range(1, draws):
-        progress(number - 1, draws - 1)
-        if len(rejected) == 0:
+    rejected = [row for row, verdict in enumerate(verdicts) if not Verdict(verdict).is_right]
+    drawn = others(np.array(rejected)) if rejected and draws > 1 else []
+    left = {row: answers[: draws - 1] for row, answers in zip(rejected, drawn, strict=False)}
+    for number in range(draws - 1):
+        left = {row: answers for row, answers in left.items() if number < len(answers)}
+        if not left:
             break
-        answers = draw(rejected, number)
-        found = judge(rejected, answers)
-        accepted = np.array([Verdict(verdict).is_right for verdict in found])
-        for place in np.flatnonzero(accepted):
-            outcomes[rejected[place]] = Outcome(answers[place], found[place], number + 1)
-        rejected = rejected[~accepted]
-    progress(draws - 1, draws - 1)
+        answers = [each[number] for each in left.values()]
+        found = judge(np.array(list(left)), answers)
+        for row, answer, verdict in zip(list(left), answers, found, strict=True):
+            if Verdict(verdict).is_right:
+                outcomes[row] = Outcome(answer, verdict, number + 2)
+                del left[row]
     return outcomes

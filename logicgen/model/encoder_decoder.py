@@ -19,7 +19,7 @@ from logicgen.model.model_recipe import EncoderDecoderTable, ModelRecipe
 from logicgen.model.start import check_same_keys, load_start
 from logicgen.model.training_data import ProblemData, TrainingRegion, problem_data
 from logicgen.nn.canonical import first_occurrence, rename
-from logicgen.nn.decoding import GREEDY, Decoding, GrammarMask, decode
+from logicgen.nn.decoding import GREEDY, BeamSearch, Decoding, GrammarMask, decode
 from logicgen.nn.embedding import (
     AlphaRenaming,
     Embedding,
@@ -28,6 +28,7 @@ from logicgen.nn.embedding import (
     SymbolInvariant,
 )
 from logicgen.nn.loss import AdaCos, CrossEntropy
+from logicgen.nn.samples import Sampling
 from logicgen.nn.transformer import Transformer
 from logicgen.tasks import load_task
 from logicgen.vocabulary import Vocabulary
@@ -49,6 +50,8 @@ class Answer(NamedTuple):
 
 # Scores of attention that a batch of questions may have for each head: a gigabyte with four heads.
 MOST_SCORES = 2**26
+# Unfinished answers that are continued together: each keeps what it has read.
+MOST_ROWS = 1024
 
 
 class EncoderDecoder(Model):
@@ -271,6 +274,29 @@ class EncoderDecoder(Model):
         )
         return [answers[0].ids for answers in several]
 
+    def draw(
+        self,
+        problems: Sequence[Sequence[int]],
+        symbols: int,
+        embedding_seed: int,
+        max_length: int,
+        grammar: GrammarMask | None = None,
+        *,
+        sampling: Sampling,
+        ensemble: int = 1,
+    ) -> list[list[list[int]]]:
+        """Return different samples for each problem, in order, as ids alone (`predict_several`)."""
+        several = self.predict_several(
+            problems,
+            symbols,
+            embedding_seed,
+            max_length,
+            grammar,
+            decoding=sampling,
+            ensemble=ensemble,
+        )
+        return [[answer.ids for answer in answers] for answers in several]
+
     def predict_several(
         self,
         problems: Sequence[Sequence[int]],
@@ -283,7 +309,7 @@ class EncoderDecoder(Model):
         decoding: Decoding = GREEDY,
         ensemble: int = 1,
     ) -> list[list[Answer]]:
-        """Return at most `decoding.answers` answers to each problem, in order, best first.
+        """Return at most `decoding.answers` answers to each problem: best first, or as drawn.
 
         symbols: symbol rows to make; more than the problems' highest symbol number.
         embedding_seed: of whatever the embedding draws at random, once for the whole call.
@@ -363,7 +389,9 @@ class EncoderDecoder(Model):
         several: list[list[Answer]] = [[] for _ in problems]
         order = sorted(range(len(problems)), key=lambda row: len(problems[row]))
         longest = max(map(len, problems), default=0) + 1
-        batch_size = min(batch_size, self.most_together(symbols, longest))
+        prefixes = decoding.beams if isinstance(decoding, BeamSearch) else decoding.answers
+        batch_size = min(batch_size, self.most_together(symbols, longest), MOST_ROWS // prefixes)
+        batch_size = max(batch_size, 1)
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
             decoded = decode(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
     from logicgen.nn.decoding import Decoding, GrammarMask
+    from logicgen.nn.samples import Sampling
     from logicgen.productions import Grammar
     from logicgen.vocabulary import Vocabulary
 
@@ -84,6 +85,19 @@ class Answerer(Protocol):
         ensemble: int = 1,
     ) -> list[list[int]]:
         """Return the answer to each problem, in order, as ids without markers."""
+
+    def draw(
+        self,
+        problems: Sequence[Sequence[int]],
+        symbols: int,
+        embedding_seed: int,
+        max_length: int,
+        grammar: GrammarMask | None = None,
+        *,
+        sampling: Sampling,
+        ensemble: int = 1,
+    ) -> list[list[list[int]]]:
+        """Return different samples for each problem, as `predict`, at most `sampling.answers`."""
 
 
 class Model(nn.Module, ABC):

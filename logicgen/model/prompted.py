@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -20,8 +21,9 @@ from logicgen.data.sequences import example_ids
 from logicgen.errors import LogicgenError
 from logicgen.model.training_data import TrainingRegion
 from logicgen.model.votes import elect
-from logicgen.nn.decoding import GREEDY, BeamSearch, Decoding, GrammarMask, Sampling
+from logicgen.nn.decoding import GREEDY, BeamSearch, Decoding, GrammarMask
 from logicgen.nn.generation import Reader, generate, summed
+from logicgen.nn.samples import Sampling
 from logicgen.tasks.determined import Determined
 from logicgen.tokens import NOTHING, Tokens
 from logicgen.vocabulary import Vocabulary
@@ -184,6 +186,27 @@ class Prompted:
                 chosen = elect(written, log_probabilities)
                 answers[row] = [self._written(token) for token in chosen.answer][:max_length]
         return answers
+
+    def draw(
+        self,
+        problems: Sequence[Sequence[int]],
+        symbols: int,
+        embedding_seed: int,
+        max_length: int,
+        grammar: GrammarMask | None = None,
+        *,
+        sampling: Sampling,
+        ensemble: int = 1,
+    ) -> list[list[list[int]]]:
+        """Return the different ones of `sampling.answers` samples for each problem."""
+        drawn: list[dict[tuple[int, ...], None]] = [{} for _ in problems]
+        for number in range(sampling.answers):
+            one = replace(sampling, seed=sampling.seed + number, answers=1)
+            asked = problems, symbols, embedding_seed, max_length, grammar
+            found = self.predict(*asked, decoding=one, ensemble=ensemble)
+            for each, answer in zip(drawn, found, strict=True):
+                each[tuple(answer)] = None
+        return [[list(answer) for answer in each] for each in drawn]
 
     def _allowed(self, count: int, symbols: int) -> torch.Tensor:
         """Return bool (V,), which tokens are symbols."""

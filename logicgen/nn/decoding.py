@@ -3,6 +3,7 @@
     BeamSearch(beams=1)       greedy: the most probable token after each prefix
     BeamSearch(beams=3)       the most probable answers, by length-normalised log-probability
     Sampling(temperature=1)   a random answer, a pure function of seed and problem
+    Sampling(answers=15)      different random answers (`samples.py`)
 
 `decode` is the one loop for all of them: it steps the network, excludes the tokens that the grammar
 or the length budget forbids, and drops problems that are done. A decoding method only chooses the
@@ -19,12 +20,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from logicgen.errors import LogicgenError
+from logicgen.nn.samples import DifferentDraws, Draws, Sampling, require, rows_of
 from logicgen.vocabulary import Vocabulary
 
 _ASK_EVERY = 8  # steps between two checks for problems that are done: each makes a GPU wait
@@ -87,40 +88,13 @@ class BeamSearch:
     answers: int = 1
 
     def __post_init__(self) -> None:
-        _require(1 <= self.beams <= MOST_BEAMS, "beams", self.beams, f"1 to {MOST_BEAMS:,}")
+        require(1 <= self.beams <= MOST_BEAMS, "beams", self.beams, f"1 to {MOST_BEAMS:,}")
         exponent = self.length_normalization
-        _require(0 <= exponent < math.inf, "length normalisation", exponent, "at least 0")
-        _require(1 <= self.answers <= self.beams, "answers", self.answers, "from 1 to the beams")
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """Sampling of one random answer."""
-
-    # Divides log-probabilities; towards 0 the most probable token always wins
-    temperature: float = 1.0
-    top_k: int | None = None  # only the k most probable tokens are drawn
-    # After temperature and top_k, only the smallest set of tokens with this probability in total is
-    # drawn from (the nucleus; Holtzman et al., ICLR 2020)
-    top_p: float | None = None
-    # Determines the answer together with the problem, independently of the rest of the batch (up to
-    # rounding, which depends on the shape of the batch)
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        finite = 0 < self.temperature < math.inf
-        _require(finite, "temperature", self.temperature, "above 0 and finite")
-        _require(self.top_k is None or self.top_k >= 1, "top-k", self.top_k, "at least 1")
-        share = self.top_p
-        _require(share is None or 0 < share <= 1, "top-p", share, "above 0, at most 1")
+        require(0 <= exponent < math.inf, "length normalisation", exponent, "at least 0")
+        require(1 <= self.answers <= self.beams, "answers", self.answers, "from 1 to the beams")
 
 
 Decoding = BeamSearch | Sampling
-
-
-def _require(holds: bool, what: str, value: object, allowed: str) -> None:
-    if not holds:
-        raise LogicgenError(f"{what}: {value}, but it has to be {allowed}")
 
 
 GREEDY = BeamSearch()
@@ -129,7 +103,8 @@ GREEDY = BeamSearch()
 class Decoded(NamedTuple):
     """Decoded answers."""
 
-    # (B, N, T), N answers for each problem, best first, `<end>` included and padded after it
+    # (B, N, T), N answers for each problem, best first or in the order in which they were drawn,
+    # `<end>` included and padded after it
     ids: Tensor
     # (B, N), length-normalised log-probabilities for a beam search, log-probabilities for samples;
     # -inf if there is no answer (padding only) or the answer did not end in time
@@ -163,11 +138,13 @@ def decode(
     Raises LogicgenError if the grammar has no answer of `max_length` tokens or fewer.
     """
     prefixes = _Prefixes(network, matrices, problems, vocabulary, max_length, grammar, scale, never)
-    method: _Beams | _Draws
+    method: _Beams | Draws | DifferentDraws
     if isinstance(decoding, BeamSearch):
         method = _Beams(decoding, problems, vocabulary, max_length)
+    elif decoding.answers == 1:
+        method = Draws(decoding, problems, vocabulary, max_length)
     else:
-        method = _Draws(decoding, problems, vocabulary, max_length)
+        method = DifferentDraws(decoding, problems, vocabulary, max_length)
     found = Decoded(*(nothing.clone() for nothing in method.found()))
     place = torch.arange(len(problems), device=problems.device)  # of the problems still decoded
     ask_every = 1 if problems.device.type == "cpu" else _ASK_EVERY
@@ -294,12 +271,12 @@ class _Beams:
         # Every prefix ends once: among twice as many there are enough that go on.
         scores, place = candidates.topk(min(2 * beams, candidates.shape[1]))  # (B, C)
         parents, tokens = place // rows, place % rows
-        prefixes = torch.cat([_rows(self.tokens, parents), tokens[..., None]], dim=2)
+        prefixes = torch.cat([rows_of(self.tokens, parents), tokens[..., None]], dim=2)
         ended = tokens == self.end
         self._find(scores[:, :beams], prefixes[:, :beams], ended[:, :beams])
         on = min(beams, scores.shape[1])
         self.alive, chosen = scores.masked_fill(ended, -math.inf).topk(on)  # (B, K)
-        self.tokens = _rows(prefixes, chosen)
+        self.tokens = rows_of(prefixes, chosen)
         best_possible = self.alive[:, 0] / self._penalty(self.room)
         self.done |= self.scores[:, -1] > -math.inf
         self.done |= best_possible <= self.scores[:, self.search.answers - 1]
@@ -310,7 +287,7 @@ class _Beams:
         new = (scores / self._penalty(length)).masked_fill(~ended | self.done[:, None], -math.inf)
         answers = F.pad(prefixes, (0, self.room - length), value=self.pad)  # (B, beams, T)
         self.scores, best = torch.cat([self.scores, new], dim=1).topk(self.search.beams)
-        self.answers = _rows(torch.cat([self.answers, answers], dim=1), best)
+        self.answers = rows_of(torch.cat([self.answers, answers], dim=1), best)
 
     def _penalty(self, length: int) -> float:
         return float(((5 + length) / 6) ** self.search.length_normalization)
@@ -331,63 +308,6 @@ class _Beams:
             number = torch.arange(wanted, device=ended.device) - ended  # (B, N), of the unended
             alive = F.pad(self.alive, (0, wanted), value=-math.inf)
             there = (number >= 0) & (alive.gather(1, number.clamp(min=0)) > -math.inf)
-            unended = _rows(F.pad(self.tokens, (0, 0, 0, wanted)), number.clamp(min=0))
+            unended = rows_of(F.pad(self.tokens, (0, 0, 0, wanted)), number.clamp(min=0))
             answers = torch.where(there[..., None], unended, answers)
         return Decoded(answers, scores)
-
-
-class _Draws:
-    def __init__(
-        self, sampling: Sampling, problems: Tensor, vocabulary: Vocabulary, max_length: int
-    ) -> None:
-        self.sampling = sampling
-        self.pad, self.end = vocabulary.pad, vocabulary.end
-        # One number for each token of each answer, from a generator of the answer's own.
-        each = [
-            np.random.default_rng((sampling.seed, *ids)).random(max_length + 1, dtype=np.float32)
-            for ids in ([i for i in row if i != self.pad] for row in problems.tolist())
-        ]
-        numbers = np.array(each, dtype=np.float32).reshape(len(problems), max_length + 1)
-        self.numbers = torch.from_numpy(numbers).to(problems.device).double()  # (B, T), below 1
-        self.scores = self.numbers.new_zeros(len(problems), 1)
-        self.answers = problems.new_full((len(problems), 1, max_length + 1), self.pad)
-        self.done = torch.zeros(len(problems), dtype=torch.bool, device=problems.device)  # (B,)
-        self.length = 0
-
-    def choose(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
-        scores, number = log_probabilities[:, 0], self.numbers[:, self.length]
-        tokens = pick(scores, self.sampling, number)[:, None]  # (B, 1)
-        log_p = scores.gather(1, tokens)
-        self.scores = self.scores + log_p.masked_fill(self.done[:, None], 0.0)
-        tokens = tokens.masked_fill(self.done[:, None], self.pad)
-        self.answers[:, 0, self.length] = tokens[:, 0]
-        self.done = self.done | (tokens[:, 0] == self.end)
-        self.length += 1
-        return torch.zeros_like(tokens), tokens
-
-    def keep(self, problems: Tensor) -> None:
-        self.numbers, self.scores = self.numbers[problems], self.scores[problems]
-        self.answers, self.done = self.answers[problems], self.done[problems]
-
-    def found(self) -> Decoded:
-        """Return the answers so far; the score of an unfinished one is -inf."""
-        return Decoded(self.answers, self.scores.masked_fill(~self.done[:, None], -math.inf))
-
-
-def pick(log_probabilities: Tensor, sampling: Sampling, numbers: Tensor) -> Tensor:
-    """Return the token (B,) that each float64 number in [0, 1), (B,), selects from (B, V) log p."""
-    ranked, order = log_probabilities.sort(dim=-1, descending=True, stable=True)  # (B, V)
-    below = (ranked - ranked[:, :1]).double()  # at most 0, so that the division cannot overflow
-    mass = F.softmax(below / sampling.temperature, dim=-1).cumsum(dim=-1)  # (B, V)
-    # Tokens are sorted by probability, so top-k and top-p are upper bounds on the cumulative mass.
-    top_k = min(sampling.top_k or mass.shape[1], mass.shape[1])
-    most = mass[:, top_k - 1 : top_k]  # (B, 1)
-    if sampling.top_p is not None:
-        most = mass.gather(1, torch.searchsorted(mass, sampling.top_p * most))
-    drawn = torch.searchsorted(mass, numbers[:, None] * most, right=True)  # (B, 1)
-    return order.gather(1, drawn)[:, 0]
-
-
-def _rows(tensor: Tensor, rows: Tensor) -> Tensor:
-    """Return `tensor[b, rows[b, k]]`: (B, N, T) and (B, K) to (B, K, T)."""
-    return tensor.gather(1, rows[..., None].expand(-1, -1, tensor.shape[2]))

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from logicgen.nn.decoding import Sampling, pick
+from logicgen.nn.samples import Sampling, pick
 from logicgen.tokens import NOTHING
 
 Reader = Callable[[Tensor], Tensor]

@@ -226,7 +226,7 @@ def _predicted(
 ) -> tuple[pa.Table, About]:
     from logicgen.evaluate.predictions import About, predict_and_verify
     from logicgen.evaluate.verified import Verified
-    from logicgen.nn.decoding import Sampling
+    from logicgen.nn.samples import Sampling
     from logicgen.report.evaluation_files import write_predictions
 
     answerer = model.answerer(data, trial.combination)

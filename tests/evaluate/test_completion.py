@@ -6,7 +6,7 @@ import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.completion import complete
-from logicgen.nn.decoding import Sampling
+from logicgen.nn.samples import Sampling
 from logicgen.tokens import Tokens
 from tests.languages import characters, counted, untrained
 

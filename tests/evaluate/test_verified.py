@@ -12,7 +12,8 @@ import pytest
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.predictions import SCHEMA, Verifier, predict_and_verify
 from logicgen.evaluate.verified import Outcome, Verified, draw_until_accepted
-from logicgen.nn.decoding import BeamSearch, Sampling
+from logicgen.nn.decoding import BeamSearch
+from logicgen.nn.samples import Sampling
 from logicgen.report.evaluation_files import read_predictions, write_predictions, write_report
 from tests.evaluate.conftest import Parrot
 
@@ -20,7 +21,7 @@ from tests.evaluate.conftest import Parrot
 class Slow(Parrot):
     """Knows the answers, but says them only at a draw that depends on problem and embedding seed.
 
-    Until then it says something contradictory.
+    Until then it says something contradictory, and something else each time.
     """
 
     def __init__(self, data, split):
@@ -28,19 +29,21 @@ class Slow(Parrot):
         self.asked = []
 
     def predict(self, problems, symbols, embedding_seed, max_length, grammar=None, **how):
-        decoding = how["decoding"]
-        draw = 0
-        if isinstance(decoding, Sampling):
-            assert decoding.temperature == 1.5
-            assert decoding.seed >> 32 == embedding_seed
-            draw = decoding.seed % 2**32
-        self.asked += [(tuple(problem), embedding_seed, draw) for problem in problems]
+        return [self.said(p, embedding_seed, 0) for p in problems]
+
+    def draw(self, problems, symbols, embedding_seed, max_length, grammar=None, *, sampling, **how):
+        assert sampling.temperature == 1.5
+        assert sampling.seed == (embedding_seed << 32) + 1
+        self.asked += [(tuple(problem), embedding_seed) for problem in problems]
         return [
-            self.answers[tuple(p)]
-            if draw >= self.needed(p, embedding_seed)
-            else self.vocabulary.encode("a 1 a 0")
+            [self.said(p, embedding_seed, number) for number in range(sampling.answers)]
             for p in problems
         ]
+
+    def said(self, problem, embedding_seed, number):
+        if number >= self.needed(problem, embedding_seed):
+            return self.answers[tuple(problem)]
+        return self.vocabulary.encode("a 1 a 0" + " b 1" * number)
 
     def needed(self, problem, embedding_seed):
         return (len(problem) + embedding_seed) % 7
@@ -70,12 +73,12 @@ def test_the_first_accepted_answer_is_kept_and_counted(scored):
             assert (row["verified_verdict"], row["draws"]) == ("invalid", 4)
 
 
-def test_only_what_is_not_accepted_yet_is_drawn_again(scored):
+def test_only_what_is_not_accepted_is_drawn_for(scored):
     model, rows, *_ = scored
     expected = [
-        (tuple(model.vocabulary.encode(row["problem"])), row["embedding_seed"], draw)
+        (tuple(model.vocabulary.encode(row["problem"])), row["embedding_seed"])
         for row in rows
-        for draw in range(row["draws"])
+        if row["verdict"] != "exact"
     ]
     assert sorted(model.asked) == sorted(expected)
 
@@ -99,7 +102,10 @@ def test_plain_and_verified_accuracy_are_reported_apart(scored):
         **{"beams": 1, "length_normalization": 1.0, "answers": 1, "grammar": True, "ensemble": 1},
         "verified": {
             "draws": 4,
-            "sampling": {"temperature": 1.5, "top_k": None, "top_p": None, "seed": 0},
+            "sampling": {
+                **{"temperature": 1.5, "top_k": None, "top_p": None},
+                **{"seed": 0, "answers": 1},
+            },
         },
     }
     assert json.loads((folder / "summary.json").read_text()) == json.loads(json.dumps(summary))
@@ -130,26 +136,31 @@ def test_without_it_nothing_is_drawn_or_said(data, about, tmp_path):
 
 
 def test_a_limit_that_was_reached_is_no_acceptance():
-    def draw(rows, number):
-        return [f"answer {number}"] * len(rows)
+    def others(rows):
+        assert rows.tolist() == [0, 2, 3]
+        return [["answer 1", "answer 2", "answer 3"]] * 2 + [["answer 1"]]
+
+    judged = []
 
     def judge(rows, answers):
+        judged.append(rows.tolist())
         of_draw = {1: "unknown", 2: "incorrect", 3: "correct"}
         return [of_draw[int(answer[-1])] for answer in answers]
 
-    plain = (["x", "y", "z"], ["unknown", "exact", "invalid"])
-    assert draw_until_accepted(*plain, 3, draw, judge) == [
+    plain = (["x", "y", "z", "few"], ["unknown", "exact", "invalid", "incorrect"])
+    assert draw_until_accepted(*plain, 3, others, judge) == [
         Outcome("x", "unknown", 3),
         Outcome("y", "exact", 1),
         Outcome("z", "invalid", 3),
+        Outcome("few", "incorrect", 3),  # there were no other answers
     ]
-    assert draw_until_accepted(*plain, 9, draw, judge) == [
+    assert judged == [[0, 2, 3], [0, 2]]
+    assert draw_until_accepted(*plain, 9, others, judge)[::2] == [
         Outcome("answer 3", "correct", 4),
-        Outcome("y", "exact", 1),
         Outcome("answer 3", "correct", 4),
     ]
-    assert draw_until_accepted(*plain, 1, draw, judge)[0] == Outcome("x", "unknown", 1)
-    assert draw_until_accepted([], [], 5, draw, judge) == []
+    assert draw_until_accepted(*plain, 1, others, judge)[0] == Outcome("x", "unknown", 1)
+    assert draw_until_accepted([], [], 5, others, judge) == []
 
 
 def test_no_answer_is_judged_twice(data):

@@ -12,7 +12,8 @@ from logicgen.errors import LogicgenError
 from logicgen.model import encoder_decoder
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.symbol_invariant import SymbolInvariant
-from logicgen.nn.decoding import BeamSearch, Decoded, Sampling
+from logicgen.nn.decoding import BeamSearch, Decoded
+from logicgen.nn.samples import Sampling
 from logicgen.vocabulary import Vocabulary
 from tests.train.conftest import REGION, recipe_with
 

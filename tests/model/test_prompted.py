@@ -20,7 +20,8 @@ from logicgen.model import prompted
 from logicgen.model.language_model import NeuralLanguageModel
 from logicgen.model.prompted import Prompted
 from logicgen.model.training_data import TrainingRegion
-from logicgen.nn.decoding import BeamSearch, Sampling
+from logicgen.nn.decoding import BeamSearch
+from logicgen.nn.samples import Sampling
 from logicgen.tokens import Tokens
 from tests.languages import characters, counted, recipe, untrained
 
@@ -221,6 +222,21 @@ def test_votes_elect_the_most_frequent_of_the_draws(permutation):
         chances = distribution(asked, problem, 0.6)
         text = tuple(each - len(data.vocabulary) for each in answer)
         assert chances[text] > max(chances.values()) - 0.15
+
+
+def test_several_samples_are_the_different_ones_of_single_samples(permutation):
+    data = permutation
+    problems, asked = encoded(data, range(6)), Prompted(Oracle(LETTERS), data)
+    sampling = Sampling(0.6, seed=2, answers=5)
+    drawn = asked.draw(problems, 5, 0, 12, mask(data), sampling=sampling)
+    singles = [
+        asked.predict(problems, 5, 0, 12, mask(data), decoding=Sampling(0.6, seed=seed))
+        for seed in range(2, 7)
+    ]
+    for place, answers in enumerate(drawn):
+        written = [tuple(each[place]) for each in singles]
+        assert [tuple(answer) for answer in answers] == list(dict.fromkeys(written))
+    assert min(map(len, drawn)) < max(map(len, drawn)) <= 5
 
 
 def distribution(asked, problem, temperature):

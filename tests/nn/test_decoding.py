@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -12,15 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logicgen.errors import LogicgenError
-from logicgen.nn.decoding import (
-    GREEDY,
-    BeamSearch,
-    Decoded,
-    Decoding,
-    GrammarMask,
-    Sampling,
-    decode,
-)
+from logicgen.nn.decoding import GREEDY, BeamSearch, Decoded, Decoding, GrammarMask, decode
+from logicgen.nn.samples import Sampling, truncated
 from logicgen.nn.transformer import Transformer
 from logicgen.vocabulary import Vocabulary
 from tests.nn.test_transformer import WIDTH, transformer
@@ -72,6 +66,8 @@ EVERY_METHOD = [
     BeamSearch(3, answers=3),
     Sampling(seed=5),
     Sampling(temperature=2.0, top_k=3, top_p=0.9),
+    Sampling(seed=5, answers=3),
+    Sampling(temperature=2.0, top_k=3, top_p=0.9, answers=4),
 ]
 
 
@@ -356,6 +352,88 @@ def test_samples_follow_the_probabilities() -> None:
         assert deviation.max() < 4.5
 
 
+def small_tree(_: list[int], prefix: list[int]) -> list[float]:
+    """Return weights under which 57 answers have up to two tokens; no two are as likely."""
+    weights = np.random.default_rng((5, *prefix)).random(FIXED + SYMBOLS) + 0.05
+    weights[[VOCABULARY.pad, VOCABULARY.start]] = 0
+    if len(prefix) == 3:
+        weights[:] = 0
+        weights[VOCABULARY.end] = 1
+    return list(weights / weights.sum())
+
+
+def answers_of_small_tree(sampling: Sampling) -> dict[tuple[int, ...], float]:
+    """Return the probability of every answer, from `pick`'s definition of each token's."""
+    found: dict[tuple[int, ...], float] = {}
+    left: list[tuple[list[int], float]] = [([], 1.0)]
+    while left:
+        prefix, whole = left.pop()
+        weights = torch.tensor(small_tree([], [VOCABULARY.start, *prefix])).double()
+        p = truncated(weights.log(), sampling).exp()
+        for token in p.nonzero()[:, 0].tolist():
+            if token == VOCABULARY.end:
+                found[(*prefix, token)] = whole * float(p[token])
+            else:
+                left.append(([*prefix, token], whole * float(p[token])))
+    return found
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(1.7), Sampling(0.6, 4, 0.8)], ids=str)
+def test_different_samples_are_drawn_as_if_one_after_the_other(sampling: Sampling) -> None:
+    """Compare the first and the second of three with their exact probabilities."""
+    many = 5_000
+    problems = torch.arange(many)[:, None] + 3
+    three = replace(sampling, answers=3)
+    found = listed(
+        decode(Table(small_tree), [torch.empty(0)], problems, VOCABULARY, 4, None, three)
+    )
+    exact = answers_of_small_tree(sampling)
+    assert sum(exact.values()) == pytest.approx(1)
+    drawn = [[tuple(ids) for _, ids in answers] for answers in found]
+    assert all(len({*answers}) == 3 for answers in drawn)
+    first, second = (Counter(answers[place] for answers in drawn) for place in (0, 1))
+    assert {*first, *second} <= exact.keys()
+    for answer, p in exact.items():
+        later = sum(q * p / (1 - q) for other, q in exact.items() if other != answer)
+        for counted, expected in ((first[answer], many * p), (second[answer], many * later)):
+            assert abs(counted - expected) < 5 * max(expected, 1) ** 0.5
+
+
+def test_as_many_different_samples_as_there_are_answers() -> None:
+    problems = torch.arange(20)[:, None] + 3
+    for wanted in (57, 80):
+        decoded = decode(
+            *(Table(small_tree), [torch.empty(0)], problems, VOCABULARY, 4, None),
+            Sampling(answers=wanted),
+        )
+        assert decoded.ids.shape == (20, wanted, 5)
+        exact = answers_of_small_tree(Sampling())
+        for answers in listed(decoded):
+            assert {tuple(ids) for _, ids in answers} == exact.keys()
+            for value, ids in answers:
+                assert value == pytest.approx(math.log(exact[tuple(ids)]), abs=1e-5)
+
+
+def test_certain_and_almost_impossible_tokens_are_drawn_without_numbers_going_wrong() -> None:
+    """Scores are the network's log-probabilities, whatever the temperature."""
+    weights = [0.0, 0.0, 1e-30, 1.0, 1e-38, 0.0, 0.0, 0.0, 0.0]
+
+    def network(_: list[int], prefix: list[int]) -> list[float]:
+        return weights if len(prefix) < 3 else [0.0, 0.0, 1.0, *[0.0] * 6]
+
+    problems = torch.arange(50)[:, None] + 3
+    for temperature in (0.01, 1.0, 100.0):
+        sampling = Sampling(temperature, answers=4)
+        decoded = decode(Table(network), [torch.empty(0)], problems, VOCABULARY, 4, None, sampling)
+        for answers in listed(decoded):
+            assert len({str(ids) for _, ids in answers}) == len(answers)
+            for value, ids in answers:
+                steps = [network([], [1, *ids[:place]])[token] for place, token in enumerate(ids)]
+                assert value == pytest.approx(sum(np.log(np.float32(steps))), rel=1e-4, abs=1e-4)
+            if temperature <= 1:
+                assert answers[0][1] == [3, 3, VOCABULARY.end]
+
+
 def test_a_sample_is_scored_with_its_log_probability() -> None:
     net, (rows, problems) = transformer(), random_setting(4, batch=40)
     decoded = decode(net, [rows], problems, VOCABULARY, 30, None, Sampling(SCALE), SCALE)
@@ -394,9 +472,10 @@ def test_an_ensemble_averages_probabilities_at_every_step() -> None:
 def test_fewer_words_than_answers_wanted() -> None:
     only = grammar([[-1, -1, 1, -1], [-1, -1, -1, -1]])  # the word ";" alone
     rows, problems = random_setting(1)
-    search = BeamSearch(4, answers=4)
-    for budget in (1, 20):
-        decoded = decode(transformer(), [rows], problems, VOCABULARY, budget, only, search)
+    every = BeamSearch(4, answers=4), Sampling(answers=4)
+    for budget, decoding in itertools.product((1, 20), every):
+        decoded = decode(transformer(), [rows], problems, VOCABULARY, budget, only, decoding)
+        assert decoded.ids.shape[:2] == (len(problems), 4)
         for [(value, ids)] in listed(decoded):
             assert ids == [VOCABULARY.id(";"), VOCABULARY.end]
             assert math.isfinite(value)
@@ -433,6 +512,7 @@ def test_answers_that_do_not_end_come_after_those_that_do() -> None:
         (lambda: Sampling(top_k=0), "top-k: 0"),
         (lambda: Sampling(top_p=0.0), "top-p: 0.0"),
         (lambda: Sampling(top_p=1.1), "top-p: 1.1, but it has to be above 0, at most 1"),
+        (lambda: Sampling(answers=0), "answers: 0, but it has to be 1 to 1,000"),
     ],
 )
 def test_bad_options(make, message: str) -> None:

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from logicgen.model.ngram import NGram
-from logicgen.nn.decoding import Sampling, pick
 from logicgen.nn.generation import Reader, generate, summed
 from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman
+from logicgen.nn.samples import Sampling, pick
 from logicgen.nn.token_rows import Rows, TokenRows
 from logicgen.tokens import NOTHING
 

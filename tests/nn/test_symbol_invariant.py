@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch import nn
 
-from logicgen.nn.decoding import BeamSearch, Sampling, decode
+from logicgen.nn.decoding import BeamSearch, decode
 from logicgen.nn.embedding import SymbolInvariant
+from logicgen.nn.samples import Sampling
 from logicgen.nn.streams import Streams, fuse
 from logicgen.nn.symbol_invariant import StreamOptions, SymbolInvariantTransformer
 from logicgen.vocabulary import Vocabulary

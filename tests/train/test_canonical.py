@@ -15,7 +15,8 @@ from logicgen.model.checkpoint import load_model
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.kinds import MODELS
 from logicgen.model.training_data import TrainingData
-from logicgen.nn.decoding import BeamSearch, Decoding, Sampling
+from logicgen.nn.decoding import BeamSearch, Decoding
+from logicgen.nn.samples import Sampling
 from logicgen.train.fit import fit
 from logicgen.vocabulary import Vocabulary
 from tests.train.conftest import REGION, copying, made, recipe_with

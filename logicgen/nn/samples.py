@@ -1,0 +1,229 @@
+"""Random answers: one to each problem, or several different ones.
+
+Of several, each is drawn as if anew, from the answers that have not been drawn. This is done in one
+search that keeps as many prefixes as answers are wanted: every answer has a random number, its
+log-probability plus noise of Gumbel's distribution, of which the largest ones win; a prefix has the
+largest number of its continuations, drawn before these are. Source: Kool, van Hoof and Welling,
+"Stochastic Beams and Where to Find Them" (ICML 2019), whose equations for the numbers of
+continuations, given their largest, are used here.
+
+Shapes: B problems, K unfinished answers for each, N answers wanted, V logits, T = max_length + 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from logicgen.errors import LogicgenError
+from logicgen.vocabulary import Vocabulary
+
+# Of a problem; memory grows with them.
+MOST_ANSWERS = 1000
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Sampling of one random answer, or of different ones.
+
+    Each of several answers is drawn as a sample would be that may not repeat an earlier one.
+    """
+
+    # Divides log-probabilities; towards 0 the most probable token always wins
+    temperature: float = 1.0
+    top_k: int | None = None  # only the k most probable tokens are drawn
+    # After temperature and top_k, only the smallest set of tokens with this probability in total is
+    # drawn from (the nucleus; Holtzman et al., ICLR 2020)
+    top_p: float | None = None
+    # Determines the answer together with the problem, independently of the rest of the batch (up to
+    # rounding, which depends on the shape of the batch)
+    seed: int = 0
+    answers: int = 1
+
+    def __post_init__(self) -> None:
+        finite = 0 < self.temperature < math.inf
+        require(finite, "temperature", self.temperature, "above 0 and finite")
+        require(self.top_k is None or self.top_k >= 1, "top-k", self.top_k, "at least 1")
+        share = self.top_p
+        require(share is None or 0 < share <= 1, "top-p", share, "above 0, at most 1")
+        require(
+            1 <= self.answers <= MOST_ANSWERS, "answers", self.answers, f"1 to {MOST_ANSWERS:,}"
+        )
+
+
+def require(holds: bool, what: str, value: object, allowed: str) -> None:
+    """Raise LogicgenError where an option has another value than is allowed."""
+    if not holds:
+        raise LogicgenError(f"{what}: {value}, but it has to be {allowed}")
+
+
+class Draws:
+    """One answer to each problem."""
+
+    def __init__(
+        self, sampling: Sampling, problems: Tensor, vocabulary: Vocabulary, max_length: int
+    ) -> None:
+        self.sampling = sampling
+        self.pad, self.end = vocabulary.pad, vocabulary.end
+        # One number for each token of each answer, from a generator of the answer's own.
+        each = [
+            np.random.default_rng((sampling.seed, *ids)).random(max_length + 1, dtype=np.float32)
+            for ids in ([i for i in row if i != self.pad] for row in problems.tolist())
+        ]
+        numbers = np.array(each, dtype=np.float32).reshape(len(problems), max_length + 1)
+        self.numbers = torch.from_numpy(numbers).to(problems.device).double()  # (B, T), below 1
+        self.scores = self.numbers.new_zeros(len(problems), 1)
+        self.answers = problems.new_full((len(problems), 1, max_length + 1), self.pad)
+        self.done = torch.zeros(len(problems), dtype=torch.bool, device=problems.device)  # (B,)
+        self.length = 0
+
+    def choose(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the prefixes to continue and their next tokens, (B, 1) each, from (B, 1, V)."""
+        scores, number = log_probabilities[:, 0], self.numbers[:, self.length]
+        tokens = pick(scores, self.sampling, number)[:, None]  # (B, 1)
+        log_p = scores.gather(1, tokens)
+        self.scores = self.scores + log_p.masked_fill(self.done[:, None], 0.0)
+        tokens = tokens.masked_fill(self.done[:, None], self.pad)
+        self.answers[:, 0, self.length] = tokens[:, 0]
+        self.done = self.done | (tokens[:, 0] == self.end)
+        self.length += 1
+        return torch.zeros_like(tokens), tokens
+
+    def keep(self, problems: Tensor) -> None:
+        """Go on with some of the problems, by number."""
+        self.numbers, self.scores = self.numbers[problems], self.scores[problems]
+        self.answers, self.done = self.answers[problems], self.done[problems]
+
+    def found(self) -> tuple[Tensor, Tensor]:
+        """Return the answers so far; the score of an unfinished one is -inf."""
+        return self.answers, self.scores.masked_fill(~self.done[:, None], -math.inf)
+
+
+class DifferentDraws:
+    """Different answers to each problem, in the order in which they would be drawn."""
+
+    def __init__(
+        self, sampling: Sampling, problems: Tensor, vocabulary: Vocabulary, max_length: int
+    ) -> None:
+        self.sampling = sampling
+        self.pad, self.end = vocabulary.pad, vocabulary.end
+        self.room = max_length + 1
+        self.generators = [
+            np.random.default_rng((sampling.seed, *(i for i in row if i != self.pad)))
+            for row in problems.tolist()
+        ]
+        batch, device = len(problems), problems.device
+        self.tokens = problems.new_empty(batch, 1, 0)  # (B, K, tokens so far), padded
+        # Of each prefix: its log-probability, tempered and not, and its random number, largest
+        # first; -inf where there is no prefix
+        self.tempered = torch.zeros(batch, 1, dtype=torch.float64, device=device)  # (B, K)
+        self.scores = self.tempered.clone()
+        self.numbers = self.tempered.clone()
+        self.ended = torch.zeros(batch, 1, dtype=torch.bool, device=device)
+        self.done = torch.zeros(batch, dtype=torch.bool, device=device)  # (B,)
+
+    def choose(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the prefixes to continue and their next tokens, (B, K) each, from (B, K, V)."""
+        rows = log_probabilities.shape[-1]
+        going_on = (~self.ended & (self.numbers > -math.inf))[..., None]  # (B, K, 1)
+        tempered = truncated(log_probabilities, self.sampling) + self.tempered[..., None]
+        tempered = tempered.masked_fill(~going_on, -math.inf)  # (B, K, V)
+        noise = self._noise(rows)[:, : tempered.shape[1]]
+        numbers = given_largest(tempered + noise, self.numbers[..., None])
+        # An answer that has ended stays as it is: one more candidate for each, after its tokens.
+        stay = self.numbers.masked_fill(~self.ended, -math.inf)[..., None]
+        candidates = torch.cat([numbers, stay], dim=-1).flatten(1)  # (B, K (V + 1))
+        self.numbers, place = candidates.topk(min(self.sampling.answers, candidates.shape[1]))
+        parents, tokens = place // (rows + 1), place % (rows + 1)
+        stayed = tokens == rows
+        tokens = tokens.masked_fill(stayed | (self.numbers == -math.inf), self.pad)
+        self.tokens = torch.cat([rows_of(self.tokens, parents), tokens[..., None]], dim=2)
+        self.ended = stayed | (tokens == self.end)
+
+        def chosen(before: Tensor, after: Tensor) -> Tensor:  # (B, K) and (B, K, V) to (B, K)
+            return torch.where(
+                stayed, before.gather(1, parents), F.pad(after, (0, 1)).flatten(1).gather(1, place)
+            )
+
+        self.tempered = chosen(self.tempered, tempered)
+        self.scores = chosen(self.scores, log_probabilities + self.scores[..., None])
+        self.done = ~(~self.ended & (self.numbers > -math.inf)).any(1)
+        return parents, tokens
+
+    def _noise(self, rows: int) -> Tensor:
+        """Return Gumbel noise for each token of each prefix that there may be, (B, N, V)."""
+        size = self.sampling.answers, rows
+        drawn = np.stack([each.random(size) for each in self.generators])  # in [0, 1)
+        exponential = np.maximum(-np.log1p(-drawn), np.finfo(drawn.dtype).tiny)
+        return torch.from_numpy(-np.log(exponential)).to(self.numbers.device)
+
+    def keep(self, problems: Tensor) -> None:
+        """Go on with some of the problems, by number."""
+        self.generators = [self.generators[row] for row in problems.tolist()]
+        for name in ("tokens", "tempered", "scores", "numbers", "ended", "done"):
+            setattr(self, name, getattr(self, name)[problems])
+
+    def found(self) -> tuple[Tensor, Tensor]:
+        """Return the answers so far (B, N, T), padded, and their scores (B, N)."""
+        wanted = self.sampling.answers
+        missing = wanted - self.tokens.shape[1], self.room - self.tokens.shape[2]
+        there = self.numbers > -math.inf
+        answers = self.tokens.masked_fill(~there[..., None], self.pad)
+        answers = F.pad(answers, (0, missing[1], 0, missing[0]), value=self.pad)
+        scores = self.scores.masked_fill(~(there & self.ended), -math.inf)
+        return answers, F.pad(scores, (0, missing[0]), value=-math.inf)
+
+
+def truncated(log_probabilities: Tensor, sampling: Sampling) -> Tensor:
+    """Return log p (..., V) as temperature, top-k and top-p change it, in float64."""
+    below = log_probabilities.double()
+    below = (below - below.amax(-1, keepdim=True)) / sampling.temperature  # cannot overflow
+    ranked, order = below.sort(dim=-1, descending=True, stable=True)
+    mass = F.softmax(ranked, dim=-1).nan_to_num(0.0)  # where nothing is allowed: no mass
+    if sampling.top_k is not None:
+        mass[..., sampling.top_k :] = 0.0
+    if sampling.top_p is not None:
+        before = mass.cumsum(dim=-1) - mass
+        mass = mass.masked_fill(before >= sampling.top_p * mass.sum(-1, keepdim=True), 0.0)
+    kept = (mass / mass.sum(-1, keepdim=True)).nan_to_num(0.0).log()
+    return torch.empty_like(kept).scatter_(-1, order, kept)
+
+
+def given_largest(numbers: Tensor, largest: Tensor) -> Tensor:
+    """Return Gumbel numbers (..., V) as they would be if their largest were `largest` (..., 1).
+
+    -inf stays so. Computed as in appendix B.3 of Kool et al., where no difference is rounded away.
+    """
+    there = numbers > -math.inf
+    top = numbers.amax(-1, keepdim=True)
+    numbers = torch.where(there, numbers, 0.0)
+    top = torch.where(top > -math.inf, top, 0.0)
+    largest = torch.where(largest > -math.inf, largest, 0.0)
+    gap = numbers - top  # at most 0 where there is a number
+    v = largest - numbers + torch.log1p(-torch.exp(gap.clamp(max=0.0)))
+    moved = largest - v.clamp(min=0.0) - torch.log1p(torch.exp(-v.abs()))
+    return torch.where(there, moved, -math.inf)
+
+
+def pick(log_probabilities: Tensor, sampling: Sampling, numbers: Tensor) -> Tensor:
+    """Return the token (B,) that each float64 number in [0, 1), (B,), selects from (B, V) log p."""
+    ranked, order = log_probabilities.sort(dim=-1, descending=True, stable=True)  # (B, V)
+    below = (ranked - ranked[:, :1]).double()  # at most 0, so that the division cannot overflow
+    mass = F.softmax(below / sampling.temperature, dim=-1).cumsum(dim=-1)  # (B, V)
+    # Tokens are sorted by probability, so top-k and top-p are upper bounds on the cumulative mass.
+    top_k = min(sampling.top_k or mass.shape[1], mass.shape[1])
+    most = mass[:, top_k - 1 : top_k]  # (B, 1)
+    if sampling.top_p is not None:
+        most = mass.gather(1, torch.searchsorted(mass, sampling.top_p * most))
+    drawn = torch.searchsorted(mass, numbers[:, None] * most, right=True)  # (B, 1)
+    return order.gather(1, drawn)[:, 0]
+
+
+def rows_of(tensor: Tensor, rows: Tensor) -> Tensor:
+    """Return `tensor[b, rows[b, k]]`: (B, N, T) and (B, K) to (B, K, T)."""
+    return tensor.gather(1, rows[..., None].expand(-1, -1, tensor.shape[2]))
