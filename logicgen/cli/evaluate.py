@@ -45,8 +45,8 @@ _BOTH = ("run", "data", "out", "device", "split", "limit", "embedding_seeds")
 @opt.integer_option(
     "--verified",
     metavar="N",
-    help="Score also the first of up to N answers that the solver accepts: the prediction, then"
-    " random draws.",
+    help="Score also the first of up to N different answers that the solver accepts: the"
+    " prediction, then random draws.",
 )
 @opt.WORKERS
 @click.option("--timeout", type=opt.POSITIVE, default=10.0, help="Seconds per answer.")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--model", metavar="RUN", help="Answer with the model of RUN, or a shipped one, verified."
 )
-@integer_option("--draws", help="With --model: at most so many answers to a problem. [16]")
+@integer_option("--draws", help="With --model: at most so many different answers. [16]")
 @WORKERS
 @click.option(
     "--timeout",
