@@ -133,7 +133,7 @@ def draw_shares(points: dict[str, dict[str, dict[str, float]]], title: str) -> F
         ends = [right - low, high - right]
         axes.errorbar(places, right, ends, fmt="none", ecolor="#333333", capsize=2)
     axes.set_xticks(range(len(measures)), [fill(measure, 16) for measure in measures], fontsize=9)
-    axes.set_ylim(0, 1)
+    axes.set_ylim(0, 1.03)
     shares(axes.yaxis)
     axes.set_ylabel("right answers")
     legend_below(figure)
