@@ -149,4 +149,4 @@ def _answer_with(answering: Answering, problems: tuple[str, ...]) -> None:
         else:
             answer = task.decode_answer(outcome.prediction)
             put("unsatisfiable" if row["status"] == "unsat" else _drawn(task, answer))
-            say(f"verified, {outcome.draws} of {answering.draws} draws used")
+            say(f"verified, {outcome.draws} of {answering.verified.draws} draws used")

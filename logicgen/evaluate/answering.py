@@ -12,7 +12,7 @@ import numpy as np
 
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.predictions import Verifier, grammar_mask
-from logicgen.evaluate.verified import Outcome, draw_until_accepted
+from logicgen.evaluate.verified import Outcome, Verified, draw_until_accepted
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.nn.samples import Sampling
 from logicgen.solvers import Status, Verdict
@@ -43,14 +43,10 @@ class Question(NamedTuple):
 
 @dataclass
 class Answering:
-    """A model with the solver that judges it. Use as a context manager.
-
-    draws: at most so many answers to a problem; the first is the likeliest.
-    """
+    """A model with the solver that judges it. Use as a context manager."""
 
     model: EncoderDecoder
-    draws: int
-    sampling: Sampling
+    verified: Verified
     verifier: Verifier
 
     @staticmethod
@@ -64,11 +60,10 @@ class Answering:
         seconds: float = 10.0,
     ) -> Answering:
         """Return a model with its judge; `seconds` is the solver's limit for each answer."""
-        if draws < 1:
-            raise LogicgenError(f"draws: {draws}, but there has to be at least 1")
+        verified = Verified(draws, Sampling(temperature))
         solver = fitting_solver(model.task_name, solver)
         verifier = Verifier(load_task(model.task_name), solver, workers, seconds)
-        return Answering(model, draws, Sampling(temperature), verifier)
+        return Answering(model, verified, verifier)
 
     def __enter__(self) -> Self:
         self.verifier.__enter__()
@@ -134,7 +129,7 @@ class Answering:
         first = [text(row, answer) for row, answer in enumerate(self.model.predict(ids, *asked))]
 
         def others(rows: np.ndarray) -> list[list[str]]:
-            sampling = replace(self.sampling, seed=1, answers=self.draws)
+            sampling = replace(self.verified.sampling, seed=1, answers=self.verified.draws)
             found = self.model.draw([ids[row] for row in rows], *asked, sampling=sampling)
             return [
                 [other for answer in answers if (other := text(row, answer)) != first[row]]
@@ -146,7 +141,7 @@ class Answering:
             return self.verifier.verdicts(list(zip(problems, answers, answers, strict=True)))
 
         verdicts = judge(np.arange(len(ids)), first)
-        return draw_until_accepted(first, verdicts, self.draws, others, judge)
+        return draw_until_accepted(first, verdicts, self.verified.draws, others, judge)
 
 
 def answer_lines(answering: Answering, lines: Iterable[str]) -> Iterator[Row]:

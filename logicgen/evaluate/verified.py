@@ -26,8 +26,13 @@ class Verified:
     sampling: Sampling
 
     def __post_init__(self) -> None:
-        if self.draws < 1:
-            raise LogicgenError(f"verified: {self.draws} draws, but there has to be at least 1")
+        from logicgen.nn.samples import MOST_ANSWERS
+
+        if not 1 <= self.draws <= MOST_ANSWERS:
+            raise LogicgenError(
+                f"{self.draws:,} draws of verified answers, but there have to be 1 to"
+                f" {MOST_ANSWERS:,}"
+            )
 
 
 class Outcome(NamedTuple):

@@ -175,6 +175,7 @@ def test_no_answer_is_judged_twice(data):
     assert asked == [(0, 2), (2, 2), (0, 0), (0, 1), (1, 1)]
 
 
-def test_no_draws_at_all_are_refused():
-    with pytest.raises(LogicgenError, match="0 draws, but there has to be at least 1"):
-        Verified(0, Sampling())
+@pytest.mark.parametrize("draws", [0, 1_001])
+def test_no_draws_at_all_and_too_many_are_refused(draws):
+    with pytest.raises(LogicgenError, match=r"draws of verified answers, .* 1 to 1,000"):
+        Verified(draws, Sampling())
