@@ -130,7 +130,8 @@ def predict_and_verify(
     if (votes := model.votes) > 1:  # of a language model
         how["votes"] = votes
     if verified is not None:
-        how["verified"] = asdict(verified)
+        sampling = replace(verified.sampling, answers=verified.draws)
+        how["verified"] = asdict(replace(verified, sampling=sampling))
     repeated = pa.concat_tables([table] * embedding_seeds)
     columns: dict[str, list[Any]] = {name: [None] * len(repeated) for name in SCHEMA.names}
     for name in ("symbols", "length", "problem", "answer"):

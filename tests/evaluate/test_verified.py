@@ -104,7 +104,7 @@ def test_plain_and_verified_accuracy_are_reported_apart(scored):
             "draws": 4,
             "sampling": {
                 **{"temperature": 1.5, "top_k": None, "top_p": None},
-                **{"seed": 0, "answers": 1},
+                **{"seed": 0, "answers": 4},
             },
         },
     }
