@@ -26,12 +26,12 @@ class Verified:
     sampling: Sampling
 
     def __post_init__(self) -> None:
-        from logicgen.nn.samples import MOST_ANSWERS
+        from logicgen.nn.samples import MOST_PREFIXES
 
-        if not 1 <= self.draws <= MOST_ANSWERS:
+        if not 1 <= self.draws <= MOST_PREFIXES:
             raise LogicgenError(
                 f"{self.draws:,} draws of verified answers, but there have to be 1 to"
-                f" {MOST_ANSWERS:,}"
+                f" {MOST_PREFIXES:,}"
             )
 
 

@@ -25,7 +25,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from logicgen.errors import LogicgenError
-from logicgen.nn.samples import DifferentDraws, Draws, Sampling, require, rows_of
+from logicgen.nn.samples import (
+    MOST_PREFIXES,
+    DifferentDraws,
+    Draws,
+    Sampling,
+    require,
+    rows_of,
+)
 from logicgen.vocabulary import Vocabulary
 
 _ASK_EVERY = 8  # steps between two checks for problems that are done: each makes a GPU wait
@@ -66,10 +73,6 @@ class GrammarMask:
     distance: Tensor
 
 
-# Of a problem; memory grows with them.
-MOST_BEAMS = 1000
-
-
 @dataclass(frozen=True)
 class BeamSearch:
     """Beam search that returns its `answers` best answers; with one beam, greedy decoding.
@@ -88,7 +91,7 @@ class BeamSearch:
     answers: int = 1
 
     def __post_init__(self) -> None:
-        require(1 <= self.beams <= MOST_BEAMS, "beams", self.beams, f"1 to {MOST_BEAMS:,}")
+        require(1 <= self.beams <= MOST_PREFIXES, "beams", self.beams, f"1 to {MOST_PREFIXES:,}")
         exponent = self.length_normalization
         require(0 <= exponent < math.inf, "length normalisation", exponent, "at least 0")
         require(1 <= self.answers <= self.beams, "answers", self.answers, "from 1 to the beams")

@@ -23,8 +23,8 @@ from torch import Tensor
 from logicgen.errors import LogicgenError
 from logicgen.vocabulary import Vocabulary
 
-# Of a problem; memory grows with them.
-MOST_ANSWERS = 1000
+# That are continued for a problem; memory grows with them.
+MOST_PREFIXES = 1000
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Sampling:
         share = self.top_p
         require(share is None or 0 < share <= 1, "top-p", share, "above 0, at most 1")
         require(
-            1 <= self.answers <= MOST_ANSWERS, "answers", self.answers, f"1 to {MOST_ANSWERS:,}"
+            1 <= self.answers <= MOST_PREFIXES, "answers", self.answers, f"1 to {MOST_PREFIXES:,}"
         )
 
 
@@ -181,17 +181,23 @@ class DifferentDraws:
 
 def truncated(log_probabilities: Tensor, sampling: Sampling) -> Tensor:
     """Return log p (..., V) as temperature, top-k and top-p change it, in float64."""
-    below = log_probabilities.double()
-    below = (below - below.amax(-1, keepdim=True)) / sampling.temperature  # cannot overflow
-    ranked, order = below.sort(dim=-1, descending=True, stable=True)
-    mass = F.softmax(ranked, dim=-1).nan_to_num(0.0)  # where nothing is allowed: no mass
+    mass, order = _kept(log_probabilities, sampling)
+    share = (mass / mass.sum(-1, keepdim=True)).nan_to_num(0.0)  # where nothing is allowed: no mass
+    return torch.empty_like(share).scatter_(-1, order, share.log())
+
+
+def _kept(log_probabilities: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor]:
+    """Return what temperature, top-k and top-p leave of p (..., V), falling, and its tokens."""
+    ranked, order = log_probabilities.sort(dim=-1, descending=True, stable=True)
+    below = (ranked - ranked[..., :1]).double()  # at most 0, so that the division cannot overflow
+    mass = F.softmax(below / sampling.temperature, dim=-1)
     if sampling.top_k is not None:
         mass[..., sampling.top_k :] = 0.0
     if sampling.top_p is not None:
-        before = mass.cumsum(dim=-1) - mass
-        mass = mass.masked_fill(before >= sampling.top_p * mass.sum(-1, keepdim=True), 0.0)
-    kept = (mass / mass.sum(-1, keepdim=True)).nan_to_num(0.0).log()
-    return torch.empty_like(kept).scatter_(-1, order, kept)
+        whole = mass.cumsum(dim=-1)
+        before = F.pad(whole[..., :-1], (1, 0))
+        mass = mass.masked_fill(before >= sampling.top_p * whole[..., -1:], 0.0)
+    return mass, order
 
 
 def given_largest(numbers: Tensor, largest: Tensor) -> Tensor:
@@ -212,15 +218,9 @@ def given_largest(numbers: Tensor, largest: Tensor) -> Tensor:
 
 def pick(log_probabilities: Tensor, sampling: Sampling, numbers: Tensor) -> Tensor:
     """Return the token (B,) that each float64 number in [0, 1), (B,), selects from (B, V) log p."""
-    ranked, order = log_probabilities.sort(dim=-1, descending=True, stable=True)  # (B, V)
-    below = (ranked - ranked[:, :1]).double()  # at most 0, so that the division cannot overflow
-    mass = F.softmax(below / sampling.temperature, dim=-1).cumsum(dim=-1)  # (B, V)
-    # Tokens are sorted by probability, so top-k and top-p are upper bounds on the cumulative mass.
-    top_k = min(sampling.top_k or mass.shape[1], mass.shape[1])
-    most = mass[:, top_k - 1 : top_k]  # (B, 1)
-    if sampling.top_p is not None:
-        most = mass.gather(1, torch.searchsorted(mass, sampling.top_p * most))
-    drawn = torch.searchsorted(mass, numbers[:, None] * most, right=True)  # (B, 1)
+    mass, order = _kept(log_probabilities, sampling)
+    mass = mass.cumsum(dim=-1)
+    drawn = torch.searchsorted(mass, numbers[:, None] * mass[:, -1:], right=True)  # (B, 1)
     return order.gather(1, drawn)[:, 0]
 
 
