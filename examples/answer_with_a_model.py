@@ -15,9 +15,10 @@ model = logicgen.load_model("ltl", device="cpu")
 asked = [model.vocabulary.encode(PROBLEM)]
 how = {"symbols": 3, "embedding_seed": 0, "max_length": 24}
 likeliest = model.predict(asked, **how)
-[others] = model.draw(asked, **how, sampling=Sampling(temperature=1.0, answers=DRAWS - 1))
-for draw, answer in enumerate([*likeliest, *others], 1):
-    text = model.vocabulary.decode(answer)
+sampling = Sampling(temperature=1.0, answers=DRAWS - 1)
+[others] = model.predict_several(asked, **how, decoding=sampling)
+for draw, ids in enumerate([*likeliest, *(answer.ids for answer in others)], 1):
+    text = model.vocabulary.decode(ids)
     verdict = logicgen.verify("ltl", PROBLEM, text)
     print(f"draw {draw}: {text} is {verdict}")
     if verdict.is_right:

@@ -130,9 +130,11 @@ class Answering:
 
         def others(rows: np.ndarray) -> list[list[str]]:
             sampling = replace(self.verified.sampling, seed=1, answers=self.verified.draws)
-            found = self.model.draw([ids[row] for row in rows], *asked, sampling=sampling)
+            found = self.model.predict_several(
+                [ids[row] for row in rows], *asked, decoding=sampling
+            )
             return [
-                [other for answer in answers if (other := text(row, answer)) != first[row]]
+                [other for answer in answers if (other := text(row, answer.ids)) != first[row]]
                 for row, answers in zip(rows, found, strict=True)
             ]
 

@@ -21,7 +21,7 @@ from logicgen.tasks import Task, load_task
 from logicgen.workers import Failure, Limits, Workers
 
 if TYPE_CHECKING:
-    from logicgen.model.model import Answerer
+    from logicgen.model.model import Answer, Answerer
     from logicgen.nn.decoding import Decoding, GrammarMask
 
 T = TypeVar("T")
@@ -264,14 +264,18 @@ class Predictor:
     ) -> list[list[str]]:
         """Return samples for each place that differ from each other and from its prediction."""
 
-        def ask(problems: list[list[int]], alphabet: int, seed: int) -> list[list[list[int]]]:
+        def ask(problems: list[list[int]], alphabet: int, seed: int) -> list[list[Answer]]:
             numbers = verified.sampling.seed + (seed << 32) + 1  # not those of plain samples
             sampling = replace(verified.sampling, seed=numbers, answers=verified.draws)
             asked = problems, alphabet, seed, self.longest, self.mask
-            return self.model.draw(*asked, sampling=sampling, ensemble=self.ensemble)
+            return self.model.predict_several(*asked, decoding=sampling, ensemble=self.ensemble)
 
         return [
-            [text for ids in each if (text := self.vocabulary.decode(ids)) != predictions[place]]
+            [
+                text
+                for answer in each
+                if (text := self.vocabulary.decode(answer.ids)) != predictions[place]
+            ]
             for place, each in zip(places, self._ask(places, ask, progress), strict=True)
         ]
 

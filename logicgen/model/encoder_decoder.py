@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_dataset
 from logicgen.errors import LogicgenError
-from logicgen.model.model import Loss, Model
+from logicgen.model.model import Answer, Loss, Model
 from logicgen.model.model_recipe import EncoderDecoderTable, ModelRecipe
 from logicgen.model.start import check_same_keys, load_start
 from logicgen.model.training_data import ProblemData, TrainingRegion, problem_data
@@ -28,7 +28,6 @@ from logicgen.nn.embedding import (
     SymbolInvariant,
 )
 from logicgen.nn.loss import AdaCos, CrossEntropy
-from logicgen.nn.samples import Sampling
 from logicgen.nn.transformer import Transformer
 from logicgen.tasks import load_task
 from logicgen.vocabulary import Vocabulary
@@ -39,13 +38,6 @@ EMBEDDINGS: dict[str, Callable[..., Embedding]] = {
     "interchangeable": Interchangeable,
     "symbol-invariant": SymbolInvariant,
 }
-
-
-class Answer(NamedTuple):
-    """Ids without markers, and the score that decoding gave them (`Decoded`)."""
-
-    ids: list[int]
-    score: float
 
 
 # Scores of attention that a batch of questions may have for each head: a gigabyte with four heads.
@@ -273,29 +265,6 @@ class EncoderDecoder(Model):
             ensemble=ensemble,
         )
         return [answers[0].ids for answers in several]
-
-    def draw(
-        self,
-        problems: Sequence[Sequence[int]],
-        symbols: int,
-        embedding_seed: int,
-        max_length: int,
-        grammar: GrammarMask | None = None,
-        *,
-        sampling: Sampling,
-        ensemble: int = 1,
-    ) -> list[list[list[int]]]:
-        """Return different samples for each problem, in order, as ids alone (`predict_several`)."""
-        several = self.predict_several(
-            problems,
-            symbols,
-            embedding_seed,
-            max_length,
-            grammar,
-            decoding=sampling,
-            ensemble=ensemble,
-        )
-        return [[answer.ids for answer in answers] for answers in several]
 
     def predict_several(
         self,

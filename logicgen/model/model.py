@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
     from logicgen.nn.decoding import Decoding, GrammarMask
-    from logicgen.nn.samples import Sampling
     from logicgen.productions import Grammar
     from logicgen.vocabulary import Vocabulary
 
@@ -42,6 +41,13 @@ class Loss(NamedTuple):
 
     value: Tensor
     measures: dict[str, Tensor]
+
+
+class Answer(NamedTuple):
+    """Ids without markers, and the score that decoding gave them (`Decoded`)."""
+
+    ids: list[int]
+    score: float
 
 
 class Answerer(Protocol):
@@ -86,7 +92,7 @@ class Answerer(Protocol):
     ) -> list[list[int]]:
         """Return the answer to each problem, in order, as ids without markers."""
 
-    def draw(
+    def predict_several(
         self,
         problems: Sequence[Sequence[int]],
         symbols: int,
@@ -94,10 +100,10 @@ class Answerer(Protocol):
         max_length: int,
         grammar: GrammarMask | None = None,
         *,
-        sampling: Sampling,
+        decoding: Decoding = ...,
         ensemble: int = 1,
-    ) -> list[list[list[int]]]:
-        """Return different samples for each problem, as `predict`, at most `sampling.answers`."""
+    ) -> list[list[Answer]]:
+        """Return at most `decoding.answers` different answers to each problem, in order."""
 
 
 class Model(nn.Module, ABC):

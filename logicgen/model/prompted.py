@@ -19,6 +19,7 @@ import torch
 from logicgen.data.dataset import Dataset
 from logicgen.data.sequences import example_ids
 from logicgen.errors import LogicgenError
+from logicgen.model.model import Answer
 from logicgen.model.training_data import TrainingRegion
 from logicgen.model.votes import elect
 from logicgen.nn.decoding import GREEDY, BeamSearch, Decoding, GrammarMask
@@ -149,6 +150,46 @@ class Prompted:
         Rows are drawn by problem and seed, whatever else is asked. Under a grammar only symbols are
         written; without one, any token, and one that is no symbol makes the answer invalid.
         """
+        several = self.predict_several(
+            *(problems, symbols, embedding_seed, max_length, grammar),
+            decoding=decoding,
+            ensemble=ensemble,
+        )
+        return [answers[0].ids for answers in several]
+
+    def predict_several(
+        self,
+        problems: Sequence[Sequence[int]],
+        symbols: int,
+        embedding_seed: int,
+        max_length: int,
+        grammar: GrammarMask | None = None,
+        *,
+        decoding: Decoding = GREEDY,
+        ensemble: int = 1,
+    ) -> list[list[Answer]]:
+        """Return the different ones of `decoding.answers` answers to each problem, as `predict`."""
+        found: list[dict[tuple[int, ...], Answer]] = [{} for _ in problems]
+        for number in range(decoding.answers):
+            one = decoding
+            if isinstance(decoding, Sampling):
+                one = replace(decoding, seed=decoding.seed + number, answers=1)
+            asked = problems, symbols, embedding_seed, max_length, grammar, one, ensemble
+            for each, answer in zip(found, self._answered(*asked), strict=True):
+                each.setdefault(tuple(answer.ids), answer)
+        return [list(each.values()) for each in found]
+
+    def _answered(
+        self,
+        problems: Sequence[Sequence[int]],
+        symbols: int,
+        embedding_seed: int,
+        max_length: int,
+        grammar: GrammarMask | None,
+        decoding: Decoding,
+        ensemble: int,
+    ) -> list[Answer]:
+        """Return one answer to each problem, drawn or elected."""
         if isinstance(decoding, BeamSearch) and decoding.beams > 1:
             raise LogicgenError("--beams: language models answer greedily, or by --sample")
         if self.votes > 1 and not isinstance(decoding, Sampling):
@@ -157,7 +198,7 @@ class Prompted:
         wanted = [self.task.answer_length(self.task.decode_problem(text)) for text in texts]
         prompts = [self._read(problem) for problem in problems]
         count = self._count(symbols)
-        answers: list[list[int]] = [[] for _ in problems]
+        answers = [Answer([], 0.0) for _ in problems]
         allowed = self._allowed(count, symbols) if grammar is not None else None
         for rows in _batches(prompts, wanted, count):
             seeds = [
@@ -184,29 +225,10 @@ class Prompted:
                 written = [tuple(each.tokens[line, : wanted[row]].tolist()) for each in draws]
                 log_probabilities = [float(each.log_probabilities[line]) for each in draws]
                 chosen = elect(written, log_probabilities)
-                answers[row] = [self._written(token) for token in chosen.answer][:max_length]
+                ids = [self._written(token) for token in chosen.answer][:max_length]
+                each = zip(written, log_probabilities, strict=True)
+                answers[row] = Answer(ids, max(p for answer, p in each if answer == chosen.answer))
         return answers
-
-    def draw(
-        self,
-        problems: Sequence[Sequence[int]],
-        symbols: int,
-        embedding_seed: int,
-        max_length: int,
-        grammar: GrammarMask | None = None,
-        *,
-        sampling: Sampling,
-        ensemble: int = 1,
-    ) -> list[list[list[int]]]:
-        """Return the different ones of `sampling.answers` samples for each problem."""
-        drawn: list[dict[tuple[int, ...], None]] = [{} for _ in problems]
-        for number in range(sampling.answers):
-            one = replace(sampling, seed=sampling.seed + number, answers=1)
-            asked = problems, symbols, embedding_seed, max_length, grammar
-            found = self.predict(*asked, decoding=one, ensemble=ensemble)
-            for each, answer in zip(drawn, found, strict=True):
-                each[tuple(answer)] = None
-        return [[list(answer) for answer in each] for each in drawn]
 
     def _allowed(self, count: int, symbols: int) -> torch.Tensor:
         """Return bool (V,), which tokens are symbols."""

@@ -8,6 +8,7 @@ import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.answering import Answering, answer_lines
+from logicgen.model.model import Answer
 from logicgen.model.training_data import TrainingRegion
 from logicgen.tasks import load_task
 
@@ -35,10 +36,10 @@ class Fake:
         self.asked.append([self.vocabulary.decode(problem) for problem in problems])
         return [self.vocabulary.encode(self.answers[0])] * len(problems)
 
-    def draw(self, problems, symbols, embedding_seed, max_length, grammar=None, *, sampling):
+    def predict_several(self, problems, symbols, embedding_seed, max_length, grammar, *, decoding):
         self.asked.append([self.vocabulary.decode(problem) for problem in problems])
-        drawn = [self.vocabulary.encode(each) for each in self.answers[: sampling.answers]]
-        return [drawn] * len(problems)
+        drawn = [Answer(self.vocabulary.encode(each), 0.0) for each in self.answers]
+        return [drawn[: decoding.answers]] * len(problems)
 
 
 def ask(fake, *problems, draws=4):

@@ -12,6 +12,7 @@ import pytest
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.predictions import SCHEMA, Verifier, predict_and_verify
 from logicgen.evaluate.verified import Outcome, Verified, draw_until_accepted
+from logicgen.model.model import Answer
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.samples import Sampling
 from logicgen.report.evaluation_files import read_predictions, write_predictions, write_report
@@ -31,12 +32,16 @@ class Slow(Parrot):
     def predict(self, problems, symbols, embedding_seed, max_length, grammar=None, **how):
         return [self.said(p, embedding_seed, 0) for p in problems]
 
-    def draw(self, problems, symbols, embedding_seed, max_length, grammar=None, *, sampling, **how):
+    def predict_several(self, problems, symbols, embedding_seed, max_length, grammar, **how):
+        sampling = how["decoding"]
         assert sampling.temperature == 1.5
         assert sampling.seed == (embedding_seed << 32) + 1
         self.asked += [(tuple(problem), embedding_seed) for problem in problems]
         return [
-            [self.said(p, embedding_seed, number) for number in range(sampling.answers)]
+            [
+                Answer(self.said(p, embedding_seed, number), 0.0)
+                for number in range(sampling.answers)
+            ]
             for p in problems
         ]
 

@@ -228,14 +228,14 @@ def test_several_samples_are_the_different_ones_of_single_samples(permutation):
     data = permutation
     problems, asked = encoded(data, range(6)), Prompted(Oracle(LETTERS), data)
     sampling = Sampling(0.6, seed=2, answers=5)
-    drawn = asked.draw(problems, 5, 0, 12, mask(data), sampling=sampling)
+    drawn = asked.predict_several(problems, 5, 0, 12, mask(data), decoding=sampling)
     singles = [
         asked.predict(problems, 5, 0, 12, mask(data), decoding=Sampling(0.6, seed=seed))
         for seed in range(2, 7)
     ]
     for place, answers in enumerate(drawn):
         written = [tuple(each[place]) for each in singles]
-        assert [tuple(answer) for answer in answers] == list(dict.fromkeys(written))
+        assert [tuple(answer.ids) for answer in answers] == list(dict.fromkeys(written))
     assert min(map(len, drawn)) < max(map(len, drawn)) <= 5
 
 
