@@ -12,7 +12,7 @@ from logicgen.report.comparison import COLUMNS, comparison_figures, part_rows
 from logicgen.report.page import Report
 from logicgen.report.study_figures import draw_choices, draw_correlations, draw_covariance
 from logicgen.report.tables import percent
-from logicgen.study.correlation import correlations
+from logicgen.study.correlation import Correlation, correlations
 from logicgen.study.measure import EVALUATION, goal, scores_of
 from logicgen.study.result import TABLE, Result
 from logicgen.study.study_recipe import Study, short
@@ -93,24 +93,17 @@ def show_cells(study: Study, points: dict[str, list[Result]], counted: str) -> R
         best = [rows[place] for place in order[:MOST_ROWS]]
         called = "mean edit distance (tokens)" if less else "right answers"
         choices = [row.choices for row in rows]
-        # Whether a single point is good says its row.
-        related = [each for each in correlations(choices, values) if each.points > 1]
         tables = [(f"{says}\n\nThe best {len(best)}; all are in `{TABLE}`:", *_table(rows, best))]
         boxes = draw_choices(choices, values, called, title)
         pictures = [("choices", "score by choice", boxes)]
+        related = _related(rows)
         if related:
-            ranked = [
-                [one.label, f"{one.points}", f"{one.rho:+.2f}", f"{one.chance:.2f}", f"{one.p:.4f}"]
-                for one in sorted(related, key=lambda one: -abs(one.rho))
-            ]
-            says = (
-                "Spearman's rank correlation of each choice with the score; chance: 95% of random"
-                " assignments of the scores stay below it."
-            )
-            tables.append((says, ["choice", "points", "correlation", "chance", "p"], ranked))
-            bars = [(each.label, each.rho, each.chance) for each in related]
-            figure = draw_correlations(bars, called, less, title)
-            pictures.append(("correlations", "correlations with the score", figure))
+            tables.append(_correlation_table(related))
+        for where, some in related.items():
+            bars = [(each.label, each.rho, each.chance) for each in some]
+            figure = draw_correlations(bars, called, less, f"{title}, {where}")
+            name = "-".join(["correlations", *where.split()])
+            pictures.append((name, f"correlations with the score, {where}", figure))
     measured = {row.label: row.covariance for row in rows if row.covariance is not None}
     found = next(iter(points.values()))[0].covariance
     if found is not None and len(measured) <= MOST_NAMED:
@@ -118,6 +111,43 @@ def show_cells(study: Study, points: dict[str, list[Result]], counted: str) -> R
         pictures.append(("covariance", "alpha-covariance", draw_covariance(measured, title)))
     lines = [line for row in rows for line in part_rows(_head(row), row.scores, about)]
     return Report(study.name, study.description, tables, pictures, {TABLE: lines})
+
+
+def _related(rows: list[Row]) -> dict[str, list[Correlation]]:
+    """Return correlations of choices with the score, on problems of trained and of other lengths.
+
+    Models that fail on all longer problems would hide what distinguishes them on the others. A part
+    without problems is left out, and so is a choice that only one point has: whether it is good
+    says its row.
+    """
+    about, choices = rows[0].scores.about, [row.choices for row in rows]
+    masks = [row.scores.as_trained("length", about) for row in rows]
+    related = {}
+    for where, trained in (("trained lengths", True), ("other lengths", False)):
+        parts = [row.scores.select(mask == trained) for row, mask in zip(rows, masks, strict=True)]
+        if all(len(part) for part in parts):
+            found = correlations(choices, [goal(part.score())[0] for part in parts])
+            related[where] = [each for each in found if each.points > 1]
+    return {where: found for where, found in related.items() if found}
+
+
+def _correlation_table(
+    related: dict[str, list[Correlation]],
+) -> tuple[str, list[str], list[list[str]]]:
+    """Return what a table of correlations says, its heads, and a row for each choice."""
+    says = (
+        "Spearman's rank correlation of each choice with the score, on problems of each length;"
+        " chance: 95% of random assignments of the scores stay below it."
+    )
+    heads = ["choice", "points", *(f"{w}{of}" for w in related for of in ("", ", chance", ", p"))]
+    by_choice = list(zip(*related.values(), strict=True))  # the same choices, in the same order
+    lines = []
+    for parts in sorted(by_choice, key=lambda parts: -abs(parts[0].rho)):
+        values = [parts[0].label, f"{parts[0].points}"]
+        for each in parts:
+            values += [f"{each.rho:+.2f}", f"{each.chance:.2f}", f"{each.p:.4f}"]
+        lines.append(values)
+    return says, heads, lines
 
 
 def _head(row: Row) -> dict[str, Any]:
