@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from logicgen.atomic import prepare_folder, write_text
+from logicgen.atomic import prepare_folder
 from logicgen.checksum import text_sha256
 from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
 from logicgen.data.dataset import Dataset
@@ -180,7 +178,7 @@ def run_trial(asked: Trial, root: Path, device: str, start: Path | None) -> Json
     """
     from logicgen.model import checkpoint
     from logicgen.train.fit import fit, training_data
-    from logicgen.train.run_folder import validation_curves
+    from logicgen.train.run_folder import training_minutes, validation_curves
 
     if start is not None and not os.path.isfile(start / checkpoint.CARD):
         raise LogicgenError(
@@ -190,8 +188,7 @@ def run_trial(asked: Trial, root: Path, device: str, start: Path | None) -> Json
     run = run_folder(asked, root)
     data = training_data(asked.model, open_data(data_folder(asked.trained, root)))
     check_answers(asked, data, root)
-    with _stopwatch(run.with_name(f"{run.name}.time.json")) as clock:
-        fit(asked.model, data, run, device=device, resume=True, start=start, quiet=True)
+    fit(asked.model, data, run, device=device, resume=True, start=start, quiet=True)
     model = checkpoint.open_model(run, device)
     measures = {}
     for each in asked.measures:
@@ -201,7 +198,7 @@ def run_trial(asked: Trial, root: Path, device: str, start: Path | None) -> Json
         measures[each.measure.name] = {"kind": kind, **found}
     training = {
         "steps": checkpoint.load_json(run / checkpoint.CARD)["steps"],
-        "minutes": round(clock["seconds"] / 60, 2),
+        "minutes": round(training_minutes(run) or 0.0, 2),  # what only counts has no logs
         "parameters": sum(weights.numel() for weights in model.parameters()),
         "validation": validation_curves(run),
     }
@@ -337,17 +334,3 @@ def curve_of(found: Json) -> Curve:
         for name, values in found["means"].items()
     }
     return Curve.stored(found["summary"], np.array(found["tokens"]), means)
-
-
-@contextmanager
-def _stopwatch(path: Path) -> Iterator[dict[str, float]]:
-    """Yield the seconds spent inside, added to those of earlier times that a file remembers."""
-    clock: dict[str, float] = {"seconds": 0.0}
-    if os.path.isfile(path):
-        clock = json.loads(path.read_text(encoding="utf-8"))
-    start = time.monotonic()
-    try:
-        yield clock
-    finally:
-        clock["seconds"] += time.monotonic() - start
-        write_text(path, json.dumps(clock))

@@ -167,7 +167,7 @@ class Stage:
         found: dict[str, Any] = {}
         for path in paths:
             name = path.relative_to(self.folder).as_posix()
-            if path.is_dir() or "/logs/" in name or name.endswith((".log", ".time.json")):
+            if path.is_dir() or "/logs/" in name or name.endswith(".log"):
                 continue
             if path.name == LAST.name:  # its tensors may lie in another order
                 continue

@@ -29,7 +29,9 @@ def scores_of(right, distances=None, seeds=1):
     verdicts = {
         cell: [("exact",) * seeds] * right + [("incorrect",) * seeds] * (4 - right) for cell in GRID
     }
-    table = predicted(verdicts, distances=distances and dict.fromkeys(GRID, distances))
+    if isinstance(distances, int):
+        distances = dict.fromkeys(GRID, distances)
+    table = predicted(verdicts, distances=distances)
     return Scores.of(table, ABOUT)
 
 
@@ -150,6 +152,42 @@ def test_of_many_points_the_best_and_what_goes_with_being_good(study_file, tmp_p
     assert re.search(r"random_part: normal \| 8 \| [+-]0.00 ", report)
 
 
+def test_what_counts_at_trained_lengths_need_not_count_at_others(study_file, tmp_path):
+    made = plan(read_study(str(study_file(MANY))))
+    records = {}
+    for name, trial in made.trials.items():
+        embedding = trial.model.embedding
+        low, high = ABOUT.length
+        distances = {
+            (symbols, length): 20 - embedding.random_width
+            if low <= length <= high
+            else 5 + 5 * embedding.normalize_parts
+            for symbols, length in GRID
+        }
+        assert len(set(distances.values())) == 2
+        records[name] = finished(trial, scores_of(1, distances))
+    made.write(records, tmp_path)
+    report = (tmp_path / "results.md").read_text()
+    heads = ["choice", "points"]
+    heads += [
+        f"{where}{of}" for where in ("trained lengths", "other lengths") for of in OF_A_LENGTH
+    ]
+    assert f"| {' | '.join(heads)} |" in report
+    rows = [line.split(" | ") for line in report.splitlines()]
+    found = {row[0].strip("| "): (row[2], row[5]) for row in rows if len(row) == len(heads)}
+    assert found["embedding.random_width"] == ("-1.00", "+0.00")
+    assert found["embedding.normalize_parts: true"] == ("+0.00", "+1.00")
+    pictures = re.findall(r"\]\((.*?\.png)\)", report)
+    assert pictures == [
+        "choices.png",
+        "correlations-trained-lengths.png",
+        "correlations-other-lengths.png",
+    ]
+
+
+OF_A_LENGTH = ("", ", chance", ", p")
+
+
 def test_the_same_trials_give_the_same_files(study_file, tmp_path):
     made = plan(read_study(str(study_file(MANY))))
     folders = tmp_path / "a", tmp_path / "b"
@@ -162,7 +200,7 @@ def test_the_same_trials_give_the_same_files(study_file, tmp_path):
         made.write(records, folder)
     names = [sorted(p.relative_to(f) for p in f.rglob("*") if p.is_file()) for f in folders]
     assert names[0] == names[1]
-    assert len(names[0]) == 5
+    assert len(names[0]) == 6
     for name in names[0]:
         assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name
 
