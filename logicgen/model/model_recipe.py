@@ -165,6 +165,12 @@ class EncoderDecoderTable(NetworkTable):
                 f"embedding.random_width: {random_width} leaves nothing to learn of network.width"
                 f" {self.width}; allowed: 1 to {self.width - 1}"
             )
+        orthogonal = recipe.embedding.random_part == "orthogonal-corners"
+        if orthogonal and random_width is not None and random_width.bit_count() != 1:
+            raise ValueError(
+                f"embedding.random_width: {random_width}, but 'orthogonal-corners' needs a power of"
+                " two, such as 16"
+            )
         cosines = self.normalize_features and recipe.embedding.normalize_rows
         if recipe.loss.method == "adacos" and not cosines:
             raise ValueError(

@@ -36,7 +36,9 @@ class EmbeddingTable(Table):
     method: str
     normalize_rows: bool | None = None
     max_symbols: Rows | None = None
-    random_part: Literal["normal", "neighbouring-points", "hypercube"] | None = None
+    random_part: (
+        Literal["normal", "neighbouring-points", "hypercube", "orthogonal-corners"] | None
+    ) = None
     random_width: Width | None = None
     normalize_parts: bool | None = None
     resample: Literal["batch", "sequence"] | None = None

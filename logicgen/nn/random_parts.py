@@ -1,9 +1,10 @@
-"""Random vectors that tell symbols apart: three generators that never repeat a vector.
+"""Random vectors that tell symbols apart: generators that never repeat a vector.
 
-Source: Işık, Cinbiş, Aydın Göl, "Interchangeable Token Embeddings for Extendable Vocabulary and
-Alpha-Equivalence" (ICML 2025). Every generator is called as `(sets, count, width, generator)` and
-returns a float tensor (sets, count, width) on the CPU, where a `torch.Generator` gives the same
-numbers on every machine. The vectors within a set are all different; sets are independent.
+Source of three: Işık, Cinbiş, Aydın Göl, "Interchangeable Token Embeddings for Extendable
+Vocabulary and Alpha-Equivalence" (ICML 2025); `orthogonal_corners` is ours. Every generator is
+called as `(sets, count, width, generator)` and returns a float tensor (sets, count, width) on the
+CPU, where a `torch.Generator` gives the same numbers on every machine. The vectors within a set are
+all different; sets are independent.
 """
 
 from __future__ import annotations
@@ -50,10 +51,42 @@ def hypercube(sets: int, count: int, width: int, generator: Generator | None = N
     return (2 * _distinct_digits(sets, count, width, 2, 0, generator) - 1).float()
 
 
+def orthogonal_corners(
+    sets: int, count: int, width: int, generator: Generator | None = None
+) -> Tensor:
+    """Draw vertices of {-1, 1}^width, each `width` of which, from the first on, are orthogonal.
+
+    So symbols are as far apart as they can be. Rows of a Hadamard matrix are orthogonal and (in
+    Sylvester's construction) a group under products by entry, whose cosets partition the vertices.
+    One coset after another is drawn, and its vertices in a random order; at last columns are
+    exchanged, so that all orthogonal pairs are equally likely. width: a power of two. Raises
+    LogicgenError for more than 2^width.
+    """
+    _enough_points("orthogonal-corners", count, 2**width, width)
+    cosets = -(-count // width)
+    # In columns 1, 2, 4, ... rows differ in all ways, so the signs in other columns tell a coset.
+    other = [column for column in range(width) if column == 0 or column & (column - 1)]
+    signs = torch.ones(sets, cosets, width)
+    signs[..., other] = 2.0 * _distinct_digits(sets, cosets, len(other), 2, 0, generator) - 1
+    order = torch.rand(sets, cosets, width, generator=generator).argsort(dim=-1)
+    vertices = (signs[:, :, None] * _hadamard(width)[order]).flatten(1, 2)[:, :count]
+    columns = torch.rand(sets, 1, width, generator=generator).argsort(dim=-1)
+    return vertices.gather(2, columns.expand_as(vertices))
+
+
+def _hadamard(width: int) -> Tensor:
+    """Return Sylvester's matrix of {-1, 1} with orthogonal rows, (width, width)."""
+    matrix = torch.ones(1, 1)
+    while len(matrix) < width:
+        matrix = torch.kron(torch.tensor([[1.0, 1.0], [1.0, -1.0]]), matrix)
+    return matrix
+
+
 RANDOM_PARTS = {
     "normal": normal,
     "neighbouring-points": neighbouring_points,
     "hypercube": hypercube,
+    "orthogonal-corners": orthogonal_corners,
 }
 
 

@@ -4,9 +4,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.errors import LogicgenError
-from logicgen.nn.random_parts import RANDOM_PARTS, hypercube, neighbouring_points, normal
+from logicgen.nn.random_parts import (
+    RANDOM_PARTS,
+    hypercube,
+    neighbouring_points,
+    normal,
+    orthogonal_corners,
+)
 
-POINTS = {"neighbouring-points": lambda d: 3**d - 1, "hypercube": lambda d: 2**d}
+POINTS = {
+    "neighbouring-points": lambda d: 3**d - 1,
+    "hypercube": lambda d: 2**d,
+    "orthogonal-corners": lambda d: 2**d,
+}
+
+
+def fitting(name: str, width: int) -> int:
+    """Return the width, or the next power of two where only these are possible."""
+    return 1 << (width - 1).bit_length() if name == "orthogonal-corners" else width
 
 
 def distinct(sets: torch.Tensor) -> bool:
@@ -21,6 +36,7 @@ def distinct(sets: torch.Tensor) -> bool:
     seed=st.integers(0, 2**32),
 )
 def test_no_vector_comes_twice(name: str, width: int, sets: int, count: int, seed: int) -> None:
+    width = fitting(name, width)
     if name in POINTS:
         count = min(count, POINTS[name](width))
     parts = RANDOM_PARTS[name](sets, count, width, torch.Generator().manual_seed(seed))
@@ -32,6 +48,7 @@ def test_no_vector_comes_twice(name: str, width: int, sets: int, count: int, see
 
 @given(name=st.sampled_from(sorted(POINTS)), width=st.integers(1, 6), seed=st.integers(0, 99))
 def test_all_points_can_be_asked_for(name: str, width: int, seed: int) -> None:
+    width = fitting(name, width)
     points = POINTS[name](width)
     parts = RANDOM_PARTS[name](2, points, width, torch.Generator().manual_seed(seed))
     assert distinct(parts)
@@ -41,9 +58,36 @@ def test_all_points_can_be_asked_for(name: str, width: int, seed: int) -> None:
 
 @pytest.mark.parametrize("name", sorted(POINTS))
 def test_more_symbols_than_points_is_an_error_with_the_number(name: str) -> None:
-    points = POINTS[name](3)
+    points = POINTS[name](4)
     with pytest.raises(LogicgenError, match=f"{points + 1} symbols .* only {points}: raise"):
-        RANDOM_PARTS[name](1, points + 1, 3, None)
+        RANDOM_PARTS[name](1, points + 1, 4, None)
+
+
+@given(
+    bits=st.integers(0, 7),
+    sets=st.integers(0, 4),
+    count=st.integers(0, 300),
+    seed=st.integers(0, 2**32),
+)
+def test_each_width_corners_in_a_row_are_orthogonal(
+    bits: int, sets: int, count: int, seed: int
+) -> None:
+    width = 2**bits
+    count = min(count, 2**width)
+    parts = orthogonal_corners(sets, count, width, torch.Generator().manual_seed(seed))
+    assert set(parts.unique().tolist()) <= {-1.0, 1.0}
+    for start in range(0, count, width):
+        block = parts[:, start : start + width]
+        products = block @ block.transpose(1, 2)
+        assert torch.equal(products, (width * torch.eye(block.shape[1])).expand_as(products))
+
+
+def test_every_orthogonal_pair_of_corners_is_equally_likely() -> None:
+    pairs = orthogonal_corners(24_000, 2, 4, torch.Generator().manual_seed(0)).flatten(1)
+    _, counts = pairs.unique(dim=0, return_counts=True)
+    assert len(counts) == 16 * 6  # in 2 of 4 entries they differ
+    assert counts.min() > 250 * 0.7
+    assert counts.max() < 250 * 1.3
 
 
 def test_values() -> None:
