@@ -38,7 +38,7 @@ def test_tables_and_pictures_follow_from_records(folder, tmp_path):
 QUOTED = [
     *("propositional-35", "copying-positions", "ltl-positions", "ltl-baselines", "perturbation"),
     *("ltl-35", "propositional-baselines", "ltl-100-symbols", "propositional-100-symbols"),
-    *("ablation", "stream-ablation", "copying-baselines", "propositional-positions"),
+    *("ablation", "stream-ablation", "copying-baselines", "small-data", "propositional-positions"),
 ]
 
 
