@@ -13,6 +13,7 @@ from logicgen.model.model import AnyData, Model
 from logicgen.model.model_recipe import ModelRecipe
 from logicgen.model.ngram import NGramModel
 from logicgen.model.symbol_invariant import SymbolInvariant
+from logicgen.model.text_ngram import TextNGramModel
 
 MODELS: dict[str, type[Model]] = {
     "encoder-decoder": EncoderDecoder,
@@ -20,6 +21,7 @@ MODELS: dict[str, type[Model]] = {
     "language-model": NeuralLanguageModel,
     "inductive": InductiveModel,
     "n-gram": NGramModel,
+    "text-n-gram": TextNGramModel,
 }
 
 

@@ -7,6 +7,7 @@ Each kind of network (`model_recipe.py`) has one class that implements it:
     language-model      language_model.py
     inductive           inductive.py
     n-gram              ngram.py
+    text-n-gram         text_ngram.py
 
 Nothing outside asks which class a model has: what a kind cannot do, its method refuses in a
 sentence for people.

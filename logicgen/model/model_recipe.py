@@ -330,8 +330,29 @@ class NGramTable(NetworkTable):
     order: Annotated[int, Field(ge=1, le=20)]
 
 
+class TextNGramTable(NetworkTable):
+    """Smoothed counts of `order` tokens of the text that is read (`model/text_ngram.py`).
+
+    The recipe has no other tables.
+
+    Attributes:
+        smoothing: with numbers that are `fitted` to training texts, or `ppm`, which has none.
+    """
+
+    tables = frozenset()
+
+    kind: Literal["text-n-gram"]
+    order: Annotated[int, Field(ge=1, le=20)]
+    smoothing: Literal["fitted", "ppm"] = "fitted"
+
+
 Network = Annotated[
-    EncoderDecoderTable | SymbolInvariantTable | LanguageModelTable | InductiveTable | NGramTable,
+    EncoderDecoderTable
+    | SymbolInvariantTable
+    | LanguageModelTable
+    | InductiveTable
+    | NGramTable
+    | TextNGramTable,
     Field(discriminator="kind"),
 ]
 

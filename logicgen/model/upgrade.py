@@ -7,7 +7,14 @@ from typing import Any
 
 from logicgen.errors import nearest
 
-KINDS = ("encoder-decoder", "symbol-invariant", "language-model", "inductive", "n-gram")
+KINDS = (
+    "encoder-decoder",
+    "symbol-invariant",
+    "language-model",
+    "inductive",
+    "n-gram",
+    "text-n-gram",
+)
 
 
 def upgraded(tables: Mapping[str, Any]) -> dict[str, Any]:
