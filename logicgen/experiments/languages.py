@@ -1,0 +1,135 @@
+"""Languages on which counting is not enough: chosen by a rule, before any model is trained.
+
+A lexinvariant model that only counts what followed what in the same string can be close to the
+exact one on a language that says little more. So random automata are drawn in order, and of each
+is measured how much better the exact lexinvariant model foretells its strings than the best
+counter (`model/text_ngram.py`), whose smoothing was fitted to other strings. The first languages
+with a distance of at least `distance` bits are chosen.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+import torch
+from pydantic import Field
+
+from logicgen.automata import Strings, lexinvariant, next_probabilities, random_automaton
+from logicgen.automata.sampling import sample_beginnings
+from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
+from logicgen.model.text_ngram import TextNGram
+from logicgen.report.page import Report
+from logicgen.vocabulary import symbol_name
+
+COUNTERS = {
+    "bigram": (2, "fitted"),
+    "trigram": (3, "fitted"),
+    "4-gram": (4, "fitted"),
+    "PPM of order 3": (4, "ppm"),
+}
+
+
+class Settings(ExperimentSettings):
+    """Keys of a study of this experiment.
+
+    draws: how many automata are looked at, and `chosen` of them at most. first, last: positions
+    between which bits are measured, on `strings` strings; counters are fitted to `fitted` others.
+    """
+
+    symbols: Annotated[int, Field(ge=1, le=lexinvariant.MOST_SYMBOLS)]
+    states: Count
+    concentration: Annotated[float, Field(ge=0.01, le=1e9)]
+    draws: Count
+    chosen: Count
+    distance: Annotated[float, Field(gt=0)]
+    first: Count
+    last: Count
+    strings: Count
+    fitted: Count
+    seed: Seed
+
+
+def measure(
+    symbols: int,
+    states: int,
+    concentration: float,
+    draw: int,
+    first: int,
+    last: int,
+    strings: int,
+    fitted: int,
+    seed: int,
+) -> Json:
+    """Return bits per token between two positions: of the truth, the ideal and every counter.
+
+    The position of a token is the number of tokens before it.
+    """
+    names = map(symbol_name, range(symbols))
+    rng = np.random.default_rng(draw)
+    automaton = random_automaton(names, states, 1e6, rng, 1, concentration)
+    drawn = sample_beginnings(
+        automaton, fitted + strings, last + 1, np.random.default_rng((seed, draw))
+    )
+    others, read = drawn.ids[:fitted], drawn.ids[fitted:]
+
+    def bits(probabilities: np.ndarray) -> float:
+        """Take probabilities (strings, tokens, symbols) of the token after each."""
+        chosen = np.take_along_axis(probabilities[:, :-1], read[:, 1:, None], 2)[..., 0]
+        return float(-np.log2(chosen[:, first - 1 :]).mean())
+
+    whole = Strings(read, np.full(len(read), read.shape[1]))
+    found = {
+        "truth": bits(next_probabilities(automaton, whole)[:, 1:]),
+        "ideal": bits(lexinvariant.next_probabilities(automaton, whole)[:, 1:]),
+    }
+    for name, (order, smoothing) in COUNTERS.items():
+        counter = TextNGram(order, smoothing)
+        counter.learn([torch.from_numpy(others)], symbols)
+        found[name] = bits(counter.log_probabilities(torch.from_numpy(read), symbols).exp().numpy())
+    return found
+
+
+def points(settings: Settings) -> dict[str, Call]:
+    """Return a point for each automaton."""
+    left_out = {"description", "experiment", "draws", "chosen", "distance"}
+    common = settings.model_dump(exclude=left_out)
+    return {f"draw-{draw}": (measure, {**common, "draw": draw}) for draw in range(settings.draws)}
+
+
+def distance(found: Json) -> float:
+    """Return how many bits the best counter is above the exact lexinvariant model."""
+    best: float = min(found[name] for name in COUNTERS) - found["ideal"]
+    return best
+
+
+def report(settings: Settings, found: dict[str, Json]) -> Report:
+    """Return a table of all automata, and which are chosen."""
+    far = [name for name, each in found.items() if distance(each) >= settings.distance]
+    chosen = far[: settings.chosen]
+    rows = [
+        [
+            name,
+            *(f"{each[what]:.3f}" for what in ("truth", "ideal", *COUNTERS)),
+            f"{distance(each):.3f}",
+            "yes" if name in chosen else "",
+        ]
+        for name, each in found.items()
+    ]
+    says = (
+        f"Bits per token at positions {settings.first} to {settings.last} of {settings.strings}"
+        f" strings; counters count in the string, their smoothing fitted to {settings.fitted}"
+        f" others. Chosen: the first {settings.chosen} with a distance of"
+        f" {settings.distance} bits or more between the best counter and the ideal, the exact"
+        " lexinvariant model."
+    )
+    heads = ["automaton", "truth", "ideal", *COUNTERS, "distance", "chosen"]
+    about = (
+        f"Automata with {settings.states} states over {settings.symbols} symbols, concentration"
+        f" {settings.concentration}, drawn in order: {len(far)} of {len(found)} are far enough"
+        " from counting."
+    )
+    return Report("Languages", about, [(says, heads, rows)], [])
+
+
+EXPERIMENT = Experiment(Settings, points, report)
