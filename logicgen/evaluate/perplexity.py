@@ -4,7 +4,8 @@ The position of a token is the number of tokens before it, so that position 0, w
 this project predicts, does not count. Where the corpus comes from an automaton, what the model
 expects is also compared with the truth p, and with the exact lexinvariant model p' (the best that
 can be done by a model that does not know the symbols' names), as Kullback-Leibler divergences in
-bits.
+bits. Beside every model stands the best counter, which knows only what followed what in the text:
+what a model says beyond it, it has learnt of the language.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from logicgen.automata.lexinvariant import MOST_SYMBOLS
 from logicgen.data.corpus import Corpus
 from logicgen.data.sequences import corpus_sequences
 from logicgen.errors import LogicgenError
+from logicgen.evaluate.counters import best_counter, counter_bits
 from logicgen.evaluate.exact import Exact
 from logicgen.evaluate.wilson import Z
 from logicgen.model.language_model import LanguageModel
@@ -35,10 +37,15 @@ MEASURES = {
     "bits": "bits per token",
     "kl_ideal": "bits above the ideal lexinvariant model (KL)",
     "kl_true": "bits above the truth (KL)",
+    "l1_true": "distance from the truth (L1)",
+    "counter_bits": "bits per token of the best counter of the text",
     "ideal_bits": "bits per token of the ideal lexinvariant model",
     "true_bits": "bits per token of the truth",
 }
-"""Measures at each position; all but the first on automaton languages only."""
+"""Measures at each position; all but the first and the counter's on automaton languages only."""
+
+CLOSED = "closed"
+"""How much of the way from the best counter to the exact lexinvariant model is gone; 1 is all."""
 
 
 Means = dict[str, np.ndarray]
@@ -101,14 +108,26 @@ def _part(values: dict[str, np.ndarray], there: np.ndarray, first: int) -> dict[
     counts = there[:, first - 1 :].sum(axis=1)
     found: dict[str, float] = {"from": first, "tokens": int(counts.sum())}
     for name, each in values.items():
-        sums = np.where(there, each, 0.0)[:, first - 1 :].sum(axis=1)
-        mean = float(sums.sum() / counts.sum())
-        error = math.inf  # one sequence says nothing of others
-        if (n := len(sums)) > 1:
-            error = float(np.sqrt(n / (n - 1) * ((sums - mean * counts) ** 2).sum()) / counts.sum())
-        found |= {name: mean, f"{name}_low": mean - Z * error, f"{name}_high": mean + Z * error}
+        mean, error = _ratio(np.where(there, each, 0.0)[:, first - 1 :].sum(axis=1), counts)
+        found |= {name: mean, f"{name}_low": mean - error, f"{name}_high": mean + error}
+    if {"counter_bits", "ideal_bits"} <= values.keys():
+        gone, way = (
+            np.where(there, values["counter_bits"] - values[to], 0.0)[:, first - 1 :].sum(axis=1)
+            for to in ("bits", "ideal_bits")
+        )
+        share, error = _ratio(gone, way)
+        found |= {CLOSED: share, f"{CLOSED}_low": share - error, f"{CLOSED}_high": share + error}
     found["perplexity"] = 2 ** found["bits"]
     return found
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
+    """Return the ratio of two sums over sequences, and half of its 95% interval."""
+    ratio, n = float(above.sum() / below.sum()), len(above)
+    if n < 2:  # one sequence says nothing of others
+        return ratio, math.inf
+    spread = np.sqrt(n / (n - 1) * ((above - ratio * below) ** 2).sum())
+    return ratio, float(Z * spread / abs(below.sum()))
 
 
 def measure_perplexity(
@@ -149,6 +168,7 @@ def measure_perplexity(
         # All sentences of a grammar begin with one symbol, which has no other name.
         if corpus.recipe.task == "automaton" and len(automaton.symbols) <= MOST_SYMBOLS:
             exact["ideal"] = Exact(automaton, lexinvariant=True)
+    control = best_counter(corpus, context)
     seeds = embedding_seeds if model.random else 1
     longest = tokens.shape[1]
     at_a_time = max(1, AT_A_TIME // (longest * max(longest, len(model.tokens))))
@@ -156,11 +176,14 @@ def measure_perplexity(
     for first in range(0, len(tokens), at_a_time):
         rows = np.arange(first, min(first + at_a_time, len(tokens)))
         known = {name: each.probabilities(tokens[rows])[:, :-1] for name, each in exact.items()}
+        counted = {}
+        if control is not None:
+            counted["counter_bits"] = counter_bits(control, tokens[rows], len(corpus.tokens))
         for seed in range(seeds):
             # What is drawn for a sequence does not depend on which others are read.
             own = [(seed << 32) + int(row) for row in rows]
             logs = model.log_probabilities(torch.from_numpy(tokens[rows]), own)[:, :-1]
-            found[seed].append(_bits(logs, targets[rows], known))
+            found[seed].append({**_bits(logs, targets[rows], known), **counted})
             progress(len(rows) * seed + int(rows[-1]) + 1, len(tokens) * seeds)
     sizes = tokens.shape[1], len(tokens), seeds
     about = CurveAbout(called, corpus.name, split, *sizes, corpus.recipe.task)
@@ -183,6 +206,8 @@ def _bits(
     expected = np.exp2(logs.numpy())
     for name, exact in known.items():
         found[f"kl_{name}"] = divergences(exact, expected)
+        if name == "true":
+            found["l1_true"] = np.abs(exact - expected).sum(axis=2)
         with np.errstate(divide="ignore"):
             own = np.take_along_axis(exact, targets.clip(min=0)[..., None], axis=2)[..., 0]
             found[f"{name}_bits"] = -np.log2(own)

@@ -17,17 +17,11 @@ from pydantic import Field
 
 from logicgen.automata import Strings, lexinvariant, next_probabilities, random_automaton
 from logicgen.automata.sampling import sample_beginnings
+from logicgen.evaluate.counters import COUNTERS
 from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
 from logicgen.model.text_ngram import TextNGram
 from logicgen.report.page import Report
 from logicgen.vocabulary import symbol_name
-
-COUNTERS = {
-    "bigram": (2, "fitted"),
-    "trigram": (3, "fitted"),
-    "4-gram": (4, "fitted"),
-    "PPM of order 3": (4, "ppm"),
-}
 
 
 class Settings(ExperimentSettings):

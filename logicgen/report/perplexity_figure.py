@@ -13,6 +13,8 @@ from logicgen.report.figure_style import legend_below, line_styles, new_figure
 
 # Positions are many: every line is a moving average over this share of them.
 WINDOW = 1 / 20
+COUNTER = "best counter of the text"
+GREY = {"color": "#555555"}
 
 
 def moving_average(values: np.ndarray, counts: np.ndarray, width: int) -> np.ndarray:
@@ -63,11 +65,15 @@ def _draw_group(
     top, *below = all_axes
     for (label, curve), style in zip(curves, line_styles(), strict=False):
         _line(top, curve, 2 ** _smooth(curve, "bits"), label, style)
-    known = (("ideal_bits", "exact lexinvariant model", ":"), ("true_bits", "truth", "--"))
+    known = (
+        ("counter_bits", COUNTER, "-."),
+        ("ideal_bits", "exact lexinvariant model", ":"),
+        ("true_bits", "truth", "--"),
+    )
     for measure, label, dashes in known:
-        for _, curve in with_truth[:1]:
+        for _, curve in curves[:1]:
             if measure in curve.means:
-                style = {"color": "#555555", "linestyle": dashes, "marker": ""}
+                style = {**GREY, "linestyle": dashes, "marker": ""}
                 _line(top, curve, 2 ** _smooth(curve, measure), label, style)
     top.set_yscale("log")
     top.yaxis.set_major_formatter(_plain)
@@ -88,6 +94,10 @@ def _draw_group(
         for (label, curve), style in zip(with_truth, line_styles(), strict=False):
             measure = "kl_ideal" if "kl_ideal" in curve.means else "kl_true"
             _line(axes, curve, _smooth(curve, measure), label, style)
+        for _, curve in with_truth[:1]:
+            if {"counter_bits", "ideal_bits"} <= curve.means.keys():
+                values = _smooth(curve, "counter_bits") - _smooth(curve, "ideal_bits")
+                _line(axes, curve, values, COUNTER, {**GREY, "linestyle": "-.", "marker": ""})
         best = "exact lexinvariant model" if "kl_ideal" in with_truth[0][1].means else "truth"
         axes.set(ylabel=f"bits above the\n{best} (KL)", yscale="log")
         axes.set_ylim(bottom=1e-3)

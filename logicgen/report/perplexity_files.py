@@ -11,11 +11,11 @@ import numpy as np
 
 from logicgen.atomic import prepare_folder
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.perplexity import MEASURES, Curve
+from logicgen.evaluate.perplexity import CLOSED, MEASURES, Curve
 from logicgen.report.comparison import check_folders, labels_of
 from logicgen.report.figure_style import save
 from logicgen.report.perplexity_figure import draw_curves
-from logicgen.report.tables import write_csv, write_json
+from logicgen.report.tables import percent_interval, write_csv, write_json
 
 POSITIONS, SUMMARY, FIGURE = "positions.csv", "summary.json", "perplexity"
 
@@ -54,6 +54,9 @@ def summary_lines(summary: dict[str, Any]) -> list[str]:
             if name in found:
                 low, high = found[f"{name}_low"], found[f"{name}_high"]
                 lines.append(f"{'':<24} {found[name]:.4f} [{low:.4f}, {high:.4f}] {called}")
+        if CLOSED in found:
+            share = percent_interval(*(found[f"{CLOSED}{end}"] for end in ("", "_low", "_high")))
+            lines.append(f"{'':<24} {share} of the way from the counter to the ideal")
     return lines
 
 

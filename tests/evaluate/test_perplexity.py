@@ -9,7 +9,8 @@ import torch
 from logicgen.automata import Strings, lexinvariant, next_probabilities, read_automaton
 from logicgen.errors import LogicgenError
 from logicgen.evaluate import perplexity
-from logicgen.evaluate.perplexity import measure_perplexity
+from logicgen.evaluate.counters import best_counter
+from logicgen.evaluate.perplexity import CLOSED, measure_perplexity
 from logicgen.model.language_model import NeuralLanguageModel
 from logicgen.tokens import Tokens
 from tests.data.corpora import automaton_recipe, opened, text_files, text_recipe
@@ -99,7 +100,7 @@ def test_bits_by_brute_force(text, random, seeds, monkeypatch):
     monkeypatch.setattr(perplexity, "AT_A_TIME", 1)
     parts = measure_perplexity(model, text, "fake", **how)
     np.testing.assert_allclose(parts.means["bits"], curve.means["bits"])
-    assert set(curve.means) == {"bits"}
+    assert set(curve.means) == {"bits", "counter_bits"}
 
 
 def test_what_comes_behind_the_end_does_not_count(strings):
@@ -125,6 +126,34 @@ def test_the_ideal_is_no_further_from_the_ideal(strings):
     assert np.nanmax(np.abs(curve.means["kl_ideal"])) < 1e-9
     np.testing.assert_allclose(curve.means["bits"], curve.means["ideal_bits"])
     assert curve.parts["overall"]["kl_true"] > 0.01
+
+
+def test_the_way_from_the_counter_to_the_ideal(strings):
+    """The ideal has gone all of it, the counter nothing; the truth knows the names, and more."""
+
+    class Counter(Fake):
+        def log_probabilities(self, tokens, seeds=None, count=None):
+            return best_counter(strings, 6).log_probabilities(tokens, len(strings.tokens))
+
+    shares = {}
+    for name, model in {
+        "ideal": Exact(strings, lexinvariant.next_probabilities),
+        "counter": Counter(strings.tokens),
+        "truth": Exact(strings, next_probabilities),
+    }.items():
+        found = measure_perplexity(model, strings, name, context=6, beyond=2).parts["beyond"]
+        shares[name] = found[CLOSED]
+        assert found[f"{CLOSED}_low"] <= found[CLOSED] <= found[f"{CLOSED}_high"]
+    assert shares["ideal"] == pytest.approx(1)
+    assert shares["counter"] == pytest.approx(0, abs=1e-6)
+    assert shares["truth"] > 1
+
+
+def test_without_training_texts_there_is_no_counter(tmp_path):
+    strings = opened(automaton_recipe(train=0, test=20), tmp_path / "c")
+    curve = measure_perplexity(Fake(strings.tokens), strings, "fake", context=6)
+    assert "counter_bits" not in curve.means
+    assert CLOSED not in curve.parts["overall"]
 
 
 def test_nothing_is_nearer_than_the_same(strings):
