@@ -2,6 +2,8 @@
 
     kind          a token is                            ids
     characters    a character                           0 <end>, 1 <other>, then the most frequent
+    letters       one of a to z, or a blank for all     0 <end>, 1 <other>, then by frequency
+                  that stands between letters
     byte-pairs    a run of bytes that occurs often      0 <end>, then as they were merged
     names         a name between blanks, such as an     0 <end>, then in the given order
                   automaton's symbol
@@ -11,6 +13,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import takewhile
@@ -26,10 +29,12 @@ from logicgen.vocabulary import END
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-Kind = Literal["characters", "byte-pairs", "names"]
+Kind = Literal["characters", "letters", "byte-pairs", "names"]
 
 NOTHING = -1  # an id that stands for no token: what follows a sequence
 OTHER = "<other>"  # any character that is no token
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 class TokensTable(Table):
@@ -45,7 +50,8 @@ class TokensTable(Table):
             raise ValueError("texts: a token is listed twice")
         if self.texts[0] != END:
             raise ValueError(f"texts: the first is not {END}")
-        if self.kind == "characters" and any(len(text) != 1 for text in self.texts[2:]):
+        by_character = self.kind in ("characters", "letters")
+        if by_character and any(len(text) != 1 for text in self.texts[2:]):
             raise ValueError("texts: not characters")
         if (self.kind == "byte-pairs") != (self.merges is not None):
             raise ValueError("merges goes with byte-pairs, and only with them")
@@ -75,6 +81,11 @@ class Tokens:
     def __hash__(self) -> int:
         return hash((self.kind, self.texts))
 
+    @property
+    def by_character(self) -> bool:
+        """Say whether a token is one character; then `OTHER` is a token."""
+        return self.kind in ("characters", "letters")
+
     def as_dict(self) -> dict[str, Any]:
         """Return the content as JSON has it; `Tokens(**...)` is the way back."""
         content = {"kind": self.kind, "texts": list(self.texts)}
@@ -85,6 +96,23 @@ class Tokens:
         """Return the most frequent characters as tokens, `most` tokens in all at most."""
         ordered = sorted(counts, key=lambda one: (-counts[one], one))
         return Tokens("characters", [END, OTHER, *ordered[: most - 2]])
+
+    @staticmethod
+    def of_letters(counts: dict[str, int]) -> Tokens:
+        """Return a to z and the blank as tokens; counts: of characters, to order them by.
+
+        Raises LogicgenError where none of these is a letter.
+        """
+        found = dict.fromkeys([" ", *LETTERS], 0)
+        for text, count in counts.items():
+            for letter in _between_blanks(text) or " ":
+                found[letter] += count
+        if not any(found[letter] for letter in LETTERS):
+            raise LogicgenError(
+                "the training text has none of the letters a to z: give other text, or"
+                " tokens = 'characters'"
+            )
+        return Tokens("letters", Tokens.of_characters(found, len(found) + 2).texts)
 
     @staticmethod
     def of_byte_pairs(texts: Iterable[str], most: int) -> Tokens:
@@ -116,7 +144,8 @@ class Tokens:
 
     def encode(self, text: str) -> np.ndarray:
         """Return the (T,) ids of a text without `<end>`. Raises LogicgenError for unknown names."""
-        if self.kind == "characters":
+        if self.by_character:
+            text = _between_blanks(text) if self.kind == "letters" else text
             return self._by_character[np.frombuffer(text.encode("utf-32-le"), np.uint32)]
         if self.kind == "byte-pairs":
             text.encode()  # what is not Unicode is an error of ours, not of the library's
@@ -156,3 +185,11 @@ class Tokens:
         for number, text in enumerate(self.texts[2:], 2):
             table[ord(text)] = number
         return table
+
+
+def _between_blanks(text: str) -> str:
+    """Return the letters a to z of a text in lower case, with one blank for all between them.
+
+    There is no blank at the beginning, so that texts that end with one can follow one another.
+    """
+    return re.sub("[^a-z]+", " ", text.lower()).removeprefix(" ")

@@ -13,6 +13,7 @@ from logicgen.errors import LogicgenError
 from logicgen.tokens import Tokens
 
 CHARACTERS = Tokens.of_characters({"a": 3, "b": 5, "é": 3, "🙂": 1}, 6)
+LETTERS = Tokens.of_letters({" ": 3, "E": 1, "e": 2, "T": 2, "7": 9})
 PAIRS = Tokens.of_byte_pairs(["the other there", "über 🙂"], 270)
 NAMES = Tokens("names", ["<end>", "north", "south", "->"])
 ANY = st.text(st.characters(exclude_categories=["Cs"]))
@@ -29,6 +30,26 @@ def test_characters_by_frequency_then_by_their_place_in_unicode():
 def test_characters_that_are_tokens_come_back(text):
     back = CHARACTERS.decode(CHARACTERS.encode(text))
     assert back == "".join(each if each in "abé🙂" else "�" for each in text)
+
+
+@given(st.lists(ANY, max_size=3))
+def test_letters_are_lower_case_between_single_blanks(texts):
+    ids = np.concatenate([LETTERS.encode(text) for text in texts] or [[]])
+    back = LETTERS.decode(ids)
+    assert len(LETTERS) == 29
+    assert set(back) <= {" ", *"abcdefghijklmnopqrstuvwxyz"}
+    assert LETTERS.encode(back).tolist() == LETTERS.encode(back.upper()).tolist()
+    # Texts cut behind a line follow one another without a second blank.
+    lines = [LETTERS.decode(LETTERS.encode(text + "\n")) for text in texts]
+    assert "  " not in "".join(lines)
+
+
+def test_letters_by_frequency():
+    assert LETTERS.texts[:5] == ("<end>", "<other>", " ", "e", "t")
+    assert LETTERS.texts[5:] == tuple("abcdfghijklmnopqrsuvwxyz")
+    assert LETTERS.decode(LETTERS.encode(" It's 2 o'Clock: Größe")) == "it s o clock gr e"
+    with pytest.raises(LogicgenError, match="none of the letters a to z: give other text"):
+        Tokens.of_letters({"1": 5, "ß": 3, " ": 2})
 
 
 @given(ANY)

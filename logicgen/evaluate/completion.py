@@ -81,7 +81,7 @@ def _ending(
             return bool(ids[-len(wanted) :] == wanted)
 
         return ends, lambda ids: tokens.decode(ids[: -len(wanted)] if ends(ids) else ids)
-    if tokens.kind == "characters" and tokens.id(OTHER) in wanted:
+    if tokens.by_character and tokens.id(OTHER) in wanted:
         raise LogicgenError(f"--until: the model cannot write {until!r}: it lacks a token for it")
     # Byte pairs may write it in many ways, but every token is at least one byte.
     longest = len(until.encode())

@@ -92,7 +92,7 @@ class Prompted:
         spelled = {
             number: self.model.tokens.encode(text).tolist() for number, text in texts.items()
         }
-        other = 1 if self.model.tokens.kind == "characters" else NOTHING
+        other = 1 if self.model.tokens.by_character else NOTHING
         for number, ids in spelled.items():
             if other in ids:
                 raise LogicgenError(

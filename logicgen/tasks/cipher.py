@@ -28,7 +28,7 @@ class CipherSettings(RowSettings):
 
     @model_validator(mode="after")
     def _of_characters(self) -> CipherSettings:
-        if self.text.tokens != "characters":
+        if self.text.tokens == "byte-pairs":
             raise ValueError("text.tokens: a cipher exchanges characters; leave the key out")
         return self
 

@@ -12,16 +12,16 @@ from logicgen.data.data_recipe import CorpusRecipe
 from logicgen.data.opening import open_data
 from logicgen.errors import LogicgenError
 from logicgen.tasks import corpus_task as rows
-from logicgen.tasks import text
+from logicgen.tasks import documents, text
 from tests.data.corpora import automaton_recipe, cipher_recipe, opened, text_files, text_recipe
 
-KINDS = ["text", "byte-pairs", "cipher", "automaton"]
+KINDS = ["text", "letters", "byte-pairs", "cipher", "automaton"]
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Several blocks of a file, and several parts of a split."""
-    monkeypatch.setattr(text, "BLOCK", 300)
+    monkeypatch.setattr(documents, "BLOCK", 300)
     monkeypatch.setattr(text, "PART", 1_500)
     monkeypatch.setattr(rows, "PART", 100)
 
@@ -36,6 +36,8 @@ def recipe_of(kind, files):
         return automaton_recipe()
     if kind == "cipher":
         return cipher_recipe(files)
+    if kind == "letters":
+        return text_recipe(files, tokens="letters")
     if kind == "byte-pairs":
         return text_recipe(files, tokens="byte-pairs", vocabulary=300)
     return text_recipe(files)
