@@ -49,7 +49,12 @@ class LanguageModel(Model):
 
     @property
     def random(self) -> bool:
-        """Return whether what it predicts depends on rows that are drawn."""
+        """Return whether what it predicts depends on what is drawn for each sequence."""
+        return False
+
+    @property
+    def any_tokens(self) -> bool:
+        """Return whether no weight belongs to a token, so that it takes any number of them."""
         return False
 
     # -- made ---------------------------------------------------------------------------------
@@ -114,7 +119,7 @@ class LanguageModel(Model):
 
     def start_from(self, trained: LanguageModel, name: str) -> None:
         """Take over the weights of a trained language model. Random rows fit any tokens."""
-        if not self.random and trained.tokens != self.tokens:
+        if not self.any_tokens and trained.tokens != self.tokens:
             raise LogicgenError(
                 f"{name}: was trained with other tokens, for which it has rows: start from a model"
                 " of the same tokens, or a lexinvariant one"
@@ -130,7 +135,7 @@ class LanguageModel(Model):
 
     def check(self, count: int) -> None:
         """Raise LogicgenError where it cannot be used with so many tokens."""
-        if count != len(self.tokens) and not self.random:
+        if count != len(self.tokens) and not self.any_tokens:
             embedding = self.recipe.embedding
             method = embedding.method if embedding else self.recipe.kind
             raise LogicgenError(
@@ -194,6 +199,10 @@ class NeuralLanguageModel(LanguageModel):
     @property
     def random(self) -> bool:
         return self.network.rows.random
+
+    @property
+    def any_tokens(self) -> bool:
+        return self.network.rows.trained is None
 
     def sequence_loss(self, batch: TokenBatch, generator: torch.Generator) -> Tensor:
         return self.network.loss(batch.tokens, generator, batch.targets)

@@ -3,14 +3,16 @@
 A model without stable token embeddings uses, for inputs and outputs, rows that each sequence has
 for itself. The methods:
 
-    method            rows
-    learned           one trained row for each token: the standard model
-    lexinvariant      all random, drawn anew for each sequence
-    partial-rows      a random row instead of the trained one, for each token with probability p
-    partial-names     trained rows, permuted among some tokens, each chosen with probability p
+    method               rows
+    learned              one trained row for each token: the standard model
+    lexinvariant         all random, drawn anew for each sequence
+    lexinvariant-names   trained rows, permuted among all tokens anew for each sequence
+    partial-rows         a random row instead of the trained one, for each token with probability p
+    partial-names        trained rows, permuted among some tokens, each chosen with probability p
 
-Source: Huang et al., "Lexinvariant Language Models" (NeurIPS 2023). A partial method randomises in
-training only, as dropout does.
+Source: Huang et al., "Lexinvariant Language Models" (NeurIPS 2023), but for `lexinvariant-names`,
+which is `partial-names` carried to its end: its rows are a fixed set, to which the network can fit,
+and which row is whose says nothing. A partial method randomises in training only, as dropout does.
 
 One matrix for each sequence takes B times the memory of one matrix. For large vocabularies, where
 that is too much, rows are drawn once for the batch and assigned to the tokens of each sequence by a
@@ -25,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -103,15 +106,18 @@ class Rows:
         return scores
 
 
+METHODS = "learned", "lexinvariant", "lexinvariant-names", "partial-rows", "partial-names"
+
+
 class TokenRows(nn.Module):
     """A maker of rows (of norm 1) for `tokens` tokens; share: probability p of partial methods."""
 
     def __init__(self, method: str, tokens: int, width: int, share: float = 0.0) -> None:
         super().__init__()
-        if method not in ("learned", "lexinvariant", "partial-rows", "partial-names"):
+        if method not in METHODS:
             raise LogicgenError(
-                f"no embedding method is called {method!r}: use learned, lexinvariant, partial-rows"
-                " or partial-names"
+                f"no embedding method is called {method!r}: use {', '.join(METHODS[:-1])} or"
+                f" {METHODS[-1]}"
             )
         if not 0 <= share <= 1:
             raise LogicgenError(f"share {share} of the tokens: has to be from 0 to 1")
@@ -133,8 +139,8 @@ class TokenRows(nn.Module):
 
     @property
     def random(self) -> bool:
-        """Return whether predictions depend on random rows."""
-        return self.method == "lexinvariant"
+        """Return whether predictions depend on what is drawn."""
+        return self.method in ("lexinvariant", "lexinvariant-names")
 
     def forward(
         self, sequences: int, generator: torch.Generator | None = None, tokens: int | None = None
@@ -151,6 +157,9 @@ class TokenRows(nn.Module):
                 f" {self.tokens}: only lexinvariant models take any number"
             )
         trained = self.trained.matrix(self.tokens)
+        if self.method == "lexinvariant-names":
+            dealt = torch.rand(sequences, self.tokens, generator=generator).argsort(dim=1)
+            return Rows(trained, dealt.to(trained.device, non_blocking=True))
         if not self.training or self.method == "learned" or self.share == 0:
             return Rows(trained)
         chosen = torch.rand(sequences, self.tokens, generator=generator) < self.share  # (B, V)
@@ -168,9 +177,11 @@ class TokenRows(nn.Module):
         """Return rows for one sequence per seed, independent of the other sequences."""
         if not self.random:
             return self.forward(len(seeds), None, tokens)
-        assert self.drawn is not None
+        generators = [_generator(seed) for seed in seeds]
+        if self.drawn is None:
+            dealt = [self.forward(1, generator, tokens) for generator in generators]
+            return Rows(dealt[0].matrix, torch.cat([cast(Tensor, rows.of) for rows in dealt]))
         count = tokens or self.tokens
-        generators = map(_generator, seeds)
         return Rows(torch.stack([self.drawn.matrix(count, generator) for generator in generators]))
 
     def _random(self, sequences: int, generator: torch.Generator | None, tokens: int) -> Rows:

@@ -59,6 +59,7 @@ RECIPES = {
     "lexinvariant": recipe(),
     "learned": recipe("learned"),
     "partial-rows": recipe("partial-rows", share=0.3),
+    "lexinvariant-names": recipe("lexinvariant-names"),
     "elman": recipe("learned", ELMAN),
     "elman-lexinvariant": recipe("lexinvariant", ELMAN),
 }
@@ -81,7 +82,9 @@ def test_resumed_is_uninterrupted(
         assert torch.equal(found[name], value), name
 
 
-@pytest.mark.parametrize("kind", ["partial-rows", "elman-lexinvariant", "n-gram"])
+@pytest.mark.parametrize(
+    "kind", ["partial-rows", "lexinvariant-names", "elman-lexinvariant", "n-gram"]
+)
 def test_a_checkpoint_comes_back(kind: str, text: Corpus, tmp_path: Path) -> None:
     made = sequence_data(text)
     chosen = ngram_recipe(3) if kind == "n-gram" else RECIPES[kind]
@@ -90,7 +93,8 @@ def test_a_checkpoint_comes_back(kind: str, text: Corpus, tmp_path: Path) -> Non
     assert (model.recipe, model.tokens, model.task_name) == (chosen, text.tokens, "text")
     assert model.region is None
     assert not model.training
-    assert model.random == (kind == "elman-lexinvariant")
+    assert model.random == ("lexinvariant" in kind)
+    assert model.any_tokens == (kind == "elman-lexinvariant")
     again = model_of_card(json.loads(json.dumps(model.card())))
     again.load_state_dict(model.state_dict())
     ids = torch.from_numpy(text.arrays("test")[0][:20].astype("int64"))[None]

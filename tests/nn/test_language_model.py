@@ -7,7 +7,7 @@ import torch
 
 from logicgen.errors import LogicgenError
 from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman
-from logicgen.nn.token_rows import NOTHING, Rows, TokenRows
+from logicgen.nn.token_rows import METHODS, NOTHING, Rows, TokenRows
 
 V, WIDTH = 6, 16
 POSITIONS = ["relative", "rotary", "sinusoidal", "none"]
@@ -87,7 +87,7 @@ def test_one_token_at_a_time_agrees_with_all_at_once(positions: str) -> None:
         network(inputs[:, :2], memory)
 
 
-@pytest.mark.parametrize("method", ["learned", "lexinvariant", "partial-rows", "partial-names"])
+@pytest.mark.parametrize("method", METHODS)
 def test_gradients_reach_every_parameter(method: str) -> None:
     made = model(method=method)
     ids = texts()

@@ -8,10 +8,9 @@ import torch.nn.functional as F
 
 from logicgen.errors import LogicgenError
 from logicgen.nn import token_rows
-from logicgen.nn.token_rows import NOTHING, Rows, TokenRows
+from logicgen.nn.token_rows import METHODS, NOTHING, Rows, TokenRows
 
 V, WIDTH, B = 7, 16, 50
-METHODS = ["learned", "lexinvariant", "partial-rows", "partial-names"]
 both_ways = pytest.mark.parametrize("way", ["own", "dealt"], indirect=True)
 every_method = pytest.mark.parametrize("method", METHODS)
 
@@ -71,6 +70,20 @@ def test_rows_are_dealt_out_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     assert of is not None
     counts = torch.stack([(of == row).sum(0) for row in range(V)])  # (V, V)
     assert (counts - 1_000).abs().max() < 5 * math.sqrt(1_000 * 6 / 7)
+
+
+def test_lexinvariant_names_are_the_trained_rows_in_every_order() -> None:
+    model = made("lexinvariant-names", tokens=3)
+    for rows in (model(6_000), model.eval()(6_000), model.seeded(range(6_000))):
+        assert rows.of is not None
+        assert torch.equal(rows.matrix, model.trained.matrix(3))
+        orders, counts = rows.of.unique(dim=0, return_counts=True)
+        assert len(orders) == 6
+        assert (counts - 1_000).abs().max() < 5 * math.sqrt(1_000 * 5 / 6)
+    # What is drawn for a sequence depends on its seed alone.
+    assert torch.equal(model.seeded([4, 7]).of[1:], model.seeded([7]).of)
+    with pytest.raises(LogicgenError, match="has trained 3: only lexinvariant models"):
+        model.seeded([0], 4)
 
 
 @both_ways
