@@ -13,7 +13,7 @@ from logicgen.cli.terminal import put, say
 
 @click.command("probe")
 @click.argument("run", type=PATH)
-@data_option("Folder of a corpus of ciphers.")
+@data_option("Folder of a corpus of ciphers, or of an automaton's strings.")
 @click.option("--split", default="test", show_default=True, help="Whose rows are deciphered.")
 @integer_option("--steps", 2000, help="Of training the probe.")
 @integer_option("--hidden", 256, help="Width of the probe's inner layer.")
@@ -42,8 +42,9 @@ def command(
 
     Trains a probe, a network of two layers, to say from the model's hidden states what each
     character stands for, or takes the one that is in the folder. Key precision is the share of the
-    symbols in a window whose majority is right; [low, high] is a 95% interval over rows. Writes
-    windows.csv, summary.json and pictures of the precision, of a key and of a symbol.
+    symbols in a window whose majority is right; [low, high] is a 95% interval over rows. Below
+    stand the controls: what can be found without a model. Writes windows.csv, summary.json and
+    pictures of the precision, of a key and of a symbol.
     """
     from logicgen.cli.progress import stage_bars
     from logicgen.data.corpus import Corpus
@@ -68,4 +69,10 @@ def command(
         so_far = percent_interval(each.so_far, each.so_far_low, each.so_far_high)
         positions = f"{each.first}-{each.last}"
         put(f"{each.window:>6}  {positions:<12} {within:<24} {so_far:<24} {each.occurrence:.1%}")
+    for by, some in found.controls.items():
+        last = some[-1]
+        put(
+            f"control, {by}: {last.precision:.1%} of the last window, {last.so_far:.1%} with votes"
+            f" so far, {last.occurrence:.1%} of occurrences"
+        )
     say(f"by window: {folder / PRECISION}.png")

@@ -28,7 +28,6 @@ from logicgen.declaration import validate
 from logicgen.errors import LogicgenError
 from logicgen.json_file import read_json
 from logicgen.markdown import markdown_table, plain
-from logicgen.tasks.cipher import KEYS
 from logicgen.tasks.corpus_task import CORPUS_SPLITS, TOKENS, CorpusSource
 from logicgen.tokens import Tokens
 
@@ -104,36 +103,6 @@ def checked_ids(ids: np.ndarray, tokens: int) -> np.ndarray:
             " empty folder"
         )
     return ids
-
-
-class Ciphers:
-    """The rows of a split of a cipher corpus, each of `length` tokens; read as they are asked for.
-
-    Raises LogicgenError for another corpus, and a split that is unknown or has no rows.
-    """
-
-    def __init__(self, corpus: Corpus, split: str) -> None:
-        if corpus.holds != "ciphers":
-            raise LogicgenError(
-                f"{corpus.folder}: a corpus of {corpus.task_name} has no keys: give one of the"
-                " task cipher, such as logicgen generate cipher-python makes"
-            )
-        self._tokens, self._keys = corpus.arrays(split), corpus.arrays(split, KEYS)
-        self.length = int(self._tokens[0].shape[1])
-        self._different = len(corpus.tokens)
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return sum(map(len, self._tokens))
-
-    def rows(self, numbers: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the beginning of some rows (B, length), and what each token stands for (B, V).
-
-        A row goes on behind `<end>`, where the text's next document begins.
-        """
-        keys = corpus_rows(self._keys, numbers)
-        tokens = checked_ids(corpus_rows(self._tokens, numbers, length), self._different)
-        return tokens, np.argsort(keys, axis=1)
 
 
 def make_corpus(

@@ -4,7 +4,8 @@ Rows are cut into windows. Within a window, the occurrences of each cipher symbo
 stands for, each for what the probe holds most probable there; of plain symbols with equally many
 votes the one with the smaller id wins, which is the more frequent character. The precision of a
 window is the share of its cipher symbols whose vote is right. `<end>` and `<other>`, which no key
-changes, neither count nor vote. Tokens after the last whole window are not looked at.
+changes, neither count nor vote. What can be found without a model stands beside it. Tokens after
+the last whole window are not looked at.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023), with windows of 100 characters.
 """
@@ -22,8 +23,10 @@ import torch
 from torch import Tensor
 
 from logicgen.atomic import prepare_folder
-from logicgen.data.corpus import Ciphers, Corpus
+from logicgen.data.ciphers import Ciphers
+from logicgen.data.corpus import Corpus
 from logicgen.errors import LogicgenError
+from logicgen.evaluate.key_controls import guesses
 from logicgen.evaluate.wilson import wilson_interval
 from logicgen.model.checkpoint import load_language_model, weights_digest
 from logicgen.model.language_model import LanguageModel
@@ -63,6 +66,7 @@ class ProbedRow:
 
     tokens: np.ndarray  # (T,), the cipher
     meant: np.ndarray  # (V,), what each cipher symbol stands for
+    staying: int  # how many tokens, the first ones, no key exchanges
     probabilities: np.ndarray  # (T, V), of the plain symbol at each place
 
 
@@ -72,19 +76,21 @@ class Keys:
 
     about: dict[str, Any]  # the model (`called`), `data`, `split`, `rows`, `window`, `probe`'s card
     windows: list[KeyWindow]
+    controls: dict[str, list[KeyWindow]]  # what others than the model find (`CONTROLS`)
     example: ProbedRow  # the first
 
 
 def majority(
-    tokens: np.ndarray, predicted: np.ndarray, count: int
+    tokens: np.ndarray, predicted: np.ndarray, count: int, staying: int = STAYING
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return what the cipher symbols of each row stand for, by majority over their occurrences.
 
-    tokens, predicted: (B, T) each. count: V. Returns rows, cipher symbols and plain symbols, with
-    an entry for each cipher symbol of each row. Of equally many votes the smallest id wins.
+    tokens, predicted: (B, T) each. count: V. staying: how many tokens no key exchanges. Returns
+    rows, cipher symbols and plain symbols, with an entry for each cipher symbol of each row. Of
+    equally many votes the smallest id wins.
     """
     rows = np.broadcast_to(np.arange(len(tokens))[:, None], tokens.shape)
-    there = tokens >= STAYING
+    there = tokens >= staying
     voters = (rows * count + tokens)[there]
     votes, counts = np.unique(voters * count + predicted[there], return_counts=True)
     # By voter, the most votes first; votes for smaller ids before others.
@@ -94,7 +100,11 @@ def majority(
 
 
 def windows_of(
-    tokens: np.ndarray, predicted: np.ndarray, meant: np.ndarray, width: int
+    tokens: np.ndarray,
+    predicted: np.ndarray,
+    meant: np.ndarray,
+    width: int,
+    staying: int = STAYING,
 ) -> list[KeyWindow]:
     """Return the precision in each window; those in which no row has a symbol are left out.
 
@@ -105,15 +115,17 @@ def windows_of(
     right = predicted == np.take_along_axis(meant, tokens, axis=1)
     for number in range(tokens.shape[1] // width):
         here = slice(number * width, (number + 1) * width)
-        rows, symbols, plain = majority(tokens[:, here], predicted[:, here], count)
+        rows, symbols, plain = majority(tokens[:, here], predicted[:, here], count, staying)
         if not len(rows):
             continue
         within = _share(rows, plain == meant[rows, symbols], len(tokens))
         read = slice(here.stop)
-        all_rows, all_symbols, all_plain = majority(tokens[:, read], predicted[:, read], count)
+        all_rows, all_symbols, all_plain = majority(
+            tokens[:, read], predicted[:, read], count, staying
+        )
         again = np.isin(all_rows * count + all_symbols, rows * count + symbols)
         so_far = _share(rows, all_plain[again] == meant[rows, symbols], len(tokens))
-        there = tokens[:, here] >= STAYING
+        there = tokens[:, here] >= staying
         single = float(right[:, here][there].mean()), int(there.sum())
         place = number + 1, here.start, here.stop - 1
         found.append(KeyWindow(*place, *within, *so_far, len(rows), *single))
@@ -175,7 +187,8 @@ def find_keys(
         progress=partial(progress, "rows read"),
     )
     about = {"called": called, "data": corpus.name, "split": split, "rows": rows}
-    return Keys({**about, "window": window, "probe": card}, windows, example)
+    controls = key_controls(corpus, ciphers, context=context, window=window, limit=limit)
+    return Keys({**about, "window": window, "probe": card}, windows, controls, example)
 
 
 def measure_keys(
@@ -206,15 +219,28 @@ def measure_keys(
         with torch.no_grad():
             scores: Tensor = probe(states)
         if example is None:
-            example = ProbedRow(tokens[0], meant[0], scores[0].softmax(-1).cpu().numpy())
+            example = ProbedRow(
+                tokens[0], meant[0], ciphers.staying, scores[0].softmax(-1).cpu().numpy()
+            )
         found.append((tokens, scores.argmax(-1).cpu().numpy(), meant))
         progress(int(numbers[-1]) + 1, count)
     assert example is not None  # a split that can be read has rows
     tokens, predicted, meant = (np.concatenate(each) for each in zip(*found, strict=True))
-    windows = windows_of(tokens, predicted, meant, window)
+    windows = windows_of(tokens, predicted, meant, window, ciphers.staying)
     if not windows:
         raise LogicgenError("no row has a symbol that its key could change: give another corpus")
     return windows, count, example
+
+
+def key_controls(
+    corpus: Corpus, ciphers: Ciphers, *, context: int, window: int, limit: int
+) -> dict[str, list[KeyWindow]]:
+    """Return the precision in each window of what each of `CONTROLS` finds in the same rows."""
+    tokens, meant = ciphers.rows(np.arange(min(limit, len(ciphers))), context)
+    return {
+        name: windows_of(tokens, predicted, meant, window, ciphers.staying)
+        for name, predicted in guesses(corpus, ciphers, tokens).items()
+    }
 
 
 def check_window(window: int, context: int | None, length: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from logicgen.report.figure_style import (
     shares,
     whole_numbers,
 )
-from logicgen.tasks.cipher import STAYING
 from logicgen.tokens import Tokens
 
 # White to the first colour of lines.
@@ -47,10 +46,12 @@ def readable(text: str) -> str:
     return shown.replace("$", r"\$")  # two would begin a formula
 
 
-def draw_precision(windows: Sequence[KeyWindow], title: str) -> Figure:
+def draw_precision(
+    windows: Sequence[KeyWindow], controls: Mapping[str, Sequence[KeyWindow]], title: str
+) -> Figure:
     """Draw the precision of each window, with votes of the window and so far, and of single places.
 
-    Bands are 95% intervals over rows.
+    Bands are 95% intervals over rows. Of controls, votes so far are drawn.
     """
     figure, axes = new_axes(7.5, 4.2, title)
     numbers = [each.window for each in windows]
@@ -64,6 +65,9 @@ def draw_precision(windows: Sequence[KeyWindow], title: str) -> Figure:
         if between:
             low, high = ([getattr(each, end) for each in windows] for end in between)
             band(axes, numbers, low, high, style["color"])
+    for (label, theirs), dashes in zip(controls.items(), ((1, 2), (4, 2), (8, 2)), strict=False):
+        places, shares_right = ([getattr(w, what) for w in theirs] for what in ("window", "so_far"))
+        axes.plot(places, shares_right, color="#777777", dashes=dashes, label=f"control: {label}")
     width = windows[0].last - windows[0].first + 1
     axes.set(xlabel=f"window ({width:,} characters each)", ylabel="right", ylim=(0, 1.02))
     whole_numbers(axes.xaxis)
@@ -82,7 +86,7 @@ def draw_key(row: ProbedRow, tokens: Tokens, width: int, title: str) -> Figure |
     last = len(row.tokens) // width * width
     here = row.tokens[last - width : last]
     probabilities = row.probabilities[last - width : last]
-    columns = np.unique(here[here >= STAYING])
+    columns = np.unique(here[here >= row.staying])
     if not len(columns):
         return None
     columns = columns[np.argsort(row.meant[columns])]
@@ -117,7 +121,7 @@ def draw_occurrences(row: ProbedRow, tokens: Tokens, width: int, title: str) -> 
     Returns None where the row has no symbol that a key could change.
     """
     counts = np.bincount(row.tokens, minlength=len(tokens))
-    counts[:STAYING] = 0
+    counts[: row.staying] = 0
     if not counts.any():
         return None
     blank = np.array([text.isspace() for text in tokens.texts])[row.meant]

@@ -19,12 +19,17 @@ PRECISION, KEY, OCCURRENCES = "precision", "key", "occurrences"  # each as .png 
 def write_keys(found: Keys, tokens: Tokens, folder: Path) -> dict[str, Any]:
     """Write `windows.csv`, `summary.json` and three figures; returns the summary."""
     about, width = found.about, found.about["window"]
-    write_csv([asdict(each) for each in found.windows], folder / WINDOWS)
-    summary = {**about, "last": asdict(found.windows[-1])}
+    found_by = {"probe": found.windows, **found.controls}
+    lines = [{"by": by, **asdict(each)} for by, some in found_by.items() for each in some]
+    write_csv(lines, folder / WINDOWS)
+    last = {by: asdict(some[-1]) for by, some in found.controls.items()}
+    summary = {**about, "last": asdict(found.windows[-1]), "controls": last}
     write_json(summary, folder / SUMMARY)
     title = f"{about['called']} on {about['data']} ({about['split']})"
     figures = {
-        PRECISION: draw_precision(found.windows, f"{title}, {about['rows']:,} rows"),
+        PRECISION: draw_precision(
+            found.windows, found.controls, f"{title}, {about['rows']:,} rows"
+        ),
         KEY: draw_key(found.example, tokens, width, f"{title}, one row"),
         OCCURRENCES: draw_occurrences(found.example, tokens, width, f"{title}, one row"),
     }

@@ -88,6 +88,7 @@ class Measure(DecodingKeys):
     which the perplexity is measured. Other keys are as options of `logicgen evaluate` and `probe`.
 
     Attributes:
+        keys: of an automaton's strings, asks a probe what symbols stand for, instead.
         by: draws right answers as a curve, too, over the number of symbols or the length.
     """
 
@@ -103,6 +104,7 @@ class Measure(DecodingKeys):
     context: Count | None = None
     beyond: Count = 100
     grammar: bool = False
+    keys: bool = False
     steps: Count = 2000
     hidden: Count = 256
     layer: Count | None = None
@@ -125,6 +127,10 @@ class Measure(DecodingKeys):
                 f"{where}: measure {self.name}: by: goes with answers to problems; these data hold"
                 f" {holds}"
             )
+        if self.keys and holds == "problems":
+            raise LogicgenError(f"{where}: measure {self.name}: keys: problems have none")
+        if self.keys:
+            return KEYS
         return {"problems": ANSWERS, "sequences": PERPLEXITY, "ciphers": KEYS}[holds]
 
     def data_recipe(self, base: Any) -> tuple[Any, ...] | None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from logicgen.evaluate.perplexity import Curve
+from logicgen.evaluate.perplexity import CLOSED, Curve
 from logicgen.evaluate.wilson import wilson_interval
 from logicgen.experiments import Json
 from logicgen.report.page import Report
@@ -117,8 +117,18 @@ def _lines(result: Result) -> list[dict[str, Any]]:
                 if part in found["summary"]:
                     lines.append({**about, "part": part, **found["summary"][part]})
         else:
-            lines += [{**about, "part": f"window {w['window']}", **w} for w in found["windows"]]
+            # Records of earlier versions have no controls.
+            found_by = (
+                {"probe": found["windows"], **found["controls"]} if "controls" in found else {}
+            )
+            for by, windows in found_by.items():
+                lines += [_window_line(about, w) | {"by": by} for w in windows]
+            lines += [_window_line(about, w) for w in found["windows"] if not found_by]
     return lines
+
+
+def _window_line(about: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
+    return {**about, "part": f"window {window['window']}", **window}
 
 
 def _pooled(scores: list[Json], what: str = "accuracy") -> Json:
@@ -257,10 +267,13 @@ def _columns(name: str, found: list[Json], several: bool) -> list[tuple[str, str
             columns.append((f"{name}, alpha-covariance", f"{np.mean(means):.3f}"))
         return columns
     if found[0]["kind"] == KEYS:
-        return [
+        columns = [
             (f"{name}, {which} window", _precision([each["windows"][place] for each in found]))
             for which, place in (("first", 0), ("last", -1))
         ]
+        for by, windows in found[0].get("controls", {}).items():
+            columns.append((f"{by}, last window", f"{windows[-1]['precision']:.1%}"))
+        return columns
     parts = [each["summary"].get("beyond") or each["summary"]["overall"] for each in found]
     where = f" from {parts[0]['from']} on" if "beyond" in found[0]["summary"] else ""
     perplexity = float(np.mean([part["perplexity"] for part in parts]))
@@ -272,12 +285,25 @@ def _columns(name: str, found: list[Json], several: bool) -> list[tuple[str, str
                 for end in ("", "_low", "_high")
             )
             columns.append((called, f"{mean:.4f} [{low:.4f}, {high:.4f}]"))
+    if "counter_bits" in parts[0]:
+        counted = 2 ** float(np.mean([part["counter_bits"] for part in parts]))
+        columns.append(("of the best counter", f"{counted:.3f}"))
+    if CLOSED in parts[0]:
+        columns.append(("way from the counter to the ideal", _share(parts, CLOSED)))
     return columns
 
 
 def _precision(windows: list[Json]) -> str:
-    precision, low, high = (
-        [window[key] for window in windows] for key in ("precision", "low", "high")
+    return _percent(windows, "precision", "low", "high")
+
+
+def _share(parts: list[Json], name: str) -> str:
+    return _percent(parts, name, f"{name}_low", f"{name}_high")
+
+
+def _percent(seeds: list[Json], share: str, low: str, high: str) -> str:
+    """Return the mean of a share over training seeds, with its interval and its deviation."""
+    mean, least, most = (
+        float(np.mean([each[key] for each in seeds])) for key in (share, low, high)
     )
-    mean, least, most = (float(np.mean(each)) for each in (precision, low, high))
-    return percent_interval(mean, least, most, float(np.std(precision)))
+    return percent_interval(mean, least, most, float(np.std([each[share] for each in seeds])))

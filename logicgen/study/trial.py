@@ -312,7 +312,8 @@ def _keys(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: 
     options |= {"limit": how.limit or 1000, "device": device}
     keys = find_keys(run, trial.combination, corpus, folder, settings, **options)
     write_keys(keys, corpus.tokens, folder)
-    return {"windows": [asdict(each) for each in keys.windows]}
+    controls = {by: [asdict(each) for each in some] for by, some in keys.controls.items()}
+    return {"windows": [asdict(each) for each in keys.windows], "controls": controls}
 
 
 TAKEN: dict[str, Callable[[Any, Any, Model, Trial, Path, str], Json]] = {

@@ -26,12 +26,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from logicgen.data.corpus import Ciphers, Corpus
+from logicgen.data.ciphers import Ciphers
+from logicgen.data.corpus import Corpus
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_json, load_tree, save_json, save_tree
 from logicgen.model.language_model import LanguageModel
 from logicgen.nn.probe import Probe
-from logicgen.tasks.cipher import STAYING
 from logicgen.tokens import NOTHING
 from logicgen.train.learner import Learner
 from logicgen.train.schedule import Schedule
@@ -112,7 +112,7 @@ class ProbeLearner(Learner):
             tokens, meant = self.ciphers.rows(numbers, self.context)
             seeds = rng.integers(2**62, size=len(numbers)).tolist()
             plain = np.take_along_axis(meant, tokens, axis=1)
-            targets = torch.from_numpy(np.where(plain < STAYING, NOTHING, plain))
+            targets = torch.from_numpy(np.where(plain < self.ciphers.staying, NOTHING, plain))
             states = self.model.hidden_states(tokens, seeds, self.settings.layer)
             yield states, targets.to(self.model.device)
             step += 1

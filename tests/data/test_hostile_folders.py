@@ -15,7 +15,8 @@ import pytest
 
 from logicgen.checksum import sha256
 from logicgen.data import shard
-from logicgen.data.corpus import Ciphers, Corpus
+from logicgen.data.ciphers import Ciphers
+from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import load_dataset
 from logicgen.data.shard import SCHEMA
 from logicgen.errors import LogicgenError

@@ -16,7 +16,8 @@ from click.testing import CliRunner
 from torch import nn
 
 from logicgen.cli.group import group
-from logicgen.data.corpus import Ciphers, Corpus, make_corpus
+from logicgen.data.ciphers import Ciphers
+from logicgen.data.corpus import Corpus, make_corpus
 from logicgen.data.data_recipe import CorpusRecipe
 from logicgen.errors import LogicgenError
 from logicgen.evaluate import keys
@@ -271,7 +272,10 @@ def probed(run, corpus, out, *options):
 def test_the_command_and_its_files(run, corpus, tmp_path):
     out = tmp_path / "out"
     said = probed(run, corpus, out)
-    lines = list(csv.DictReader((out / "windows.csv").open()))
+    every = list(csv.DictReader((out / "windows.csv").open()))
+    lines = [line for line in every if line["by"] == "probe"]
+    assert {line["by"] for line in every} == {"probe", "most frequent", "frequencies"}
+    assert "control, frequencies: " in said
     assert [(line["window"], line["first"], line["last"]) for line in lines] == [
         ("1", "0", "19"),
         ("2", "20", "39"),
@@ -283,6 +287,7 @@ def test_the_command_and_its_files(run, corpus, tmp_path):
     summary = json.loads((out / "summary.json").read_text())
     assert (summary["rows"], summary["window"], summary["split"]) == (5, 20, "test")
     assert summary["last"]["symbols"] == int(lines[-1]["symbols"])
+    assert summary["controls"]["frequencies"]["symbols"] == summary["last"]["symbols"]
     assert summary["probe"] == json.loads((out / "probe.json").read_text())
     assert summary["probe"]["model"] == weights_digest(run)
     names = ("precision", "key", "occurrences")
@@ -369,7 +374,8 @@ def test_a_row_of_one_window_and_one_row(run, corpus, tmp_path, undrawn):
     """The least that can be measured says how little it is."""
     out = tmp_path / "out"
     probed(run, corpus, out, "--window", LENGTH, "--limit", 1)
-    (line,) = csv.DictReader((out / "windows.csv").open())
+    line, *controls = csv.DictReader((out / "windows.csv").open())
+    assert [each["by"] for each in (line, *controls)] == ["probe", "most frequent", "frequencies"]
     assert float(line["high"]) - float(line["low"]) > 0.5
     assert not math.isnan(float(line["so_far"]))
     model = saved(run, corpus)
