@@ -30,9 +30,8 @@ from logicgen.evaluate.key_controls import guesses
 from logicgen.evaluate.wilson import wilson_interval
 from logicgen.model.checkpoint import load_language_model, weights_digest
 from logicgen.model.language_model import LanguageModel
-from logicgen.nn.probe import Probe
 from logicgen.tasks.cipher import STAYING
-from logicgen.train.probe import ProbeSettings, check_fits, probe_of
+from logicgen.train.probe import Probes, ProbeSettings, check_fits, probes_of
 
 # Tokens that a model reads at a time.
 AT_A_TIME = 2**14
@@ -72,12 +71,20 @@ class ProbedRow:
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys that a probe of a model found."""
+    """The keys that probes of a model found.
 
-    about: dict[str, Any]  # the model (`called`), `data`, `split`, `rows`, `window`, `probe`'s card
-    windows: list[KeyWindow]
+    about: the model (`called`), `data`, `split`, `rows`, `window`, the `layer` whose probe had the
+        least loss on training rows, the `probe`'s card.
+    """
+
+    about: dict[str, Any]
+    windows: list[KeyWindow]  # of that layer
+    layers: dict[int, list[KeyWindow]]  # of every layer that was probed
     controls: dict[str, list[KeyWindow]]  # what others than the model find (`CONTROLS`)
     example: ProbedRow  # the first
+    # (V, V), the mean probability of each guess where a plain symbol is meant in the last window,
+    # over all rows; zeros for symbols that do not occur there
+    guesses: np.ndarray
 
 
 def majority(
@@ -175,61 +182,75 @@ def find_keys(
     context = check_window(window, context, ciphers.length)
     prepare_folder(folder)  # before anything slow
     digest, counted = weights_digest(run), partial(progress, "steps of the probe")
-    probe, card = probe_of(model, digest, called, corpus, folder, settings, context, counted)
-    windows, rows, example = measure_keys(
+    probes, card = probes_of(model, digest, called, corpus, folder, settings, context, counted)
+    layers, rows, examples, guesses = measure_keys(
         model,
-        probe,
-        settings.layer,
+        probes,
         ciphers,
         context=context,
         window=window,
         limit=limit,
         progress=partial(progress, "rows read"),
     )
+    best = min(zip(card["losses"], probes, strict=True))[1]
     about = {"called": called, "data": corpus.name, "split": split, "rows": rows}
+    about |= {"window": window, "layer": best, "probe": card}
     controls = key_controls(corpus, ciphers, context=context, window=window, limit=limit)
-    return Keys({**about, "window": window, "probe": card}, windows, controls, example)
+    return Keys(about, layers[best], layers, controls, examples[best], guesses[best])
 
 
 def measure_keys(
     model: LanguageModel,
-    probe: Probe,
-    layer: int | None,
+    probes: Probes,
     ciphers: Ciphers,
     *,
     context: int,
     window: int = 100,
     limit: int = 1000,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> tuple[list[KeyWindow], int, ProbedRow]:
-    """Return the precision in each window of up to `limit` rows, the number of rows, and the first.
+) -> tuple[dict[int, list[KeyWindow]], int, dict[int, ProbedRow], dict[int, np.ndarray]]:
+    """Return `windows`, the number of rows, the `example` and `guesses` of `Keys`, by layer.
 
-    layer: the one on whose hidden states the probe was trained.
     context: tokens of a row that are read, at least `window`.
     """
     count = min(limit, len(ciphers))
-    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    read: list[tuple[np.ndarray, np.ndarray]] = []
+    predicted: dict[int, list[np.ndarray]] = {layer: [] for layer in probes}
+    examples: dict[int, ProbedRow] = {}
+    different, last = len(model.tokens), slice(context // window * window - window, context)
+    sums = {layer: np.zeros((different, different)) for layer in probes}
+    met = np.zeros(different)
     at_a_time = max(1, AT_A_TIME // context)
-    example = None
     for first in range(0, count, at_a_time):
         numbers = np.arange(first, min(first + at_a_time, count))
         tokens, meant = ciphers.rows(numbers, context)
+        plain = np.take_along_axis(meant, tokens, axis=1)[:, last].ravel()
+        met += np.bincount(plain, minlength=different)
         # What is drawn for a row does not depend on which others are read.
-        states = model.hidden_states(tokens, numbers.tolist(), layer)
-        with torch.no_grad():
-            scores: Tensor = probe(states)
-        if example is None:
-            example = ProbedRow(
-                tokens[0], meant[0], ciphers.staying, scores[0].softmax(-1).cpu().numpy()
-            )
-        found.append((tokens, scores.argmax(-1).cpu().numpy(), meant))
+        states = model.hidden_states(tokens, numbers.tolist())
+        for layer, probe in probes.items():
+            with torch.no_grad():
+                scores: Tensor = probe(states[layer - 1])
+            likely = scores.softmax(-1).cpu().numpy()
+            np.add.at(sums[layer], plain, likely[:, last].reshape(-1, different))
+            if layer not in examples:
+                examples[layer] = ProbedRow(tokens[0], meant[0], ciphers.staying, likely[0])
+            predicted[layer].append(scores.argmax(-1).cpu().numpy())
+        read.append((tokens, meant))
         progress(int(numbers[-1]) + 1, count)
-    assert example is not None  # a split that can be read has rows
-    tokens, predicted, meant = (np.concatenate(each) for each in zip(*found, strict=True))
-    windows = windows_of(tokens, predicted, meant, window, ciphers.staying)
-    if not windows:
+    tokens, meant = (np.concatenate(each) for each in zip(*read, strict=True))
+    found = {
+        layer: windows_of(tokens, np.concatenate(each), meant, window, ciphers.staying)
+        for layer, each in predicted.items()
+    }
+    if not all(found.values()):
         raise LogicgenError("no row has a symbol that its key could change: give another corpus")
-    return windows, count, example
+    met[: ciphers.staying] = 0
+    guesses = {
+        layer: np.where(met[:, None] > 0, each / np.maximum(met, 1)[:, None], 0)
+        for layer, each in sums.items()
+    }
+    return found, count, examples, guesses
 
 
 def key_controls(

@@ -171,10 +171,14 @@ class LanguageModel(Model):
         """Return the width of hidden states."""
         raise TypeError(f"{self.noun} has no hidden states")
 
-    def hidden_states(self, tokens: np.ndarray, seeds: Sequence[int], layer: int | None) -> Tensor:
-        """Return those behind each of (B, T) tokens: (B, T, width).
+    def hidden_layers(self) -> int:
+        """Return after how many layers there are hidden states."""
+        raise TypeError(f"{self.noun} has no hidden states")
 
-        seeds: of the rows of each sequence. layer: after which; the last if not given.
+    def hidden_states(self, tokens: np.ndarray, seeds: Sequence[int]) -> list[Tensor]:
+        """Return those behind each of (B, T) tokens, (B, T, width), after each layer.
+
+        seeds: of the rows of each sequence.
         """
         raise TypeError(f"{self.noun} has no hidden states")
 
@@ -232,7 +236,10 @@ class NeuralLanguageModel(LanguageModel):
     def hidden_width(self) -> int:
         return len(self.network.scale)
 
+    def hidden_layers(self) -> int:
+        return self.table.layers if self.table.architecture == "transformer" else 1
+
     @torch.no_grad()
-    def hidden_states(self, tokens: np.ndarray, seeds: Sequence[int], layer: int | None) -> Tensor:
+    def hidden_states(self, tokens: np.ndarray, seeds: Sequence[int]) -> list[Tensor]:
         ids = torch.from_numpy(tokens).to(self.device)
-        return self.network.features(self.network.rows.seeded(seeds), ids, layers=layer)
+        return self.network.each_layer(self.network.rows.seeded(seeds), ids)

@@ -14,9 +14,8 @@ Shapes: B sequences, T tokens, V tokens in the vocabulary.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import cast
 
 import torch
@@ -80,8 +79,17 @@ class CausalTransformer(nn.Module):
         device = self.norm.weight.device
         return Memory(torch.ones(sequences, 1, 1, 0, dtype=torch.bool, device=device), [])
 
-    def forward(self, x: Tensor, memory: Memory | None = None, layers: int | None = None) -> Tensor:
+    def forward(self, x: Tensor, memory: Memory | None = None) -> Tensor:
         """Return the features of inputs x: of whole texts, or later of one token of each."""
+        *_, last = self._layers(x, memory)
+        features: Tensor = self.norm(last)
+        return features  # (B, T, width)
+
+    def each_layer(self, x: Tensor) -> list[Tensor]:
+        """Return the features of whole texts after each layer, (B, T, width) each."""
+        return [self.norm(after) for after in self._layers(x)]
+
+    def _layers(self, x: Tensor, memory: Memory | None = None) -> Iterator[Tensor]:
         memory = memory or self.begin(len(x))
         start, length = memory.length, x.shape[1]
         if start and length > 1:
@@ -93,12 +101,11 @@ class CausalTransformer(nn.Module):
         elif self.positions == "sinusoidal":
             x = x + sinusoidal(start, length, self.width, x.device)
         x = self.dropout(x)
-        for number, layer in enumerate(islice(cast(list[CausalLayer], self.layers), layers)):
+        for number, layer in enumerate(cast(list[CausalLayer], self.layers)):
             if self.positions == "relative":
                 mask = self.biases[number](start, length, start + length)
             x = layer.remember(x, memory, number, mask, rotation)
-        features: Tensor = self.norm(x)
-        return features  # (B, T, width)
+            yield x
 
 
 @dataclass
@@ -148,16 +155,23 @@ class CausalLM(nn.Module):
         tokens: Tensor,
         *,
         memory: Memory | State | None = None,
-        layers: int | None = None,
     ) -> Tensor:
         """Return the features (B, T, width) that predict the token after each of (B, T) tokens.
 
-        memory: of texts that go on. layers: how many layers of a Transformer; all if not given.
+        memory: of texts that go on.
         """
-        inputs = rows.inputs(tokens) * self.scale + self.bias
-        some = {} if layers is None else {"layers": layers}
-        features: Tensor = self.network(inputs, memory, **some)
+        features: Tensor = self.network(self._inputs(rows, tokens), memory)
         return features
+
+    def each_layer(self, rows: Rows, tokens: Tensor) -> list[Tensor]:
+        """Return the features (B, T, width) after each layer; of a recurrent network, the last."""
+        inputs = self._inputs(rows, tokens)
+        if isinstance(self.network, CausalTransformer):
+            return self.network.each_layer(inputs)
+        return [self.network(inputs)]
+
+    def _inputs(self, rows: Rows, tokens: Tensor) -> Tensor:
+        return rows.inputs(tokens) * self.scale + self.bias
 
     def loss(
         self,

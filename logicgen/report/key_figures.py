@@ -1,4 +1,4 @@
-"""Figures of a probe of ciphers: precision by window, the key of one row, one of its symbols."""
+"""Figures of a probe of ciphers: precision by window, guesses by letter, the key of one row."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ FONT = "DejaVu Sans Mono"  # comes with Matplotlib
 # A plain symbol that no cipher symbol here stands for is shown where it is at least as probable.
 WORTH_SHOWING = 0.1
 RIVALS = 3
+MOST_GUESSED = 64  # symbols of a figure
 
 
 def readable(text: str) -> str:
@@ -111,6 +112,59 @@ def draw_key(row: ProbedRow, tokens: Tokens, width: int, title: str) -> Figure |
     bar = figure.colorbar(picture, ax=axes, shrink=0.6, format=PercentFormatter(xmax=1, decimals=0))
     bar.set_label(f"mean probability in the last {width:,} characters")
     legend_below(figure, 1)
+    return figure
+
+
+def draw_guesses(guesses: np.ndarray, tokens: Tokens, title: str) -> Figure | None:
+    """Draw the mean probability of each guess, by the plain symbol that is meant; (V, V).
+
+    Symbols are in the order of their ids; more than `MOST_GUESSED` are not drawn beyond these.
+    Returns None where no symbol occurs.
+    """
+    met = np.flatnonzero(guesses.sum(axis=1) > 0)[:MOST_GUESSED]
+    if not len(met):
+        return None
+    size = 0.24
+    figure, axes = new_axes(max(2.4 + size * len(met), 5), 1.5 + size * len(met), title)
+    picture = axes.imshow(guesses[np.ix_(met, met)], cmap=PROBABILITY, vmin=0, vmax=1)
+    labels = [readable(tokens.texts[each]) for each in met]
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_ticks(range(len(met)), labels)
+    if max(map(len, labels)) > 3:
+        axes.xaxis.set_tick_params(rotation=90)
+    axes.tick_params(length=0, labelsize=8, labelfontfamily=FONT)
+    axes.set(xlabel="guess", ylabel="what is meant")
+    bar = figure.colorbar(picture, ax=axes, shrink=0.6, format=PercentFormatter(xmax=1, decimals=0))
+    bar.set_label("mean probability in the last window")
+    return figure
+
+
+def draw_key_so_far(row: ProbedRow, tokens: Tokens, title: str) -> Figure | None:
+    """Draw, for each symbol of a row, the probability of what it stands for as the row goes on.
+
+    At each position stands what was said at the symbol's latest occurrence; before the first there
+    is nothing. Symbols are in the order in which they occur. Returns None where there is none.
+    """
+    symbols = list(dict.fromkeys(int(each) for each in row.tokens if each >= row.staying))
+    if not symbols:
+        return None
+    length = len(row.tokens)
+    carpet = np.full((len(symbols), length), np.nan)
+    for place, symbol in enumerate(symbols):
+        places = np.flatnonzero(row.tokens == symbol)
+        said = row.probabilities[places, row.meant[symbol]]
+        latest = np.searchsorted(places, np.arange(length), side="right") - 1
+        carpet[place] = np.where(latest >= 0, said[latest], np.nan)
+    figure, axes = new_axes(7.5, 1.5 + 0.2 * len(symbols), title)
+    picture = axes.imshow(
+        carpet, cmap=PROBABILITY, vmin=0, vmax=1, aspect="auto", interpolation="nearest"
+    )
+    labels = [readable(tokens.texts[row.meant[each]]) for each in symbols]
+    axes.yaxis.set_ticks(range(len(symbols)), labels)
+    axes.tick_params(axis="y", length=0, labelsize=8, labelfontfamily=FONT)
+    axes.set(xlabel="position", ylabel="what a symbol stands for")
+    bar = figure.colorbar(picture, ax=axes, shrink=0.8, format=PercentFormatter(xmax=1, decimals=0))
+    bar.set_label("probability of the truth\nat the latest occurrence")
     return figure
 
 

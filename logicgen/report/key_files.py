@@ -1,4 +1,4 @@
-"""The files of an evaluation of a probe: windows.csv, summary.json, and three figures."""
+"""The files of an evaluation of a probe: windows.csv, summary.json, and five figures."""
 
 from __future__ import annotations
 
@@ -8,22 +8,37 @@ from typing import Any
 
 from logicgen.evaluate.keys import Keys
 from logicgen.report.figure_style import save
-from logicgen.report.key_figures import draw_key, draw_occurrences, draw_precision
+from logicgen.report.key_figures import (
+    draw_guesses,
+    draw_key,
+    draw_key_so_far,
+    draw_occurrences,
+    draw_precision,
+)
 from logicgen.report.tables import write_csv, write_json
 from logicgen.tokens import Tokens
 
 WINDOWS, SUMMARY = "windows.csv", "summary.json"
-PRECISION, KEY, OCCURRENCES = "precision", "key", "occurrences"  # each as .png and .svg
+# Each as .png and .svg
+PRECISION, KEY, KEY_SO_FAR, GUESSES, OCCURRENCES = (
+    "precision",
+    "key",
+    "key-so-far",
+    "guesses",
+    "occurrences",
+)
 
 
 def write_keys(found: Keys, tokens: Tokens, folder: Path) -> dict[str, Any]:
-    """Write `windows.csv`, `summary.json` and three figures; returns the summary."""
+    """Write `windows.csv`, `summary.json` and five figures; returns the summary."""
     about, width = found.about, found.about["window"]
-    found_by = {"probe": found.windows, **found.controls}
+    layers = {f"probe of layer {layer}": some for layer, some in found.layers.items()}
+    found_by = {"probe": found.windows, **layers, **found.controls}
     lines = [{"by": by, **asdict(each)} for by, some in found_by.items() for each in some]
     write_csv(lines, folder / WINDOWS)
     last = {by: asdict(some[-1]) for by, some in found.controls.items()}
     summary = {**about, "last": asdict(found.windows[-1]), "controls": last}
+    summary["layers"] = {layer: asdict(some[-1]) for layer, some in found.layers.items()}
     write_json(summary, folder / SUMMARY)
     title = f"{about['called']} on {about['data']} ({about['split']})"
     figures = {
@@ -31,6 +46,8 @@ def write_keys(found: Keys, tokens: Tokens, folder: Path) -> dict[str, Any]:
             found.windows, found.controls, f"{title}, {about['rows']:,} rows"
         ),
         KEY: draw_key(found.example, tokens, width, f"{title}, one row"),
+        KEY_SO_FAR: draw_key_so_far(found.example, tokens, f"{title}, one row"),
+        GUESSES: draw_guesses(found.guesses, tokens, f"{title}, {about['rows']:,} rows"),
         OCCURRENCES: draw_occurrences(found.example, tokens, width, f"{title}, one row"),
     }
     for name, figure in figures.items():

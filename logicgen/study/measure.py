@@ -108,6 +108,7 @@ class Measure(DecodingKeys):
     steps: Count = 2000
     hidden: Count = 256
     layer: Count | None = None
+    last: Count | None = None
     window: Count = 100
 
     @model_validator(mode="after")

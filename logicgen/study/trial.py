@@ -307,13 +307,16 @@ def _keys(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: 
     from logicgen.train.probe import ProbeSettings
 
     corpus, folder = as_corpus(opened), run / how.name
-    settings = ProbeSettings(**how.model_dump(include={"steps", "hidden", "layer"}))
+    settings = ProbeSettings(**how.model_dump(include={"steps", "hidden", "layer", "last"}))
     options = how.model_dump(include={"split", "context", "window"})
     options |= {"limit": how.limit or 1000, "device": device}
     keys = find_keys(run, trial.combination, corpus, folder, settings, **options)
     write_keys(keys, corpus.tokens, folder)
     controls = {by: [asdict(each) for each in some] for by, some in keys.controls.items()}
-    return {"windows": [asdict(each) for each in keys.windows], "controls": controls}
+    return {"windows": [asdict(each) for each in keys.windows], "controls": controls} | {
+        "layer": keys.about["layer"],
+        "layers": {str(layer): asdict(some[-1]) for layer, some in keys.layers.items()},
+    }
 
 
 TAKEN: dict[str, Callable[[Any, Any, Model, Trial, Path, str], Json]] = {

@@ -5,11 +5,12 @@ read that character and all before it, and is asked which character of the plain
 row has a key of its own, and of a lexinvariant model every row at every step has embeddings of its
 own: what the probe can use is only what a hidden state says of the text, in the same directions
 whatever the characters are written as. It can say less than the model knows: hidden states of the
-last layer foretell the next token in the rows of the moment. Those of another layer may say more.
+last layer foretell the next token in the rows of the moment. So every layer has a probe, and all
+are trained side by side: the model is read once for all of them.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023), section on ciphers.
 
-    OUT/probe.safetensors   the probe's weights
+    OUT/probe.safetensors   the weights of the probes
     OUT/probe.json          of which model, how it was trained; there once the training has ended
 """
 
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from logicgen.data.ciphers import Ciphers
 from logicgen.data.corpus import Corpus
@@ -46,7 +47,9 @@ class ProbeSettings:
     Attributes:
         steps: of training.
         hidden: width of its inner layer.
-        layer: of the model, after which hidden states are taken; its last if None.
+        layer: of the model, the only one that is probed; every layer if None.
+        last: positions at the end of each row, from whose hidden states the probe learns; all if
+            None.
         seed: of the probe's first weights, the rows of ciphers and of the embedding.
         batch_size: rows of a step.
         learning_rate: at the beginning; it falls to 0 as a cosine does.
@@ -55,6 +58,7 @@ class ProbeSettings:
     steps: int = 2000
     hidden: int = 256
     layer: int | None = None
+    last: int | None = None
     seed: int = 0
     batch_size: int = 16
     learning_rate: float = 2e-3
@@ -72,16 +76,20 @@ def check_fits(model: LanguageModel, corpus: Corpus, called: str, layer: int | N
     model.check_hidden(layer, called)
 
 
+Probes = dict[int, Probe]
+"""Probes by layer of the model, from 1."""
+
+
 class ProbeLearner(Learner):
-    """A probe with the ciphers that it learns from, as the training loop wants them.
+    """Probes with the ciphers that they learn from, as the training loop wants them.
 
     Every step follows from the settings and its number. `<end>` and `<other>` are not asked for.
 
     Attributes:
-        losses: of all steps, mean cross-entropy in nats.
+        losses: of all steps, mean cross-entropy in nats of each probe.
     """
 
-    module: Probe
+    module: nn.ModuleList
 
     def __init__(
         self,
@@ -93,7 +101,8 @@ class ProbeLearner(Learner):
     ) -> None:
         self.model, self.ciphers, self.settings, self.context = model, ciphers, settings, context
         self.progress = progress
-        self.module = new_probe(model, settings).train()
+        self.probes = new_probes(model, settings)
+        self.module = nn.ModuleList(self.probes.values()).train()
         self.schedule = Schedule(settings.steps, settings.learning_rate)
         self.seed, self.log_every = settings.seed, settings.steps
         self.losses: list[Tensor] = []
@@ -104,8 +113,8 @@ class ProbeLearner(Learner):
             self.module.parameters(), lr=self.settings.learning_rate, weight_decay=0.01
         )
 
-    def batches(self, step: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield hidden states (B, T, width) and plain characters (B, T), from a step on."""
+    def batches(self, step: int) -> Iterator[tuple[list[Tensor], Tensor]]:
+        """Yield each probe's hidden states (B, T, width), and plain characters (B, T)."""
         while True:
             rng = np.random.default_rng((self.settings.seed, step))
             numbers = rng.integers(len(self.ciphers), size=self.settings.batch_size)
@@ -113,52 +122,65 @@ class ProbeLearner(Learner):
             seeds = rng.integers(2**62, size=len(numbers)).tolist()
             plain = np.take_along_axis(meant, tokens, axis=1)
             targets = torch.from_numpy(np.where(plain < self.ciphers.staying, NOTHING, plain))
-            states = self.model.hidden_states(tokens, seeds, self.settings.layer)
-            yield states, targets.to(self.model.device)
+            last = slice(-(self.settings.last or 0), None)
+            layers = self.model.hidden_states(tokens, seeds)
+            states = [layers[number - 1][:, last] for number in self.probes]
+            yield states, targets[:, last].to(self.model.device)
             step += 1
 
     def loss(
-        self, batch: tuple[Tensor, Tensor], generator: torch.Generator, measured: bool
+        self, batch: tuple[list[Tensor], Tensor], generator: torch.Generator, measured: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the mean cross-entropy in nats."""
+        """Return the sum of the probes' mean cross-entropies in nats. They share no weight."""
         states, targets = batch
-        loss = F.cross_entropy(
-            self.module(states).flatten(0, 1),
-            targets.flatten(),
-            ignore_index=NOTHING,
-            reduction="sum",
+        sums = torch.stack(
+            [
+                F.cross_entropy(
+                    probe(some).flatten(0, 1),
+                    targets.flatten(),
+                    ignore_index=NOTHING,
+                    reduction="sum",
+                )
+                for probe, some in zip(self.module, states, strict=True)
+            ]
         )
-        loss = loss / (targets != NOTHING).sum().clamp(min=1)
-        self.losses.append(loss.detach())
+        losses = sums / (targets != NOTHING).sum().clamp(min=1)
+        self.losses.append(losses.detach())
         self.progress(len(self.losses), self.settings.steps)
-        return loss, {}
+        return losses.sum(), {}
 
 
-def new_probe(model: LanguageModel, settings: ProbeSettings) -> Probe:
-    """Return a probe of a model, with the first weights of its seed."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
-        return Probe(model.hidden_width(), settings.hidden, len(model.tokens)).to(model.device)
+def new_probes(model: LanguageModel, settings: ProbeSettings) -> Probes:
+    """Return a probe of each layer that is to be probed, with the first weights of its seed."""
+    layers = range(1, model.hidden_layers() + 1)
+    found = {}
+    for layer in layers if settings.layer is None else [settings.layer]:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(settings.seed)
+            probe = Probe(model.hidden_width(), settings.hidden, len(model.tokens))
+        found[layer] = probe.to(model.device)
+    return found
 
 
-def train_probe(
+def train_probes(
     model: LanguageModel,
     ciphers: Ciphers,
     settings: ProbeSettings,
     context: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> tuple[Probe, float]:
-    """Return a trained probe, and its mean loss in nats over the last tenth of the steps."""
+) -> tuple[Probes, dict[int, float]]:
+    """Return trained probes, and their mean losses in nats over the last tenth of the steps."""
     from logicgen.train.loop import run_steps
 
     learner = ProbeLearner(model, ciphers, settings, context, progress)
     with torch.random.fork_rng(devices=[]):
         run_steps(learner, device=model.device)
-    last = torch.stack(learner.losses[-max(1, len(learner.losses) // 10) :]).mean()
-    return learner.module.to(model.device).eval(), float(last)
+    last = torch.stack(learner.losses[-max(1, len(learner.losses) // 10) :]).mean(0).tolist()
+    probes = {layer: probe.to(model.device).eval() for layer, probe in learner.probes.items()}
+    return probes, dict(zip(probes, last, strict=True))
 
 
-def probe_of(
+def probes_of(
     model: LanguageModel,
     digest: str,
     called: str,
@@ -167,8 +189,8 @@ def probe_of(
     settings: ProbeSettings,
     context: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> tuple[Probe, dict[str, Any]]:
-    """Return the probe in `folder`, trained on the corpus if there is none, and its card.
+) -> tuple[Probes, dict[str, Any]]:
+    """Return the probes in `folder`, trained on the corpus if there are none, and their card.
 
     digest: what identifies the model. called: the same for people.
     context: tokens of a row that are read.
@@ -186,11 +208,15 @@ def probe_of(
         card = load_json(folder / CARD)
         _check_same(card, asked, folder)
         return _load(model, folder, settings), card
-    probe, loss = train_probe(model, Ciphers(corpus, "train"), settings, context, progress)
-    card = {**asked, "loss": loss}
-    save_tree(dict(probe.state_dict()), folder / WEIGHTS)
+    probes, losses = train_probes(model, Ciphers(corpus, "train"), settings, context, progress)
+    card = {**asked, "losses": [losses[layer] for layer in probes]}
+    save_tree(dict(_together(probes).state_dict()), folder / WEIGHTS)
     save_json(card, folder / CARD)  # it vouches for the weights
-    return probe, card
+    return probes, card
+
+
+def _together(probes: Probes) -> nn.ModuleDict:
+    return nn.ModuleDict({f"layer-{layer}": probe for layer, probe in probes.items()})
 
 
 def _check_same(card: dict[str, Any], asked: dict[str, Any], folder: Path) -> None:
@@ -208,12 +234,12 @@ def _check_same(card: dict[str, Any], asked: dict[str, Any], folder: Path) -> No
             )
 
 
-def _load(model: LanguageModel, folder: Path, settings: ProbeSettings) -> Probe:
-    probe = new_probe(model, settings)
+def _load(model: LanguageModel, folder: Path, settings: ProbeSettings) -> Probes:
+    probes = new_probes(model, settings)
     try:
-        probe.load_state_dict(load_tree(folder / WEIGHTS))
+        _together(probes).load_state_dict(load_tree(folder / WEIGHTS))
     except (LogicgenError, RuntimeError, TypeError, AttributeError):
         raise LogicgenError(
             f"{folder / WEIGHTS}: missing or damaged: delete {folder / CARD} to train it again"
         ) from None
-    return probe.eval()
+    return {layer: probe.eval() for layer, probe in probes.items()}

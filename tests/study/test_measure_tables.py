@@ -224,7 +224,7 @@ def test_prompts_and_keys(folder):
     keys = [row for row in rows if row["measure"] == "keys"]
     assert [row["examples"] for row in answers] == ["6", "6"]
     assert [row["window"] for row in keys if row["by"] == "probe"] == ["1", "2"] * 2
-    assert {row["by"] for row in keys} == {"probe", "most frequent", "frequencies"}
+    assert {row["by"] for row in keys} >= {"probe", "most frequent", "frequencies"}
     assert {path.name for path in out.glob("*.png")} == {"answers.png", "keys.png"}
 
 

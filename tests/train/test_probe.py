@@ -26,7 +26,13 @@ from logicgen.model.model_recipe import ModelRecipe
 from logicgen.report import key_files
 from logicgen.report.key_figures import readable
 from logicgen.tokens import Tokens
-from logicgen.train.probe import ProbeLearner, ProbeSettings, check_fits, probe_of, train_probe
+from logicgen.train.probe import (
+    ProbeLearner,
+    ProbeSettings,
+    check_fits,
+    probes_of,
+    train_probes,
+)
 from tests.languages import language_model
 
 TEXT = {"source": "python-topics", "vocabulary": 60}
@@ -85,11 +91,12 @@ class Knowing(nn.Module):
         self.scale = torch.ones(width)
         self.rows = SimpleNamespace(seeded=lambda seeds: seeds)
 
-    def features(self, seeds, tokens, layers):
+    def each_layer(self, seeds, tokens):
         plain = np.stack([self.plain[tuple(row)] for row in tokens.tolist()])
         shape = (LENGTH, self.directions.shape[1])
         noise = [torch.randn(shape, generator=torch.Generator().manual_seed(s)) for s in seeds]
-        return self.directions[torch.from_numpy(plain)] + self.noise * torch.stack(noise)
+        known = self.directions[torch.from_numpy(plain)] + self.noise * torch.stack(noise)
+        return [torch.zeros_like(known), known]
 
 
 def knowing(corpus, noise):
@@ -175,14 +182,21 @@ def test_a_probe_learns_what_features_say(corpus):
         ProbeSettings(60, 64, batch_size=8, learning_rate=0.01),
     )
     done = []
-    probe, loss = train_probe(
+    probes, losses = train_probes(
         model, Ciphers(corpus, "train"), settings, LENGTH, lambda *at: done.append(at)
     )
     assert done[-1] == (60, 60)
-    assert loss < 1.5  # of log(60) = 4.1
-    windows, rows, example = keys.measure_keys(
-        model, probe, None, Ciphers(corpus, "test"), context=LENGTH, window=20
+    assert losses[2] < 1.5  # of log(60) = 4.1
+    assert losses[1] > 2.5  # that layer says nothing
+    found, rows, examples, confusions = keys.measure_keys(
+        model, probes, Ciphers(corpus, "test"), context=LENGTH, window=20
     )
+    assert max(each.precision for each in found[1]) < 0.2
+    windows, example = found[2], examples[2]
+    guesses = confusions[2]
+    occurring = guesses.sum(axis=1) > 0
+    assert guesses.sum(axis=1)[occurring] == pytest.approx(1, abs=1e-5)
+    assert np.diag(guesses)[occurring].mean() > 0.3 > confusions[1][occurring].max(axis=1).mean()
     assert (rows, len(windows)) == (TEST, 3)
     assert all(each.precision > 0.7 and each.occurrence > 0.7 for each in windows)
     assert windows[-1].so_far > windows[-1].precision
@@ -193,10 +207,10 @@ def test_a_probe_learns_what_features_say(corpus):
 def test_features_that_say_nothing_give_no_keys(corpus):
     """A probe does not learn rows by heart: their embeddings are drawn anew at every step."""
     model = language_model(small(), corpus.tokens, "text").eval()
-    probe, _ = train_probe(model, Ciphers(corpus, "train"), ProbeSettings(steps=40), LENGTH)
+    probes, _ = train_probes(model, Ciphers(corpus, "train"), ProbeSettings(steps=40), LENGTH)
     ciphers = Ciphers(corpus, "test")
-    windows, *_ = keys.measure_keys(model, probe, None, ciphers, context=LENGTH, window=20)
-    assert max(each.precision for each in windows) < 0.2
+    found, *_ = keys.measure_keys(model, probes, ciphers, context=LENGTH, window=20)
+    assert max(each.precision for windows in found.values() for each in windows) < 0.2
 
 
 class Plain(Ciphers):
@@ -211,11 +225,11 @@ def test_stable_embeddings_say_which_token_was_read_and_nothing_of_a_cipher(corp
     model = language_model(small(method="learned"), corpus.tokens, "text").eval()
     found = []
     for kind in (Plain, Ciphers):
-        settings = ProbeSettings(60, 64, batch_size=8, learning_rate=0.01)
-        probe, _ = train_probe(model, kind(corpus, "train"), settings, LENGTH)
+        settings = ProbeSettings(60, 64, layer=2, batch_size=8, learning_rate=0.01)
+        probes, _ = train_probes(model, kind(corpus, "train"), settings, LENGTH)
         rows = kind(corpus, "test")
-        windows, *_ = keys.measure_keys(model, probe, None, rows, context=LENGTH, window=60)
-        found.append(windows[0].precision)
+        layers, *_ = keys.measure_keys(model, probes, rows, context=LENGTH, window=60)
+        found.append(layers[2][0].precision)
     assert found[0] > 0.9
     assert found[1] < 0.2
 
@@ -226,36 +240,57 @@ def test_the_same_seed_gives_the_same_numbers(corpus):
     for seed, noise in ((0, 1), (0, 2), (1, 3)):
         torch.manual_seed(noise)  # nothing comes from the global generator
         state = torch.random.get_rng_state()
-        probe, loss = train_probe(model, ciphers, ProbeSettings(3, 8, seed=seed), LENGTH)
+        probes, losses = train_probes(model, ciphers, ProbeSettings(3, 8, seed=seed), LENGTH)
         assert torch.equal(torch.random.get_rng_state(), state)
-        found.append((loss, probe(torch.ones(1, 32)).tolist()))
+        found.append((losses, probes[2](torch.ones(1, 32)).tolist()))
     assert found[0] == found[1] != found[2]
 
 
 def test_what_is_drawn_for_a_row_does_not_depend_on_others(corpus, monkeypatch):
     model, ciphers = language_model(small(), corpus.tokens, "text").eval(), Ciphers(corpus, "test")
-    probe, _ = train_probe(model, Ciphers(corpus, "train"), ProbeSettings(1, 8), LENGTH)
-    whole = keys.measure_keys(model, probe, None, ciphers, context=LENGTH, window=30)
+    probes, _ = train_probes(model, Ciphers(corpus, "train"), ProbeSettings(1, 8), LENGTH)
+    whole = keys.measure_keys(model, probes, ciphers, context=LENGTH, window=30)
     monkeypatch.setattr(keys, "AT_A_TIME", 7 * LENGTH)
-    pieces = keys.measure_keys(model, probe, None, ciphers, context=LENGTH, window=30)
+    pieces = keys.measure_keys(model, probes, ciphers, context=LENGTH, window=30)
     assert whole[:2] == pieces[:2]
 
 
-def test_hidden_states_of_a_layer(corpus):
+def test_hidden_states_of_each_layer(corpus):
     model = language_model(small(), corpus.tokens, "text").eval()
     tokens = np.arange(10)[None]
-    last, second, first = (model.hidden_states(tokens, [0], layer) for layer in (None, 2, 1))
-    assert torch.equal(last, second)
-    assert not torch.allclose(last, first)
-    assert not last.requires_grad
+    first, second = model.hidden_states(tokens, [0])
+    rows = model.network.rows.seeded([0])
+    with torch.no_grad():
+        features = model.network.features(rows, torch.from_numpy(tokens))
+    torch.testing.assert_close(second, features)
+    assert not torch.allclose(first, second)
+    assert not second.requires_grad
     with pytest.raises(LogicgenError, match="has layers 1 to 2"):
         check_fits(model, corpus, "it", 3)
+
+
+def test_a_probe_learns_from_the_last_positions_alone(corpus):
+    """What is asked of others makes no difference."""
+    ciphers = Ciphers(corpus, "train")
+
+    class Spoilt(Ciphers):
+        def rows(self, numbers, length):
+            tokens, meant = super().rows(numbers, length)
+            tokens[:, :-10] = np.roll(tokens[:, :-10], 1, axis=1)
+            return tokens, meant
+
+    model, settings = knowing(corpus, noise=1.0), ProbeSettings(3, 8, layer=2, last=10)
+    model.network.each_layer = lambda rows, tokens: [torch.ones(len(tokens), LENGTH, 32)] * 2
+    found = [
+        train_probes(model, each, settings, LENGTH) for each in (ciphers, Spoilt(corpus, "train"))
+    ]
+    assert found[0][1] == found[1][1]
 
 
 @pytest.fixture
 def undrawn(monkeypatch):
     """Without figures, which take the longest."""
-    for name in ("draw_precision", "draw_key", "draw_occurrences"):
+    for name in [name for name in dir(key_files) if name.startswith("draw_")]:
         monkeypatch.setattr(key_files, name, lambda *arguments: None)
 
 
@@ -274,7 +309,9 @@ def test_the_command_and_its_files(run, corpus, tmp_path):
     said = probed(run, corpus, out)
     every = list(csv.DictReader((out / "windows.csv").open()))
     lines = [line for line in every if line["by"] == "probe"]
-    assert {line["by"] for line in every} == {"probe", "most frequent", "frequencies"}
+    layers = {"probe of layer 1", "probe of layer 2"}
+    assert {line["by"] for line in every} == {"probe", *layers, "most frequent", "frequencies"}
+    assert f"layer {json.loads((out / 'summary.json').read_text())['layer']}; last window" in said
     assert "control, frequencies: " in said
     assert [(line["window"], line["first"], line["last"]) for line in lines] == [
         ("1", "0", "19"),
@@ -290,7 +327,7 @@ def test_the_command_and_its_files(run, corpus, tmp_path):
     assert summary["controls"]["frequencies"]["symbols"] == summary["last"]["symbols"]
     assert summary["probe"] == json.loads((out / "probe.json").read_text())
     assert summary["probe"]["model"] == weights_digest(run)
-    names = ("precision", "key", "occurrences")
+    names = ("precision", "key", "key-so-far", "guesses", "occurrences")
     figures = {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
     others = {"probe.safetensors", "probe.json", "windows.csv", "summary.json"}
     assert {path.name for path in out.iterdir()} == figures | others
@@ -354,7 +391,7 @@ def test_what_cannot_be_probed(run, corpus, tmp_path):
         small({"kind": "elman", "width": 16, "layers": 1}), corpus.tokens, "text"
     )
     check_fits(elman, corpus, "it")
-    assert elman.eval().hidden_states(np.arange(4)[None], [0], None).shape == (1, 4, 16)
+    assert elman.eval().hidden_states(np.arange(4)[None], [0])[0].shape == (1, 4, 16)
     with pytest.raises(LogicgenError, match="it is recurrent: leave it out"):
         check_fits(elman, corpus, "it", 1)
 
@@ -375,12 +412,12 @@ def test_a_row_of_one_window_and_one_row(run, corpus, tmp_path, undrawn):
     out = tmp_path / "out"
     probed(run, corpus, out, "--window", LENGTH, "--limit", 1)
     line, *controls = csv.DictReader((out / "windows.csv").open())
-    assert [each["by"] for each in (line, *controls)] == ["probe", "most frequent", "frequencies"]
+    assert [each["by"] for each in controls[-2:]] == ["most frequent", "frequencies"]
     assert float(line["high"]) - float(line["low"]) > 0.5
     assert not math.isnan(float(line["so_far"]))
     model = saved(run, corpus)
     with pytest.raises(LogicgenError, match="a probe of this model with context 60, not 40"):
-        probe_of(model, weights_digest(run), "run", corpus, out, ProbeSettings(3, 8), 40)
+        probes_of(model, weights_digest(run), "run", corpus, out, ProbeSettings(3, 8), 40)
 
 
 def test_ctrl_c_while_a_probe_is_trained_leaves_none(corpus, tmp_path, monkeypatch):
@@ -395,6 +432,6 @@ def test_ctrl_c_while_a_probe_is_trained_leaves_none(corpus, tmp_path, monkeypat
     model = language_model(small(), corpus.tokens, "text").eval()
     handler = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        probe_of(model, "0", "it", corpus, tmp_path, ProbeSettings(steps=40), LENGTH)
+        probes_of(model, "0", "it", corpus, tmp_path, ProbeSettings(steps=40), LENGTH)
     assert not list(tmp_path.iterdir())
     assert signal.getsignal(signal.SIGINT) is handler
