@@ -27,6 +27,11 @@ class Ciphers:
                 f"{corpus.folder}: a corpus of {corpus.task_name} has no keys: give one of the"
                 " task cipher, such as logicgen generate cipher-letters makes, or of automaton"
             )
+        if not (corpus.holds == "ciphers" or corpus.has_automaton):
+            raise LogicgenError(
+                f"{corpus.folder}: strings of many automata, in each of which a symbol stands for"
+                " something else: give those of one (automata = 1)"
+            )
         self._tokens = corpus.arrays(split)
         self._keys = corpus.arrays(split, KEYS) if corpus.holds == "ciphers" else None
         self.staying = STAYING if corpus.holds == "ciphers" else 1  # <end> alone

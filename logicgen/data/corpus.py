@@ -49,6 +49,13 @@ class Corpus(DataFolder[CorpusRecipe]):
             for part in split["parts"]:
                 yield from part.values()
 
+    @property
+    def has_automaton(self) -> bool:
+        """Return whether its sequences are those of one automaton, which is in its folder."""
+        if self.recipe.task == "automaton":
+            return bool(self.recipe.corpus.get("automata", 1) == 1)
+        return self.recipe.task == "production"
+
     def summary(self) -> list[str]:
         """Return how many tokens there are, different ones and of each split."""
         sizes = ", ".join(f"{split} {tokens:,}" for split, tokens in self.splits.items())

@@ -162,7 +162,7 @@ def measure_perplexity(
             f"{corpus.folder}: nothing follows a first token in split {split}: give other strings"
         )
     exact: dict[str, Exact] = {}
-    if corpus.recipe.task in ("automaton", "production"):
+    if corpus.has_automaton:
         automaton = read_automaton(corpus.folder / AUTOMATON)
         exact["true"] = Exact(automaton)
         # All sentences of a grammar begin with one symbol, which has no other name.

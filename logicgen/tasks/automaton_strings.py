@@ -1,7 +1,8 @@
 """Strings of a weighted automaton, in which the probability of every string is known.
 
 The automaton is given as a file (`docs/automata.md`) or drawn at random. Every row is one string
-from its beginning, cut at the row's length: the automaton gives its exact probability.
+from its beginning, cut at the row's length: the automaton gives its exact probability. Strings of
+many automata together are for models that are to read those of automata they have never met.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ AUTOMATON = "automaton.toml"
 MOST_TRANSITIONS = 200_000
 MOST_STATES = 2_000
 MOST_SYMBOLS = 2_000
+MOST_AUTOMATA = 10_000
 
 
 class AutomatonSettings(RowSettings):
@@ -45,10 +47,13 @@ class AutomatonSettings(RowSettings):
     concentration: Annotated[float, Field(ge=0.01, le=1e9)] = 1.0
     # Number of the automaton among those that these keys can give
     draw: Annotated[int, Field(ge=0)] = 0
+    # How many automata, this draw and those that follow: each string is one of any of them
+    automata: Annotated[int, Field(ge=1, le=MOST_AUTOMATA)] = 1
 
     @model_validator(mode="after")
     def _one_automaton(self) -> AutomatonSettings:
         random = {"symbols", "states", "expected_length", "branching", "concentration", "draw"}
+        random |= {"automata"}
         if self.file is not None and (given := random & self.model_fields_set):
             raise ValueError(f"file is an automaton, and {min(given)} draws one: leave one out")
         if self.file is None:
@@ -58,15 +63,16 @@ class AutomatonSettings(RowSettings):
             symbols, states = self.symbols or 0, self.states or 0
             if self.branching > states:
                 raise ValueError(f"branching is {self.branching}, and there are {states} states")
-            if (transitions := symbols * states * self.branching) > MOST_TRANSITIONS:
+            transitions = symbols * states * self.branching * self.automata
+            if transitions > MOST_TRANSITIONS:
                 raise ValueError(
-                    f"symbols x states x branching is {transitions:,} transitions;"
+                    f"symbols x states x branching x automata is {transitions:,} transitions;"
                     f" {MOST_TRANSITIONS:,} are allowed: lower one"
                 )
         return self
 
-    def automaton(self) -> Automaton:
-        """Return the automaton, locally normalised; raise LogicgenError for a faulty file."""
+    def automaton(self, number: int = 0) -> Automaton:
+        """Return an automaton, locally normalised; raise LogicgenError for a faulty file."""
         if self.file is not None:
             automaton = normalise(read_automaton(Path(self.file)))
             for symbol in automaton.symbols:
@@ -83,7 +89,7 @@ class AutomatonSettings(RowSettings):
             map(symbol_name, range(self.symbols)),
             self.states,
             self.expected_length,
-            np.random.default_rng(self.draw),
+            np.random.default_rng(self.draw + number),
             self.branching,
             self.concentration,
         )
@@ -94,19 +100,24 @@ class AutomatonSource(RowSource):
 
     def __init__(self, settings: AutomatonSettings, seed: int) -> None:
         super().__init__(settings, settings.length, seed)
-        self._automaton = settings.automaton()
-        self.tokens = Tokens("names", [END, *self._automaton.symbols])
+        self._automata = [settings.automaton(number) for number in range(settings.automata)]
+        self.tokens = Tokens("names", [END, *self._automata[0].symbols])
         self.facts = {}
-        self.files = {AUTOMATON: automaton_text(self._automaton)}
-        self.digest = text_sha256(self.files[AUTOMATON])
+        texts = [automaton_text(automaton) for automaton in self._automata]
+        self.files = {AUTOMATON: texts[0]} if len(texts) == 1 else {}
+        self.digest = text_sha256("".join(texts))
 
     def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
         """Return `tokens`, (rows, length)."""
-        strings = sample_beginnings(self._automaton, rows, self._length, rng)
         tokens = np.full((rows, self._length), self.tokens.end)
-        tokens[:, : strings.ids.shape[1]] = np.where(
-            strings.inside, strings.ids + 1, self.tokens.end
-        )
+        whose = np.zeros(rows, dtype=np.int64)
+        if len(self._automata) > 1:
+            whose = rng.integers(len(self._automata), size=rows)
+        for which in np.unique(whose):
+            own = np.flatnonzero(whose == which)
+            strings = sample_beginnings(self._automata[which], len(own), self._length, rng)
+            written = np.where(strings.inside, strings.ids + 1, self.tokens.end)
+            tokens[own, : written.shape[1]] = written
         return {TOKENS: tokens}
 
 

@@ -14,6 +14,7 @@ from logicgen.automata import (
     read_automaton,
     write_automaton,
 )
+from logicgen.data.ciphers import Ciphers
 from logicgen.errors import LogicgenError
 from tests.data.corpora import automaton_recipe, opened
 
@@ -50,6 +51,24 @@ def test_first_tokens_are_as_frequent_as_they_are_likely(corpus):
     first = rows_of(corpus)[:, 0]
     found = np.bincount(first, minlength=4) / len(first)
     np.testing.assert_allclose(found, np.roll(expected, 1), atol=5 * np.sqrt(0.25 / len(first)))
+
+
+def test_strings_of_many_automata_are_those_of_each(tmp_path):
+    """First tokens are as frequent as the mean of the automata says; one draws what it drew."""
+    several = opened(automaton_recipe(train=4_000, automata=3, draw=5), tmp_path / "several")
+    assert not (several.folder / "automaton.toml").exists()
+    assert not several.has_automaton
+    nothing = Strings(np.zeros((1, 0), int), np.array([0]))
+    expected = np.zeros(4)
+    for number in range(3):
+        one = opened(automaton_recipe(draw=5 + number), tmp_path / str(number))
+        assert one.has_automaton
+        automaton = read_automaton(one.folder / "automaton.toml")
+        expected += np.roll(next_probabilities(automaton, nothing)[0, 0], 1) / 3
+    found = np.bincount(rows_of(several)[:, 0], minlength=4) / 4_000
+    np.testing.assert_allclose(found, expected, atol=5 * np.sqrt(0.25 / 4_000))
+    with pytest.raises(LogicgenError, match=r"many automata.*give those of one"):
+        Ciphers(several, "test")
 
 
 def test_splits_and_parts_are_drawn_on_their_own(corpus):
