@@ -86,7 +86,7 @@ def _measure_perplexity(
     """Measure perplexity behind a progress bar, and print what came out."""
     from logicgen.atomic import prepare_folder
     from logicgen.cli.progress import stage_bars
-    from logicgen.evaluate.perplexity import measure_perplexity
+    from logicgen.evaluate.perplexity import measure_perplexity, without_ideal
     from logicgen.model import checkpoint
     from logicgen.report.perplexity_files import FIGURE, summary_lines, write_curve
 
@@ -100,6 +100,8 @@ def _measure_perplexity(
             f"{run} was trained on other data ({trained}) than {corpus.folder}: what is read here"
             " may have been trained on"
         )
+    if reason := without_ideal(corpus):
+        say(f"{corpus.folder}: {reason}")
     settings |= {"split": split, "limit": settings["limit"] or 256}
     name = run.resolve().name
     with stage_bars("sequences") as bars:

@@ -130,6 +130,19 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
     return ratio, float(Z * spread / abs(below.sum()))
 
 
+def without_ideal(corpus: Corpus) -> str | None:
+    """Return why strings of an automaton are not compared with the ideal; None if they are."""
+    symbols = len(corpus.tokens) - 1
+    if corpus.recipe.task != "automaton" or not corpus.has_automaton or symbols <= MOST_SYMBOLS:
+        return None
+    return (
+        f"{symbols} symbols have about 10^{math.lgamma(symbols + 1) / math.log(10):.0f} keys, too"
+        f" many for the exact lexinvariant model, which takes up to {MOST_SYMBOLS} symbols; make"
+        " strings over fewer, or estimate it"
+        " (logicgen.automata.lexinvariant.estimated_log_probabilities)"
+    )
+
+
 def measure_perplexity(
     model: LanguageModel,
     corpus: Corpus,

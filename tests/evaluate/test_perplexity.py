@@ -10,7 +10,7 @@ from logicgen.automata import Strings, lexinvariant, next_probabilities, read_au
 from logicgen.errors import LogicgenError
 from logicgen.evaluate import perplexity
 from logicgen.evaluate.counters import best_counter
-from logicgen.evaluate.perplexity import CLOSED, measure_perplexity
+from logicgen.evaluate.perplexity import CLOSED, measure_perplexity, without_ideal
 from logicgen.model.language_model import NeuralLanguageModel
 from logicgen.tokens import Tokens
 from tests.data.corpora import automaton_recipe, opened, text_files, text_recipe
@@ -179,3 +179,13 @@ def test_a_model_of_other_tokens(text, strings):
     model = untrained(Tokens("names", ["<end>", "a"]), "automaton")
     with pytest.raises(LogicgenError, match="some was trained with 2 tokens of automaton"):
         measure_perplexity(model, strings, "some")
+
+
+def test_many_symbols_have_no_ideal_and_the_reason_says_how_many(strings, tmp_path):
+    assert without_ideal(strings) is None
+    assert without_ideal(opened(automaton_recipe(automata=2), tmp_path / "several")) is None
+    many = opened(automaton_recipe(symbols=9, states=2), tmp_path / "many")
+    assert without_ideal(many).startswith("9 symbols have about 10^6 keys, too many")  # 362,880
+    curve = measure_perplexity(untrained(many.tokens, "automaton"), many, "it", beyond=2)
+    assert "true_bits" in curve.means
+    assert "ideal_bits" not in curve.means
