@@ -197,7 +197,9 @@ class NeuralLanguageModel(LanguageModel):
         )
         made = {"transformer": CausalTransformer, "elman": Elman}[self.table.architecture]
         width = self.table.width
-        rows = TokenRows(embedding.method, len(self.tokens), width, embedding.share or 0.0)
+        shares = {"share": embedding.share, "whole": embedding.whole}
+        given = {name: share for name, share in shares.items() if share is not None}
+        rows = TokenRows(embedding.method, len(self.tokens), width, **given)
         return CausalLM(rows, made(**options), width, self.table.cache)
 
     @property

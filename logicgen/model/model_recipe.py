@@ -233,7 +233,7 @@ class LanguageModelTable(NetworkTable):
     methods: ClassVar[Mapping[str, Keys]] = {
         "learned": _keys(),
         "lexinvariant": _keys(),
-        "lexinvariant-names": _keys(),
+        "lexinvariant-names": _keys(optional="whole"),
         "partial-rows": _keys("share"),
         "partial-names": _keys("share"),
     }

@@ -31,6 +31,8 @@ class EmbeddingTable(Table):
         resample: whether rows are drawn anew for each training `batch` (the default) or for each
             `sequence` of it.
         share: average share of the tokens that a partial method randomises.
+        whole: share of the training sequences in which `lexinvariant-names` exchanges all tokens;
+            in the others a random share of the tokens; 1 if not given.
     """
 
     method: str
@@ -43,6 +45,7 @@ class EmbeddingTable(Table):
     normalize_parts: bool | None = None
     resample: Literal["batch", "sequence"] | None = None
     share: Annotated[float, Field(ge=0, le=1)] | None = None
+    whole: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
 class LossTable(Table):

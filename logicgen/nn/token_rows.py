@@ -6,13 +6,16 @@ for itself. The methods:
     method               rows
     learned              one trained row for each token: the standard model
     lexinvariant         all random, drawn anew for each sequence
-    lexinvariant-names   trained rows, permuted among all tokens anew for each sequence
+    lexinvariant-names   trained rows, permuted among all tokens anew for each sequence; in training
+                         in some sequences only, in the others among a random share of the tokens
     partial-rows         a random row instead of the trained one, for each token with probability p
     partial-names        trained rows, permuted among some tokens, each chosen with probability p
 
 Source: Huang et al., "Lexinvariant Language Models" (NeurIPS 2023), but for `lexinvariant-names`,
 which is `partial-names` carried to its end: its rows are a fixed set, to which the network can fit,
-and which row is whose says nothing. A partial method randomises in training only, as dropout does.
+and which row is whose says nothing. What some tokens stand for is found sooner where the others are
+known: so it learns the language, and to find few tokens, before all. A partial method randomises in
+training only, as dropout does.
 
 One matrix for each sequence takes B times the memory of one matrix. For large vocabularies, where
 that is too much, rows are drawn once for the batch and assigned to the tokens of each sequence by a
@@ -110,9 +113,16 @@ METHODS = "learned", "lexinvariant", "lexinvariant-names", "partial-rows", "part
 
 
 class TokenRows(nn.Module):
-    """A maker of rows (of norm 1) for `tokens` tokens; share: probability p of partial methods."""
+    """A maker of rows (of norm 1) for `tokens` tokens.
 
-    def __init__(self, method: str, tokens: int, width: int, share: float = 0.0) -> None:
+    share: probability p of partial methods. whole: share of the training sequences in which
+    `lexinvariant-names` permutes all tokens; in others each is chosen with a probability that is
+    drawn for the sequence, evenly from 0 to 1.
+    """
+
+    def __init__(
+        self, method: str, tokens: int, width: int, share: float = 0.0, whole: float = 1.0
+    ) -> None:
         super().__init__()
         if method not in METHODS:
             raise LogicgenError(
@@ -121,7 +131,10 @@ class TokenRows(nn.Module):
             )
         if not 0 <= share <= 1:
             raise LogicgenError(f"share {share} of the tokens: has to be from 0 to 1")
-        self.method, self.tokens, self.width, self.share = method, tokens, width, share
+        if not 0 <= whole <= 1:
+            raise LogicgenError(f"whole {whole} of the sequences: has to be from 0 to 1")
+        self.method, self.tokens, self.width = method, tokens, width
+        self.share, self.whole = share, whole
         self.trained: Embedding | None = None
         self.drawn: Embedding | None = None
         if method != "lexinvariant":
@@ -158,7 +171,12 @@ class TokenRows(nn.Module):
             )
         trained = self.trained.matrix(self.tokens)
         if self.method == "lexinvariant-names":
-            dealt = torch.rand(sequences, self.tokens, generator=generator).argsort(dim=1)
+            if self.training and self.whole < 1:
+                drawn = torch.rand(sequences, 1, generator=generator) / (1 - self.whole)
+                chosen = torch.rand(sequences, self.tokens, generator=generator) < drawn
+                dealt = _shuffled(chosen, generator)
+            else:
+                dealt = torch.rand(sequences, self.tokens, generator=generator).argsort(dim=1)
             return Rows(trained, dealt.to(trained.device, non_blocking=True))
         if not self.training or self.method == "learned" or self.share == 0:
             return Rows(trained)

@@ -86,6 +86,22 @@ def test_lexinvariant_names_are_the_trained_rows_in_every_order() -> None:
         model.seeded([0], 4)
 
 
+def test_lexinvariant_names_permute_some_tokens_of_some_training_sequences() -> None:
+    torch.manual_seed(0)
+    model = TokenRows("lexinvariant-names", 40, WIDTH, whole=0.25)
+    of = model(8_000, torch.Generator().manual_seed(1)).of
+    assert of is not None
+    assert torch.equal(of.sort(dim=1).values, torch.arange(40).expand(8_000, -1))
+    moved = (of != torch.arange(40)).float().mean(dim=1)
+    # All of a quarter (of 40 one stays, on average), and an even share of the others.
+    assert abs((moved > 0.9).float().mean() - 0.325) < 0.03
+    assert abs(moved.mean() - (0.25 + 0.75 / 2) * (1 - 1 / 40)) < 0.03
+    whole = model.eval()(2_000).of
+    assert (whole != torch.arange(40)).float().mean() > 0.95
+    with pytest.raises(LogicgenError, match="whole -1 of the sequences"):
+        TokenRows("lexinvariant-names", 3, WIDTH, whole=-1)
+
+
 @both_ways
 @pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
 def test_partial_rows_are_random_with_their_probability(share: float, way: str) -> None:
