@@ -12,6 +12,7 @@ import platform
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain
+from random import Random
 from typing import Annotated, Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from logicgen.errors import LogicgenError
 from logicgen.tasks.corpus_task import TOKENS, CorpusSource, CorpusTask, Part
 from logicgen.tasks.docstrings import docstrings, topics, versions
 from logicgen.tasks.documents import Block, Documents, library_files, named_files
+from logicgen.tasks.problem_text import ProblemText, problem_texts
 from logicgen.tasks.task import Settings
 from logicgen.tokens import Tokens
 
@@ -50,6 +52,8 @@ class TextSettings(Settings):
     # validation, test: approximate shares of the text that are held out
     validation: Share = 0.05
     test: Share = 0.05
+    # Problems of look-up or permutation among the training text, as `ProblemText` says
+    problems: ProblemText | None = None
 
     @model_validator(mode="after")
     def _fits_together(self) -> TextSettings:
@@ -153,7 +157,31 @@ class TextSource(CorpusSource):
             pieces.append(self.tokens.encode(self._documents.read(block)))
             if block.stop == self._documents.sizes[block.document]:
                 pieces.append(np.array([self.tokens.end]))
+        problems = self._settings.problems
+        if problems is not None and split == "train":
+            pieces = self._mixed(pieces, problems, Random(f"{self._seed}:{number}"))
         return {TOKENS: np.concatenate(pieces)}
+
+    def _mixed(
+        self, pieces: list[np.ndarray], problems: ProblemText, rng: Random
+    ) -> list[np.ndarray]:
+        """Return the text with problems between lines; anywhere, if it has none."""
+        text = np.concatenate(pieces)
+        left = len(text) * problems.share / (1 - problems.share)
+        drawn: list[np.ndarray] = []
+        for one in problem_texts(problems, self.tokens, rng):
+            drawn.append(one)
+            left -= len(one)
+            if left <= 0:
+                break
+        lines = [number for number, each in enumerate(self.tokens.texts) if each == "\n"]
+        behind = np.flatnonzero(np.isin(text, [self.tokens.end, *lines])) + 1
+        places = sorted(rng.choices(behind.tolist() or range(len(text) + 1), k=len(drawn)))
+        return [
+            each
+            for piece, one in zip(np.split(text, places), [*drawn, text[:0]], strict=True)
+            for each in (piece, one)
+        ]
 
 
 def _documents(settings: TextSettings) -> Documents:

@@ -1,0 +1,75 @@
+"""Problems of look-up and permutation as text, with their answers, to be mixed into a text.
+
+A problem is written as a model of text is asked it (`model/prompted.py`): fixed tokens as they are,
+symbols as characters that no fixed token needs, named anew in each problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from logicgen.declaration import validate
+from logicgen.errors import LogicgenError
+from logicgen.solvers import Status
+from logicgen.tasks.determined import Determined
+from logicgen.tasks.task import Cell, Settings
+from logicgen.tokens import Tokens
+from logicgen.vocabulary import Vocabulary
+
+
+class ProblemText(Settings):
+    """Keys of `[corpus.problems]`."""
+
+    task: Literal["lookup", "permutation"]
+    problem: dict[str, Any] = Field(default={})  # the task's own keys
+    length: Annotated[int, Field(ge=1, le=10_000)]  # tokens of a problem, as in data sets of it
+    # Share of the training text's tokens that are of such problems
+    share: Annotated[float, Field(gt=0, lt=1)]
+
+
+def problem_texts(settings: ProblemText, tokens: Tokens, rng: Random) -> Iterator[np.ndarray]:
+    """Yield problems with their answers, each as ids ended by `<end>`, without end.
+
+    Raises LogicgenError where a fixed token cannot be written, or characters are too few.
+    """
+    task = _task(settings)
+    fixed, between = {*task.vocabulary.fixed[Vocabulary.end + 1 :]}, task.between
+    needed = {*"".join(fixed), *between}
+    missing = sorted(needed - {*tokens.texts})
+    if tokens.kind != "characters" or missing:
+        raise LogicgenError(
+            f"problems: {task.name} is written with {' '.join(sorted(needed))!r}, and the text has"
+            f" no token for {' '.join(missing)!r}: take tokens = 'characters' and a text that has"
+            " them, or raise vocabulary"
+        )
+    characters = [text for text in tokens.texts[2:] if text not in needed]
+    own = validate(task.Settings, settings.problem, "problems", "problem")
+    source = task.source(own, (1, len(characters)))
+    cell = Cell(len(characters), settings.length)
+    while True:
+        problem = source.sample(rng, cell).problem
+        solution = task.solve(problem)
+        if solution.status is not Status.SAT:
+            continue
+        words = [*task.encode(problem).split(), *task.encode(solution.witness).split()]
+        symbols = list(dict.fromkeys(word for word in words if word not in fixed))
+        names = dict(zip(symbols, rng.sample(characters, len(symbols)), strict=True))
+        text, before = "", False
+        for word in words:
+            symbol = word in names
+            text += (between if symbol and before else "") + names.get(word, word)
+            before = symbol
+        yield np.append(tokens.encode(text), tokens.end)
+
+
+def _task(settings: ProblemText) -> Determined:
+    from logicgen.tasks import load_task
+
+    task = load_task(settings.task)
+    assert isinstance(task, Determined)
+    return task
