@@ -1,4 +1,7 @@
-"""Decoder-only language models, to be read from top to bottom.
+"""Language models that read from left to right, to be read from top to bottom.
+
+Three networks give the features that predict the next token: a Transformer, a simple recurrent
+network, and a neural n-gram model, which sees the last n - 1 tokens only.
 
 As in `transformer.py` the network owns no embedding. Each call takes the embedding rows to use (see
 `token_rows.py`) for both inputs and outputs, so no parameter of the network belongs to a token:
@@ -16,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from typing import cast
 
 import torch
@@ -25,6 +28,7 @@ from torch import Tensor, nn
 
 from logicgen.nn.cache import Cache
 from logicgen.nn.layers import EncoderLayer
+from logicgen.nn.linear import Linear
 from logicgen.nn.memory import Memory
 from logicgen.nn.position import RelativeBias, Rotation, rotations, sinusoidal
 from logicgen.nn.token_rows import Rows, TokenRows
@@ -130,11 +134,57 @@ class Elman(nn.Module):
         return normalised
 
 
+@dataclass
+class Window:
+    """The inputs of the last tokens that a neural n-gram model read, (B, n - 2, width)."""
+
+    inputs: Tensor
+
+
+class NeuralNGram(nn.Module):
+    """A feed-forward network of the inputs of the last `order` - 1 tokens, side by side.
+
+    Source: Bengio et al., "A Neural Probabilistic Language Model" (2003), with hidden layers of
+    tanh, without direct connections from inputs to outputs. Before a text's beginning stands a
+    trained vector.
+    """
+
+    def __init__(
+        self, *, width: int, order: int, feed_forward: int, layers: int = 1, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.order = order
+        self.beginning = nn.Parameter(torch.randn(width))  # of the size that inputs have at first
+        sizes = [(order - 1) * width, *[feed_forward] * layers]
+        self.hidden = nn.Sequential()
+        for wide, next_wide in pairwise(sizes):
+            self.hidden.extend([Linear(wide, next_wide), nn.Tanh(), nn.Dropout(dropout)])
+        self.output = Linear(feed_forward, width)
+        self.norm = nn.LayerNorm(width)
+
+    def begin(self, sequences: int) -> Window:
+        """Return what stands before the beginning, for reading texts in parts."""
+        return Window(self.beginning.expand(sequences, self.order - 2, -1))
+
+    def forward(self, x: Tensor, memory: Window | None = None) -> Tensor:
+        """Return the features of inputs x, (B, T, width) each, continuing from the memory."""
+        memory = memory or self.begin(len(x))
+        known = torch.cat([memory.inputs.to(x), x], dim=1)  # (B, n - 2 + T, width)
+        memory.inputs = known[:, x.shape[1] :]
+        last = known.unfold(1, self.order - 1, 1).transpose(2, 3).flatten(2)  # oldest first
+        features: Tensor = self.norm(self.output(self.hidden(last)))
+        return features
+
+
 class CausalLM(nn.Module):
     """A language model: token rows, a network and, if asked for, a cache (`cache.py`)."""
 
     def __init__(
-        self, rows: TokenRows, network: CausalTransformer | Elman, width: int, cache: bool = False
+        self,
+        rows: TokenRows,
+        network: CausalTransformer | Elman | NeuralNGram,
+        width: int,
+        cache: bool = False,
     ) -> None:
         super().__init__()
         self.cache = Cache(width) if cache else None
@@ -147,7 +197,7 @@ class CausalLM(nn.Module):
         rows: Rows,
         tokens: Tensor,
         *,
-        memory: Memory | State | None = None,
+        memory: Memory | State | Window | None = None,
         layers: int | None = None,
     ) -> Tensor:
         """Return the features (B, T, width) that predict the token after each of (B, T) tokens.

@@ -7,20 +7,22 @@ import torch
 
 from logicgen.model.ngram import NGram
 from logicgen.nn.generation import Reader, generate, summed
-from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman
+from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman, NeuralNGram
 from logicgen.nn.samples import Sampling, pick
 from logicgen.nn.token_rows import Rows, TokenRows
 from logicgen.tokens import NOTHING
 
 V, WIDTH, N = 7, 16, 12
-NETWORKS = ["relative", "rotary", "sinusoidal", "none", "cache", "elman"]
+NETWORKS = ["relative", "rotary", "sinusoidal", "none", "cache", "elman", "neural n-gram"]
 
 
 def model(network: str = "relative", method: str = "lexinvariant") -> CausalLM:
     torch.manual_seed(0)
-    made: CausalTransformer | Elman
+    made: CausalTransformer | Elman | NeuralNGram
     if network == "elman":
         made = Elman(width=WIDTH, layers=2)
+    elif network == "neural n-gram":
+        made = NeuralNGram(width=WIDTH, order=3, feed_forward=32)
     else:
         positions = "relative" if network == "cache" else network
         made = CausalTransformer(
