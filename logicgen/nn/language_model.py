@@ -17,7 +17,6 @@ Shapes: B sequences, T tokens, V tokens in the vocabulary.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import cast
@@ -27,6 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from logicgen.nn.cache import Cache
+from logicgen.nn.generation import Reader
 from logicgen.nn.layers import EncoderLayer
 from logicgen.nn.linear import Linear
 from logicgen.nn.memory import Memory
@@ -111,6 +111,11 @@ class State:
 
     hidden: Tensor | None = None
 
+    def keep(self, texts: Tensor) -> None:
+        """Go on from these texts, by number, any of them repeatedly, and drop others."""
+        if self.hidden is not None:
+            self.hidden = self.hidden[:, texts]
+
 
 class Elman(nn.Module):
     """A simple recurrent network (Elman, "Finding Structure in Time", 1990), as a baseline."""
@@ -139,6 +144,10 @@ class Window:
     """The inputs of the last tokens that a neural n-gram model read, (B, n - 2, width)."""
 
     inputs: Tensor
+
+    def keep(self, texts: Tensor) -> None:
+        """Go on from these texts, by number, any of them repeatedly, and drop others."""
+        self.inputs = self.inputs[texts]
 
 
 class NeuralNGram(nn.Module):
@@ -239,14 +248,16 @@ class CausalLM(nn.Module):
         next_ = F.pad(tokens[:, 1:], (0, 1), value=NOTHING)  # the last one's next is not used
         return self.cache.log_probabilities(logs, features, next_)
 
-    def reader(self, rows: Rows, sequences: int) -> Callable[[Tensor], Tensor]:
-        """Return a `generation.Reader` of so many texts, read and written in these rows."""
+    def reader(self, rows: Rows, sequences: int) -> Reader:
+        """Return a function that reads so many texts bit by bit, in these rows."""
         memory = self.network.begin(sequences)
         mix = None if self.cache is None else self.cache.reader()
 
-        def read_on(tokens: Tensor) -> Tensor:
+        def read_on(tokens: Tensor, of: Tensor | None = None) -> Tensor:
+            if of is not None:
+                memory.keep(of)
             features = self.features(rows, tokens, memory=memory)
             logs = rows.log_probabilities(features[:, -1:])[:, 0]
-            return logs if mix is None else mix(logs, features, tokens)
+            return logs if mix is None else mix(logs, features, tokens, of)
 
         return read_on
