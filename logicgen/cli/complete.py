@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from logicgen.cli import options as opt
-from logicgen.cli.terminal import put, say
+from logicgen.cli.terminal import put, read_text, say
 from logicgen.errors import LogicgenError
 
 
@@ -85,7 +84,7 @@ def command(
             f"--greedy and --count {count}: this model draws no rows, so that all texts would be"
             " the same; leave one out"
         )
-    text = _read() if prompt is None else prompt
+    text = read_text() if prompt is None else prompt
     asked: dict[str, Any] = {"count": count, "until": until, "seed": seed}
     if beams is not None:
         found = most_probable(model, text, tokens, beams=beams, **asked)
@@ -101,12 +100,3 @@ def command(
     else:
         for each in found:
             put(json.dumps(each._asdict(), ensure_ascii=False))
-
-
-def _read() -> str:
-    try:
-        text = sys.stdin.buffer.read().decode("utf-8")
-    except UnicodeDecodeError as error:
-        reason = f"not UTF-8 at byte {error.start}; convert it"
-        raise LogicgenError(f"standard input: {reason}") from None
-    return text.removesuffix("\n").removesuffix("\r")
