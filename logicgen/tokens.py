@@ -36,6 +36,12 @@ OTHER = "<other>"  # any character that is no token
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
+Lattice = list[dict[int, int]]
+"""For each place of a text, the tokens that may stand there, with the place behind each.
+
+The place behind the last is the end.
+"""
+
 
 class TokensTable(Table):
     """What `Tokens.as_dict` returns, in files that others may have written."""
@@ -163,6 +169,27 @@ class Tokens:
         if self.kind == "names":
             return " ".join(self.texts[number] for number in before)
         return "".join("�" if number == 1 else self.texts[number] for number in before)
+
+    def lattice(self, text: str) -> Lattice:
+        """Return all the ways to write a text in tokens, of which `encode` gives one.
+
+        Places of byte pairs are bytes. Other kinds have one way.
+        """
+        if self.kind != "byte-pairs":
+            return [{int(number): place + 1} for place, number in enumerate(self.encode(text))]
+        from tokenizers import pre_tokenizers
+
+        # Each byte as the character that stands for it in the texts of tokens
+        alphabet = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        written = "".join(piece for piece, _ in alphabet.pre_tokenize_str(text))
+        longest = max(map(len, self.texts))
+        found: Lattice = []
+        for place in range(len(written)):
+            ends = range(place + 1, min(place + longest, len(written)) + 1)
+            known = {self._ids.get(written[place:behind], self.end): behind for behind in ends}
+            known.pop(self.end, None)  # <end> is never part of a text
+            found.append(known)
+        return found
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:

@@ -102,3 +102,22 @@ def test_equality():
 def test_no_token_twice():
     with pytest.raises(ValueError, match="twice"):
         Tokens("names", ["<end>", "a", "a"])
+
+
+def test_the_lattice_has_all_ways_to_write_a_text() -> None:
+    """Each way decodes to the text, `encode` is one, and no two are alike."""
+    tokens = Tokens.of_byte_pairs(["der große Ärger, das Große <end> <end> "] * 3, 290)
+    for text in ("große", " <end>", "ÄÄ\n  x", "字 "):
+        lattice = tokens.lattice(text)
+        assert len(lattice) == len(text.encode())
+        ways: list[list[list[int]]] = [[[]], *([] for _ in lattice)]
+        for place, steps in enumerate(lattice):
+            for token, behind in steps.items():
+                ways[behind] += [[*way, token] for way in ways[place]]
+        found = ways[-1]
+        assert all(tokens.decode(way) == text and tokens.end not in way for way in found)
+        assert tokens.encode(text).tolist() in found
+        assert len(set(map(tuple, found))) == len(found)
+    assert len(ways[-1]) == 1  # of what was never read, only bytes
+    assert tokens.lattice("") == []
+    assert Tokens("names", ["<end>", "a", "b"]).lattice("b a") == [{2: 1}, {1: 2}]

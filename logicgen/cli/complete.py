@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from logicgen.cli import options as opt
-from logicgen.cli.terminal import put, say
+from logicgen.cli.terminal import put, read_text, say
 from logicgen.errors import LogicgenError
 
 
@@ -20,8 +19,16 @@ from logicgen.errors import LogicgenError
 @opt.integer_option("--tokens", 100, help="At most so many.")
 @opt.sampling_options("random draws")
 @click.option("--greedy", is_flag=True, help="Write the likeliest token each time; draw nothing.")
+@click.option(
+    "--beams",
+    type=click.IntRange(1, 1000),
+    help="Write the most probable text that a beam search with so many beams finds; draw nothing.",
+)
 @opt.integer_option(
-    "--count", 1, help="So many texts; several as JSON lines with text and log_probability (nats)."
+    "--count",
+    1,
+    help="So many texts, of --beams the best; several as JSON lines with text and"
+    " log_probability (nats).",
 )
 @click.option(
     "--vote",
@@ -36,6 +43,7 @@ def command(
     prompt: str | None,
     tokens: int,
     greedy: bool,
+    beams: int | None,
     count: int,
     vote: bool,
     until: str | None,
@@ -50,15 +58,22 @@ def command(
 
     \b
     logicgen complete runs/english "A list is" --temperature 0.8
+    logicgen complete runs/english "A list is" --beams 10 --until .
     logicgen complete runs/lookup "a -> b c -> d a ->" --count 20 --vote
     """
     random = opt.given(options, opt.RANDOM)
     if greedy and random:
         raise LogicgenError(f"--greedy and {opt.flag(*random)}: nothing is drawn; leave one out")
+    others = [*random, *["greedy"] * greedy, *["vote"] * vote]
+    if beams is not None and others:
+        raise LogicgenError(
+            f"--beams and {opt.flag(*others)}: a beam search has its own way to choose; leave one"
+            " out"
+        )
     if vote and count == 1:
         raise LogicgenError("--vote: one text has nothing to be compared with; give --count N")
 
-    from logicgen.evaluate.completion import complete
+    from logicgen.evaluate.completion import complete, most_probable
     from logicgen.model.checkpoint import load_language_model
     from logicgen.model.votes import elect
     from logicgen.nn.samples import Sampling
@@ -69,9 +84,13 @@ def command(
             f"--greedy and --count {count}: this model draws no rows, so that all texts would be"
             " the same; leave one out"
         )
-    sampling = None if greedy else Sampling(**random, seed=seed)
-    text = _read() if prompt is None else prompt
-    found = complete(model, text, tokens, sampling=sampling, count=count, until=until, seed=seed)
+    text = read_text() if prompt is None else prompt
+    asked: dict[str, Any] = {"count": count, "until": until, "seed": seed}
+    if beams is not None:
+        found = most_probable(model, text, tokens, beams=beams, **asked)
+    else:
+        sampling = None if greedy else Sampling(**random, seed=seed)
+        found = complete(model, text, tokens, sampling=sampling, **asked)
     if vote:
         winner = elect([each.text for each in found], [each.log_probability for each in found])
         put(winner.answer)
@@ -81,12 +100,3 @@ def command(
     else:
         for each in found:
             put(json.dumps(each._asdict(), ensure_ascii=False))
-
-
-def _read() -> str:
-    try:
-        text = sys.stdin.buffer.read().decode("utf-8")
-    except UnicodeDecodeError as error:
-        reason = f"not UTF-8 at byte {error.start}; convert it"
-        raise LogicgenError(f"standard input: {reason}") from None
-    return text.removesuffix("\n").removesuffix("\r")

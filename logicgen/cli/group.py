@@ -18,6 +18,7 @@ COMMANDS = {
     "train": "Train a model on a data set.",
     "evaluate": "Score a model's answers with the solver, cell by cell.",
     "complete": "Go on from a text with a language model.",
+    "probability": "Give the probability of a text, by a language model.",
     "compare": "Set evaluations of the same examples side by side.",
     "covariance": "Measure whether renaming a problem renames the answer.",
     "probe": "Ask a frozen language model for the keys of ciphers.",

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import click
 
-from logicgen.errors import printable
+from logicgen.errors import LogicgenError, printable
 
 
 class OutputClosedError(Exception):
@@ -29,6 +29,16 @@ def put(text: str, nl: bool = True) -> None:
 def is_standard_output(target: str | None) -> bool:
     """Return whether an output goes to standard output, which may be a file with other contents."""
     return target in (None, "-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
+
+def read_text() -> str:
+    """Return standard input without the line break at its end. Raises LogicgenError for no text."""
+    try:
+        text = sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        reason = f"not UTF-8 at byte {error.start}; convert it"
+        raise LogicgenError(f"standard input: {reason}") from None
+    return text.removesuffix("\n").removesuffix("\r")
 
 
 def open_streams() -> None:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from logicgen.errors import LogicgenError
 from logicgen.model.language_model import LanguageModel
-from logicgen.nn.generation import generate
+from logicgen.nn.generation import Generated, beam_search, generate
 from logicgen.nn.samples import Sampling
 from logicgen.tokens import NOTHING, OTHER, Tokens
 
@@ -41,6 +42,49 @@ def complete(
     Raises LogicgenError for an empty prompt, one the model cannot read, and an `until` that it
     cannot write.
     """
+    prompt_ids = _prompt(model, prompt)
+    finished, shown = _ending(model.tokens, until)
+    found: list[Completion] = []
+    for first in range(0, count, AT_A_TIME):
+        numbers = range(first, min(first + AT_A_TIME, count))
+        read = model.reader([(seed << 32) + number for number in numbers])
+        prompts = prompt_ids.expand(len(numbers), -1)
+        end = model.tokens.end
+        written = generate(read, prompts, tokens, sampling, end=end, first=first, finished=finished)
+        found += _completions(written, shown)
+    return found
+
+
+def most_probable(
+    model: LanguageModel,
+    prompt: str,
+    tokens: int,
+    *,
+    beams: int,
+    count: int = 1,
+    until: str | None = None,
+    seed: int = 0,
+) -> list[Completion]:
+    """Return the up to `count` most probable continuations that a beam search finds, best first.
+
+    They are different sequences of tokens; byte pairs may write one text in several ways. Where
+    rows are drawn, all have those of `seed`.
+    Raises LogicgenError for a `count` above `beams`, and as `complete`.
+    """
+    if count > beams:
+        raise LogicgenError(
+            f"--count {count}: {beams} beams find {beams} texts at most; give --beams {count}"
+        )
+    prompt_ids = _prompt(model, prompt)
+    finished, shown = _ending(model.tokens, until)
+    read = model.reader([seed << 32] * beams)
+    end = model.tokens.end
+    found = beam_search(read, prompt_ids, tokens, beams, end=end, finished=finished)
+    return _completions(found, shown)[:count]
+
+
+def _prompt(model: LanguageModel, prompt: str) -> Tensor:
+    """Return the ids of a prompt, (T,). Raises LogicgenError where there are none."""
     try:
         ids = model.tokens.encode(prompt)
     except UnicodeEncodeError:  # bytes of a command line that are no text
@@ -49,18 +93,15 @@ def complete(
         raise LogicgenError(
             "the prompt is empty, and a model only says what follows a token: give at least one"
         )
-    finished, shown = _ending(model.tokens, until)
-    found: list[Completion] = []
-    for first in range(0, count, AT_A_TIME):
-        numbers = range(first, min(first + AT_A_TIME, count))
-        read = model.reader([(seed << 32) + number for number in numbers])
-        prompts = torch.from_numpy(ids).to(model.device).expand(len(numbers), -1)
-        end = model.tokens.end
-        written = generate(read, prompts, tokens, sampling, end=end, first=first, finished=finished)
-        lines = written.tokens.tolist(), written.log_probabilities.tolist()
-        for line, log_p in zip(*lines, strict=True):
-            found.append(Completion(shown([each for each in line if each != NOTHING]), log_p))
-    return found
+    return torch.from_numpy(ids).to(model.device)
+
+
+def _completions(written: Generated, shown: Callable[[list[int]], str]) -> list[Completion]:
+    lines = written.tokens.tolist(), written.log_probabilities.tolist()
+    return [
+        Completion(shown([each for each in line if each != NOTHING]), log_p)
+        for line, log_p in zip(*lines, strict=True)
+    ]
 
 
 def _ending(

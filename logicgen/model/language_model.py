@@ -20,7 +20,7 @@ from logicgen.model.prompted import Prompted
 from logicgen.model.start import check_same_keys, load_start
 from logicgen.model.training_data import SequenceData, TrainingRegion, sequence_data
 from logicgen.nn.generation import Reader
-from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman
+from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman, NeuralNGram
 from logicgen.nn.token_rows import TokenRows
 from logicgen.tokens import Tokens
 
@@ -184,7 +184,7 @@ class LanguageModel(Model):
 
 
 class NeuralLanguageModel(LanguageModel):
-    """A Transformer or a simple recurrent network over rows of tokens."""
+    """A Transformer, a simple recurrent network or a neural n-gram model over rows of tokens."""
 
     network: CausalLM
 
@@ -195,7 +195,9 @@ class NeuralLanguageModel(LanguageModel):
         options = self.table.model_dump(
             exclude={"kind", "architecture", "cache"}, exclude_none=True
         )
-        made = {"transformer": CausalTransformer, "elman": Elman}[self.table.architecture]
+        made = {"transformer": CausalTransformer, "elman": Elman, "n-gram": NeuralNGram}[
+            self.table.architecture
+        ]
         width = self.table.width
         shares = {"share": embedding.share, "whole": embedding.whole}
         given = {name: share for name, share in shares.items() if share is not None}
@@ -228,9 +230,10 @@ class NeuralLanguageModel(LanguageModel):
     def check_hidden(self, layer: int | None, called: str) -> None:
         if layer is None:
             return
-        if self.table.architecture == "elman":
+        if self.table.architecture != "transformer":
+            what = "recurrent" if self.table.architecture == "elman" else "a neural n-gram model"
             raise LogicgenError(
-                f"layer {layer}: {called} is recurrent: leave it out, the last is used"
+                f"layer {layer}: {called} is {what}: leave it out, the last is used"
             )
         if layer not in range(1, self.table.layers + 1):
             raise LogicgenError(f"layer {layer}: {called} has layers 1 to {self.table.layers}")

@@ -222,11 +222,13 @@ class SymbolInvariantTable(EncoderDecoderTable):
 
 
 class LanguageModelTable(NetworkTable):
-    """A decoder-only language model (`nn/language_model.py`).
+    """A language model over rows of tokens (`nn/language_model.py`).
 
     Attributes:
-        architecture: `transformer`, or `elman`, a simple recurrent network, which has fewer keys.
-        feed_forward: width of the hidden layer.
+        architecture: `transformer`, `elman`, a simple recurrent network, or `n-gram`, a neural
+            n-gram model. Each has keys of its own.
+        feed_forward: width of a hidden layer.
+        order: tokens of an n-gram, the predicted one included.
         cache: whether what followed places with similar features is predicted, too (`nn/cache.py`).
     """
 
@@ -239,19 +241,20 @@ class LanguageModelTable(NetworkTable):
     }
 
     kind: Literal["language-model"]
-    architecture: Literal["transformer", "elman"] = "transformer"
+    architecture: Literal["transformer", "elman", "n-gram"] = "transformer"
     width: Width
     layers: Layers = 1
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
     heads: Heads | None = None
     feed_forward: Hidden | None = None
     positions: Literal["relative", "rotary", "sinusoidal", "none"] | None = None
+    order: Annotated[int, Field(ge=2, le=20)] | None = None
     cache: bool = False
 
     @model_validator(mode="before")
     @classmethod
     def _defaults(cls, values: Any) -> Any:
-        if isinstance(values, Mapping) and values.get("architecture", "transformer") != "elman":
+        if isinstance(values, Mapping) and values.get("architecture") in (None, "transformer"):
             return {"positions": "relative"} | dict(values)
         return values
 
@@ -261,16 +264,20 @@ class LanguageModelTable(NetworkTable):
         assert recipe.embedding is not None
         method, share = recipe.embedding.method, recipe.embedding.share
         assert method.startswith("partial") == (share is not None)
-        given = {key for key in ("heads", "feed_forward", "positions") if getattr(self, key)}
-        keys = _keys("heads feed_forward layers", "positions cache")
+        own = "heads", "feed_forward", "positions", "order"
+        given = {key for key in own if getattr(self, key)}
         given |= {"layers"} & self.model_fields_set | ({"cache"} if self.cache else set())
-        if self.architecture == "elman":
-            keys = _keys("", "layers")
-            if recipe.training is not None and recipe.training.optimizer == "muon":
-                raise ValueError(
-                    "training.optimizer: 'muon' is for the linear layers of a Transformer; use"
-                    " 'adamw'"
-                )
+        keys = {
+            "transformer": _keys("heads feed_forward layers", "positions cache"),
+            "elman": _keys("", "layers"),
+            "n-gram": _keys("order feed_forward", "layers"),
+        }[self.architecture]
+        optimizer = recipe.training.optimizer if recipe.training is not None else None
+        if self.architecture == "elman" and optimizer == "muon":
+            raise ValueError(
+                "training.optimizer: 'muon' is for the matrices of linear layers, which a recurrent"
+                " network has not; use 'adamw'"
+            )
         try:
             _check_keys(given, keys, f"architecture {self.architecture!r}", "width, dropout")
         except ValueError as error:

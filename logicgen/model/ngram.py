@@ -96,8 +96,9 @@ class NGram(nn.Module):
         """Return a function that reads so many texts bit by bit; it keeps n - 1 tokens of each."""
         known = torch.zeros(sequences, 0, dtype=torch.int64, device=self.counts_1.device)
 
-        def read_on(tokens: Tensor) -> Tensor:
+        def read_on(tokens: Tensor, of: Tensor | None = None) -> Tensor:
             nonlocal known
+            known = known if of is None else known[of]
             known = torch.cat([known, tokens], dim=1)[:, -max(1, self.order - 1) :]
             return self.log_probabilities(known)[:, -1]
 

@@ -70,16 +70,19 @@ class Cache(nn.Module):
         copied = weights @ follows  # (B, T, V)
         return torch.logaddexp(rest[..., None] + logs, share[..., None] + copied.log())
 
-    def reader(self) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    def reader(self) -> Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]:
         """Return a function that mixes the predictions of texts that are read bit by bit.
 
-        It takes (B, V) log-probabilities without the cache, and the features (B, T, width) and ids
-        (B, T) of the new tokens.
+        It takes (B, V) log-probabilities without the cache, the features (B, T, width) and ids
+        (B, T) of the new tokens, and the texts (B,) that they go on from, as `generation.Reader`.
         """
         keys: list[Tensor] = []
         tokens: list[Tensor] = []
 
-        def mix(logs: Tensor, features: Tensor, new: Tensor) -> Tensor:
+        def mix(logs: Tensor, features: Tensor, new: Tensor, of: Tensor | None) -> Tensor:
+            if of is not None:
+                keys[:] = [each[of] for each in keys]
+                tokens[:] = [each[of] for each in tokens]
             keys.append(self.key(features))
             tokens.append(new)
             before, read = torch.cat(keys, dim=1)[:, :-1], torch.cat(tokens, dim=1)

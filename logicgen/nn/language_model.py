@@ -1,4 +1,7 @@
-"""Decoder-only language models, to be read from top to bottom.
+"""Language models that read from left to right, to be read from top to bottom.
+
+Three networks give the features that predict the next token: a Transformer, a simple recurrent
+network, and a neural n-gram model, which sees the last n - 1 tokens only.
 
 As in `transformer.py` the network owns no embedding. Each call takes the embedding rows to use (see
 `token_rows.py`) for both inputs and outputs, so no parameter of the network belongs to a token:
@@ -14,8 +17,9 @@ Shapes: B sequences, T tokens, V tokens in the vocabulary.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import cast
 
 import torch
@@ -23,7 +27,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from logicgen.nn.cache import Cache
+from logicgen.nn.generation import Reader
 from logicgen.nn.layers import EncoderLayer
+from logicgen.nn.linear import Linear
 from logicgen.nn.memory import Memory
 from logicgen.nn.position import RelativeBias, Rotation, rotations, sinusoidal
 from logicgen.nn.token_rows import Rows, TokenRows
@@ -114,6 +120,11 @@ class State:
 
     hidden: Tensor | None = None
 
+    def keep(self, texts: Tensor) -> None:
+        """Go on from these texts, by number, any of them repeatedly, and drop others."""
+        if self.hidden is not None:
+            self.hidden = self.hidden[:, texts]
+
 
 class Elman(nn.Module):
     """A simple recurrent network (Elman, "Finding Structure in Time", 1990), as a baseline."""
@@ -137,11 +148,61 @@ class Elman(nn.Module):
         return normalised
 
 
+@dataclass
+class Window:
+    """The inputs of the last tokens that a neural n-gram model read, (B, n - 2, width)."""
+
+    inputs: Tensor
+
+    def keep(self, texts: Tensor) -> None:
+        """Go on from these texts, by number, any of them repeatedly, and drop others."""
+        self.inputs = self.inputs[texts]
+
+
+class NeuralNGram(nn.Module):
+    """A feed-forward network of the inputs of the last `order` - 1 tokens, side by side.
+
+    Source: Bengio et al., "A Neural Probabilistic Language Model" (2003), with hidden layers of
+    tanh, without direct connections from inputs to outputs. Before a text's beginning stands a
+    trained vector.
+    """
+
+    def __init__(
+        self, *, width: int, order: int, feed_forward: int, layers: int = 1, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.order = order
+        self.beginning = nn.Parameter(torch.randn(width))  # of the size that inputs have at first
+        sizes = [(order - 1) * width, *[feed_forward] * layers]
+        self.hidden = nn.Sequential()
+        for wide, next_wide in pairwise(sizes):
+            self.hidden.extend([Linear(wide, next_wide), nn.Tanh(), nn.Dropout(dropout)])
+        self.output = Linear(feed_forward, width)
+        self.norm = nn.LayerNorm(width)
+
+    def begin(self, sequences: int) -> Window:
+        """Return what stands before the beginning, for reading texts in parts."""
+        return Window(self.beginning.expand(sequences, self.order - 2, -1))
+
+    def forward(self, x: Tensor, memory: Window | None = None) -> Tensor:
+        """Return the features of inputs x, (B, T, width) each, continuing from the memory."""
+        memory = memory or self.begin(len(x))
+        known = torch.cat([memory.inputs.to(x), x], dim=1)  # (B, n - 2 + T, width)
+        memory.inputs = known[:, x.shape[1] :]
+        last = known.unfold(1, self.order - 1, 1).transpose(2, 3).flatten(2)  # oldest first
+        features: Tensor = self.norm(self.output(self.hidden(last)))
+        return features
+
+
 class CausalLM(nn.Module):
     """A language model: token rows, a network and, if asked for, a cache (`cache.py`)."""
 
     def __init__(
-        self, rows: TokenRows, network: CausalTransformer | Elman, width: int, cache: bool = False
+        self,
+        rows: TokenRows,
+        network: CausalTransformer | Elman | NeuralNGram,
+        width: int,
+        cache: bool = False,
     ) -> None:
         super().__init__()
         self.cache = Cache(width) if cache else None
@@ -154,7 +215,7 @@ class CausalLM(nn.Module):
         rows: Rows,
         tokens: Tensor,
         *,
-        memory: Memory | State | None = None,
+        memory: Memory | State | Window | None = None,
     ) -> Tensor:
         """Return the features (B, T, width) that predict the token after each of (B, T) tokens.
 
@@ -164,7 +225,7 @@ class CausalLM(nn.Module):
         return features
 
     def each_layer(self, rows: Rows, tokens: Tensor) -> list[Tensor]:
-        """Return the features (B, T, width) after each layer; of a recurrent network, the last."""
+        """Return the features (B, T, width) after each layer; of other networks, the last."""
         inputs = self._inputs(rows, tokens)
         if isinstance(self.network, CausalTransformer):
             return self.network.each_layer(inputs)
@@ -203,14 +264,16 @@ class CausalLM(nn.Module):
         next_ = F.pad(tokens[:, 1:], (0, 1), value=NOTHING)  # the last one's next is not used
         return self.cache.log_probabilities(logs, features, next_)
 
-    def reader(self, rows: Rows, sequences: int) -> Callable[[Tensor], Tensor]:
-        """Return a `generation.Reader` of so many texts, read and written in these rows."""
+    def reader(self, rows: Rows, sequences: int) -> Reader:
+        """Return a function that reads so many texts bit by bit, in these rows."""
         memory = self.network.begin(sequences)
         mix = None if self.cache is None else self.cache.reader()
 
-        def read_on(tokens: Tensor) -> Tensor:
+        def read_on(tokens: Tensor, of: Tensor | None = None) -> Tensor:
+            if of is not None:
+                memory.keep(of)
             features = self.features(rows, tokens, memory=memory)
             logs = rows.log_probabilities(features[:, -1:])[:, 0]
-            return logs if mix is None else mix(logs, features, tokens)
+            return logs if mix is None else mix(logs, features, tokens, of)
 
         return read_on

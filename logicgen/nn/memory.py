@@ -90,7 +90,7 @@ class Memory:
             self.keep(rows[:, 0] // width)
 
     def keep(self, problems: Tensor) -> None:
-        """Keep the keys and values of these problems and drop all others."""
+        """Keep the keys and values of these problems, any of them repeatedly, and drop others."""
         self.mask = self.mask[problems]
         if self.positions is not None:
             self.positions = self.positions[problems]

@@ -58,6 +58,16 @@ def test_several_are_lines_of_json(runs):
     assert all(set(row["text"].split()) <= {"north", "south"} for row in rows)
 
 
+def test_beams(runs):
+    asked = runs / "text", "c", "--tokens", 4
+    assert said(*asked, "--beams", 3) == said(*asked, "--greedy")
+    rows = [json.loads(line) for line in said(*asked, "--beams", 4, "--count", 3).splitlines()]
+    assert rows[0]["text"] == "at.\n"
+    totals = [row["log_probability"] for row in rows]
+    assert totals == sorted(totals, reverse=True)
+    assert len(set(totals)) == 3
+
+
 def test_votes(runs):
     asked = runs / "text", "\n", "--until", ".", "--count", 15
     texts = [json.loads(line)["text"] for line in said(*asked).splitlines()]
@@ -74,6 +84,10 @@ def test_votes(runs):
         (["names", "west"], "'west' is no token"),
         (["text", "c", "--greedy", "--top-k", 2], "--greedy and --top-k"),
         (["text", "c", "--greedy", "--count", 2], "--greedy and --count 2"),
+        (["text", "c", "--beams", 2, "--greedy"], "--beams and --greedy"),
+        (["text", "c", "--beams", 2, "--top-k", 2], "--beams and --top-k"),
+        (["text", "c", "--beams", 2, "--count", 2, "--vote"], "--beams and --vote"),
+        (["text", "c", "--beams", 2, "--count", 3], "--count 3: 2 beams"),
         (["text", "c", "--vote"], "--vote: .*--count"),
         (["text", "c", "--until", ""], "--until: is empty"),
         (["nothing", "c"], "no trained model here"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.completion import complete
+from logicgen.evaluate.completion import complete, most_probable
 from logicgen.nn.samples import Sampling
 from logicgen.tokens import Tokens
 from tests.languages import characters, counted, untrained
@@ -101,3 +102,39 @@ def test_a_prompt_that_cannot_be_read(alphabet):
 def test_an_until_that_cannot_be(alphabet, until, message):
     with pytest.raises(LogicgenError, match=f"--until: .*{message}"):
         complete(alphabet, "a", 3, until=until)
+
+
+def test_the_most_probable(alphabet, pairs):
+    greedy = complete(alphabet, "x", 10)
+    assert most_probable(alphabet, "x", 10, beams=1)[0] == pytest.approx(greedy[0])
+    best = most_probable(alphabet, "a", 6, beams=20, count=3)
+    assert best[0].text == "bcdefg"
+    assert [each[1] for each in best] == sorted((each[1] for each in best), reverse=True)
+    assert len({each.text for each in best}) == 3
+    assert most_probable(alphabet, "a", 30, beams=4, until="fg")[0].text == "bcde"
+    assert most_probable(pairs, "der", 12, beams=3)[0].text.startswith(" große Ärger")
+
+
+def test_more_beams_find_what_is_more_probable():
+    """After c comes a more often than b, but b is always the end, and after a comes anything."""
+    model = counted(characters(["abcxyz"]), ["cb"] * 9 + ["cax", "cay", "caz", "cac"] * 3, 3)
+    assert complete(model, "c", 9)[0].text[0] == "a"
+    assert most_probable(model, "c", 9, beams=5)[0].text == "b"
+
+
+def test_beams_of_a_lexinvariant_model_share_rows():
+    """What comes out first is the text whose probability it is, under the rows of the seed."""
+    model = untrained(characters([ABC]))
+    (greedy,) = complete(model, "abc", 8, seed=3)
+    assert most_probable(model, "abc", 8, beams=1, seed=3)[0] == pytest.approx(greedy)
+    best = most_probable(model, "abc", 4, beams=6, count=6, seed=3)
+    ids = torch.from_numpy(model.tokens.encode("abc" + best[0].text))[None]
+    logs = model.log_probabilities(ids[:, :-1], [3 << 32])[0, 2:]
+    own = logs.gather(1, ids[0, 3:, None]).sum().item()
+    assert best[0].log_probability == pytest.approx(own, abs=1e-4)
+    assert best[0].log_probability >= complete(model, "abc", 4, seed=3)[0].log_probability - 1e-4
+
+
+def test_more_texts_than_beams(alphabet):
+    with pytest.raises(LogicgenError, match=r"--count 3: 2 beams find 2 .*--beams 3"):
+        most_probable(alphabet, "a", 5, beams=2, count=3)

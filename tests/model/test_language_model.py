@@ -26,6 +26,13 @@ from tests.languages import TRAINING, TRANSFORMER, language_model, ngram_recipe,
 from tests.train.conftest import recipe_with
 
 ELMAN = {"kind": "elman", "width": 16}
+NEURAL_NGRAM = {
+    "kind": "language-model",
+    "architecture": "n-gram",
+    "order": 3,
+    "width": 16,
+    "feed_forward": 16,
+}
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +69,11 @@ RECIPES = {
     "lexinvariant-names": recipe("lexinvariant-names"),
     "elman": recipe("learned", ELMAN),
     "elman-lexinvariant": recipe("lexinvariant", ELMAN),
+    "neural-n-gram": recipe("learned", NEURAL_NGRAM),
 }
 
 
-@pytest.mark.parametrize("kind", ["lexinvariant", "learned"])
+@pytest.mark.parametrize("kind", ["lexinvariant", "learned", "neural-n-gram"])
 @pytest.mark.parametrize("data", ["text", "rows", "lookup"])
 def test_resumed_is_uninterrupted(
     kind: str, data: str, tmp_path: Path, request: pytest.FixtureRequest
@@ -83,7 +91,8 @@ def test_resumed_is_uninterrupted(
 
 
 @pytest.mark.parametrize(
-    "kind", ["partial-rows", "lexinvariant-names", "elman-lexinvariant", "n-gram"]
+    "kind",
+    ["partial-rows", "lexinvariant-names", "elman-lexinvariant", "neural-n-gram", "n-gram"],
 )
 def test_a_checkpoint_comes_back(kind: str, text: Corpus, tmp_path: Path) -> None:
     made = sequence_data(text)
@@ -192,6 +201,9 @@ def test_nothing_to_train_on(tmp_path: Path) -> None:
         ),
         ({"network": {"kind": "lstm"}}, "network.kind: 'lstm' is unknown; .*language-model"),
         ({"training": TRAINING | {"context": 1}}, "context"),
+        ({"network": NEURAL_NGRAM | {"order": 1}}, "network.order.*greater than or equal to 2"),
+        ({"network": NEURAL_NGRAM | {"heads": 2}}, "'heads' is unknown for architecture 'n-gram'"),
+        ({"network": TRANSFORMER | {"order": 2}}, "'order' is unknown for architecture 'transf"),
     ],
 )
 def test_recipes_that_do_not_fit_together(

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
+
 import pytest
 import torch
 
 from logicgen.model.ngram import NGram
-from logicgen.nn.generation import Reader, generate, summed
-from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman
+from logicgen.nn.generation import Reader, beam_search, generate, reading_again, summed
+from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman, NeuralNGram
 from logicgen.nn.samples import Sampling, pick
 from logicgen.nn.token_rows import Rows, TokenRows
 from logicgen.tokens import NOTHING
 
 V, WIDTH, N = 7, 16, 12
-NETWORKS = ["relative", "rotary", "sinusoidal", "none", "cache", "elman"]
+NETWORKS = ["relative", "rotary", "sinusoidal", "none", "cache", "elman", "neural n-gram"]
 
 
 def model(network: str = "relative", method: str = "lexinvariant") -> CausalLM:
     torch.manual_seed(0)
-    made: CausalTransformer | Elman
+    made: CausalTransformer | Elman | NeuralNGram
     if network == "elman":
         made = Elman(width=WIDTH, layers=2)
+    elif network == "neural n-gram":
+        made = NeuralNGram(width=WIDTH, order=3, feed_forward=32)
     else:
         positions = "relative" if network == "cache" else network
         made = CausalTransformer(
@@ -178,3 +183,88 @@ def test_probabilities_of_several_readers_are_added() -> None:
     both = summed([model().reader(each, 3) for each in rows])(prompts())
     each = torch.stack([read_anew(model(), prompts(), one).exp() for one in rows])
     torch.testing.assert_close(both.exp(), each.sum(0), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("network", [*NETWORKS, "n-gram", "read again"])
+def test_texts_fork_and_are_dropped(network: str) -> None:
+    made = ngram() if network == "n-gram" else model(network)
+    ids, rows = prompts(4, 11), model().rows.seeded([4] * 4)
+    read = reader(made, rows, 4)
+    if network == "read again":
+        read = reading_again(lambda tokens: made.log_probabilities(tokens, rows))
+    texts = ids[:, :5]
+    logs = read(texts)
+    for place, of in enumerate([[2, 0, 0, 3], [1, 1, 1, 1], [0, 1, 2, 3], [3, 2, 1, 0]], 5):
+        new = ids[:, place : place + 1]
+        texts = torch.cat([texts[of], new], dim=1)
+        logs = read(new, torch.tensor(of))
+        torch.testing.assert_close(logs, read_anew(made, texts, rows), rtol=1e-4, atol=1e-5)
+
+
+def continuations(most: int, end: int) -> Iterator[tuple[int, ...]]:
+    """All texts of up to `most` tokens: those that end, and those of `most`."""
+    others = [token for token in range(V) if token != end]
+    for length in range(most):
+        for text in product(others, repeat=length):
+            yield (*text, end)
+    yield from product(others, repeat=most)
+
+
+@pytest.mark.parametrize("network", ["cache", "rotary", "elman", "neural n-gram", "n-gram"])
+def test_as_many_beams_as_continuations_find_the_best_of_all(network: str) -> None:
+    made = ngram() if network == "n-gram" else model(network)
+    most, end, prompt = 3, 2, prompts(1)
+    every = list(continuations(most, end))
+    rows = made.rows.seeded([9]) if isinstance(made, CausalLM) else Rows(torch.zeros(1, 1))
+    expected = []
+    for text in every:
+        total = 0.0
+        for place, token in enumerate(text):
+            before = torch.cat([prompt, torch.tensor([text[:place]], dtype=torch.int64)], dim=1)
+            total += read_anew(made, before, rows)[0, token].double().item()
+        expected.append(total)
+    assert sum(torch.tensor(expected).exp()) == pytest.approx(1.0, abs=1e-4)
+    beams = len(every)
+    same = made.rows.seeded([9] * beams) if isinstance(made, CausalLM) else rows
+    found = beam_search(reader(made, same, beams), prompt[0], most, beams, end=end)
+    texts = [tuple(token for token in line if token != NOTHING) for line in found.tokens.tolist()]
+    assert sorted(texts) == sorted(every)
+    totals = dict(zip(every, expected, strict=True))
+    for text, total in zip(texts, found.log_probabilities.tolist(), strict=True):
+        assert total == pytest.approx(totals[text], abs=1e-4)
+    assert found.log_probabilities.diff().max() <= 0
+    few = beam_search(reader(made, same, beams), prompt[0], most, beams, finished=lambda ids: True)
+    assert few.tokens.shape == (V, 1)  # fewer texts than beams
+
+
+@pytest.mark.parametrize("network", [*NETWORKS, "n-gram"])
+def test_one_beam_is_greedy(network: str) -> None:
+    made = ngram() if network == "n-gram" else model(network)
+    for line in range(6):
+        prompt, rows = prompts(6)[line], model().rows.seeded([line])
+        options = {"end": 0, "finished": lambda ids: ids[-2:] == [3, 3]}
+        greedy = generate(reader(made, rows, 1), prompt[None], N, **options)
+        found = beam_search(reader(made, rows, 1), prompt, N, 1, **options)
+        assert torch.equal(found.tokens, greedy.tokens)
+        torch.testing.assert_close(found.log_probabilities, greedy.log_probabilities)
+
+
+@pytest.mark.parametrize("beams", [2, 5])
+def test_beams_are_the_best_of_each_step(beams: int) -> None:
+    """The definition, each text read anew: those that have ended compete with those that go on."""
+    made, prompt, end = ngram(), prompts(1)[0], 4
+    kept: list[tuple[float, list[int]]] = [(0.0, [])]
+    for _ in range(8):
+        candidates = [each for each in kept if each[1][-1:] == [end]]
+        for total, text in kept:
+            if text[-1:] != [end]:
+                tokens = torch.cat([prompt, torch.tensor(text, dtype=torch.int64)])[None]
+                logs = made.log_probabilities(tokens)[0, -1].double().tolist()
+                candidates += [(total + logs[token], [*text, token]) for token in range(V)]
+        kept = sorted(candidates, key=lambda each: -each[0])[:beams]
+    found = beam_search(made.reader(beams), prompt, 8, beams, end=end)
+    assert any(text[-1] == end for _, text in kept)
+    assert any(text[-1] != end for _, text in kept) or beams == 2
+    assert found.log_probabilities.tolist() == pytest.approx([total for total, _ in kept], abs=1e-5)
+    texts = [[token for token in line if token != NOTHING] for line in found.tokens.tolist()]
+    assert texts == [text for _, text in kept]

@@ -6,20 +6,26 @@ import pytest
 import torch
 
 from logicgen.errors import LogicgenError
-from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman
+from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman, NeuralNGram
 from logicgen.nn.token_rows import METHODS, NOTHING, Rows, TokenRows
 
 V, WIDTH = 6, 16
 POSITIONS = ["relative", "rotary", "sinusoidal", "none"]
-NETWORKS = [*POSITIONS, "elman"]
+NETWORKS = [*POSITIONS, "elman", "n-gram"]
 
 
 def model(network: str = "relative", method: str = "lexinvariant") -> CausalLM:
     torch.manual_seed(0)
     if network == "elman":
         return CausalLM(TokenRows(method, V, WIDTH), Elman(width=WIDTH, layers=2), WIDTH)
+    if network == "n-gram":
+        return CausalLM(TokenRows(method, V, WIDTH), ngram(3), WIDTH)
     made = CausalTransformer(width=WIDTH, heads=2, layers=2, feed_forward=32, positions=network)
     return CausalLM(TokenRows(method, V, WIDTH, 0.5), made, WIDTH)
+
+
+def ngram(order: int, layers: int = 2) -> NeuralNGram:
+    return NeuralNGram(width=WIDTH, order=order, feed_forward=32, layers=layers)
 
 
 def texts(sequences: int = 3, length: int = 10) -> torch.Tensor:
@@ -87,9 +93,10 @@ def test_one_token_at_a_time_agrees_with_all_at_once(positions: str) -> None:
         network(inputs[:, :2], memory)
 
 
+@pytest.mark.parametrize("network", ["relative", "n-gram"])
 @pytest.mark.parametrize("method", METHODS)
-def test_gradients_reach_every_parameter(method: str) -> None:
-    made = model(method=method)
+def test_gradients_reach_every_parameter(method: str, network: str) -> None:
+    made = model(network, method)
     ids = texts()
     ids[0, 7:] = NOTHING
     made.loss(ids).backward()
@@ -160,12 +167,49 @@ def test_loss_of_targets_that_are_given() -> None:
         torch.testing.assert_close(found, chosen[there].mean())
 
 
+@pytest.mark.parametrize("network", ["elman", "n-gram"])
 @torch.no_grad()
-def test_a_recurrent_network_goes_on_from_its_state() -> None:
-    made, ids = model("elman"), texts()
+def test_a_network_goes_on_from_its_state(network: str) -> None:
+    made, ids = model(network), texts()
     rows = made.rows(len(ids))
     memory = made.network.begin(len(ids))
     parts = [
         made.features(rows, ids[:, first : first + 3], memory=memory) for first in range(0, 10, 3)
     ]
     torch.testing.assert_close(torch.cat(parts, dim=1), made.features(rows, ids))
+
+
+@pytest.mark.parametrize("order", [2, 3, 5])
+@torch.no_grad()
+def test_a_neural_n_gram_model_sees_the_last_tokens_only(order: int) -> None:
+    torch.manual_seed(0)
+    made = CausalLM(TokenRows("learned", V, WIDTH), ngram(order), WIDTH)
+    ids = texts(length=12)
+    before = made.log_probabilities(ids)
+    for place in range(12):
+        changed = ids.clone()
+        changed[:, place] = (changed[:, place] + 1) % V
+        after = made.log_probabilities(changed)
+        same = [torch.equal(after[:, each], before[:, each]) for each in range(12)]
+        assert same == [not place <= each < place + order - 1 for each in range(12)]
+
+
+@torch.no_grad()
+def test_a_neural_n_gram_model_is_its_formula() -> None:
+    """Rows side by side, oldest first, the trained vector before them; hidden layer; rows again."""
+    torch.manual_seed(0)
+    network = ngram(4, layers=1)
+    made = CausalLM(TokenRows("learned", V, WIDTH), network, WIDTH)
+    made.bias.normal_()
+    rows = made.rows(1).matrix
+    text = [3, 1, 5]
+    hidden, beginning = network.hidden[0], network.beginning
+    inputs = [beginning, *(rows[token] * made.scale + made.bias for token in text)]
+    for place in range(1, 4):
+        window = ([beginning] * 4 + inputs[1:])[place + 1 : place + 4]
+        seen = torch.tanh(hidden.weight @ torch.cat(window) + hidden.bias)
+        feature = network.norm(network.output.weight @ seen + network.output.bias)
+        expected = (rows @ feature).log_softmax(-1)
+        torch.testing.assert_close(
+            made.log_probabilities(torch.tensor([text]))[0, place - 1], expected
+        )

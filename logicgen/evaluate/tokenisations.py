@@ -1,0 +1,210 @@
+"""The probability of a text, whatever tokens write it.
+
+A model of byte pairs gives probabilities to sequences of tokens, and many sequences are the same
+text. Its own cut, the canonical one, is what perplexity counts; the probability of the text is the
+sum over all. Source: Cao, Rimell, "You should evaluate your language model on marginal likelihood
+over tokenisations" (EMNLP 2021).
+
+Of a sum of many terms, all but the canonical one are estimated by importance sampling: a sequence
+is drawn with probability q, and on average p / q is their sum. A token is drawn in proportion to
+its probability after the tokens before it, times a guess at the probability of the text behind it.
+The guess takes tokens as independent, each with its mean probability along the canonical sequence.
+Without it, most draws begin with a frequent letter that leaves an improbable rest. While a draw is
+canonical so far, the next canonical token counts only as far as something else follows, so that no
+draw is the canonical sequence: else nearly all would be.
+
+Shapes: B sequences, T tokens in each, V tokens in all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import count, islice
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from logicgen.errors import LogicgenError
+from logicgen.model.language_model import LanguageModel
+from logicgen.nn.samples import require
+from logicgen.tokens import NOTHING, Lattice
+
+# Tokenisations that are summed where no samples are asked for, and sequences read together.
+MOST, AT_A_TIME = 10_000, 64
+
+
+class TextProbability(NamedTuple):
+    """The probability of a text, as log2."""
+
+    tokenisations: int  # sequences of tokens that write the text
+    canonical: float  # of the one that the model's own cut gives
+    marginal: float  # of all together
+    standard_error: float  # of `marginal`, in bits; 0 where all were summed
+
+
+def text_probability(
+    model: LanguageModel,
+    text: str,
+    *,
+    after: str = "",
+    whole: bool = False,
+    samples: int | None = None,
+    seed: int = 0,
+) -> TextProbability:
+    """Return the probability that a text follows, where one of its tokens ends with it.
+
+    after: what stands before; the end of another document if empty.
+    whole: whether the document has to end behind the text.
+    samples: how many (at least 2) to estimate the sum from where it has more terms; without them
+        up to 10,000 terms are summed.
+    seed: of the samples, and of rows that are drawn, which are the same for all sequences.
+    Raises LogicgenError where a sum has too many terms, and for an empty text, one the model cannot
+    read, and nothing before it in a model that has not learnt how texts begin.
+    """
+    require(samples is None or samples >= 2, "samples", samples, "at least 2")
+    before, canonical = _ids(model, after, "the text before"), _ids(model, text, "the text")
+    if not len(canonical):
+        raise LogicgenError("the text is empty: give at least one token")
+    if not len(before):
+        if model.tokens.kind == "names":
+            raise LogicgenError(
+                f"--after: a model of {model.task_name} does not predict how texts begin: give the"
+                " first token"
+            )
+        before = np.array([model.tokens.end])
+    lattice, end = model.tokens.lattice(text), []
+    if whole:
+        end = [model.tokens.end]
+        lattice = [*lattice, {model.tokens.end: len(lattice) + 1}]
+    ways = _ways(lattice)
+    if samples is None and ways[0] > MOST:
+        raise LogicgenError(
+            f"the text has {magnitude(ways[0])} tokenisations, and up to {MOST:,} are summed: give"
+            " --samples 1000 for an estimate, or a shorter text"
+        )
+    start, rows = torch.from_numpy(before).to(model.device), seed << 32
+    tokens = torch.tensor([*canonical.tolist(), *end], device=model.device)
+    logs = model.log_probabilities(torch.cat([start, tokens[:-1]])[None], [rows])
+    logs = logs[0, len(start) - 1 :].double()  # (T, V), along the canonical sequence
+    own = float(logs.gather(1, tokens[:, None]).sum()) / math.log(2)
+    if ways[0] == 1:
+        return TextProbability(1, own, own, 0.0)
+    if ways[0] <= (samples or MOST):
+        total = _summed(model, start, _paths(lattice, ways), rows)
+        return TextProbability(ways[0], own, float(total) / math.log(2), 0.0)
+    assert samples is not None
+    draws = _Draws(lattice, tokens.tolist(), logs.cpu().numpy())
+    weights = draws.weights(model, start, samples, seed) / math.log(2)
+    marginal = np.logaddexp2(own, np.logaddexp2.reduce(weights) - math.log2(samples))
+    error = np.exp2(weights - marginal).std(ddof=1) / math.sqrt(samples)
+    return TextProbability(ways[0], own, float(marginal), float(error) / math.log(2))
+
+
+def magnitude(number: int) -> str:
+    """Return a number of tokenisations, which may have thousands of digits, as text."""
+    return f"{number:,}" if number < 10**15 else f"about 10^{math.log10(number):.0f}"
+
+
+def _ids(model: LanguageModel, text: str, what: str) -> np.ndarray:
+    try:
+        return model.tokens.encode(text)
+    except UnicodeEncodeError:  # bytes of a command line that are no text
+        raise LogicgenError(f"{what} is not UTF-8: convert it") from None
+
+
+def _ways(lattice: Lattice) -> list[int]:
+    """Return in how many ways tokens lead from each place of a lattice to its end."""
+    ways = [0] * len(lattice) + [1]
+    for place in reversed(range(len(lattice))):
+        ways[place] = sum(ways[to] for to in lattice[place].values())
+    return ways
+
+
+def _paths(lattice: Lattice, ways: list[int]) -> Iterator[list[int]]:
+    """Yield all sequences of tokens from the beginning of a lattice to its end."""
+    under_way: list[tuple[int, list[int]]] = [(0, [])]
+    while under_way:
+        place, path = under_way.pop()
+        if place == len(lattice):
+            yield path
+        else:
+            steps = lattice[place].items()
+            under_way += [(to, [*path, token]) for token, to in steps if ways[to]]
+
+
+def _summed(model: LanguageModel, before: Tensor, paths: Iterator[list[int]], rows: int) -> Tensor:
+    """Return the logarithm, in nats, of the total probability of sequences of tokens."""
+    found: list[Tensor] = []
+    while some := list(islice(paths, AT_A_TIME)):
+        following = torch.full((len(some), max(map(len, some))), NOTHING, device=before.device)
+        for line, path in zip(following, some, strict=True):
+            line[: len(path)] = torch.tensor(path)
+        read = torch.cat([before.expand(len(some), -1), following[:, :-1].clamp(min=0)], dim=1)
+        logs = model.log_probabilities(read, [rows] * len(some))[:, len(before) - 1 :]  # (B, T, V)
+        own = logs.gather(2, following.clamp(min=0)[..., None])[..., 0].double()
+        found.append(own.masked_fill(following == NOTHING, 0.0).sum(1).cpu())
+    return torch.cat(found).logsumexp(0)
+
+
+class _Draws:
+    """Random ways through a lattice, but for the canonical one."""
+
+    def __init__(self, lattice: Lattice, canonical: list[int], logs: np.ndarray) -> None:
+        """Prepare to draw; logs: (T, V) log-probabilities along the canonical sequence."""
+        self.lattice, self.canonical = lattice, canonical
+        mean = np.logaddexp.reduce(logs, axis=0) - math.log(len(logs))
+        # At each place, what the rest of the text is guessed to be.
+        self.guesses = [0.0] * (len(lattice) + 1)
+        for place in reversed(range(len(lattice))):
+            each = [mean[token] + self.guesses[to] for token, to in lattice[place].items()]
+            self.guesses[place] = float(np.logaddexp.reduce(each))  # -inf where there is none
+        # Before each canonical token and at the end: the probability that another one follows.
+        self.leaving = [-math.inf]
+        places = [0]
+        for token in canonical:
+            places.append(lattice[places[-1]][token])
+        for step in reversed(range(len(canonical))):
+            tokens, scores = self._scores(places[step], logs[step])
+            total = np.logaddexp.reduce(scores)
+            scores[tokens.index(canonical[step])] += self.leaving[0]
+            self.leaving.insert(0, float(np.logaddexp.reduce(scores) - total))
+
+    def _scores(self, place: int, logs: np.ndarray) -> tuple[list[int], np.ndarray]:
+        """Return the tokens that may stand at a place, and logarithms of what shares grow with."""
+        steps = self.lattice[place]
+        rest = [self.guesses[to] for to in steps.values()]
+        return list(steps), logs[list(steps)] + np.array(rest)
+
+    @torch.no_grad()
+    def weights(self, model: LanguageModel, before: Tensor, samples: int, seed: int) -> np.ndarray:
+        """Return log p / q of random sequences, (samples,); number n follows from seed and n."""
+        found = np.zeros(samples)
+        for first in range(0, samples, AT_A_TIME):
+            numbers = range(first, min(first + AT_A_TIME, samples))
+            read = model.reader([seed << 32] * len(numbers))
+            generators = [np.random.default_rng((seed, number)) for number in numbers]
+            places, canonical = [0] * len(numbers), [True] * len(numbers)
+            new = before.expand(len(numbers), -1)
+            for step in count():
+                logs = read(new).double().cpu().numpy()  # (B, V)
+                new = torch.zeros(len(numbers), 1, dtype=torch.int64)
+                for line, number in enumerate(numbers):
+                    if places[line] == len(self.lattice):
+                        continue
+                    tokens, scores = self._scores(places[line], logs[line])
+                    if canonical[line]:
+                        scores[tokens.index(self.canonical[step])] += self.leaving[step + 1]
+                    share = np.exp(scores - np.logaddexp.reduce(scores))
+                    drawn = int(generators[line].choice(len(tokens), p=share))
+                    token = tokens[drawn]
+                    found[number] += logs[line, token] - np.log(share[drawn])
+                    places[line] = self.lattice[places[line]][token]
+                    canonical[line] = canonical[line] and token == self.canonical[step]
+                    new[line] = token
+                if min(places) == len(self.lattice):
+                    break
+                new = new.to(before.device)
+        return found
