@@ -420,9 +420,8 @@ def read_model_recipe(name: str, changes: Mapping[str, Any] | None = None) -> Mo
 
 def is_trained_in_steps(name: str) -> bool:
     """Return whether the recipe called `name` has a seed to train with: n-grams are counted."""
-    return dict(_tables(shipped.find("models", ".toml", name)).get("network", {})).get("kind") != (
-        "n-gram"
-    )
+    network = dict(_tables(shipped.find("models", ".toml", name)).get("network", {}))
+    return network.get("kind") not in ("n-gram", "text-n-gram")
 
 
 def _tables(path: Path) -> dict[str, Any]:

@@ -4,13 +4,14 @@ import pytest
 
 from logicgen import shipped
 from logicgen.errors import LogicgenError
-from logicgen.model.model_recipe import ModelRecipe, read_model_recipe
+from logicgen.model.model_recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
 from tests.train.conftest import TABLES
 
 
 @pytest.mark.parametrize("name", shipped.names("models", ".toml"))
 def test_shipped_recipes_are_valid(name: str) -> None:
     recipe = read_model_recipe(name)
+    assert is_trained_in_steps(name) == (recipe.training is not None)
     if recipe.training is None:  # n-grams
         assert recipe.embedding is None
         return
@@ -21,7 +22,7 @@ def test_shipped_recipes_are_valid(name: str) -> None:
     assert recipe.embedding.method in name or name in learned
     assert recipe.with_steps(7).training.steps == 7
     logic = name.startswith(("propositional-", "ltl-")) and not name.endswith("-adamw")
-    bf16 = logic or name.endswith("-full")
+    bf16 = logic or name.endswith("-full") or name == "language-lexinvariant-names"
     assert recipe.training.precision == ("bf16" if bf16 else "fp32")
 
 
