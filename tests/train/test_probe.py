@@ -399,7 +399,7 @@ def test_what_cannot_be_probed(run, corpus, tmp_path):
         small({"kind": "language-model", **network}), corpus.tokens, "text"
     ).eval()
     check_fits(trigram, corpus, "it")
-    assert trigram.hidden_states(np.arange(4)[None], [0], None).shape == (1, 4, 8)
+    assert trigram.hidden_states(np.arange(4)[None], [0])[0].shape == (1, 4, 8)
     with pytest.raises(LogicgenError, match="it is a neural n-gram model: leave it out"):
         check_fits(trigram, corpus, "it", 1)
 
