@@ -158,6 +158,8 @@ def evaluate_with_bars(
             line = f"{called:<28} {percent(score):>20} right of {score['examples']:,}"
             if "edit_distance" in score:
                 line += f", edit distance {score['edit_distance']:.2f}"
+            if "token_accuracy" in score:
+                line += f"; tokens {percent(score, 'token_accuracy')}"
             if "verified_accuracy" in score:
                 line += f"; verified {percent(score, 'verified_accuracy')}"
                 line += f" in {score['draws']:.1f} draws on average"

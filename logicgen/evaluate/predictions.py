@@ -41,6 +41,7 @@ SCHEMA = pa.schema(
     [
         *schema_of("row embedding_seed symbols length", "problem answer prediction verdict"),
         pa.field("edit_distance", pa.int32()),
+        pa.field("right_tokens", pa.int32()),
         pa.field("verified_prediction", pa.string()),  # the last three: of verified decoding
         pa.field("verified_verdict", pa.string()),
         pa.field("draws", pa.int32()),
@@ -145,6 +146,8 @@ def predict_and_verify(
     columns["prediction"] = predictions
     if data.task.edit_distance:
         columns["edit_distance"] = list(map(_edit_distance, predictions, columns["answer"]))
+    if data.task.token_accuracy:
+        columns["right_tokens"] = list(map(_right_tokens, predictions, columns["answer"]))
 
     def triples(places: np.ndarray, answers: list[str]) -> list[Triple]:
         problems, stored = columns["problem"], columns["answer"]
@@ -374,6 +377,12 @@ def _edit_distance(first: str, second: str) -> int:
     from rapidfuzz.distance import Levenshtein
 
     return Levenshtein.distance(first.split(), second.split())
+
+
+def _right_tokens(prediction: str, answer: str) -> int:
+    """Return how many tokens of the answer the prediction has at the same place."""
+    pairs = zip(prediction.split(), answer.split(), strict=False)
+    return sum(predicted == right for predicted, right in pairs)
 
 
 def verdict_of(task: str, solver: str | None) -> Callable[[Triple], str]:
