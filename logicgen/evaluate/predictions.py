@@ -69,6 +69,7 @@ class About:
     decoding: dict[str, Any] = field(default_factory=dict)  # set by `predict_and_verify`
     shortest: int = 1  # length at which the first cell of the split begins
     step: int = 1  # lengths per cell
+    reset_rows: int | None = None  # the seed of redrawn rows (`evaluate/collapse.py`)
 
     def cell_length(self, lengths: np.ndarray) -> np.ndarray:
         """Return the first length of each problem's cell."""

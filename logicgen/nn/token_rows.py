@@ -42,7 +42,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from logicgen.errors import LogicgenError
-from logicgen.nn.embedding import Embedding, Interchangeable, Learned
+from logicgen.nn.embedding import Interchangeable, Learned
 from logicgen.tokens import NOTHING
 
 _SCORES_AT_A_TIME = 2**24  # 64 MiB of float32
@@ -123,8 +123,8 @@ class TokenRows(nn.Module):
         if not 0 <= share <= 1:
             raise LogicgenError(f"share {share} of the tokens: has to be from 0 to 1")
         self.method, self.tokens, self.width, self.share = method, tokens, width, share
-        self.trained: Embedding | None = None
-        self.drawn: Embedding | None = None
+        self.trained: Learned | None = None
+        self.drawn: Interchangeable | None = None
         if method != "lexinvariant":
             self.trained = Learned(0, width, max_symbols=tokens, normalize_rows=False)
         if method in ("lexinvariant", "partial-rows"):
