@@ -2,8 +2,8 @@
 
 A row that is an output of a softmax and never a target is pushed away from the features at every
 step, in nearly the same direction whatever symbol it belongs to. So the rows of symbols that never
-occur in training become alike (arXiv 2604.21632 reports it). Models here use one matrix for inputs
-and outputs, so that these rows are alike as inputs, too.
+occur in training become alike (Lazić, Fowl, György, Szepesvári, "To See the Unseen", 2026). Models
+here use one matrix for inputs and outputs, so that these rows are alike as inputs, too.
 
 How alike rows are, of those that occur in training and of those that never do:
 
