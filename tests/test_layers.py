@@ -132,6 +132,7 @@ def test_there_is_no_circle() -> None:
 SHARED = {
     "__init__",
     "bulk",  # solving and checking line by line, and its options
+    "collapse",
     "compare",
     "covariance",
     "export",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,12 @@ _BOTH = ("run", "data", "out", "device", "split", "limit", "embedding_seeds")
     metavar="N",
     help="Score also the first of up to N different answers that the solver accepts: the"
     " prediction, then random draws.",
+)
+@opt.integer_option(
+    "--reset-rows",
+    least=0,
+    metavar="SEED",
+    help="Redraw the trained rows of symbols that never occur in training, as those that do.",
 )
 @opt.WORKERS
 @click.option("--timeout", type=opt.POSITIVE, default=10.0, help="Seconds per answer.")
@@ -124,6 +131,7 @@ def evaluate_with_bars(
     sample: bool = False,
     verified: int | None = None,
     votes: int | None = None,
+    reset_rows: int | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Evaluate behind progress bars, print what came out and where, and return the summary."""
@@ -132,6 +140,7 @@ def evaluate_with_bars(
 
     from logicgen.atomic import prepare_folder
     from logicgen.cli.progress import stage_bars
+    from logicgen.evaluate import collapse
     from logicgen.evaluate.predictions import About, check_fits, predict_and_verify
     from logicgen.evaluate.verified import Verified
     from logicgen.model.checkpoint import open_model, scores_folder
@@ -141,11 +150,19 @@ def evaluate_with_bars(
     from logicgen.report.tables import percent
 
     sampling = Sampling(**random)
-    model = open_model(run, device).answerer(dataset, str(run), votes)
-    about = About.of(model, run.resolve().name, dataset, split)
+    opened = open_model(run, device)
+    if reset_rows is not None:
+        redrawn = collapse.reset_rows(*collapse.trained_rows(run, opened, dataset), reset_rows)
+        say(f"redrawn: the rows of {redrawn:,} symbols that never occur in training")
+    model = opened.answerer(dataset, str(run), votes)
+    about = replace(
+        About.of(model, run.resolve().name, dataset, split),
+        reset_rows=reset_rows,
+    )
     check_fits(model, dataset, about, others.get("ensemble", 1))
     # Scores on data of a task that it was not trained on stand beside those of its own.
     name = split if model.trained_on_task else f"{dataset.name}-{split}"
+    name += "" if reset_rows is None else "-reset-rows"
     folder = out or scores_folder(run, name)
     prepare_folder(folder)  # before anything slow
     others["decoding"] = sampling if sample else BeamSearch(**search)
@@ -160,6 +177,8 @@ def evaluate_with_bars(
             line = f"{called:<28} {percent(score):>20} right of {score['examples']:,}"
             if "edit_distance" in score:
                 line += f", edit distance {score['edit_distance']:.2f}"
+            if "token_accuracy" in score:
+                line += f"; tokens {percent(score, 'token_accuracy')}"
             if "verified_accuracy" in score:
                 line += f"; verified {percent(score, 'verified_accuracy')}"
                 line += f" in {score['draws']:.1f} draws on average"

@@ -21,6 +21,7 @@ COMMANDS = {
     "probability": "Give the probability of a text, by a language model.",
     "compare": "Set evaluations of the same examples side by side.",
     "covariance": "Measure whether renaming a problem renames the answer.",
+    "collapse": "Tell how alike the rows of symbols are that training never showed.",
     "probe": "Ask a frozen language model for the keys of ciphers.",
     "inductive": "Read and cut what inductive Transformers learnt; experiments about them.",
     "study": "Train and score many models; one table and its figures.",

@@ -119,10 +119,12 @@ class PartFiles(Table):
     Attributes:
         tokens: ids.
         keys: of ciphers: column t says how token t is written.
+        plain: of ciphers that are not one-to-one: what each token stands for.
     """
 
     tokens: ArrayFile
     keys: ArrayFile = None  # type: ignore[assignment]  # may be missing, but not null
+    plain: ArrayFile = None  # type: ignore[assignment]  # likewise
 
 
 class CorpusSplit(Table):
@@ -141,6 +143,8 @@ class CorpusSplit(Table):
             rows = part.tokens.shape[0]
             if part.keys is not None and (len(part.keys.shape), part.keys.shape[0]) != (2, rows):
                 raise ValueError("parts: not one key for each row")
+            if part.plain is not None and part.plain.shape != part.tokens.shape:
+                raise ValueError("parts: not as much plain text as tokens")
         return self
 
 

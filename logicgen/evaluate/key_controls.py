@@ -37,8 +37,7 @@ def guesses(corpus: Corpus, ciphers: Ciphers, tokens: np.ndarray) -> dict[str, n
 def _by_frequency(corpus: Corpus, ciphers: Ciphers) -> np.ndarray:
     """Return the plain symbols, the most frequent of the training rows first; (V - staying,)."""
     train = Ciphers(corpus, "train") if corpus.splits.get("train") else ciphers
-    written, meant = train.rows(np.arange(min(COUNTED, len(train))), train.length)
-    plain = np.take_along_axis(meant, written, axis=1)
+    _, plain = train.rows(np.arange(min(COUNTED, len(train))), train.length)
     counts = np.bincount(plain.ravel(), minlength=len(corpus.tokens))[ciphers.staying :]
     return np.argsort(-counts, kind="stable") + ciphers.staying
 

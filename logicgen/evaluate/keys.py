@@ -7,6 +7,10 @@ window is the share of its cipher symbols whose vote is right. `<end>` and `<oth
 changes, neither count nor vote. What can be found without a model stands beside it. Tokens after
 the last whole window are not looked at.
 
+In a cipher that is not one-to-one a symbol stands for several characters. Right is then the one
+that it stands for most often in the window, found by the same vote; the share of single occurrences
+at which the probe is right means the same for both kinds of cipher.
+
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023), with windows of 100 characters.
 """
 
@@ -64,9 +68,16 @@ class ProbedRow:
     """One row, and the answers of a probe to it."""
 
     tokens: np.ndarray  # (T,), the cipher
-    meant: np.ndarray  # (V,), what each cipher symbol stands for
+    plain: np.ndarray  # (T,), what each stands for
     staying: int  # how many tokens, the first ones, no key exchanges
     probabilities: np.ndarray  # (T, V), of the plain symbol at each place
+
+    @property
+    def meant(self) -> np.ndarray | None:
+        """Return what each cipher symbol that occurs stands for, (V,); None: one for several."""
+        meant = np.zeros(self.probabilities.shape[1], dtype=np.int64)
+        meant[self.tokens] = self.plain
+        return meant if (meant[self.tokens] == self.plain).all() else None
 
 
 @dataclass(frozen=True)
@@ -109,29 +120,30 @@ def majority(
 def windows_of(
     tokens: np.ndarray,
     predicted: np.ndarray,
-    meant: np.ndarray,
+    plain: np.ndarray,
     width: int,
     staying: int = STAYING,
 ) -> list[KeyWindow]:
     """Return the precision in each window; those in which no row has a symbol are left out.
 
-    tokens, predicted: (B, T), the ciphers and what the probe says of each place.
-    meant: (B, V), what a cipher symbol stands for.
+    tokens, predicted, plain: (B, T), the ciphers, what the probe says of each place, and what
+    stands behind it.
     """
-    count, found = meant.shape[1], []
-    right = predicted == np.take_along_axis(meant, tokens, axis=1)
+    count, found = 1 + max(int(each.max(initial=0)) for each in (tokens, predicted, plain)), []
+    right = predicted == plain
     for number in range(tokens.shape[1] // width):
         here = slice(number * width, (number + 1) * width)
-        rows, symbols, plain = majority(tokens[:, here], predicted[:, here], count, staying)
+        rows, symbols, said = majority(tokens[:, here], predicted[:, here], count, staying)
         if not len(rows):
             continue
-        within = _share(rows, plain == meant[rows, symbols], len(tokens))
+        *_, true = majority(tokens[:, here], plain[:, here], count, staying)
+        within = _share(rows, said == true, len(tokens))
         read = slice(here.stop)
-        all_rows, all_symbols, all_plain = majority(
+        all_rows, all_symbols, all_said = majority(
             tokens[:, read], predicted[:, read], count, staying
         )
         again = np.isin(all_rows * count + all_symbols, rows * count + symbols)
-        so_far = _share(rows, all_plain[again] == meant[rows, symbols], len(tokens))
+        so_far = _share(rows, all_said[again] == true, len(tokens))
         there = tokens[:, here] >= staying
         single = float(right[:, here][there].mean()), int(there.sum())
         place = number + 1, here.start, here.stop - 1
@@ -223,24 +235,24 @@ def measure_keys(
     at_a_time = max(1, AT_A_TIME // context)
     for first in range(0, count, at_a_time):
         numbers = np.arange(first, min(first + at_a_time, count))
-        tokens, meant = ciphers.rows(numbers, context)
-        plain = np.take_along_axis(meant, tokens, axis=1)[:, last].ravel()
-        met += np.bincount(plain, minlength=different)
+        tokens, plain = ciphers.rows(numbers, context)
+        ended = plain[:, last].ravel()
+        met += np.bincount(ended, minlength=different)
         # What is drawn for a row does not depend on which others are read.
         states = model.hidden_states(tokens, numbers.tolist())
         for layer, probe in probes.items():
             with torch.no_grad():
                 scores: Tensor = probe(states[layer - 1])
             likely = scores.softmax(-1).cpu().numpy()
-            np.add.at(sums[layer], plain, likely[:, last].reshape(-1, different))
+            np.add.at(sums[layer], ended, likely[:, last].reshape(-1, different))
             if layer not in examples:
-                examples[layer] = ProbedRow(tokens[0], meant[0], ciphers.staying, likely[0])
+                examples[layer] = ProbedRow(tokens[0], plain[0], ciphers.staying, likely[0])
             predicted[layer].append(scores.argmax(-1).cpu().numpy())
-        read.append((tokens, meant))
+        read.append((tokens, plain))
         progress(int(numbers[-1]) + 1, count)
-    tokens, meant = (np.concatenate(each) for each in zip(*read, strict=True))
+    tokens, plain = (np.concatenate(each) for each in zip(*read, strict=True))
     found = {
-        layer: windows_of(tokens, np.concatenate(each), meant, window, ciphers.staying)
+        layer: windows_of(tokens, np.concatenate(each), plain, window, ciphers.staying)
         for layer, each in predicted.items()
     }
     if not all(found.values()):
@@ -257,9 +269,9 @@ def key_controls(
     corpus: Corpus, ciphers: Ciphers, *, context: int, window: int, limit: int
 ) -> dict[str, list[KeyWindow]]:
     """Return the precision in each window of what each of `CONTROLS` finds in the same rows."""
-    tokens, meant = ciphers.rows(np.arange(min(limit, len(ciphers))), context)
+    tokens, plain = ciphers.rows(np.arange(min(limit, len(ciphers))), context)
     return {
-        name: windows_of(tokens, predicted, meant, window, ciphers.staying)
+        name: windows_of(tokens, predicted, plain, window, ciphers.staying)
         for name, predicted in guesses(corpus, ciphers, tokens).items()
     }
 

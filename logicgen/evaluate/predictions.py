@@ -41,6 +41,7 @@ SCHEMA = pa.schema(
     [
         *schema_of("row embedding_seed symbols length", "problem answer prediction verdict"),
         pa.field("edit_distance", pa.int32()),
+        pa.field("right_tokens", pa.int32()),
         pa.field("verified_prediction", pa.string()),  # the last three: of verified decoding
         pa.field("verified_verdict", pa.string()),
         pa.field("draws", pa.int32()),
@@ -68,6 +69,7 @@ class About:
     decoding: dict[str, Any] = field(default_factory=dict)  # set by `predict_and_verify`
     shortest: int = 1  # length at which the first cell of the split begins
     step: int = 1  # lengths per cell
+    reset_rows: int | None = None  # the seed of redrawn rows (`evaluate/collapse.py`)
 
     def cell_length(self, lengths: np.ndarray) -> np.ndarray:
         """Return the first length of each problem's cell."""
@@ -145,6 +147,8 @@ def predict_and_verify(
     columns["prediction"] = predictions
     if data.task.edit_distance:
         columns["edit_distance"] = list(map(_edit_distance, predictions, columns["answer"]))
+    if data.task.token_accuracy:
+        columns["right_tokens"] = list(map(_right_tokens, predictions, columns["answer"]))
 
     def triples(places: np.ndarray, answers: list[str]) -> list[Triple]:
         problems, stored = columns["problem"], columns["answer"]
@@ -374,6 +378,12 @@ def _edit_distance(first: str, second: str) -> int:
     from rapidfuzz.distance import Levenshtein
 
     return Levenshtein.distance(first.split(), second.split())
+
+
+def _right_tokens(prediction: str, answer: str) -> int:
+    """Return how many tokens of the answer the prediction has at the same place."""
+    pairs = zip(prediction.split(), answer.split(), strict=False)
+    return sum(predicted == right for predicted, right in pairs)
 
 
 def verdict_of(task: str, solver: str | None) -> Callable[[Triple], str]:

@@ -12,8 +12,9 @@ from logicgen.evaluate.predictions import About
 from logicgen.evaluate.wilson import wilson_interval
 from logicgen.solvers import Verdict
 
-# Columns of answers besides verdicts, where they were measured: whole numbers, reported as means.
-SUMMED = ("edit_distance", "accepted", "draws")
+# Columns of answers besides verdicts, where they were measured: whole numbers, reported as means,
+# and those of tokens as their ratio.
+SUMMED = ("edit_distance", "right_tokens", "answer_tokens", "accepted", "draws")
 
 VERDICTS = [str(verdict) for verdict in Verdict]
 
@@ -26,7 +27,8 @@ class Score:
     Several embedding seeds answer the same problems, so the number of examples counts, not that of
     answers; an example that only some seeds get right varies less than the interval allows for.
 
-    None stands where a task has no edit distance, or verified decoding was not asked for.
+    None stands where a task has no edit distance or no token accuracy, or verified decoding was not
+    asked for.
     """
 
     examples: int  # each counted once
@@ -34,6 +36,8 @@ class Score:
     accuracy: tuple[float, float]  # share of answers that are right (exact or correct)
     exact: tuple[float, float]  # share of answers that equal the stored one
     edit_distance: tuple[float, float] | None  # in tokens
+    # Share of the tokens of the stored answers that stand at their place in the prediction
+    token_accuracy: tuple[float, float] | None
     verified_accuracy: tuple[float, float] | None  # of problems verified decoding answered right
     draws: tuple[float, float] | None  # that it took for a problem
 
@@ -48,6 +52,7 @@ class Score:
         intervals = {
             "accuracy": self.accuracy,
             "exact_match": self.exact,
+            "token_accuracy": self.token_accuracy,
             "verified_accuracy": self.verified_accuracy,
         }
         for name, value in intervals.items():
@@ -76,9 +81,12 @@ class Scores:
         codes = [VERDICTS.index(name) for name in verdicts.dictionary.to_pylist()]
         columns = {name: table[name].to_numpy() for name in ("symbols", "length", "embedding_seed")}
         columns["verdict"] = np.array(codes, dtype=np.int64)[verdicts.indices.to_numpy()]
-        for name in ("edit_distance", "draws"):
+        for name in ("edit_distance", "right_tokens", "draws"):
             if name in table.column_names and not table[name].null_count:
                 columns[name] = table[name].to_numpy()
+        if "right_tokens" in columns:
+            lengths = [len(answer.split()) for answer in table["answer"].to_pylist()]
+            columns["answer_tokens"] = np.array(lengths, dtype=np.int64)
         if "draws" in columns:
             verdicts = [Verdict(name) for name in table["verified_verdict"].to_pylist()]
             columns["accepted"] = np.array([verdict.is_right for verdict in verdicts])
@@ -105,10 +113,15 @@ class Scores:
 
     @staticmethod
     def joined(parts: list[Scores]) -> Scores:
-        """Join answers to the same examples by several models as seeds of one, the first."""
+        """Join answers to the same examples by several models as seeds of one, the first.
+
+        What was not measured for all of them is left out.
+        """
         first = parts[0]
         columns = {
-            name: np.concatenate([part._columns[name] for part in parts]) for name in first._columns
+            name: np.concatenate([part._columns[name] for part in parts])
+            for name in first._columns
+            if all(name in part._columns for part in parts)
         }
         shifts, seeds = np.cumsum([0, *(part.seeds for part in parts)]), []
         for part, shift in zip(parts, shifts, strict=False):
@@ -168,14 +181,20 @@ class Scores:
         exact = verdict == VERDICTS.index("exact")
         optional = {
             name: self._over_seeds(self._columns[name]) if name in self._columns else None
-            for name in SUMMED
+            for name in ("edit_distance", "accepted", "draws")
         }
+        tokens = None
+        if "right_tokens" in self._columns:
+            right, all_ = (self._by_seed(self._columns[f"{n}_tokens"]) for n in ("right", "answer"))
+            share = right / all_
+            tokens = float(share.mean()), float(share.std())
         return Score(
             examples=int(np.count_nonzero(self._columns["embedding_seed"] == 0)),
             counts={name: int(count) for name, count in zip(VERDICTS, counts, strict=True)},
             accuracy=self._over_seeds(exact | (verdict == VERDICTS.index("correct"))),
             exact=self._over_seeds(exact),
             edit_distance=optional["edit_distance"],
+            token_accuracy=tokens,
             verified_accuracy=optional["accepted"],
             draws=optional["draws"],
         )
@@ -188,11 +207,14 @@ class Scores:
 
     def _over_seeds(self, values: np.ndarray) -> tuple[float, float]:
         """Return mean and (population) standard deviation over embedding seeds of their means."""
+        means = self._by_seed(values)
+        return float(means.mean()), float(means.std())
+
+    def _by_seed(self, values: np.ndarray) -> np.ndarray:
+        """Return the mean of each embedding seed; every one answered the same examples."""
         seed = self._columns["embedding_seed"]
         sizes = np.bincount(seed, minlength=self.seeds)
-        sums = np.bincount(seed, weights=values, minlength=self.seeds)
-        means = sums / sizes  # every seed answered the same examples
-        return float(means.mean()), float(means.std())
+        return np.asarray(np.bincount(seed, weights=values, minlength=self.seeds) / sizes)
 
     def by_part(self, about: About | None = None) -> dict[str, Score]:
         """Return the score of each of the `parts` that has answers."""

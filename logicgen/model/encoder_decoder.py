@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -226,6 +226,15 @@ class EncoderDecoder(Model):
         return dict(trained.state_dict())
 
     # -- used ---------------------------------------------------------------------------------
+
+    def trained_rows(self, data: ProblemData, called: str) -> tuple[Tensor, np.ndarray]:
+        if self.rows.method != "learned":
+            return super().trained_rows(data, called)
+        rows = cast(Learned, self.embedding).symbols.data
+        seen = np.zeros(len(rows), dtype=bool)
+        for ids in (data.train.problems.ids, data.train.answers.ids):
+            seen[np.unique(ids[ids >= len(self.vocabulary)]) - len(self.vocabulary)] = True
+        return rows, seen
 
     def answerer(self, data: Dataset, called: str, votes: int | None = None) -> EncoderDecoder:
         """Return the model: it answers problems. Raises LogicgenError where votes are asked for."""

@@ -227,6 +227,16 @@ class NeuralLanguageModel(LanguageModel):
         self.check(count or len(self.tokens))
         return self.network.reader(self.network.rows.seeded(seeds, count), len(seeds))
 
+    def trained_rows(self, data: SequenceData, called: str) -> tuple[Tensor, np.ndarray]:
+        """Return the rows as `Model` says; symbols are here all tokens."""
+        rows = self.network.rows
+        if rows.trained is None or rows.random:
+            return super().trained_rows(data, called)
+        seen = np.zeros(len(self.tokens), dtype=bool)
+        for tokens in data.train.once(256, self.context):
+            seen[np.unique(tokens[tokens >= 0])] = True
+        return rows.trained.symbols.data, seen
+
     def check_hidden(self, layer: int | None, called: str) -> None:
         if layer is None:
             return

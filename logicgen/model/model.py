@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -192,6 +193,17 @@ class Model(nn.Module, ABC):
         raise TypeError(f"{self.noun} is trained in steps")
 
     # -- used ---------------------------------------------------------------------------------
+
+    def trained_rows(self, data: AnyData, called: str) -> tuple[Tensor, np.ndarray]:
+        """Return the trained rows of symbols, (R, width), to read or to change in place.
+
+        With them bool (R,): which symbols occur in the training part of data. Raises LogicgenError
+        where no trained row belongs to one symbol.
+        """
+        raise LogicgenError(
+            f"{called}: no trained row belongs to one symbol; give a model whose embedding.method"
+            " is learned, partial-rows or partial-names"
+        )
 
     @abstractmethod
     def answerer(self, data: Dataset, called: str, votes: int | None = None) -> Answerer:

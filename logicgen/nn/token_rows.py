@@ -22,12 +22,18 @@ that is too much, rows are drawn once for the batch and assigned to the tokens o
 random permutation. Within one sequence the distribution is the same: independent rows in a random
 order are independent rows. Across a batch the same vectors occur, at different tokens.
 
-Shapes: B sequences, T tokens in each, V tokens in the vocabulary, R rows.
+`partial-rows` then chooses the random tokens once for the batch, too, and assigns the drawn rows to
+these alone. Within one sequence each token is still random with probability p, independently of the
+others, and random rows are independent. What is lost is that sequences of a batch are independent:
+a token that is random in one is so in all, and the gradient varies more between batches. What is
+gained is a matrix of V rows, not of V trained and V drawn ones: it is the product with this matrix
+that takes the time.
+
+Shapes: B sequences, T tokens in each, V tokens in the vocabulary.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -39,7 +45,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from logicgen.errors import LogicgenError
-from logicgen.nn.embedding import Embedding, Interchangeable, Learned
+from logicgen.nn.embedding import Interchangeable, Learned
 from logicgen.tokens import NOTHING
 
 _SCORES_AT_A_TIME = 2**24  # 64 MiB of float32
@@ -50,7 +56,7 @@ _ROWS_OF_THEIR_OWN = 2**21  # numbers in the rows of all sequences; drawing more
 class Rows:
     """The embedding rows of one forward pass."""
 
-    matrix: Tensor  # (R, width), or (B, R, width) if each sequence has its own rows
+    matrix: Tensor  # (V, width), or (B, V, width) if each sequence has its own rows
     # int64 (B, V), the row of each token in each sequence, all different; None: row v of token v
     of: Tensor | None = None
 
@@ -99,14 +105,9 @@ class Rows:
         return -self.chosen(features, targets).sum() / (targets != NOTHING).sum().clamp(min=1)
 
     def _scores(self, features: Tensor) -> Tensor:
-        """Return the logits (B, T, R); -inf at rows that no token of the sequence has."""
+        """Return the logits (B, T, V), by row."""
         with torch.autocast(features.device.type, enabled=False):
-            scores = features.float() @ self.matrix.float().transpose(-1, -2)
-        rows = self.matrix.shape[-2]
-        if self.of is not None and self.of.shape[1] < rows:
-            has = scores.new_zeros(len(self.of), rows, dtype=torch.bool)
-            scores = scores.masked_fill(~has.scatter(1, self.of, True)[:, None], -math.inf)
-        return scores
+            return features.float() @ self.matrix.float().transpose(-1, -2)
 
 
 METHODS = "learned", "lexinvariant", "lexinvariant-names", "partial-rows", "partial-names"
@@ -135,8 +136,8 @@ class TokenRows(nn.Module):
             raise LogicgenError(f"whole {whole} of the sequences: has to be from 0 to 1")
         self.method, self.tokens, self.width = method, tokens, width
         self.share, self.whole = share, whole
-        self.trained: Embedding | None = None
-        self.drawn: Embedding | None = None
+        self.trained: Learned | None = None
+        self.drawn: Interchangeable | None = None
         if method != "lexinvariant":
             self.trained = Learned(0, width, max_symbols=tokens, normalize_rows=False)
         if method in ("lexinvariant", "partial-rows"):
@@ -180,16 +181,10 @@ class TokenRows(nn.Module):
             return Rows(trained, dealt.to(trained.device, non_blocking=True))
         if not self.training or self.method == "learned" or self.share == 0:
             return Rows(trained)
+        if self.method == "partial-rows":
+            return self._partial(trained, sequences, generator)
         chosen = torch.rand(sequences, self.tokens, generator=generator) < self.share  # (B, V)
-        if self.method == "partial-names":
-            return Rows(trained, _shuffled(chosen, generator).to(trained.device, non_blocking=True))
-        random = self._random(sequences, generator, self.tokens)
-        chosen = chosen.to(trained.device, non_blocking=True)
-        if random.of is None:
-            return Rows(torch.where(chosen[..., None], random.matrix, trained))
-        own = torch.arange(self.tokens, device=trained.device)
-        of = torch.where(chosen, self.tokens + random.of, own)
-        return Rows(torch.cat([trained, random.matrix]), of)
+        return Rows(trained, _shuffled(chosen, generator).to(trained.device, non_blocking=True))
 
     def seeded(self, seeds: Sequence[int], tokens: int | None = None) -> Rows:
         """Return rows for one sequence per seed, independent of the other sequences."""
@@ -204,11 +199,34 @@ class TokenRows(nn.Module):
 
     def _random(self, sequences: int, generator: torch.Generator | None, tokens: int) -> Rows:
         assert self.drawn is not None
-        if sequences * tokens * self.width <= _ROWS_OF_THEIR_OWN:
+        if self._own(sequences, tokens):
             return Rows(self.drawn.matrix(tokens, generator, sequences))
         matrix = self.drawn.matrix(tokens, generator)
         dealt = torch.rand(sequences, tokens, generator=generator).argsort(dim=1)
         return Rows(matrix, dealt.to(matrix.device, non_blocking=True))
+
+    def _partial(self, trained: Tensor, sequences: int, generator: torch.Generator | None) -> Rows:
+        """Return trained rows, (V, width), of which some are replaced by random ones."""
+        assert self.drawn is not None
+        own, device = self._own(sequences, self.tokens), trained.device
+        draws = sequences if own else 1
+        chosen = torch.rand(draws, self.tokens, generator=generator) < self.share
+        if own:
+            random = self.drawn.matrix(self.tokens, generator, sequences)
+            chosen = chosen.to(device, non_blocking=True)
+            return Rows(torch.where(chosen[..., None], random, trained))
+        # Numbers of the chosen tokens are found before they are moved: a GPU would have to wait.
+        numbers = chosen[0].nonzero()[:, 0]
+        random = self.drawn.matrix(len(numbers), generator)
+        matrix = trained.index_copy(0, numbers.to(device, non_blocking=True), random)
+        of = torch.arange(self.tokens).repeat(sequences, 1)
+        order = torch.rand(sequences, len(numbers), generator=generator).argsort(dim=1)
+        of[:, numbers] = numbers[order]
+        return Rows(matrix, of.to(device, non_blocking=True))
+
+    def _own(self, sequences: int, tokens: int) -> bool:
+        """Return whether so many sequences have rows of their own."""
+        return sequences * tokens * self.width <= _ROWS_OF_THEIR_OWN
 
 
 def _generator(seed: int) -> torch.Generator:

@@ -33,7 +33,7 @@ PREDICTIONS, SUMMARY, CELLS = "predictions.parquet", "summary.json", "cells.csv"
 HEAT_MAP, SYMBOLS, LENGTHS = "heatmap", "symbols", "lengths"
 
 # Columns that evaluations do not always have, and bytes that a file may take in memory.
-OPTIONAL = ("edit_distance", "verified_prediction", "verified_verdict", "draws")
+OPTIONAL = ("edit_distance", "right_tokens", "verified_prediction", "verified_verdict", "draws")
 MOST_BYTES = 1 << 32
 
 PARTS = {

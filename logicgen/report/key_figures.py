@@ -82,16 +82,17 @@ def draw_key(row: ProbedRow, tokens: Tokens, width: int, title: str) -> Figure |
     """Draw the mean probability, over the last window, of each plain symbol at each cipher symbol.
 
     Cipher symbols are in the order of what they stand for, so that the true key is the diagonal.
-    Returns None where the window has no symbol that a key could change.
+    Returns None where the window has no symbol that a key could change, or the row has no key.
     """
+    meant = row.meant
     last = len(row.tokens) // width * width
     here = row.tokens[last - width : last]
     probabilities = row.probabilities[last - width : last]
     columns = np.unique(here[here >= row.staying])
-    if not len(columns):
+    if not len(columns) or meant is None:
         return None
-    columns = columns[np.argsort(row.meant[columns])]
-    true = row.meant[columns]
+    columns = columns[np.argsort(meant[columns])]
+    true = meant[columns]
     matrix = np.stack([probabilities[here == each].mean(axis=0) for each in columns], axis=1)
     others = np.flatnonzero(matrix.max(axis=1) >= WORTH_SHOWING)
     rows = np.concatenate([true, np.setdiff1d(others, true)])
@@ -143,23 +144,24 @@ def draw_key_so_far(row: ProbedRow, tokens: Tokens, title: str) -> Figure | None
     """Draw, for each symbol of a row, the probability of what it stands for as the row goes on.
 
     At each position stands what was said at the symbol's latest occurrence; before the first there
-    is nothing. Symbols are in the order in which they occur. Returns None where there is none.
+    is nothing. Symbols are in the order in which they occur. Returns None without symbols or key.
     """
     symbols = list(dict.fromkeys(int(each) for each in row.tokens if each >= row.staying))
-    if not symbols:
+    meant = row.meant
+    if not symbols or meant is None:
         return None
     length = len(row.tokens)
     carpet = np.full((len(symbols), length), np.nan)
     for place, symbol in enumerate(symbols):
         places = np.flatnonzero(row.tokens == symbol)
-        said = row.probabilities[places, row.meant[symbol]]
+        said = row.probabilities[places, meant[symbol]]
         latest = np.searchsorted(places, np.arange(length), side="right") - 1
         carpet[place] = np.where(latest >= 0, said[latest], np.nan)
     figure, axes = new_axes(7.5, 1.5 + 0.2 * len(symbols), title)
     picture = axes.imshow(
         carpet, cmap=PROBABILITY, vmin=0, vmax=1, aspect="auto", interpolation="nearest"
     )
-    labels = [readable(tokens.texts[row.meant[each]]) for each in symbols]
+    labels = [readable(tokens.texts[meant[each]]) for each in symbols]
     axes.yaxis.set_ticks(range(len(symbols)), labels)
     axes.tick_params(axis="y", length=0, labelsize=8, labelfontfamily=FONT)
     axes.set(xlabel="position", ylabel="what a symbol stands for")
@@ -172,15 +174,16 @@ def draw_occurrences(row: ProbedRow, tokens: Tokens, width: int, title: str) -> 
     """Draw the probability of what one symbol stands for, and of its rivals, at each occurrence.
 
     The symbol is the row's most frequent one that does not stand for a blank, if there is another.
-    Returns None where the row has no symbol that a key could change.
+    Returns None where the row has no symbol that a key could change, or no key.
     """
+    meant = row.meant
     counts = np.bincount(row.tokens, minlength=len(tokens))
     counts[: row.staying] = 0
-    if not counts.any():
+    if not counts.any() or meant is None:
         return None
-    blank = np.array([text.isspace() for text in tokens.texts])[row.meant]
+    blank = np.array([text.isspace() for text in tokens.texts])[meant]
     symbol = int(np.argmax(counts * np.where(blank, 1, len(row.tokens))))
-    true = int(row.meant[symbol])
+    true = int(meant[symbol])
     places = np.flatnonzero(row.tokens == symbol)
     probabilities = row.probabilities[places]
     order = np.argsort(-probabilities.mean(axis=0), kind="stable")

@@ -170,10 +170,12 @@ def _table(rows: list[Row], chosen: list[Row]) -> tuple[list[str], list[list[str
     about, there, score = first.about, first.parts(), first.score()
     shown = [name for name in COLUMNS if name == "overall" or there[name].any()]
     distance, verified = score.edit_distance is not None, score.verified_accuracy is not None
+    tokens = score.token_accuracy is not None
     measured = any(row.covariance is not None for row in rows)
     exact = any(row.scores.score().counts["correct"] for row in rows)
     heads = [*rows[0].choices, *(COLUMNS[name] for name in shown)]
-    heads += ["all, exact"] * exact + ["all, verified", "draws"] * verified
+    heads += ["all, exact"] * exact + ["all, tokens"] * tokens
+    heads += ["all, verified", "draws"] * verified
     heads += ["edit distance"] * distance + ["alpha-covariance"] * measured
     heads += ["seeds", "steps", "parameters", "minutes"]
     lines = []
@@ -185,6 +187,9 @@ def _table(rows: list[Row], chosen: list[Row]) -> tuple[list[str], list[list[str
             values.append(percent(some.score().flat()) if len(some) else "-")
         if exact:
             values.append(percent(score.flat(), "exact_match"))
+        if tokens:
+            counted = score.token_accuracy is not None
+            values.append(percent(score.flat(), "token_accuracy") if counted else "-")
         if verified:
             values.append(percent(score.flat(), "verified_accuracy"))
             values.append(f"{score.draws[0]:.1f}" if score.draws else "-")

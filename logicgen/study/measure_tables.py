@@ -260,6 +260,8 @@ def _columns(name: str, found: list[Json], several: bool) -> list[tuple[str, str
         columns = [(name, percent(_pooled(scores)))]
         if several:
             columns.append((f"{name}, exact", percent(_pooled(scores, "exact_match"))))
+        if all("token_accuracy" in score for score in scores):
+            columns.append((f"{name}, tokens", percent(_pooled(scores, "token_accuracy"))))
         if "verified_accuracy" in scores[0]:
             columns.append((f"{name}, verified", percent(_pooled(scores, "verified_accuracy"))))
         if "covariance" in found[0]:

@@ -84,6 +84,7 @@ class Determined(StringTask):
 
     symbols_meaning: ClassVar = "number of symbols the problem was drawn from"
     between: ClassVar[str] = ""
+    token_accuracy: ClassVar = True
     Source: ClassVar[type[DeterminedSource]]
     Problem: ClassVar[Any]
 

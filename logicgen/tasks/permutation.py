@@ -2,20 +2,24 @@
 
 `a b c > c a b ; d e f > f d e ; g h i >` is answered by `i g h`. A cell's `symbols` is the number
 of symbols the sub-sequences are drawn from. A problem with D demonstrations of a permutation of m
-positions has (m + 1)(2 D + 1) tokens.
+positions has (m + 1)(2 D + 1) tokens. If d symbols are dropped, every output is that much shorter:
+`a b c > c a ; d e f >` is answered by `f d`. The rule is then a permutation after which the last d
+places are left out, that is a one-to-one map p of the m - d places of outputs to the m positions
+of inputs: place i shows what stands in position p(i). How many are dropped is seen in the
+demonstrations; without any, none is.
 
 When a problem determines its answer: Let x_j be the column of position j in the inputs, that is its
-symbols in all demonstrations, and y_i that of position i in the outputs. A permutation p, which
-puts position p(i) in place i, fits all demonstrations if and only if x_p(i) = y_i for all i. So
-place i may take exactly the positions whose columns equal y_i; these sets are equal for two places
-or have nothing in common. Hence
+symbols in all demonstrations, and y_i that of place i in the outputs. A rule p fits all
+demonstrations if and only if x_p(i) = y_i for all i. So place i may take exactly the positions
+whose columns equal y_i; these sets are equal for two places or have nothing in common. Hence
 
-- some permutation fits if and only if the columns of inputs and outputs are the same, each equally
-  often; and then every way to give the places with a column the positions with that column, one to
-  one, is part of one that fits;
-- all that fit answer alike if and only if positions with equal columns hold equal symbols in the
-  sub-sequence asked for: of two that do not, either may go to a place, which shows one or the
-  other.
+- some rule fits if and only if no column is found more often in the outputs than in the inputs; and
+  then every way to give the places with a column different positions with that column is part of
+  one that fits;
+- all that fit answer alike if and only if positions whose equal columns are found in the outputs
+  hold equal symbols in the sub-sequence asked for: of two that do not, either may go to a place,
+  which shows one or the other. Positions whose columns are not found there are dropped, whatever
+  they hold.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
 """
@@ -28,7 +32,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from random import Random
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, model_validator
 
 from logicgen.solvers import Solution
 from logicgen.tasks.determined import Determined, DeterminedSettings, DeterminedSource
@@ -70,10 +76,24 @@ class PermutationSettings(DeterminedSettings):
     size: Positive = 3  # how many positions are permuted
     # Whether a sub-sequence may hold a symbol twice. If not, one demonstration is enough
     repeat: bool = True
+    dropped: Annotated[int, Field(strict=True, ge=0)] = 0  # how many symbols outputs leave out
+
+    @model_validator(mode="after")
+    def _something_left(self) -> PermutationSettings:
+        if self.dropped >= self.size:
+            raise ValueError(
+                f"dropped: of size = {self.size} symbols at most {self.size - 1} can be left out"
+            )
+        return self
+
+    @property
+    def kept(self) -> int:
+        """Return the number of symbols of an output."""
+        return self.size - self.dropped
 
 
 class PermutationSource(DeterminedSource):
-    """Sub-sequences with symbols drawn by frequency, and a permutation, all equally likely.
+    """Sub-sequences with symbols drawn by frequency, and a rule; all rules are equally likely.
 
     Problems that do not determine their answer are among them; no data set holds these.
     """
@@ -82,13 +102,16 @@ class PermutationSource(DeterminedSource):
         super().__init__(settings, symbols)
         self._settings = settings
         self.called = f"permutation of problem.size = {settings.size}"
-        self.first, self.step = 3 * (settings.size + 1), 2 * (settings.size + 1)
+        if settings.dropped:
+            self.called += f" and problem.dropped = {settings.dropped}"
+        self.step = settings.size + settings.kept + 2  # an input, an output, and what ends them
+        self.first = self.step + settings.size + 1
 
     def drawn(self, rng: Random, cell: Cell) -> Draw:
         size, allowed = self._settings.size, self.symbols(cell)
         symbols = rng.randint(max(allowed[0], self._room), allowed[-1])
         rows = [self._row(rng, symbols) for _ in range(rng.choice(self.examples(cell)) + 1)]
-        order = rng.sample(range(size), size)
+        order = rng.sample(range(size), self._settings.kept)
         return self._draw(rows, [[row[place] for place in order] for row in rows[:-1]], symbols)
 
     def _row(self, rng: Random, symbols: int) -> list[int]:
@@ -118,7 +141,7 @@ class PermutationSource(DeterminedSource):
         for demonstrations in self.examples(cell):
             for rows in self._inputs(demonstrations + 1, most):
                 columns = list(zip(*rows[:-1], strict=True))
-                for arranged in _arrangements(columns):
+                for arranged in _arrangements(columns, self._settings.kept):
                     outputs = [list(row) for row in zip(*arranged, strict=True)]
                     symbols = max(low, self._room, 1 + max(max(row) for row in rows))
                     yield self._draw(rows, outputs, symbols)
@@ -184,41 +207,52 @@ def _named(settings: PermutationSettings, demonstrations: int, symbols: int) -> 
     """Return the number of problems over so many given symbols, whether or not all occur."""
     size = settings.size
     if not settings.repeat:
-        return int(math.perm(symbols, size) ** (demonstrations + 1)) * math.factorial(size)
-    return _two_orders(size, symbols**demonstrations) * int(symbols**size)
+        inputs = int(math.perm(symbols, size) ** (demonstrations + 1))
+        return inputs * math.perm(size, settings.kept)
+    return _two_orders(size, settings.dropped, symbols**demonstrations) * int(symbols**size)
 
 
-def _two_orders(size: int, kinds: int) -> int:
-    """Return how many pairs of sequences of `size` things, of so many kinds, hold the same things.
+def _two_orders(size: int, dropped: int, kinds: int) -> int:
+    """Return how many pairs there are of `size` things, of so many kinds, and some of them.
 
-    A(m, s + t) = sum over c of C(m, c)^2 A(c, s) A(m - c, t): of the m things in either order, c
-    are of the first s kinds. A(m, 1) = 1. So A is found by doubling, however many kinds.
+    The second of a pair has all but `dropped` of the things of the first, in any order. A(m, d, s +
+    t) = sum over c, e of C(m, c) C(m - d, c - e) A(c, e, s) A(m - c, d - e, t): of the m things c
+    are of the first s kinds, and e of these are dropped. A(m, d, 1) = 1. So A is found by doubling,
+    however many kinds.
     """
     if kinds == 1:
         return 1
-    found = [int(m == 0) for m in range(size + 1)]
-    power = [1] * (size + 1)
+    places = [(m, d) for m in range(size + 1) for d in range(min(m, dropped) + 1)]
+    found = {(m, d): int(m == 0) for m, d in places}
+    power = dict.fromkeys(places, 1)
 
-    def both(s: list[int], t: list[int]) -> list[int]:
-        return [
-            sum(math.comb(m, c) ** 2 * s[c] * t[m - c] for c in range(m + 1))
-            for m in range(size + 1)
-        ]
+    def both(s: dict[tuple[int, int], int], t: dict[tuple[int, int], int]) -> dict[Any, int]:
+        return {
+            (m, d): sum(
+                math.comb(m, c) * math.comb(m - d, c - e) * s[c, e] * t[m - c, d - e]
+                for c in range(m + 1)
+                for e in range(max(0, c - m + d), min(c, d) + 1)
+                if d - e <= m - c
+            )
+            for m, d in places
+        }
 
     while kinds:
         if kinds % 2:
             found = both(found, power)
         power = both(power, power)
         kinds //= 2
-    return found[size]
+    return found[size, dropped]
 
 
-def _arrangements(things: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
-    """Yield the different orders of some things, of which some may be equal; each once."""
+def _arrangements(
+    things: Sequence[tuple[int, ...]], length: int
+) -> Iterator[list[tuple[int, ...]]]:
+    """Yield the different orders of so many of some things, which may be equal; each once."""
     pending: list[tuple[list[tuple[int, ...]], Counter[tuple[int, ...]]]] = [([], Counter(things))]
     while pending:
         arranged, left = pending.pop()
-        if len(arranged) == len(things):
+        if len(arranged) == length:
             yield arranged
             continue
         for thing in left:
@@ -236,26 +270,28 @@ class Permutation(Determined):
     edit_distance: ClassVar = True
 
     def answer_length(self, problem: PermutationProblem) -> int:
-        return len(problem.query)
+        return len(problem.demonstrations[0][1] if problem.demonstrations else problem.query)
 
     def solve(self, problem: PermutationProblem, solver: str | None = None) -> Solution:
         """Return the sub-sequence permuted, or why it is not determined, as the module proves."""
-        query = problem.query
+        query, kept = problem.query, self.answer_length(problem)
         for before, after in problem.demonstrations:
-            if not len(before) == len(after) == len(query):
+            if not len(before) == len(query) >= len(after) == kept:
                 return Solution.unsat(
                     f"no answer: {len(before)} symbols become {len(after)}, and of {len(query)} is "
-                    "asked; a permutation takes as many as it gives"
+                    f"asked; one rule takes equally many each time, and gives equally many, no more"
                 )
-        places = range(len(query))
-        inputs = [tuple(before[i] for before, _ in problem.demonstrations) for i in places]
-        outputs = [tuple(after[i] for _, after in problem.demonstrations) for i in places]
-        if Counter(inputs) != Counter(outputs):
+        inputs, outputs = (
+            [tuple(pair[side][i] for pair in problem.demonstrations) for i in range(length)]
+            for side, length in enumerate((len(query), kept))
+        )
+        if not Counter(outputs) <= Counter(inputs):
             return Solution.unsat("no answer: no permutation of positions fits every demonstration")
+        shown = set(outputs)
         first: dict[Symbols, int] = {}
         for place, column in enumerate(inputs):
             other = first.setdefault(column, place)
-            if query[place] != query[other]:
+            if column in shown and query[place] != query[other]:
                 return Solution.unsat(
                     f"more than one answer: no demonstration tells position {other + 1} from "
                     f"position {place + 1}, where {query[other]} and {query[place]} stand in what "

@@ -111,6 +111,7 @@ class Task(ABC):
     logic: ClassVar[str | None]  # which plugins fit
     symbols_meaning: ClassVar[str] = "number of distinct symbols in the problem"
     edit_distance: ClassVar[bool] = False  # whether scores report it
+    token_accuracy: ClassVar[bool] = False  # likewise
     refutation: ClassVar[Any] = None  # the answer that says there is none, if the task has one
     effort: int | None = None  # steps and
     seconds: float | None = None  # seconds after which a solver gives a problem up

@@ -118,9 +118,8 @@ class ProbeLearner(Learner):
         while True:
             rng = np.random.default_rng((self.settings.seed, step))
             numbers = rng.integers(len(self.ciphers), size=self.settings.batch_size)
-            tokens, meant = self.ciphers.rows(numbers, self.context)
+            tokens, plain = self.ciphers.rows(numbers, self.context)
             seeds = rng.integers(2**62, size=len(numbers)).tolist()
-            plain = np.take_along_axis(meant, tokens, axis=1)
             targets = torch.from_numpy(np.where(plain < self.ciphers.staying, NOTHING, plain))
             last = slice(-(self.settings.last or 0), None)
             layers = self.model.hidden_states(tokens, seeds)

@@ -22,7 +22,7 @@ def predicted(verdicts, about=ABOUT, distances=None):
                 distance = None if distances is None else distances[symbols, length]
                 problem = f"problem {number}"
                 values = (number, seed, symbols, length, problem, "a 1", "b 0", verdict, distance)
-                values += (None, None, None)  # nothing was verified
+                values += (None, None, None, None)  # no tokens counted, nothing verified
                 rows.append(dict(zip(SCHEMA.names, values, strict=True)))
             number += 1
     metadata = {"logicgen": json.dumps(asdict(about))}

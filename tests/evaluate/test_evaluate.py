@@ -14,6 +14,7 @@ from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.predictions import About, predict_and_verify, spread
 from logicgen.evaluate.scores import Scores
+from logicgen.evaluate.wilson import wilson_interval
 from logicgen.report.figure_style import save
 from logicgen.report.heatmap import draw_heatmaps
 from logicgen.vocabulary import Vocabulary
@@ -97,6 +98,65 @@ def test_edit_distance(tmp_path):
         assert row["edit_distance"] == (0 if row["length"] == 4 else 3)
         assert row["verdict"] == ("exact" if row["length"] == 4 else "incorrect")
     assert Scores.of(table, about).summary()["overall"]["edit_distance"] == pytest.approx(1.5)
+
+
+def test_token_accuracy(tmp_path, monkeypatch):
+    """Tokens of the stored answers at their place, over all tokens and by embedding seed."""
+    recipe = DataRecipe.model_validate(
+        {
+            "task": "permutation",
+            "problem": {"size": 3, "repeat": False},
+            "region": {"symbols": [3, 4], "length": [12, 12], "step": 8},
+            "grid": {"symbols": [3, 4], "length": [12, 12], "step": 8, "per_cell": 2},
+        }
+    )
+    generate(recipe, tmp_path / "d", name="p")
+    data = load_dataset(tmp_path / "d")
+    table = data.table("grid")
+    answers = dict(zip(table["problem"].to_pylist(), table["answer"].to_pylist(), strict=True))
+    parrot = Parrot(data, "grid")
+
+    def predict(problems, symbols, embedding_seed, *asked, **how):
+        """Write what is right; without its first token; with its last token alone wrong."""
+        written = []
+        for problem in problems:
+            *most, last = answers[data.vocabulary.decode(problem)].split()
+            other = next(symbol for symbol in most if symbol != last)
+            spoilt = ([*most, last, last], [*most[1:], last], [*most, other])[embedding_seed]
+            written.append(data.vocabulary.encode(" ".join(spoilt)))
+        return written
+
+    monkeypatch.setattr(parrot, "predict", predict)
+    about = About("permutation", "parrot", "p", "grid", (3, 4), (12, 12))
+    found = predict_and_verify(parrot, data, about, embedding_seeds=3)
+    assert found["right_tokens"].to_pylist() == [3] * 4 + [0] * 4 + [2] * 4
+    scores = Scores.of(found, about)
+    overall = scores.summary()["overall"]
+    shares = [1, 0, 2 / 3]
+    assert overall["token_accuracy"] == pytest.approx(np.mean(shares))
+    assert overall["token_accuracy_std"] == pytest.approx(np.std(shares))
+    bounds = wilson_interval(overall["token_accuracy"], 4)
+    assert (overall["token_accuracy_low"], overall["token_accuracy_high"]) == pytest.approx(bounds)
+    assert overall["accuracy"] == 0
+    # Counted answers give the same, and what was counted before there was such a score has none.
+    again = Scores.of_tally(scores.tally(), about)
+    assert again.score() == scores.score()
+    older = {k: v for k, v in scores.tally().items() if not k.endswith("_tokens")}
+    joined = Scores.joined([scores, Scores.of_tally(older, about)])
+    assert joined.score().token_accuracy is None
+    assert joined.score().edit_distance == scores.score().edit_distance
+
+
+def test_tokens_of_longer_answers_weigh_more(about):
+    tally = {
+        "embedding_seed": [0, 0],
+        "symbols": [1, 1],
+        "length": [2, 3],
+        "correct": [1, 1],
+        "right_tokens": [1, 2],
+        "answer_tokens": [1, 5],
+    }
+    assert Scores.of_tally(tally, about).score().token_accuracy == (0.5, 0)
 
 
 def test_a_model_of_another_task_or_vocabulary_is_refused(data, about):

@@ -105,13 +105,50 @@ def test_lexinvariant_names_permute_some_tokens_of_some_training_sequences() -> 
 @both_ways
 @pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
 def test_partial_rows_are_random_with_their_probability(share: float, way: str) -> None:
+    """In one sequence tokens are random independently of each other."""
     model = made("partial-rows", share)
-    rows = each_tokens(model(2_000), 2_000)
     assert model.trained is not None
-    trained = (rows == model.trained.matrix(V)).all(dim=2)
-    assert abs((~trained).float().mean() - share) < 0.02
-    if share == 0:
-        assert trained.all()
+    first = torch.stack([each_tokens(model(2), 2)[0] for _ in range(4_000)])  # (4000, V, width)
+    random = (first != model.trained.matrix(V)).any(dim=2).double()  # (4000, V)
+    assert (random.mean(dim=0) - share).abs().max() < 0.03
+    if share in (0, 1):
+        assert (random == share).all()
+    else:
+        deviations = random - random.mean(dim=0)
+        covariance = deviations.T @ deviations / len(random)
+        expected = share * (1 - share) * torch.eye(V, dtype=torch.float64)
+        assert (covariance - expected).abs().max() < 0.015  # 5 deviations of the estimate
+
+
+@both_ways
+def test_random_rows_of_partial_methods_are_independent_and_normal(way: str) -> None:
+    model, generator = made("partial-rows", 0.5), torch.Generator().manual_seed(2)
+    assert model.trained is not None
+    first = torch.stack([each_tokens(model(3, generator), 3)[0] for _ in range(4_000)])
+    random = (first != model.trained.matrix(V)).any(dim=2)
+    drawn = first[random]
+    assert abs(drawn.mean().item()) < 0.003
+    assert abs(drawn.var().item() * WIDTH - 1) < 0.02
+    assert abs((drawn**4).mean().item() * WIDTH**2 - 3) < 0.1  # a normal distribution's
+    both = random[:, 0] & random[:, 1]
+    one, other = first[both, 0] * WIDTH**0.5, first[both, 1] * WIDTH**0.5
+    correlation = one.T @ other / len(one)
+    assert correlation.abs().max() < 5 / math.sqrt(len(one))  # of 256 numbers
+
+
+def test_a_batch_of_a_large_vocabulary_chooses_tokens_once_and_deals_out_their_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(token_rows, "_ROWS_OF_THEIR_OWN", 0)
+    rows = drawn("partial-rows", sequences=6_000)
+    assert rows.matrix.shape == (V, WIDTH)
+    assert rows.of is not None
+    fixed = (rows.of == torch.arange(V)).all(dim=0)
+    number = int((~fixed).sum())
+    assert 1 < number < V
+    counts = torch.stack([(rows.of == row).sum(0) for row in range(V)])[~fixed][:, ~fixed]
+    expected = 6_000 / number
+    assert (counts - expected).abs().max() < 5 * math.sqrt(expected)
 
 
 def test_partial_names_shuffle_the_chosen_among_themselves() -> None:

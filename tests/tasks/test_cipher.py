@@ -46,6 +46,55 @@ def test_deciphered_rows_stand_in_the_text_of_their_split(corpus, split):
     assert elsewhere < len(rows)
 
 
+@pytest.mark.parametrize("one_to_one", [True, False])
+def test_a_share_of_the_characters_is_exchanged(corpus, tmp_path, one_to_one):
+    files = corpus.folder.parent / "files"
+    some = opened(cipher_recipe(files, share=0.4, one_to_one=one_to_one), tmp_path / "c")
+    assert some.tokens == corpus.tokens
+    number = round(0.4 * (len(corpus.tokens) - 2))
+    if one_to_one:
+        (keys,) = some.arrays("train", "keys")
+        assert (np.sort(keys, axis=1) == np.arange(len(corpus.tokens))).all()
+        moved = keys != np.arange(len(corpus.tokens))
+        assert (moved.sum(axis=1) <= number).all()
+        assert moved.sum(axis=1).mean() > number - 2  # one on average stays where it is
+        assert moved[:, 2:].any(axis=0).all()  # others in other rows
+        return
+    (plain,), (tokens,) = some.arrays("train", "plain"), some.arrays("train")
+    assert (plain != tokens).any()
+    for line, written in zip(plain, tokens, strict=True):
+        # What is written instead is one of the same few.
+        assert len({*line[line != written], *written[line != written]}) <= number
+
+
+def test_without_keys_every_occurrence_is_any_character(tmp_path):
+    """Uniformly and independently; the end and others stay, and the plain text is of the split."""
+    files = text_files(tmp_path / "files")
+    recipe = cipher_recipe(files, one_to_one=False, train=300, length=50)
+    corpus, text = (
+        opened(recipe, tmp_path / "cipher"),
+        opened(text_recipe(files), tmp_path / "text"),
+    )
+    (tokens,), (plain,) = corpus.arrays("train"), corpus.arrays("train", "plain")
+    assert tokens.shape == plain.shape == (300, 50)
+    whole = np.concatenate(text.arrays("train")).astype(np.uint8).tobytes()
+    assert all(row.astype(np.uint8).tobytes() in whole for row in plain)
+    staying = plain < 2
+    assert (tokens[staying] == plain[staying]).all()
+    characters = len(corpus.tokens) - 2
+    written = np.bincount(tokens[~staying], minlength=len(corpus.tokens))
+    expected = (~staying).sum() / characters
+    assert (written[:2] == 0).all()
+    assert (np.abs(written[2:] - expected) < 5 * expected**0.5).all()
+    # Two occurrences of one character in a row are the same symbol by chance alone.
+    pairs = (plain[:, :-10] == plain[:, 10:]) & ~staying[:, 10:]
+    alike = (tokens[:, :-10] == tokens[:, 10:])[pairs]
+    chance = 1 / characters
+    assert abs(alike.mean() - chance) < 5 * (chance / len(alike)) ** 0.5
+    with pytest.raises(LogicgenError, match="a corpus of cipher has no keys"):
+        corpus.arrays("train", "keys")
+
+
 def test_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(TextSource, "split_of", lambda *_: "train")
     files = text_files(tmp_path / "files", files=1, lines=3)
@@ -56,5 +105,7 @@ def test_refused(tmp_path, monkeypatch):
     pairs = text_recipe(files, tokens="byte-pairs", vocabulary=300).corpus
     with pytest.raises(LogicgenError, match="a cipher exchanges characters"):
         opened(cipher_recipe(files, text=pairs), tmp_path / "c")
+    with pytest.raises(LogicgenError, match=r"share: 0\.01 of \d+ characters is 0, and two"):
+        opened(cipher_recipe(files, share=0.01, test=0), tmp_path / "e")
     with pytest.raises(LogicgenError, match="asks for no rows"):
         opened(cipher_recipe(files, train=0, test=0), tmp_path / "d")

@@ -15,7 +15,12 @@ from pydantic import ValidationError
 import logicgen
 from logicgen.errors import FormatError
 from logicgen.tasks import Cell, load_task
-from logicgen.tasks.permutation import PermutationProblem, PermutationSettings, PermutationSource
+from logicgen.tasks.permutation import (
+    PermutationProblem,
+    PermutationSettings,
+    PermutationSource,
+    _two_orders,
+)
 from logicgen.tasks.task import symbols_of
 from logicgen.vocabulary import symbol_name
 from tests.tasks.determined import check_empty, check_solution
@@ -25,22 +30,26 @@ TASK = load_task("permutation")
 
 @st.composite
 def problems(draw):
-    """Draw problems of up to 6 positions; outputs follow a permutation or are random."""
+    """Draw problems of up to 6 positions; outputs follow a rule or are random."""
     size = draw(st.integers(1, 6))
+    kept = draw(st.integers(1, size))
     row = st.lists(st.sampled_from("abc"), min_size=size, max_size=size).map(tuple)
     order = draw(st.none() | st.permutations(range(size)))
     shown = []
     for before in draw(st.lists(row, max_size=3)):
         after = draw(row) if order is None else tuple(before[place] for place in order)
-        shown.append((before, after))
+        shown.append((before, after[:kept]))
     return PermutationProblem(tuple(shown), draw(row))
 
 
 def answers_by_brute_force(problem):
-    """Return the answers of all permutations that fit all demonstrations."""
+    """Return the answers of all rules that fit all demonstrations."""
+    kept = {len(after) for _, after in problem.demonstrations} or {len(problem.query)}
+    if len(kept) > 1:
+        return set()
     return {
         tuple(problem.query[place] for place in order)
-        for order in permutations(range(len(problem.query)))
+        for order in permutations(range(len(problem.query)), *kept)
         if all(
             tuple(before[place] for place in order) == after
             for before, after in problem.demonstrations
@@ -54,10 +63,11 @@ def test_the_answer_is_what_all_permutations_that_fit_agree_on(problem):
     check_solution(TASK, problem, answers_by_brute_force(problem))
 
 
-def test_every_small_problem():
+@pytest.mark.parametrize("kept", [1, 2, 3])
+def test_every_small_problem(kept):
     """All problems of 3 positions, 1 demonstration and 2 symbols, consistent or not."""
     rows = list(product("ab", repeat=3))
-    for before, after, query in product(rows, rows, rows):
+    for before, after, query in product(rows, product("ab", repeat=kept), rows):
         problem = PermutationProblem(((before, after),), query)
         check_solution(TASK, problem, answers_by_brute_force(problem))
 
@@ -84,7 +94,13 @@ def test_what_is_written_is_read_back(problem):
         ("a b > a a ; x y >", "no answer: no permutation"),
         # Each demonstration alone fits a permutation, both together none.
         ("a b c > b a c ; a b c > a b c ; x y z >", "no answer: no permutation"),
-        ("a b c > b a ; x y z >", "no answer: 3 symbols become 2, and of 3"),
+        ("a b c > b a ; x y z >", "y x"),  # c is dropped
+        ("a a b > b ; x y z >", "z"),  # nothing tells x from y, and both are dropped
+        ("a a b > b a ; x x z >", "z x"),
+        ("a a b > b a ; x y z >", "more than one answer: no demonstration tells position 1 from"),
+        ("a b c > b b ; x y z >", "no answer: no permutation"),
+        ("a b c > b a ; d e f > e ; x y z >", "no answer: 3 symbols become 1, and of 3"),
+        ("a b > b a a ; x y >", "no answer: 2 symbols become 3, and of 2"),
         ("a b > b a ; x y z >", "no answer: 2 symbols become 2, and of 3"),
     ],
 )
@@ -124,8 +140,9 @@ def written_by_brute_force(chosen, length, alphabet):
         for row in product(letters, repeat=chosen.size)
         if chosen.repeat or len({*row}) == chosen.size
     ]
-    for inputs in product(rows, repeat=length // (2 * chosen.size + 2) + 1):
-        for order in permutations(range(chosen.size)):
+    step = 2 * chosen.size + 2 - chosen.dropped
+    for inputs in product(rows, repeat=length // step + 1):
+        for order in permutations(range(chosen.size), chosen.size - chosen.dropped):
             shown = tuple((row, tuple(row[i] for i in order)) for row in inputs[:-1])
             yield TASK.encode(PermutationProblem(shown, inputs[-1]))
 
@@ -136,6 +153,10 @@ CELLS = [
     ({"size": 3}, (12,), (1, 2, 3)),
     ({"size": 2, "repeat": False}, (9, 15), (2, 3, 4)),
     ({"size": 3, "repeat": False}, (12,), (3, 4)),
+    ({"size": 2, "dropped": 1}, (8, 13), (1, 2, 3)),
+    ({"size": 3, "dropped": 1}, (11,), (1, 2, 3)),
+    ({"size": 3, "dropped": 2}, (10,), (1, 2, 3)),
+    ({"size": 3, "dropped": 1, "repeat": False}, (11,), (3, 4)),
 ]
 
 
@@ -199,6 +220,7 @@ def test_large_cells_are_not_counted_but_one_symbol_is():
     [
         ({"size": 3}, Cell(4, 16), "permutation of problem.size = 3 has 16 tokens, but 12, 20, 28"),
         ({"size": 3}, Cell(4, 4), "has 4 tokens, but 12.* give step = 8"),
+        ({"size": 3, "dropped": 1}, Cell(4, 12), "problem.dropped = 1 has 12 tokens, but 11, 18,"),
         ({"size": 3}, Cell(4, 13, 7), "has 13 to 19 tokens"),
         ({"size": 4, "repeat": False}, Cell(3, 15), "4 different symbols take 4, .* only 3: lower"),
         ({}, Cell(0, 12), "no symbols to permute"),
@@ -210,7 +232,47 @@ def test_empty_cells_say_why(keys, cell, message):
     check_empty(source, cell, message)
 
 
-@pytest.mark.parametrize("keys", [{"size": 0}, {"size": True}, {"repeat": "x"}, {"keys": 3}])
+@pytest.mark.parametrize(("size", "dropped", "symbols"), [(5, 2, 2), (6, 3, 3), (4, 0, 3)])
+def test_pairs_of_orders_are_counted_as_a_direct_sum_counts_them(size, dropped, symbols):
+    """Over all numbers of each thing: the orders of all, and of what is left of each."""
+
+    def orders(counts):
+        return math.factorial(sum(counts)) // math.prod(map(math.factorial, counts))
+
+    everything = [c for c in product(range(size + 1), repeat=symbols) if sum(c) == size]
+    expected = sum(
+        orders(counts) * orders(left)
+        for counts in everything
+        for left in product(*(range(count + 1) for count in counts))
+        if sum(left) == size - dropped
+    )
+    assert _two_orders(size, dropped, symbols) == expected
+
+
+@pytest.mark.parametrize("dropped", [0, 1, 3])
+def test_every_rule_is_drawn_equally_often(dropped):
+    source = PermutationSource(PermutationSettings(size=4, dropped=dropped, repeat=False), (4, 4))
+    rng, found = Random(0), Counter()
+    rules, draws = math.perm(4, 4 - dropped), 3_000
+    for _ in range(draws):
+        ((before, after),) = source.sample(rng, Cell(4, 15 - dropped)).problem.demonstrations
+        found[tuple(before.index(symbol) for symbol in after)] += 1
+    assert set(found) == set(permutations(range(4), 4 - dropped))
+    expected = draws / rules
+    assert all(abs(count - expected) < 5 * expected**0.5 for count in found.values())
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"size": 0},
+        {"size": True},
+        {"repeat": "x"},
+        {"keys": 3},
+        {"dropped": -1},
+        {"size": 3, "dropped": 3},
+    ],
+)
 def test_bad_settings_are_refused(keys):
     with pytest.raises(ValidationError):
         PermutationSettings(**keys)

@@ -83,8 +83,7 @@ class Knowing(nn.Module):
         super().__init__()
         self.plain, self.noise = {}, noise
         for split, rows in (("train", TRAIN), ("test", TEST)):
-            tokens, meant = Ciphers(corpus, split).rows(np.arange(rows), LENGTH)
-            plain = np.take_along_axis(meant, tokens, axis=1)
+            tokens, plain = Ciphers(corpus, split).rows(np.arange(rows), LENGTH)
             self.plain |= dict(zip(map(tuple, tokens.tolist()), plain, strict=True))
         generator = torch.Generator().manual_seed(0)
         self.directions = torch.randn(len(corpus.tokens), width, generator=generator)
@@ -109,11 +108,11 @@ def knowing(corpus, noise):
 def test_rows_are_what_the_text_says(corpus):
     ciphers = Ciphers(corpus, "test")
     assert (len(ciphers), ciphers.length) == (TEST, LENGTH)
-    tokens, meant = ciphers.rows(np.array([3, 0]), 20)
+    tokens, plain = ciphers.rows(np.array([3, 0]), 20)
     key, row = corpus.arrays("test", "keys")[0][3], corpus.arrays("test")[0][3]
     assert tokens.shape == (2, 20)
     assert (tokens[0] == row[:20]).all()
-    assert [key[meant[0, token]] for token in tokens[0]] == tokens[0].tolist()
+    assert key[plain[0]].tolist() == tokens[0].tolist()
 
 
 def test_majority_and_precision_are_those_of_counting():
@@ -125,7 +124,8 @@ def test_majority_and_precision_are_those_of_counting():
     predicted = np.where(
         rng.random(predicted.shape) < 0.6, np.take_along_axis(meant, tokens, 1), predicted
     )
-    found = keys.windows_of(tokens, predicted, meant, width)
+    plain = np.take_along_axis(meant, tokens, axis=1)
+    found = keys.windows_of(tokens, predicted, plain, width)
     assert [(each.window, each.first, each.last) for each in found] == [
         (1, 0, 5),
         (2, 6, 11),
@@ -161,9 +161,8 @@ def test_of_equally_many_votes_the_smaller_id_wins():
 
 
 def test_windows_without_symbols_are_left_out_and_intervals_count_rows():
-    meant = np.tile(np.arange(4), (20, 1))
     tokens = np.array([[0, 1, 2, 3, 2, 3]] * 20)
-    (second, third) = keys.windows_of(tokens, tokens, meant, 2)
+    (second, third) = keys.windows_of(tokens, tokens, tokens, 2)
     assert (second.window, third.window) == (2, 3)
     # All of 40 symbols are right, but they are those of 20 rows.
     assert (second.precision, second.high) == (1, 1)
@@ -171,9 +170,20 @@ def test_windows_without_symbols_are_left_out_and_intervals_count_rows():
     # Symbols that are always right or wrong together say as much as rows do.
     spoilt = tokens.copy()
     spoilt[:8] = 0
-    (window, _) = keys.windows_of(tokens, spoilt, meant, 2)
+    (window, _) = keys.windows_of(tokens, spoilt, tokens, 2)
     assert window.precision == pytest.approx(0.6)
     assert window.low == pytest.approx(0.387, abs=0.01)
+
+
+def test_right_is_the_most_frequent_meaning_where_a_symbol_has_several():
+    tokens = np.array([[2, 2, 2, 3, 3, 2]])
+    plain = np.array([[4, 4, 5, 5, 2, 5]])
+    (window,) = keys.windows_of(tokens, np.array([[4, 4, 4, 2, 2, 4]]), plain, 6)
+    # 2 stands for 4 and for 5 twice, and for the smaller id then; 3 likewise for 2.
+    assert (window.precision, window.symbols) == (1, 2)
+    assert (window.occurrence, window.occurrences) == (3 / 6, 6)
+    (window,) = keys.windows_of(tokens, np.full((1, 6), 5), plain, 6)
+    assert (window.precision, window.occurrence) == (0, 3 / 6)
 
 
 def test_a_probe_learns_what_features_say(corpus):
@@ -217,8 +227,8 @@ class Plain(Ciphers):
     """The same rows without a cipher."""
 
     def rows(self, numbers, length):
-        tokens, meant = super().rows(numbers, length)
-        return np.take_along_axis(meant, tokens, axis=1), np.sort(meant, axis=1)
+        _, plain = super().rows(numbers, length)
+        return plain, plain
 
 
 def test_stable_embeddings_say_which_token_was_read_and_nothing_of_a_cipher(corpus):
@@ -275,9 +285,9 @@ def test_a_probe_learns_from_the_last_positions_alone(corpus):
 
     class Spoilt(Ciphers):
         def rows(self, numbers, length):
-            tokens, meant = super().rows(numbers, length)
-            tokens[:, :-10] = np.roll(tokens[:, :-10], 1, axis=1)
-            return tokens, meant
+            tokens, plain = super().rows(numbers, length)
+            plain[:, :-10] = np.roll(plain[:, :-10], 1, axis=1)
+            return tokens, plain
 
     model, settings = knowing(corpus, noise=1.0), ProbeSettings(3, 8, layer=2, last=10)
     model.network.each_layer = lambda rows, tokens: [torch.ones(len(tokens), LENGTH, 32)] * 2
@@ -331,6 +341,27 @@ def test_the_command_and_its_files(run, corpus, tmp_path):
     figures = {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
     others = {"probe.safetensors", "probe.json", "windows.csv", "summary.json"}
     assert {path.name for path in out.iterdir()} == figures | others
+
+
+def test_a_cipher_that_is_not_one_to_one_can_be_probed(run, tmp_path):
+    """It has no key to be drawn, and places are right or wrong as in any cipher."""
+    content = {"length": LENGTH, "train": TRAIN, "test": TEST, "text": TEXT, "one_to_one": False}
+    make_corpus(CorpusRecipe(task="cipher", corpus=content), tmp_path / "c", name="c")
+    corpus, out = Corpus(tmp_path / "c"), tmp_path / "out"
+    probed(run, corpus, out)
+    assert (out / "precision.png").is_file()
+    assert not (out / "key.png").exists()
+    assert not (out / "key-so-far.png").exists()
+    assert not (out / "occurrences.png").exists()
+    # A stand-in that knows the text behind each row is right at each place.
+    model = knowing(corpus, noise=0.1)
+    settings = ProbeSettings(60, 64, batch_size=8, learning_rate=0.01)
+    probes, _ = train_probes(model, Ciphers(corpus, "train"), settings, LENGTH)
+    layers, _, rows, _ = keys.measure_keys(
+        model, probes, Ciphers(corpus, "test"), context=LENGTH, window=60
+    )
+    assert layers[2][0].occurrence > 0.8
+    assert rows[2].meant is None
 
 
 def test_a_probe_is_used_again(run, corpus, tmp_path, undrawn):
