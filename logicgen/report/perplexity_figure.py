@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,10 +36,11 @@ def draw_curves(groups: dict[str, list[tuple[str, Curve]]], title: str) -> Figur
     """Draw perplexity by position: a column per group, in it a line per (label, curve).
 
     Below it, where a group has several, by how much each exceeds the first, as a multiple of the
-    first's perplexity; on automaton languages, the distance to the ideal and to the truth. A
-    group alone needs no label beside the title.
+    first's perplexity; on automaton languages, the distance to the ideal or the truth, the share of
+    the way from the best counter to the ideal, and the distance to the truth as L1. A group alone
+    needs no label beside the title.
     """
-    panels = max(1 + (len(curves) > 1) + bool(_with_truth(curves)) for curves in groups.values())
+    panels = max(1 + len(_panels(curves)) for curves in groups.values())
     if len(groups) == 1:
         figure = new_figure(7.5, 0.9 + 3 * panels, title)
         _draw_group(figure, next(iter(groups.values())), 3)
@@ -51,18 +54,24 @@ def draw_curves(groups: dict[str, list[tuple[str, Curve]]], title: str) -> Figur
     return figure
 
 
-def _with_truth(curves: list[tuple[str, Curve]]) -> list[tuple[str, Curve]]:
-    return [each for each in curves if "kl_true" in each[1].means]
+def _panels(curves: list[tuple[str, Curve]]) -> list[Callable[[Axes], None]]:
+    """Return what draws each panel below the first."""
+    first = curves[0][1].means.keys()
+    counted = {"counter_bits", "ideal_bits"} <= first
+    wanted = (
+        (_draw_gaps, len(curves) > 1),
+        (_draw_distance, "kl_true" in first),
+        (_draw_closed, counted),
+        (_draw_l1, "l1_true" in first),
+    )
+    return [partial(draw, curves) for draw, there in wanted if there]
 
 
 def _draw_group(
     figure: Figure | SubFigure, curves: list[tuple[str, Curve]], legend_columns: int
 ) -> None:
-    with_truth = _with_truth(curves)
-    gaps = len(curves) > 1
-    panels = 1 + gaps + bool(with_truth)
-    all_axes = list(figure.subplots(panels, 1, squeeze=False, sharex=True)[:, 0])
-    top, *below = all_axes
+    panels = _panels(curves)
+    top, *below = figure.subplots(1 + len(panels), 1, squeeze=False, sharex=True)[:, 0]
     for (label, curve), style in zip(curves, line_styles(), strict=False):
         _line(top, curve, 2 ** _smooth(curve, "bits"), label, style)
     known = (
@@ -70,44 +79,66 @@ def _draw_group(
         ("ideal_bits", "exact lexinvariant model", ":"),
         ("true_bits", "truth", "--"),
     )
+    curve = curves[0][1]
     for measure, label, dashes in known:
-        for _, curve in curves[:1]:
-            if measure in curve.means:
-                style = {**GREY, "linestyle": dashes, "marker": ""}
-                _line(top, curve, 2 ** _smooth(curve, measure), label, style)
+        if measure in curve.means:
+            style = {**GREY, "linestyle": dashes, "marker": ""}
+            _line(top, curve, 2 ** _smooth(curve, measure), label, style)
     top.set_yscale("log")
     top.yaxis.set_major_formatter(_plain)
     top.yaxis.set_minor_formatter(_plain)
     top.tick_params(axis="y", which="minor", labelsize=7)
     top.set_ylabel("perplexity")
-    if gaps:
-        axes = below.pop(0)
-        reference = 2 ** _smooth(curves[0][1], "bits")
-        for (label, curve), style in list(zip(curves, line_styles(), strict=False))[1:]:
-            ours = 2 ** _smooth(curve, "bits")
-            shared = min(len(ours), len(reference))
-            _line(axes, curve, ours[:shared] / reference[:shared] - 1, label, style)
-        axes.axhline(0, color="#999999", linewidth=0.8)
-        axes.set_ylabel(f"excess over {curves[0][0]}\n(times its perplexity)")
-    if with_truth:
-        axes = below.pop(0)
-        for (label, curve), style in zip(with_truth, line_styles(), strict=False):
-            measure = "kl_ideal" if "kl_ideal" in curve.means else "kl_true"
-            _line(axes, curve, _smooth(curve, measure), label, style)
-        for _, curve in with_truth[:1]:
-            if {"counter_bits", "ideal_bits"} <= curve.means.keys():
-                values = _smooth(curve, "counter_bits") - _smooth(curve, "ideal_bits")
-                _line(axes, curve, values, COUNTER, {**GREY, "linestyle": "-.", "marker": ""})
-        best = "exact lexinvariant model" if "kl_ideal" in with_truth[0][1].means else "truth"
-        axes.set(ylabel=f"bits above the\n{best} (KL)", yscale="log")
-        axes.set_ylim(bottom=1e-3)
-        axes.yaxis.set_major_formatter(_plain)
-    all_axes[-1].set_xlabel("tokens before")
+    for draw, axes in zip(panels, below, strict=True):
+        draw(axes)
+    [top, *below][-1].set_xlabel("tokens before")
     handles, labels = top.get_legend_handles_labels()
     legend_below(figure, legend_columns, handles, labels)
 
 
-def _plain(value: float, place: int | None) -> str:
+def _draw_gaps(curves: list[tuple[str, Curve]], axes: Axes) -> None:
+    reference = 2 ** _smooth(curves[0][1], "bits")
+    for (label, curve), style in list(zip(curves, line_styles(), strict=False))[1:]:
+        ours = 2 ** _smooth(curve, "bits")
+        shared = min(len(ours), len(reference))
+        _line(axes, curve, ours[:shared] / reference[:shared] - 1, label, style)
+    axes.axhline(0, color="#999999", linewidth=0.8)
+    axes.set_ylabel(f"excess over {curves[0][0]}\n(times its perplexity)")
+
+
+def _draw_distance(curves: list[tuple[str, Curve]], axes: Axes) -> None:
+    for (label, curve), style in zip(curves, line_styles(), strict=False):
+        measure = "kl_ideal" if "kl_ideal" in curve.means else "kl_true"
+        _line(axes, curve, _smooth(curve, measure), label, style)
+    first = curves[0][1]
+    if {"counter_bits", "ideal_bits"} <= first.means.keys():
+        values = _smooth(first, "counter_bits") - _smooth(first, "ideal_bits")
+        _line(axes, first, values, COUNTER, {**GREY, "linestyle": "-.", "marker": ""})
+    best = "exact lexinvariant model" if "kl_ideal" in first.means else "truth"
+    axes.set(ylabel=f"bits above the\n{best} (KL)", yscale="log")
+    axes.set_ylim(bottom=1e-3)
+    axes.yaxis.set_major_formatter(_plain)
+
+
+def _draw_closed(curves: list[tuple[str, Curve]], axes: Axes) -> None:
+    for (label, curve), style in zip(curves, line_styles(), strict=False):
+        counter, bits, ideal = (
+            _smooth(curve, f"{each}bits") for each in ("counter_", "", "ideal_")
+        )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            _line(axes, curve, (counter - bits) / (counter - ideal), label, style)
+    axes.axhline(0, color="#999999", linewidth=0.8)
+    axes.set(ylabel="share of the way from\nthe best counter to the ideal", ylim=(-0.5, 1.1))
+
+
+def _draw_l1(curves: list[tuple[str, Curve]], axes: Axes) -> None:
+    for (label, curve), style in zip(curves, line_styles(), strict=False):
+        _line(axes, curve, _smooth(curve, "l1_true"), label, style)
+    axes.set_ylabel("distance from the truth (L1)")
+    axes.set_ylim(bottom=0)
+
+
+def _plain(value: float, place: float | None) -> str:
     return f"{value:g}"
 
 
