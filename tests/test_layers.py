@@ -140,6 +140,7 @@ SHARED = {
     "language_model",
     "probe",
     "symbol_invariant",
+    "tightness",  # of automata, and of trained language models
 }
 
 

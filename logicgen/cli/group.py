@@ -21,6 +21,7 @@ COMMANDS = {
     "compare": "Set evaluations of the same examples side by side.",
     "covariance": "Measure whether renaming a problem renames the answer.",
     "probe": "Ask a frozen language model for the keys of ciphers.",
+    "tightness": "Say whether a language model ends every text, and how soon.",
     "inductive": "Read and cut what inductive Transformers learnt; experiments about them.",
     "study": "Train and score many models; one table and its figures.",
     "solve": "Answer problems.",
