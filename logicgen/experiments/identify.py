@@ -184,10 +184,10 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
         f"{settings.students} students of the teacher {called}, each trained on {data} from random"
         f" weights (the best of {settings.lesson.starts} starts), units aligned with the teacher's."
         " Distance: total variation of a choice, mean over the teacher's choices; found means"
-        f" below {FOUND}. Its class are the grammars with the same sentences: others mix the units of"
-        " the first and the last layer, which no sentence shows. A student has found it if the"
-        f" distance of the canonical forms is below {FOUND}. {_determined(teacher)} Every weight is"
-        " in `weights.csv`.",
+        f" below {FOUND}. Its class: all grammars with the same sentences, in which units of the"
+        " first and the last layer may be mixed, since no sentence shows it. A student has found it"
+        f" if the distance of the canonical forms is below {FOUND}. {_determined(teacher)} Every"
+        " weight is in `weights.csv`.",
         [("In the end:", ["", ""], rows)],
         [("weights", "weights of the teacher and of its students", figure)],
         {"weights.csv": result["weights"]},

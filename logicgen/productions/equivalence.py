@@ -133,7 +133,7 @@ def _read(weights: np.ndarray, said: np.ndarray) -> np.ndarray:
     Columns are replaced by fewer with the same products of rows, which norms and ranks are of.
     """
     each = (said.T[:, :, None] * weights[:, None]).reshape(len(weights), -1)  # (Z, T N)
-    return np.asarray(np.linalg.qr(each.T, mode="r").T)
+    return np.asarray(np.linalg.qr(each.T, mode="r")).T
 
 
 def _rank(weights: np.ndarray) -> int:
