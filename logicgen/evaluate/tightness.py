@@ -78,7 +78,7 @@ def tightness(model: LanguageModel, seeds: Sequence[int] = (0,)) -> Tightness:
             reason = "there are finitely many contexts, and <end> may follow each"
         case InductiveModel():
             words = model.network.network.positions
-            return Tightness(True, f"sentences have {words} words", mean_length=words + 1)
+            return Tightness(True, f"sentences have {words} words at most", mean_length=words + 1)
         case TextNGramModel():
             return _of_text_ngram(model)
         case _:
