@@ -141,6 +141,7 @@ SHARED = {
     "language_model",
     "probe",
     "symbol_invariant",
+    "tightness",  # of automata, and of trained language models
 }
 
 

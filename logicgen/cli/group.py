@@ -23,6 +23,7 @@ COMMANDS = {
     "covariance": "Measure whether renaming a problem renames the answer.",
     "collapse": "Tell how alike the rows of symbols are that training never showed.",
     "probe": "Ask a frozen language model for the keys of ciphers.",
+    "tightness": "Say whether a language model ends every text, and how soon.",
     "inductive": "Read and cut what inductive Transformers learnt; experiments about them.",
     "study": "Train and score many models; one table and its figures.",
     "solve": "Answer problems.",

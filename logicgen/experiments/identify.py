@@ -3,7 +3,8 @@
 The steps are those of Vigoda and Rochais (2023), section 4.3: a teacher's weights are set,
 sentences are drawn from it, students of the same size learn them from random weights of their own,
 and their weights are compared with the teacher's, once the order of their units, which is
-arbitrary, is the teacher's (`productions/align.py`).
+arbitrary, is the teacher's (`productions/align.py`). Sentences leave some weights open: a student
+that has others may still have found what they determine (`productions/equivalence.py`).
 """
 
 from __future__ import annotations
@@ -17,13 +18,20 @@ from logicgen.errors import LogicgenError
 from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
 from logicgen.experiments._students import LessonTable, learn
 from logicgen.experiments._teacher import find_teacher
-from logicgen.productions import Grammar, aligned, distance, divergence
+from logicgen.productions import (
+    Grammar,
+    aligned,
+    class_distance,
+    distance,
+    divergence,
+    is_determined,
+)
 from logicgen.report.grammar_figure import draw_grammars
 from logicgen.report.page import Report
 from logicgen.train.students import Sentences
 
 # A student has found the teacher if its choices differ by less than this, in total variation and
-# on average over those that the teacher makes.
+# on average over those that the teacher makes; and its class if those of the canonical forms do.
 FOUND = 0.05
 
 
@@ -55,7 +63,8 @@ def identify(
     """Return how near students come to a teacher, each with sentences of its own, or all (None).
 
     `weights`: of each weight of the teacher, by name: what the teacher has, and mean and standard
-    deviation over students. `distances`: of each student, mean and largest. `divergences`: bits.
+    deviation over students. `distances`: of each student, mean and largest. `classes`: the same of
+    the canonical forms (`class_distance`). `divergences`: bits.
     """
     teacher = Grammar.of_dict(grammar)
     rng = np.random.default_rng(seed)
@@ -77,6 +86,7 @@ def identify(
     return {
         "weights": weights,
         "distances": [list(distance(each, teacher)) for each in found],
+        "classes": [list(class_distance(each, teacher)) for each in found],
         "divergences": [divergence(teacher, each) for each in found],
         "mean": {
             **teacher.as_dict(),
@@ -132,15 +142,33 @@ def points(settings: Settings) -> dict[str, Call]:
     return {"students": (identify, arguments)}
 
 
+def identified(means: np.ndarray, classes: np.ndarray | None) -> tuple[int, int, int] | None:
+    """Return how many students found the teacher, only its class, and neither of them.
+
+    means: (students,) of distances. classes: the same of canonical forms; None where they are not
+    recorded (in version 0.1): then None, unless all have found the teacher.
+    """
+    exactly = means < FOUND
+    if classes is None:
+        return (len(means), 0, 0) if exactly.all() else None
+    alike = ~exactly & (classes < FOUND)
+    return int(exactly.sum()), int(alike.sum()), int((~exactly & ~alike).sum())
+
+
 def report(settings: Settings, found: dict[str, Json]) -> Report:
     """Return distances to the teacher, and its weights beside the mean of its students."""
     (result,) = found.values()
     teacher, called = find_teacher(settings.teacher), _called(settings)
     means, largest = np.array(result["distances"]).T
     deviation = max(each["deviation"] for each in result["weights"])
+    classes = np.array(result["classes"])[:, 0] if "classes" in result else None
+    counts = identified(means, classes)
+    _, alike, neither = map(str, counts) if counts else ("", "not recorded", "not recorded")
     rows = [
         ["students", f"{settings.students}"],
         ["that found the teacher", f"{(means < FOUND).sum()}"],
+        ["that found its class, with other weights", alike],
+        ["that found neither", neither],
         ["distance to the teacher, median", f"{np.median(means):.4f}"],
         ["distance to the teacher, largest", f"{means.max():.4f}"],
         ["any weight of any student from the teacher's, largest", f"{largest.max():.4f}"],
@@ -156,11 +184,20 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
         f"{settings.students} students of the teacher {called}, each trained on {data} from random"
         f" weights (the best of {settings.lesson.starts} starts), units aligned with the teacher's."
         " Distance: total variation of a choice, mean over the teacher's choices; found means"
-        f" below {FOUND}. Every weight is in `weights.csv`.",
+        f" below {FOUND}. Its class: all grammars with the same sentences, in which units of the"
+        " first and the last layer may be mixed, since no sentence shows it. A student has found it"
+        f" if the distance of the canonical forms is below {FOUND}. {_determined(teacher)} Every"
+        " weight is in `weights.csv`.",
         [("In the end:", ["", ""], rows)],
         [("weights", "weights of the teacher and of its students", figure)],
         {"weights.csv": result["weights"]},
     )
+
+
+def _determined(teacher: Grammar) -> str:
+    if is_determined(teacher):
+        return "Of this teacher, sentences determine the canonical form."
+    return "Of this teacher, sentences may leave more open than that."
 
 
 def _called(settings: Settings) -> str:

@@ -4,7 +4,7 @@ Teachers are drawn at random: units of a layer share the words out among themsel
 say any word. A student is of its teacher's size; of teachers of the first kind there are students
 that are told so (`crispness`) and students that are not. The last column has every sentence with
 its exact probability, in place of a sample without end: what is not found there is not in the
-sentences.
+sentences. Of the students that miss a teacher, some have found its class: all that sentences show.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pydantic import Field
 from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
 from logicgen.experiments._students import LessonTable, learn
 from logicgen.experiments.identify import FOUND
-from logicgen.productions import aligned, distance, divergence, random_grammar
+from logicgen.productions import aligned, class_distance, distance, divergence, random_grammar
 from logicgen.report.heatmap import ACCURACY
 from logicgen.report.page import Report
 from logicgen.train.students import Sentences
@@ -58,7 +58,10 @@ def map_point(
     concentration: float,
     lesson: dict[str, Any],
 ) -> Json:
-    """Return the distance of each teacher's student to it, and its divergence from it in bits."""
+    """Return the distance of each teacher's student to it, and its divergence from it in bits.
+
+    `classes`: the distances of the canonical forms, without what no sentence shows.
+    """
     rng = np.random.default_rng(seed)
     _, own_words, _ = KINDS[kind]
     drawn = [
@@ -73,6 +76,7 @@ def map_point(
     pairs = [(aligned(each, own), own) for each, own in zip(students, drawn, strict=True)]
     return {
         "distances": [distance(student, teacher).mean for student, teacher in pairs],
+        "classes": [class_distance(student, teacher).mean for student, teacher in pairs],
         "divergences": [divergence(teacher, student) for student, teacher in pairs],
     }
 
@@ -106,11 +110,13 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
         {
             **{key: arguments[key] for key in SHOWN},
             "found": float(np.mean(np.array(found[name]["distances"]) < FOUND)),
+            **_found_class(found[name]),
             "distance": float(np.median(found[name]["distances"])),
             "kl_bits": float(np.median(found[name]["divergences"])),
         }
         for name, (_, arguments) in points(settings).items()
     ]
+    recorded = all("found_class" in row for row in rows)
     sentences = [None if count == "all" else count for count in settings.sentences]
     by_place = {
         (row["kind"], (row["width"], row["layers"], row["words"]), row["sentences"]): row
@@ -124,7 +130,14 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
             [
                 *map(str, size),
                 *(
-                    f"{row['found']:.0%}, {row['distance']:.3f}, {row['kl_bits']:.3f}"
+                    ", ".join(
+                        [
+                            f"{row['found']:.0%}",
+                            *([f"{row['found_class']:.0%}"] if "found_class" in row else []),
+                            f"{row['distance']:.3f}",
+                            f"{row['kl_bits']:.3f}",
+                        ]
+                    )
                     for count in sentences
                     for row in [by_place[kind, size, count]]
                 ),
@@ -132,8 +145,13 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
             for size in sizes
             if (kind, size, sentences[0]) in by_place
         ]
-        caption = f"{says.capitalize()}: share found, median distance, median KL in bits."
+        shares = "share found, share of which the class is found," if recorded else "share found,"
+        caption = f"{says.capitalize()}: {shares} median distance, median KL in bits."
         tables.append((caption, heads, lines))
+    pictures = [("map", "share of teachers that were found", _draw(by_place, sizes, sentences))]
+    if recorded:
+        figure = _draw(by_place, sizes, sentences, "found_class")
+        pictures.append(("classes", "share of teachers whose class was found", figure))
     return Report(
         "Where identification succeeds",
         f"Each place has {settings.teachers} teachers drawn at random and a student of each, the"
@@ -141,9 +159,17 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
         f" alignment, is below {FOUND}. Columns are the number of sentences a student has seen; in"
         " the last it has seen all, with their exact probabilities.",
         tables,
-        [("map", "share of teachers that were found", _draw(by_place, sizes, sentences))],
+        pictures,
         {"map.csv": rows},
     )
+
+
+def _found_class(point: Json) -> Json:
+    """Return the share of students in their teacher's class, where it is recorded (not in 0.1)."""
+    if "classes" not in point:
+        return {}
+    nearest = np.minimum(point["classes"], point["distances"])
+    return {"found_class": float(np.mean(nearest < FOUND))}
 
 
 def _count(count: int | None) -> str:
@@ -154,25 +180,27 @@ def _draw(
     by_place: dict[tuple[str, Size, int | None], Json],
     sizes: list[Size],
     sentences: list[int | None],
+    share: str = "found",
 ) -> Figure:
-    """Draw a panel for each kind of teacher: sizes by numbers of sentences."""
+    """Draw a share of teachers, a panel for each kind of them: sizes by numbers of sentences."""
     figure = Figure(figsize=(13, 1.6 + 0.42 * len(sizes)), layout="constrained")
     grid = figure.subplots(1, len(KINDS), sharey=True)
     for axes, (kind, (says, _, _)) in zip(grid, KINDS.items(), strict=True):
         rows = [[by_place.get((kind, size, count)) for count in sentences] for size in sizes]
-        values = np.array([[row["found"] if row else np.nan for row in line] for line in rows])
+        values = np.array([[row[share] if row else np.nan for row in line] for line in rows])
         axes.imshow(values, cmap=ACCURACY, vmin=0, vmax=1, aspect="auto")
-        for (row, column), share in np.ndenumerate(values):
-            if not np.isnan(share):
-                colour = "white" if share < 0.2 or share > 0.85 else "black"
+        for (row, column), value in np.ndenumerate(values):
+            if not np.isnan(value):
+                colour = "white" if value < 0.2 or value > 0.85 else "black"
                 place = {"ha": "center", "va": "center", "fontsize": 8}
-                axes.annotate(f"{share:.0%}", (column, row), color=colour, **place)
+                axes.annotate(f"{value:.0%}", (column, row), color=colour, **place)
         axes.set_title(says, fontsize=10)
         axes.set_xticks(range(len(sentences)), [_count(count) for count in sentences])
         axes.set_xlabel("sentences")
         called = ["{} units, {} layers, {} words".format(*size) for size in sizes]
         axes.set_yticks(range(len(sizes)), called)
-    figure.suptitle("Share of teachers that their students found", fontsize=11)
+    what = {"found": "that their students found", "found_class": "whose class students found"}
+    figure.suptitle(f"Share of teachers {what[share]}", fontsize=11)
     return figure
 
 

@@ -1,7 +1,9 @@
 """The inductive Transformer as a language model, and the grammar that its weights are.
 
 Tokens are those of a corpus of sentences (`tasks/grammar_sentences.py`): `<end>`, `<start>`, then
-the words. What comes before the first word is certain, and so is what comes after the last.
+the words. What comes before the first word is certain, and so is what comes after as many words as
+there are layers. Where sentences may end before (`network.ends`), `<end>` is the network's last
+word, with which it is taught to fill them up.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from logicgen.nn.inductive_transformer import InductiveTransformer, LogWeights
 from logicgen.productions import NEGLIGIBLE, Grammar
 from logicgen.productions.as_automaton import START
 from logicgen.tokens import Tokens
+from logicgen.vocabulary import END
 
 # How fast a start's running average of the loss follows its loss.
 FOLLOWING = 0.1
@@ -44,7 +47,8 @@ class InductiveStarts(nn.Module):
                 " such data: make some from a recipe of the task production"
             )
         self.crispness = table.crispness
-        self.words = tokens.texts[2:]
+        self.ends = table.ends
+        self.words = (*tokens.texts[2:], END) if table.ends else tokens.texts[2:]
         self.network = InductiveTransformer(
             words=len(self.words),
             positions=table.layers,
@@ -54,6 +58,7 @@ class InductiveStarts(nn.Module):
             dimension=table.dimension,
             perceptron=table.perceptron,
         )
+        self.vocabulary = len(tokens)
         self.register_buffer("losses", torch.zeros(table.starts))
 
     @property
@@ -86,9 +91,13 @@ class InductiveStarts(nn.Module):
     def _words(self, tokens: Tensor) -> Tensor:
         """Return (B, L) word ids of (B, L + 1) tokens. Raises LogicgenError for no sentences."""
         words = tokens[:, 1:] - 2
+        if self.ends:
+            over = tokens[:, 1:] <= Tokens.end  # the end, or nothing behind it
+            words = torch.where(over, len(self.words) - 1, words)
         if (tokens[:, 0] != 1).any() or (words < 0).any():
             raise LogicgenError(
-                f"a sentence is {START} and its words, and nothing behind them: begin with {START}"
+                f"a sentence is {START} and its words, and nothing behind them: begin with {START},"
+                " and where some have fewer words than others, set network.ends = true"
             )
         if words.shape[1] > self.network.positions:
             raise LogicgenError(
@@ -120,10 +129,12 @@ class InductiveStarts(nn.Module):
         words = self._words(tokens)
         length, positions = words.shape[1], self.network.positions
         logs = tokens.new_full(
-            (len(tokens), length + 1, len(self.words) + 2), -torch.inf, dtype=torch.float
+            (len(tokens), length + 1, self.vocabulary), -torch.inf, dtype=torch.float
         )
         following = self.network.following(words[:, : positions - 1])[self.best]
-        logs[:, : following.shape[1], 2:] = following
+        logs[:, : following.shape[1], 2:] = following[..., : self.vocabulary - 2]
+        if self.ends:
+            logs[:, : following.shape[1], Tokens.end] = following[..., -1]
         if length == positions:
             logs[:, -1, 0] = 0.0
         return logs

@@ -298,6 +298,7 @@ class InductiveTable(NetworkTable):
             included, predicts.
         crispness: weight in the loss of the entropy, in nats, of a word's unit given the word.
         embedding, dimension, perceptron: see `InductiveTransformer`.
+        ends: whether sentences may have fewer words than layers; then `<end>` is a word as others.
     """
 
     tables = frozenset({"training"})
@@ -310,6 +311,7 @@ class InductiveTable(NetworkTable):
     embedding: Literal["indicator", "dense"] = "indicator"
     dimension: Width | None = None
     perceptron: Annotated[int, Field(ge=0, le=2**18)] = 0
+    ends: bool = False
 
     def check(self, recipe: ModelRecipe) -> None:
         """Raise ValueError, naming a key, where the recipe's other tables do not fit this one."""

@@ -1,8 +1,15 @@
-"""Grammars of productions: exact probabilities, files, random grammars, cutting, alignment."""
+"""Grammars of productions: exact probabilities, files, random grammars, cutting, equivalence."""
 
 from logicgen.productions.align import Distance, aligned, distance
 from logicgen.productions.as_automaton import as_automaton
 from logicgen.productions.cut import NEGLIGIBLE, cut, find_connection, pruned
+from logicgen.productions.equivalence import (
+    canonical,
+    class_distance,
+    difference,
+    equivalent,
+    is_determined,
+)
 from logicgen.productions.grammar import Grammar, divergence
 from logicgen.productions.grammar_file import grammar_text, read_grammar
 from logicgen.productions.random_grammar import random_grammar
@@ -13,11 +20,16 @@ __all__ = [
     "Grammar",
     "aligned",
     "as_automaton",
+    "canonical",
+    "class_distance",
     "cut",
+    "difference",
     "distance",
     "divergence",
+    "equivalent",
     "find_connection",
     "grammar_text",
+    "is_determined",
     "pruned",
     "random_grammar",
     "read_grammar",

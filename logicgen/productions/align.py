@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -50,10 +51,18 @@ def aligned(student: Grammar, teacher: Grammar) -> Grammar:
 
 def distance(student: Grammar, teacher: Grammar) -> Distance:
     """Return the distance of two grammars, comparing their units in the order they are in."""
-    weighted, choices, largest = 0.0, 0.0, 0.0
     pairs = [(student.start[:, None], teacher.start[:, None], np.ones(1))]
     pairs += zip(student.tokens, teacher.tokens, teacher.reach, strict=True)
     pairs += zip(student.below, teacher.below, teacher.reach[:-1], strict=True)
+    return distance_of(pairs)
+
+
+def distance_of(pairs: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Distance:
+    """Return the distance of distributions: of a student, of its teacher, how often it uses them.
+
+    The first two have a distribution in each column, the last has a number for each.
+    """
+    weighted, choices, largest = 0.0, 0.0, 0.0
     for mine, yours, reach in pairs:
         difference = np.abs(mine - yours)
         weighted += float(difference.sum(axis=0) @ reach) / 2

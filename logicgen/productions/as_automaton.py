@@ -6,6 +6,7 @@ import numpy as np
 
 from logicgen.automata import Automaton
 from logicgen.productions.grammar import Grammar
+from logicgen.vocabulary import END
 
 START = "<start>"
 
@@ -13,7 +14,8 @@ START = "<start>"
 def as_automaton(grammar: Grammar, start: str | None = None) -> Automaton:
     """Return the automaton that gives every sentence the same probability.
 
-    States are a beginning, units, named `layer:name`, and an end. Arcs read the words of a unit.
+    States are a beginning, units, named `layer:name`, and an end. Arcs read the words of a unit; a
+    string ends in a unit as often as the unit says `<end>`.
 
     start: a symbol before every sentence, if given.
     """
@@ -23,6 +25,12 @@ def as_automaton(grammar: Grammar, start: str | None = None) -> Automaton:
     states = [name for layer in names for name in layer]
     initial = {unit: float(p) for unit, p in zip(names[0], grammar.start, strict=True) if p}
     symbols = list(grammar.words)
+    final = {"end": 1.0}
+    if grammar.end is not None:
+        symbols.remove(END)
+        for units, said in zip(names, grammar.tokens, strict=False):
+            shares = zip(units, said[grammar.end], strict=True)
+            final |= {unit: float(share) for unit, share in shares if share}
     arcs = []
     if start is not None:
         arcs = [("begin", start, unit, share) for unit, share in initial.items()]
@@ -33,6 +41,6 @@ def as_automaton(grammar: Grammar, start: str | None = None) -> Automaton:
                 arcs += [
                     (unit, word, to, float(said * share))
                     for to, share in zip(names[layer + 1], below[layer][:, number], strict=True)
-                    if said * share
+                    if said * share and word != END
                 ]
-    return Automaton.from_arcs(symbols, states, initial, {"end": 1.0}, arcs)
+    return Automaton.from_arcs(symbols, states, initial, final, arcs)

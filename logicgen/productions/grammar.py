@@ -6,6 +6,9 @@ unit is drawn from `start`. A unit that is on emits one word, drawn from its dis
 which emits the next word. So exactly one unit of every layer is on, and the probability of a
 sentence is the sum over all such paths: a hidden Markov model with other states at each position.
 
+If one of the words is `<end>`, sentences may be shorter: one ends where a unit says `<end>`, and
+what the layers behind it say does not count. Its ids are filled up with this word.
+
 Source: Vigoda, Rochais, "Inductive Transformers" (2023), section 2 and equations 4 and 5, whose
 weights these distributions are. The paper has no distribution over the units of the first layer;
 here a root above them chooses one, by default uniformly.
@@ -19,13 +22,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from logicgen.errors import LogicgenError, nearest
 from logicgen.tokens import NOTHING
+from logicgen.vocabulary import END
 
 # How far the sum of a given distribution may be from 1; it is then normalised.
 TOLERANCE = 1e-6
@@ -124,6 +128,18 @@ class Grammar:
         """Return P, the number of layers and of words of a sentence."""
         return len(self.units)
 
+    @cached_property
+    def end(self) -> int | None:
+        """Return the number of the word `<end>`; None if all sentences have P words."""
+        return self.words.index(END) if END in self.words else None
+
+    def _is_behind_end(self, ids: np.ndarray) -> np.ndarray:
+        """Return where (N, L) ids stand behind an `<end>`."""
+        if self.end is None:
+            return np.zeros(ids.shape, dtype=bool)
+        ends = ids == self.end
+        return np.asarray(np.cumsum(ends, axis=1) - ends > 0)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the grammar as plain data for JSON, to be read by `Grammar.of_dict`."""
         return {
@@ -163,11 +179,15 @@ class Grammar:
         return np.array([known.get(word, NOTHING) for word in said], dtype=np.int64)
 
     def decode(self, ids: np.ndarray) -> str:
-        """Return the words of (L,) ids."""
-        return " ".join("_" if number == NOTHING else self.words[number] for number in ids)
+        """Return the words of (L,) ids up to `<end>`."""
+        said = takewhile(lambda number: number != self.end, ids)
+        return " ".join("_" if number == NOTHING else self.words[number] for number in said)
 
     def _padded(self, sentences: np.ndarray) -> np.ndarray:
-        """Return (N, L) ids as (N, P), padded by `NOTHING`; raise LogicgenError if they are not."""
+        """Return (N, L) ids as (N, P), `NOTHING` behind them and behind an `<end>`.
+
+        Raises LogicgenError for too many of them, or none of a word.
+        """
         sentences = np.asarray(sentences, dtype=np.int64)
         if sentences.ndim != 2 or sentences.shape[1] > self.positions:
             raise LogicgenError(
@@ -176,6 +196,7 @@ class Grammar:
         if sentences.max(initial=0) >= len(self.words):
             raise LogicgenError(f"word {sentences.max()}: there are {len(self.words)}")
         missing = self.positions - sentences.shape[1]
+        sentences = np.where(self._is_behind_end(sentences), NOTHING, sentences)
         return np.pad(sentences, ((0, 0), (0, missing)), constant_values=NOTHING)
 
     def messages(self, sentences: np.ndarray) -> Messages:
@@ -246,14 +267,18 @@ class Grammar:
             said = self.tokens[layer]
             pieces: list[np.ndarray] = []
             for first in range(0, len(on), max(1, AT_A_TIME // len(self.words))):
-                piece = on[first : first + max(1, AT_A_TIME // len(self.words))]
-                pieces.append(np.argwhere(piece @ said.T > 0) + np.array([first, 0]))
+                some = slice(first, first + max(1, AT_A_TIME // len(self.words)))
+                possible = on[some] @ said.T > 0
+                if self.end is not None and layer:  # sentences that are over stay as they are
+                    possible[ids[some, -1] == self.end] = np.arange(len(self.words)) == self.end
+                pieces.append(np.argwhere(possible) + np.array([first, 0]))
                 if sum(map(len, pieces)) > MOST:
                     raise LogicgenError(
                         f"the grammar has more than {MOST:,} sentences, too many to list"
                     )
             sentence, word = np.concatenate(pieces).T
-            on = on[sentence] * said[word]
+            over = ids[sentence, -1:] == self.end if layer else np.zeros((len(word), 1), bool)
+            on = on[sentence] * np.where(over, 1.0, said[word])
             if layer + 1 < self.positions:
                 on = on @ self.below[layer].T
             ids = np.column_stack([ids[sentence], word])
@@ -263,6 +288,8 @@ class Grammar:
         self, rng: np.random.Generator, count: int, prompt: np.ndarray | None = None
     ) -> np.ndarray:
         """Draw sentences, (count, P) ids, conditional on a prompt (L,), `NOTHING` for any word.
+
+        Behind an `<end>` all ids are that of `<end>`.
 
         Raises LogicgenError if no sentence agrees with it.
         """
@@ -278,7 +305,7 @@ class Grammar:
             if layer + 1 < self.positions:
                 weights = self.below[layer][:, chosen] * known.inside[layer + 1].T
                 chosen = _draw(rng, weights)
-        return ids
+        return ids if self.end is None else np.where(self._is_behind_end(ids), self.end, ids)
 
     def permuted(self, orders: Sequence[np.ndarray]) -> Grammar:
         """Return the grammar with units reordered: unit i of a layer was its unit orders[i]."""

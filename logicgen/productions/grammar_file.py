@@ -14,6 +14,7 @@ from logicgen.automata.automaton_file import toml_string
 from logicgen.declaration import Table, read_toml, validate
 from logicgen.errors import LogicgenError, nearest
 from logicgen.productions.grammar import Grammar
+from logicgen.vocabulary import END
 
 Probability = Annotated[float, Field(ge=0, le=1 + 1e-6, allow_inf_nan=False)]
 Shares = dict[str, Probability]
@@ -49,7 +50,7 @@ def read_grammar(path: Path | str) -> Grammar:
 def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
     """Return the grammar of a file's tables; `path` is for messages. Raises as `read_grammar`."""
     file = validate(_File, tables, path)
-    layers = file.layer
+    layers = _with_end(file.layer)
     positions = len(layers) if file.positions is None else file.positions
     if positions != len(layers):
         raise LogicgenError(
@@ -63,6 +64,11 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
         for name, unit in units.items():
             if name.split() != [name] or ":" in name:
                 raise LogicgenError(f"{path}: layer {number}: unit {name!r}: has a blank or colon")
+            if number == 1 and END in unit.tokens and name in file.layer[0]:
+                raise LogicgenError(
+                    f"{path}: layer 1: unit {name}: word '{END}': a sentence has a word at least:"
+                    " say it in a later layer"
+                )
             if (unit.below is None) != (number == positions):
                 says = (
                     "chooses units below, but there is no layer below: leave below out"
@@ -72,10 +78,14 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
                 raise LogicgenError(f"{path}: layer {number}: unit {name}: {says}")
     said = [word for units in layers for unit in units.values() for word in unit.tokens]
     words = list(dict.fromkeys(said)) if file.words is None else file.words
+    if END in said:  # the last, whether listed or not
+        words = [*(word for word in words if word != END), END]
     for word in words:
-        if word.split() != [word] or word == "_" or re.fullmatch("<.*>", word):
+        bracketed = re.fullmatch("<.*>", word) and word != END
+        if word.split() != [word] or word == "_" or bracketed:
             raise LogicgenError(
-                f"{path}: word {word!r}: a word has no blanks, is not _ and not in angle brackets"
+                f"{path}: word {word!r}: a word has no blanks, is not _ and not in angle brackets,"
+                f" but for {END}"
             )
 
     def columns(number: int, each: list[Shares], names: list[str], what: str) -> np.ndarray:
@@ -85,8 +95,8 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
         return np.column_stack(found)
 
     what = "unit of the layer below"
-    first = list(layers[0])
-    start = {name: 1 / len(first) for name in first} if file.start is None else file.start
+    first, given = list(layers[0]), list(file.layer[0])
+    start = {name: 1 / len(given) for name in given} if file.start is None else file.start
     return Grammar(
         tuple(words),
         tuple(tuple(units) for units in layers),
@@ -101,6 +111,18 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
         ),
         path,
     )
+
+
+def _with_end(layers: list[dict[str, _Unit]]) -> list[dict[str, _Unit]]:
+    """Return layers with a unit `<end>`, if a unit chooses it, in each that lacks one.
+
+    It says `<end>` and leads to the next layer's.
+    """
+    if not any(END in (unit.below or {}) for units in layers for unit in units.values()):
+        return layers
+    on, last = _Unit(tokens={END: 1.0}, below={END: 1.0}), _Unit(tokens={END: 1.0})
+    before = [{**units, END: units.get(END, on)} for units in layers[:-1]]
+    return [*before, {**layers[-1], END: layers[-1].get(END, last)}]
 
 
 def _column(shares: Shares, names: list[str], what: str, where: str) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Sentences of a grammar of productions, in which the probability of every sentence is known.
 
 The grammar stands in the recipe, in a file (`docs/inductive.md`), or is drawn at random. A row is
-`<start>` and the words of one sentence. Beside the rows lie the grammar and the automaton that
-gives every sentence the same probability.
+`<start>` and the words of one sentence, filled up with `<end>` where others have more words. Beside
+the rows lie the grammar and the automaton that gives every sentence the same probability.
 """
 
 from __future__ import annotations
@@ -24,9 +24,6 @@ from logicgen.tokens import Tokens
 from logicgen.vocabulary import END
 
 GRAMMAR = "grammar.toml"
-
-FIRST_WORD = 2
-"""Token of the first word: before it are `<end>` and `<start>`."""
 
 # Limits of a grammar drawn at random: its file takes some twenty bytes for each weight, and that of
 # its automaton seventy for each transition, from a unit by a word to a unit below.
@@ -98,7 +95,10 @@ class GrammarSentencesSource(RowSource):
     def __init__(self, settings: GrammarSentencesSettings, seed: int) -> None:
         self._grammar = settings.made()
         super().__init__(settings, self._grammar.positions + 1, seed)
-        self.tokens = Tokens("names", [END, START, *self._grammar.words])
+        words = [word for word in self._grammar.words if word != END]
+        self.tokens = Tokens("names", [END, START, *words])
+        # The token of each word of the grammar
+        self._ids = np.array([self.tokens.id(word) for word in self._grammar.words])
         self.facts = {}
         self.files = {
             GRAMMAR: grammar_text(self._grammar),
@@ -107,8 +107,8 @@ class GrammarSentencesSource(RowSource):
         self.digest = text_sha256(self.files[GRAMMAR])
 
     def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
-        """Return `tokens`, (rows, P + 1), for sentences of P words."""
-        words = self._grammar.sample(rng, rows) + FIRST_WORD
+        """Return `tokens`, (rows, P + 1), for sentences of up to P words."""
+        words = self._ids[self._grammar.sample(rng, rows)]
         return {TOKENS: np.insert(words, 0, self.tokens.id(START), axis=1)}
 
 

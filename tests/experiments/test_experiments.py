@@ -9,7 +9,7 @@ import torch
 from logicgen.errors import LogicgenError
 from logicgen.experiments import open_experiment
 from logicgen.experiments.control import EXPERIMENT as CONTROL
-from logicgen.experiments.identify import identify
+from logicgen.experiments.identify import identified, identify
 from logicgen.experiments.needed import reached
 from logicgen.experiments.prompting import SETS, ask
 from logicgen.productions import Grammar, random_grammar
@@ -85,6 +85,41 @@ def test_a_student_of_few_sentences_is_further_away():
     assert by_name["2:2.1 says w3"]["teacher"] == grammar.tokens[1][3, 0]
 
 
+def test_students_are_counted_by_what_they_have_found():
+    means, classes = np.array([0.01, 0.2, 0.2, 0.01]), np.array([0.01, 0.01, 0.3, 0.2])
+    assert identified(means, classes) == (2, 1, 1)
+    # Records of before do not have classes.
+    assert identified(means, None) is None
+    assert identified(means[[0, 3]], None) == (2, 0, 0)
+
+
+def test_a_teacher_whose_weights_no_sentence_shows_is_found_up_to_its_class():
+    # Its first units say anything: any mixture of them that keeps the sentences fits as well.
+    teacher = random_grammar(2, 3, 4, np.random.default_rng(3), concentration=3.0).as_dict()
+    changes = {"students": 3, "lesson": {"steps": 600, "starts": 6}}
+    plan = open_study("inductive-identify", changes)
+    lesson = plan.settings.lesson.arguments()
+    found = identify(teacher, 3, None, lesson, 0)
+    classes, distances = (np.array(found[key])[:, 0] for key in ("classes", "distances"))
+    assert max(found["divergences"]) < 1e-3
+    _, alike, _ = identified(distances, classes)
+    assert alike >= 1
+    assert (classes < distances).all()
+    (row,) = (row for row in _rows(plan, found) if row.startswith("that found its class"))
+    assert row.endswith(f"| {alike}")
+    before = {key: value for key, value in found.items() if key != "classes"}
+    assert "that found neither | not recorded" in _rows(plan, before)
+
+
+def _rows(plan, found):
+    """The rows of a report of identify."""
+    return [
+        " | ".join(row)
+        for _, _, rows in plan.experiment.report(plan.settings, {"students": found}).tables
+        for row in rows
+    ]
+
+
 def test_layers_of_different_width_have_no_students():
     tokens = ([[1.0, 1.0]], [[1.0]])
     grammar = {
@@ -116,6 +151,7 @@ def test_reports_of_the_smallest_experiments():
     # Three units cannot each have words of their own.
     assert sum(row.startswith("3 | 2 | 2 |") for row in rows) == 1
     assert len(made.files["map.csv"]) == 8
+    assert all(row["found"] <= row["found_class"] <= 1 for row in made.files["map.csv"])
     changes = {"teachers": 2, "sentences": [10, 300], "lesson": few, "training.steps": 60}
     rows, made = report("inductive-needed", **changes)
     assert rows[0].startswith("inductive | 93 |")

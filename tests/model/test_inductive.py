@@ -103,3 +103,24 @@ def test_an_unknown_key_is_named_with_those_of_its_kind(tmp_path):
     path.write_text(text.replace("layers = 2", "layers = 2\nlayer = 3"))
     with pytest.raises(LogicgenError, match=r"'network\.layer'; did you mean layers\?.*crispness"):
         read_model_recipe(str(path))
+
+
+def test_sentences_that_end_early():
+    """`<end>` is a word that fills sentences up, and a token that may follow each word."""
+    model = language(ends=True)
+    model.losses[:] = torch.tensor([3.0, 1.0, 2.0])
+    grammar = model.grammar()
+    assert grammar.words == ("a", "b", "c", "<end>")
+    sentences = torch.tensor([[1, 2, 4], [1, 3, 0]])
+    each = grammar.log_probabilities(np.array([[0, 2], [1, 3]]))
+    logs = model.log_probabilities(sentences)
+    assert torch.allclose(logs.exp().sum(-1), torch.ones(2, 3))
+    chosen = logs[:, :-1].gather(2, sentences[:, 1:, None])[..., 0].sum(1)
+    assert chosen.numpy() == pytest.approx(each, abs=1e-5)
+    # All that is behind the first end is the end again, whether it is written or not.
+    longer = language(ends=True, layers=3)
+    ended = [torch.tensor([[1, 2, 0, behind]]) for behind in (0, -1)]
+    longer.eval()
+    assert longer.loss(ended[0]) == longer.loss(ended[1])
+    with pytest.raises(LogicgenError, match=r"set network\.ends = true"):
+        language().loss(sentences)

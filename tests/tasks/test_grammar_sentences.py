@@ -65,3 +65,19 @@ def test_settings_that_contradict_themselves(tmp_path):
     settings = GrammarSentencesSettings(file=str(tmp_path / "none.toml"), train=1)
     with pytest.raises(LogicgenError, match=r"none.toml: cannot be read"):
         TASK.source(settings, 0)
+
+
+def test_sentences_of_different_lengths_are_filled_up_with_the_end(tmp_path):
+    make_corpus(CorpusRecipe.read("production-lengths"), tmp_path / "d", name="lengths")
+    corpus = Corpus(tmp_path / "d")
+    grammar = read_grammar(tmp_path / "d" / GRAMMAR)
+    assert corpus.tokens.texts == ("<end>", "<start>", *grammar.words[:-1])
+    rows = np.asarray(corpus.arrays("train")[0]).astype(int)
+    said, counts = np.unique([corpus.tokens.decode(row) for row in rows], return_counts=True)
+    found = dict(zip(said.tolist(), counts / len(rows), strict=True))
+    ids, probabilities = grammar.sentences()
+    texts = [f"<start> {grammar.decode(each)}" for each in ids]
+    assert {text.count(" ") for text in texts} == {1, 2, 3}
+    wanted = dict(zip(texts, probabilities.tolist(), strict=True))
+    assert set(found) <= set(wanted)
+    assert found == pytest.approx({text: wanted[text] for text in found}, abs=0.02)

@@ -1,0 +1,149 @@
+"""Equivalence of grammars: what their sentences determine, and what they leave open.
+
+Two grammars are equivalent if all sentences have the same probabilities in both. These changes of a
+grammar's weights keep all probabilities, with E the arrays of words, B those of units below:
+
+- another order of the units of a layer;
+- anything of units that are never on;
+- in the first layer, units in other proportions. The first unit shows itself by its word and by the
+  unit that it switches on, so only the joint distribution of these two matters,
+  E_1 diag(start) B_1'. For an invertible A whose rows sum to 1, E_1 diag(start) A and inv(A) B_1'
+  have the same product, and are weights of a grammar if all their numbers are nonnegative;
+- in the last layer the same, where only E_P B_(P-1) matters, the distribution of the last word
+  given the unit before.
+
+The canonical form leaves out what is open: in the first and the last layer it has a unit for each
+word, which says nothing else. It has the same sentences, and no more weights are to be traded, so
+that equivalent grammars of one width have the same one, up to the order of units in the middle,
+wherever those are determined: by the theorem of Kruskal (1977), as Allman, Matias and Rhodes use it
+(Identifiability of parameters in latent structure models with many observed variables, Annals of
+Statistics 2009), if the words before a layer tell its units apart, linearly, and so do those behind
+it, and no two of its units say the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from logicgen.errors import LogicgenError
+from logicgen.productions.align import Distance, aligned, distance_of
+from logicgen.productions.grammar import Grammar
+
+# Relative to the largest: singular values up to this are 0, and so are differences.
+TOLERANCE = 1e-9
+
+
+def canonical(grammar: Grammar) -> Grammar:
+    """Return the equivalent grammar whose first and last units are words."""
+    joint = grammar.tokens[0] * grammar.start  # (T, Z), of the first word and its unit
+    said = joint.sum(axis=1)
+    everything = np.eye(len(grammar.words))
+    if grammar.positions == 1:
+        return replace(grammar, units=(grammar.words,), start=said, tokens=(everything,))
+    given = (joint / np.where(said > 0, said, 1)[:, None]).T  # (Z, T), the unit given its word
+    below = list(grammar.below)
+    below[0] = below[0] @ given
+    below[-1] = grammar.tokens[-1] @ below[-1]
+    return replace(
+        grammar,
+        units=(grammar.words, *grammar.units[1:-1], grammar.words),
+        start=said,
+        tokens=(everything, *grammar.tokens[1:-1], everything),
+        below=tuple(below),
+    )
+
+
+def class_distance(student: Grammar, teacher: Grammar) -> Distance:
+    """Return the distance of two grammars' canonical forms, units in the middle aligned.
+
+    It is 0 for grammars that differ in nothing but what sentences leave open. The mean is over the
+    choices of the canonical form that are no foregone conclusions.
+    Raises LogicgenError unless both have the same words, and the same numbers of layers and units.
+    """
+    _check(student, teacher)
+    if [len(units) for units in student.units] != [len(units) for units in teacher.units]:
+        raise LogicgenError("only grammars with as many units in each layer can be aligned")
+    one, other = canonical(student), canonical(teacher)
+    one = aligned(one, other)
+    pairs = [(one.start[:, None], other.start[:, None], np.ones(1))]
+    pairs += list(zip(one.tokens, other.tokens, other.reach, strict=True))[1:-1]
+    pairs += zip(one.below, other.below, other.reach[:-1], strict=True)
+    return distance_of(pairs)
+
+
+def difference(one: Grammar, other: Grammar) -> float:
+    """Return how much the probabilities of all sentences differ, 0 for equivalent grammars.
+
+    It is the Euclidean norm of the differences, divided by that of the probabilities of `one`.
+    Sentences are not listed: (Z, N) arrays, one column for each of N beginnings, are replaced by
+    (Z, Z) arrays with the same products of rows. Raises LogicgenError for other words or lengths.
+    """
+    _check(one, other)
+    own, both = one.start[:, None], np.concatenate([one.start, -other.start])[:, None]
+    for layer in range(one.positions):
+        said = np.concatenate([one.tokens[layer], other.tokens[layer]], axis=1)
+        own, both = _read(own, one.tokens[layer]), _read(both, said)
+        if layer + 1 < one.positions:
+            width = one.below[layer].shape[1]
+            own = one.below[layer] @ own
+            both = np.concatenate(
+                [one.below[layer] @ both[:width], other.below[layer] @ both[width:]]
+            )
+    return float(np.linalg.norm(both.sum(axis=0)) / np.linalg.norm(own.sum(axis=0)))
+
+
+def equivalent(one: Grammar, other: Grammar, tolerance: float = TOLERANCE) -> bool:
+    """Return whether all sentences have the same probabilities, up to a relative `difference`.
+
+    Raises LogicgenError for grammars of other words or lengths.
+    """
+    return difference(one, other) <= tolerance
+
+
+def is_determined(grammar: Grammar) -> bool:
+    """Return whether sentences determine the canonical form, up to the order of its units.
+
+    This is a sufficient condition among grammars with as many units in each layer; see above.
+    """
+    before, behind = grammar.start[:, None], np.ones((len(grammar.units[-1]), 1))
+    befores, behinds = [before], [behind]
+    for said, below in zip(grammar.tokens, grammar.below, strict=False):
+        befores.append(below @ _read(befores[-1], said))
+    for said, below in zip(grammar.tokens[:0:-1], grammar.below[::-1], strict=True):
+        behinds.append(below.T @ _read(behinds[-1], said))
+    behinds.reverse()
+    return all(
+        _rank(befores[layer]) == _rank(behinds[layer]) == len(grammar.units[layer])
+        and _are_different(grammar.tokens[layer])
+        for layer in range(1, grammar.positions - 1)
+    )
+
+
+def _check(one: Grammar, other: Grammar) -> None:
+    if one.words != other.words or one.positions != other.positions:
+        raise LogicgenError("the two grammars have other words, or sentences of another length")
+
+
+def _read(weights: np.ndarray, said: np.ndarray) -> np.ndarray:
+    """Return weights (Z, N) times p(word | unit) for each word, as (Z, Z or fewer) columns.
+
+    Columns are replaced by fewer with the same products of rows, which norms and ranks are of.
+    """
+    each = (said.T[:, :, None] * weights[:, None]).reshape(len(weights), -1)  # (Z, T N)
+    return np.asarray(np.linalg.qr(each.T, mode="r")).T
+
+
+def _rank(weights: np.ndarray) -> int:
+    """Return the rank of (Z, N) whose rows may differ much in size."""
+    norms = np.linalg.norm(weights, axis=1, keepdims=True)
+    values = np.linalg.svd(weights / np.where(norms > 0, norms, 1), compute_uv=False)
+    return int((values > TOLERANCE * values.max(initial=0)).sum())
+
+
+def _are_different(said: np.ndarray) -> bool:
+    """Return whether no two columns are the same."""
+    columns = said.T[np.lexsort(said)]
+    return all(np.abs(one - other).max() > TOLERANCE for one, other in pairwise(columns))

@@ -1,0 +1,150 @@
+"""Equivalence against the probabilities of all sentences, listed one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from logicgen.errors import LogicgenError
+from logicgen.productions import (
+    Grammar,
+    aligned,
+    canonical,
+    class_distance,
+    difference,
+    distance,
+    equivalent,
+    is_determined,
+    random_grammar,
+)
+from tests.productions.test_align import blurred
+
+SIZES = [(3, 1, 4), (2, 2, 3), (3, 2, 4), (3, 3, 4), (2, 4, 3), (3, 5, 3)]  # units, layers, words
+
+
+def every_sentence(grammar):
+    """The probability of each sequence of words, path by path."""
+    words = range(len(grammar.words))
+    found = []
+    for sentence in product(words, repeat=grammar.positions):
+        weights = grammar.start * grammar.tokens[0][sentence[0]]
+        for below, said, word in zip(grammar.below, grammar.tokens[1:], sentence[1:], strict=True):
+            weights = said[word] * (below @ weights)
+        found.append(weights.sum())
+    return np.array(found)
+
+
+def mixture(size, rng):
+    """A matrix near the identity whose columns sum to 1, as do those of its inverse."""
+    mixed = rng.dirichlet(np.ones(size), size).T
+    return 0.98 * np.eye(size) + 0.02 * mixed
+
+
+def traded(grammar, rng):
+    """Another grammar with the same sentences: first and last units mixed, all reordered."""
+    width = len(grammar.units[0])
+    if grammar.positions > 1:
+        first, last = mixture(width, rng).T, mixture(width, rng)  # of the first, rows sum to 1
+        joint = grammar.tokens[0] * grammar.start @ first
+        below = list(grammar.below)
+        below[0] = below[0] @ np.linalg.inv(first).T
+        below[-1] = np.linalg.inv(last) @ below[-1]
+        tokens = [joint / joint.sum(axis=0), *grammar.tokens[1:-1], grammar.tokens[-1] @ last]
+        grammar = replace(
+            grammar, start=joint.sum(axis=0), tokens=tuple(tokens), below=tuple(below)
+        )
+    return grammar.permuted([rng.permutation(width) for _ in range(grammar.positions)])
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("seed", range(5))
+def test_traded_weights_have_the_same_sentences_and_are_found_equivalent(size, seed):
+    rng = np.random.default_rng(seed)
+    teacher = random_grammar(*size, rng, concentration=5.0)  # no weight is near 0
+    student = traded(teacher, rng)
+    assert every_sentence(student) == pytest.approx(every_sentence(teacher), abs=1e-14)
+    assert equivalent(student, teacher)
+    assert class_distance(student, teacher).largest < 1e-9
+    if size[1] > 1:  # and it could be otherwise: their own weights do differ
+        assert distance(aligned(student, teacher), teacher).largest > 1e-4
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("seed", range(5))
+def test_changed_weights_are_not_equivalent(size, seed):
+    rng = np.random.default_rng(seed)
+    teacher = random_grammar(*size, rng, concentration=5.0)
+    student = blurred(teacher, 1e-4, rng)
+    one, other = every_sentence(teacher), every_sentence(student)
+    norms = np.linalg.norm(one - other) / np.linalg.norm(one)
+    assert difference(teacher, student) == pytest.approx(norms, rel=1e-9)
+    assert not equivalent(teacher, student)
+    assert class_distance(student, teacher).largest > 1e-7
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_canonical_form_has_the_same_sentences_and_is_its_own(size):
+    rng = np.random.default_rng(7)
+    grammar = random_grammar(*size, rng)
+    form = canonical(grammar)
+    assert every_sentence(form) == pytest.approx(every_sentence(grammar), abs=1e-14)
+    assert form.units[0] == form.units[-1] == grammar.words
+    assert distance(canonical(form), form).largest < 1e-12
+
+
+def test_words_that_no_sentence_has_and_units_that_are_never_on_do_not_count():
+    said = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    units, words = (("x", "y"), ("p", "q")), ("a", "b", "never")
+    below = np.array([[0.3, 0.9], [0.7, 0.1]])
+    one = Grammar(words, units, np.array([1.0, 0.0]), (said, said), (below,))
+    other = replace(one, tokens=(said[[0, 2, 1]], said), below=(below[:, [0, 0]],))
+    assert class_distance(one, other) == pytest.approx((0, 0), abs=1e-12)
+    assert difference(one, other) < 1e-12
+
+
+def test_probabilities_of_long_sentences_are_small_and_still_compared():
+    rng = np.random.default_rng(0)
+    one = random_grammar(3, 60, 20, rng)
+    assert difference(one, one.permuted([rng.permutation(3) for _ in range(60)])) < 1e-12
+    assert difference(one, blurred(one, 1e-6, rng)) > 1e-7
+
+
+def test_what_sentences_determine():
+    rng = np.random.default_rng(0)
+    grammar = random_grammar(2, 4, 4, rng)
+    assert is_determined(grammar)
+    # Nothing is in the middle of two words.
+    assert is_determined(random_grammar(3, 2, 3, rng))
+    # Two units of the middle that say the same can be mixed.
+    same = list(grammar.tokens)
+    same[1] = same[1][:, [0, 0]]
+    assert not is_determined(replace(grammar, tokens=tuple(same)))
+    # So can two that the words behind them do not tell apart.
+    below = list(grammar.below)
+    below[2] = below[2][:, [0, 0]]
+    assert not is_determined(replace(grammar, below=tuple(below)))
+    assert not is_determined(random_grammar(4, 3, 3, rng))  # four units, three words
+
+
+def test_units_that_are_not_determined_may_be_mixed_and_are_equivalent_all_the_same():
+    """The canonical form is not the last word where the condition does not hold."""
+    rng = np.random.default_rng(0)
+    grammar = random_grammar(2, 3, 4, rng, concentration=5.0)
+    said, mixed = grammar.tokens[1][:, [0, 0]], mixture(2, rng)
+    one = replace(grammar, tokens=(grammar.tokens[0], said, grammar.tokens[2]))
+    other = replace(one, below=(mixed @ one.below[0], one.below[1] @ np.linalg.inv(mixed)))
+    assert every_sentence(other) == pytest.approx(every_sentence(one), abs=1e-14)
+    assert equivalent(one, other)
+    assert class_distance(one, other).largest > 1e-4
+    assert not is_determined(one)
+
+
+def test_others_are_refused():
+    rng = np.random.default_rng(0)
+    with pytest.raises(LogicgenError, match="other words, or sentences of another length"):
+        equivalent(random_grammar(2, 2, 3, rng), random_grammar(2, 3, 3, rng))
+    with pytest.raises(LogicgenError, match="as many units"):
+        class_distance(random_grammar(2, 2, 3, rng), random_grammar(3, 2, 3, rng))
