@@ -56,15 +56,21 @@ def draw_curves(groups: dict[str, list[tuple[str, Curve]]], title: str) -> Figur
 
 def _panels(curves: list[tuple[str, Curve]]) -> list[Callable[[Axes], None]]:
     """Return what draws each panel below the first."""
-    first = curves[0][1].means.keys()
-    counted = {"counter_bits", "ideal_bits"} <= first
     wanted = (
         (_draw_gaps, len(curves) > 1),
-        (_draw_distance, "kl_true" in first),
-        (_draw_closed, counted),
-        (_draw_l1, "l1_true" in first),
+        (_draw_distance, _some_have(curves, "kl_true")),
+        (_draw_closed, _some_have(curves, *_WAY)),
+        (_draw_l1, _some_have(curves, "l1_true")),
     )
     return [partial(draw, curves) for draw, there in wanted if there]
+
+
+_WAY = "counter_bits", "ideal_bits"
+
+
+def _some_have(curves: list[tuple[str, Curve]], *measures: str) -> bool:
+    """Return whether a curve has these measures; those of earlier versions have fewer."""
+    return any({*measures} <= curve.means.keys() for _, curve in curves)
 
 
 def _draw_group(
@@ -108,10 +114,12 @@ def _draw_gaps(curves: list[tuple[str, Curve]], axes: Axes) -> None:
 
 def _draw_distance(curves: list[tuple[str, Curve]], axes: Axes) -> None:
     for (label, curve), style in zip(curves, line_styles(), strict=False):
+        if "kl_true" not in curve.means:
+            continue
         measure = "kl_ideal" if "kl_ideal" in curve.means else "kl_true"
         _line(axes, curve, _smooth(curve, measure), label, style)
-    first = curves[0][1]
-    if {"counter_bits", "ideal_bits"} <= first.means.keys():
+    first = next(curve for _, curve in curves if "kl_true" in curve.means)
+    if first.means.keys() >= {*_WAY}:
         values = _smooth(first, "counter_bits") - _smooth(first, "ideal_bits")
         _line(axes, first, values, COUNTER, {**GREY, "linestyle": "-.", "marker": ""})
     best = "exact lexinvariant model" if "kl_ideal" in first.means else "truth"
@@ -122,6 +130,8 @@ def _draw_distance(curves: list[tuple[str, Curve]], axes: Axes) -> None:
 
 def _draw_closed(curves: list[tuple[str, Curve]], axes: Axes) -> None:
     for (label, curve), style in zip(curves, line_styles(), strict=False):
+        if not curve.means.keys() >= {*_WAY}:
+            continue
         counter, bits, ideal = (
             _smooth(curve, f"{each}bits") for each in ("counter_", "", "ideal_")
         )
@@ -133,7 +143,8 @@ def _draw_closed(curves: list[tuple[str, Curve]], axes: Axes) -> None:
 
 def _draw_l1(curves: list[tuple[str, Curve]], axes: Axes) -> None:
     for (label, curve), style in zip(curves, line_styles(), strict=False):
-        _line(axes, curve, _smooth(curve, "l1_true"), label, style)
+        if "l1_true" in curve.means:
+            _line(axes, curve, _smooth(curve, "l1_true"), label, style)
     axes.set_ylabel("distance from the truth (L1)")
     axes.set_ylim(bottom=0)
 

@@ -216,8 +216,7 @@ def _label(some: list[Result], points: dict[str, list[Result]]) -> str:
 
 def _table(points: dict[str, list[Result]]) -> tuple[list[str], list[list[str]]]:
     """Return column heads and a row for each point, for people."""
-    heads: list[str] = []
-    rows = []
+    rows: list[dict[str, str]] = []
     several = _several_right(points)
     for some in points.values():
         training = [result.training for result in some]
@@ -227,16 +226,14 @@ def _table(points: dict[str, list[Result]]) -> tuple[list[str], list[list[str]]]
             for name in some[0].measures
             for column in _columns(name, [each.measures[name] for each in some], name in several)
         ]
-        columns = [
-            *((axis, short(name)) for axis, name in _choices(some).items()),
-            *measured,
-            ("steps", f"{training[0].steps:,}"),
-            ("parameters", f"{training[0].parameters:,}"),
-            ("minutes", f"{minutes:.1f}"),
-        ]
-        heads = heads or [head for head, _ in columns]
-        rows.append([value for _, value in columns])
-    return heads, rows
+        took = {"steps": f"{training[0].steps:,}", "parameters": f"{training[0].parameters:,}"}
+        took["minutes"] = f"{minutes:.1f}"
+        chosen = {axis: short(name) for axis, name in _choices(some).items()}
+        rows.append({**chosen, **dict(measured), **took})
+    # Records of earlier versions have fewer columns.
+    every = list(dict.fromkeys(head for row in rows for head in row))
+    heads = [head for head in every if head not in took] + list(took)
+    return heads, [[row.get(head, "") for head in heads] for row in rows]
 
 
 def _several_right(points: dict[str, list[Result]]) -> set[str]:
