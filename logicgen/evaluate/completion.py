@@ -124,6 +124,7 @@ def _ending(
         return ends, lambda ids: tokens.decode(ids[: -len(wanted)] if ends(ids) else ids)
     if tokens.by_character and tokens.id(OTHER) in wanted:
         raise LogicgenError(f"--until: the model cannot write {until!r}: it lacks a token for it")
+    until = tokens.decode(wanted) if tokens.kind == "letters" else until  # as the model writes it
     # Byte pairs may write it in many ways, but every token is at least one byte.
     longest = len(until.encode())
     return (
