@@ -41,7 +41,7 @@ def test_until(alphabet, pairs):
     names = counted(Tokens("names", ["<end>", "a", "a1", "b"]), ["a a1 b a a1 b"] * 9, 2)
     assert complete(names, "a", 5, until="b")[0].text == "a1"
     assert complete(names, "b", 5, until="a1 b")[0].text == "a"
-    letters = counted(Tokens.of_letters({each: 1 for each in ABC}), [ABC] * 50, 2)
+    letters = counted(Tokens.of_letters(dict.fromkeys(ABC, 1)), [ABC] * 50, 2)
     assert complete(letters, "A", 30, until="FG")[0].text == "bcde"
     with pytest.raises(LogicgenError, match="--until: is empty"):
         complete(letters, "a", 3, until="...")
