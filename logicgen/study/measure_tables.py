@@ -284,9 +284,12 @@ def _columns(name: str, found: list[Json], several: bool) -> list[tuple[str, str
                 for end in ("", "_low", "_high")
             )
             columns.append((called, f"{mean:.4f} [{low:.4f}, {high:.4f}]"))
+    if "l1_true" in parts[0]:
+        distance = float(np.mean([part["l1_true"] for part in parts]))
+        columns.append(("distance from the truth (L1)", f"{distance:.3f}"))
     if "counter_bits" in parts[0]:
         counted = 2 ** float(np.mean([part["counter_bits"] for part in parts]))
-        columns.append(("of the best counter", f"{counted:.3f}"))
+        columns.append(("perplexity of the best counter", f"{counted:.3f}"))
     if CLOSED in parts[0]:
         columns.append(("way from the counter to the ideal", _share(parts, CLOSED)))
     return columns
