@@ -189,7 +189,7 @@ def draw_windows(points: dict[str, list[dict[str, float]]], title: str) -> Figur
     axes.set_ylim(0, 1)
     shares(axes.yaxis)
     axes.set(xlabel="end of the window (characters)", ylabel="key precision")
-    legend_below(figure)
+    legend_below(figure, max(1, 75 // (max(map(len, points)) + 8)))  # of text that fits the width
     return figure
 
 
