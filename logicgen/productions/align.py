@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -23,8 +23,10 @@ class Distance(NamedTuple):
     largest: float  # the largest difference of a single weight of a unit that the teacher uses
 
 
-def aligned(student: Grammar, teacher: Grammar) -> Grammar:
+def aligned(student: Grammar, teacher: Grammar, named: Container[int] = ()) -> Grammar:
     """Return the student with its units in the order that is closest to the teacher's.
+
+    named: layers whose units stay in their order, since they are known by their names.
 
     Units are matched by the Hungarian method (SciPy): first by their distributions over words,
     then, in sweeps over the layers until nothing changes, by all of their weights, given the order
@@ -36,13 +38,16 @@ def aligned(student: Grammar, teacher: Grammar) -> Grammar:
         len(student.words) != len(teacher.words)
     ):
         raise LogicgenError("only grammars with as many words, layers and units can be aligned")
+    each = zip(student.tokens, teacher.tokens, teacher.reach, strict=True)
     orders = [
-        _match(_pairwise(mine, yours, reach))
-        for mine, yours, reach in zip(student.tokens, teacher.tokens, teacher.reach, strict=True)
+        np.arange(mine.shape[1]) if layer in named else _match(_pairwise(mine, yours, reach))
+        for layer, (mine, yours, reach) in enumerate(each)
     ]
     for _ in range(SWEEPS):
         before = [order.copy() for order in orders]
         for layer in range(student.positions):
+            if layer in named:
+                continue
             orders[layer] = _match(_costs(student, teacher, layer, orders))
         if all((old == new).all() for old, new in zip(before, orders, strict=True)):
             break

@@ -67,7 +67,7 @@ def class_distance(student: Grammar, teacher: Grammar) -> Distance:
     if [len(units) for units in student.units] != [len(units) for units in teacher.units]:
         raise LogicgenError("only grammars with as many units in each layer can be aligned")
     one, other = canonical(student), canonical(teacher)
-    one = aligned(one, other)
+    one = aligned(one, other, named=(0, one.positions - 1))  # their units are words
     pairs = [(one.start[:, None], other.start[:, None], np.ones(1))]
     pairs += list(zip(one.tokens, other.tokens, other.reach, strict=True))[1:-1]
     pairs += zip(one.below, other.below, other.reach[:-1], strict=True)

@@ -148,3 +148,24 @@ def test_others_are_refused():
         equivalent(random_grammar(2, 2, 3, rng), random_grammar(2, 3, 3, rng))
     with pytest.raises(LogicgenError, match="as many units"):
         class_distance(random_grammar(2, 2, 3, rng), random_grammar(3, 2, 3, rng))
+
+
+def pairs_of_words(chosen):
+    """A grammar of two words: `x` or `y`, then `m` or `n` as the first has chosen, (2, 2)."""
+    first, last = np.eye(4)[:, :2], np.eye(4)[:, 2:]
+    return Grammar(
+        words=("x", "y", "m", "n"),
+        units=(("one", "other"), ("one", "other")),
+        start=np.array([0.7, 0.3]),
+        tokens=(first, last),
+        below=(np.array(chosen, dtype=float),),
+    )
+
+
+def test_units_that_are_words_are_not_exchanged():
+    """Of `x m` and `y n` no sentence is one of `x n` and `y m`."""
+    teacher, student = pairs_of_words([[1, 0], [0, 1]]), pairs_of_words([[0, 1], [1, 0]])
+    assert not equivalent(student, teacher)
+    assert class_distance(student, teacher).largest == pytest.approx(1)
+    swapped = replace(student, start=student.start[::-1].copy())
+    assert class_distance(swapped, teacher).mean > 0.3
