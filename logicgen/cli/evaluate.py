@@ -153,7 +153,7 @@ def evaluate_with_bars(
     opened = open_model(run, device)
     if reset_rows is not None:
         redrawn = collapse.reset_rows(*collapse.trained_rows(run, opened, dataset), reset_rows)
-        say(f"redrawn: the rows of {redrawn:,} symbols that never occur in training")
+        say(f"rows redrawn of tokens that never occur in training: {redrawn:,}")
     model = opened.answerer(dataset, str(run), votes)
     about = replace(
         About.of(model, run.resolve().name, dataset, split),
@@ -162,7 +162,7 @@ def evaluate_with_bars(
     check_fits(model, dataset, about, others.get("ensemble", 1))
     # Scores on data of a task that it was not trained on stand beside those of its own.
     name = split if model.trained_on_task else f"{dataset.name}-{split}"
-    name += "" if reset_rows is None else "-reset-rows"
+    name += "" if reset_rows is None else f"-reset-rows-{reset_rows}"
     folder = out or scores_folder(run, name)
     prepare_folder(folder)  # before anything slow
     others["decoding"] = sampling if sample else BeamSearch(**search)

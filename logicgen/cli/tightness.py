@@ -35,10 +35,13 @@ def command(
     corpus = None if data is None else as_corpus(open_data(data))
     found = tightness(model, range(limit))
     put(f"{'tight' if found.is_tight else 'not tight'}: {found.reason}")
+    # Rows that are drawn have no bound together: theirs is that of so many draws.
+    of_draws = f" (in {limit:,} draws of rows)" if model.random and model.any_tokens else ""
     if found.log_least > -math.inf:
-        put(f"probability of <end> after any text: at least {power_of_ten(found.log_least)}")
+        least_ever = power_of_ten(found.log_least)
+        put(f"probability of <end> after any text: at least {least_ever}{of_draws}")
     if found.mean_length < math.inf:
-        put(f"tokens that follow, on average: at most {found.mean_length:,.4g}")
+        put(f"tokens that follow, on average: at most {found.mean_length:,.4g}{of_draws}")
     if corpus is not None:
         least = least_end(model, corpus, str(run), split=split, limit=limit, context=context)
         put(

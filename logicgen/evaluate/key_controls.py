@@ -3,12 +3,14 @@
     most frequent   every symbol stands for the most frequent one of the language
     frequencies     the symbol that is n-th in frequency so far stands for the n-th of the language
     exact           the most probable one under the exact posterior over keys, where the language is
-                    an automaton of few symbols: the best that can be done
+                    an automaton of few symbols: the best guess at each place
 
 Shapes: B rows, T tokens, V tokens in the vocabulary.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -21,7 +23,12 @@ from logicgen.tasks.automaton_strings import AUTOMATON
 COUNTED = 1_000  # training rows, from which the frequencies of the language are
 
 
-def guesses(corpus: Corpus, ciphers: Ciphers, tokens: np.ndarray) -> dict[str, np.ndarray]:
+def control_guesses(
+    corpus: Corpus,
+    ciphers: Ciphers,
+    tokens: np.ndarray,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[str, np.ndarray]:
     """Return what each token of (B, T) rows stands for, (B, T), by the controls' names."""
     order = _by_frequency(corpus, ciphers)
     found = {
@@ -30,7 +37,11 @@ def guesses(corpus: Corpus, ciphers: Ciphers, tokens: np.ndarray) -> dict[str, n
     }
     if corpus.task_name == "automaton" and len(corpus.tokens) - 1 <= MOST_SYMBOLS:
         automaton = read_automaton(corpus.folder / AUTOMATON)
-        found["exact"] = np.stack([_most_probable(automaton, row) for row in tokens])
+        rows = []
+        for row in tokens:  # up to a second for each, where there are eight symbols
+            rows.append(_most_probable(automaton, row))
+            progress(len(rows), len(tokens))
+        found["exact"] = np.stack(rows)
     return found
 
 

@@ -30,7 +30,7 @@ from logicgen.atomic import prepare_folder
 from logicgen.data.ciphers import Ciphers
 from logicgen.data.corpus import Corpus
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.key_controls import guesses
+from logicgen.evaluate.key_controls import control_guesses
 from logicgen.evaluate.wilson import wilson_interval
 from logicgen.model.checkpoint import load_language_model, weights_digest
 from logicgen.model.language_model import LanguageModel
@@ -91,7 +91,7 @@ class Keys:
     about: dict[str, Any]
     windows: list[KeyWindow]  # of that layer
     layers: dict[int, list[KeyWindow]]  # of every layer that was probed
-    controls: dict[str, list[KeyWindow]]  # what others than the model find (`CONTROLS`)
+    controls: dict[str, list[KeyWindow]]  # what others than the model find (`key_controls.py`)
     example: ProbedRow  # the first
     # (V, V), the mean probability of each guess where a plain symbol is meant in the last window,
     # over all rows; zeros for symbols that do not occur there
@@ -192,6 +192,10 @@ def find_keys(
     model, ciphers = load_language_model(run, device), Ciphers(corpus, split)
     check_fits(model, corpus, called, settings.layer)
     context = check_window(window, context, ciphers.length)
+    if settings.last is not None and settings.last > context:
+        raise LogicgenError(
+            f"last {settings.last}: {context} tokens of a row are read; ask for less"
+        )
     prepare_folder(folder)  # before anything slow
     digest, counted = weights_digest(run), partial(progress, "steps of the probe")
     probes, card = probes_of(model, digest, called, corpus, folder, settings, context, counted)
@@ -207,7 +211,14 @@ def find_keys(
     best = min(zip(card["losses"], probes, strict=True))[1]
     about = {"called": called, "data": corpus.name, "split": split, "rows": rows}
     about |= {"window": window, "layer": best, "probe": card}
-    controls = key_controls(corpus, ciphers, context=context, window=window, limit=limit)
+    controls = key_controls(
+        corpus,
+        ciphers,
+        context=context,
+        window=window,
+        limit=limit,
+        progress=partial(progress, "rows of the exact control"),
+    )
     return Keys(about, layers[best], layers, controls, examples[best], guesses[best])
 
 
@@ -229,7 +240,7 @@ def measure_keys(
     read: list[tuple[np.ndarray, np.ndarray]] = []
     predicted: dict[int, list[np.ndarray]] = {layer: [] for layer in probes}
     examples: dict[int, ProbedRow] = {}
-    different, last = len(model.tokens), slice(context // window * window - window, context)
+    different, last = len(model.tokens), _last(context, window)
     sums = {layer: np.zeros((different, different)) for layer in probes}
     met = np.zeros(different)
     at_a_time = max(1, AT_A_TIME // context)
@@ -265,14 +276,26 @@ def measure_keys(
     return found, count, examples, guesses
 
 
+def _last(context: int, window: int) -> slice:
+    """Return the positions of the last whole window."""
+    end = context // window * window
+    return slice(end - window, end)
+
+
 def key_controls(
-    corpus: Corpus, ciphers: Ciphers, *, context: int, window: int, limit: int
+    corpus: Corpus,
+    ciphers: Ciphers,
+    *,
+    context: int,
+    window: int,
+    limit: int,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, list[KeyWindow]]:
-    """Return the precision in each window of what each of `CONTROLS` finds in the same rows."""
+    """Return the precision in each window of what `key_controls.py` finds in the same rows."""
     tokens, plain = ciphers.rows(np.arange(min(limit, len(ciphers))), context)
     return {
         name: windows_of(tokens, predicted, plain, window, ciphers.staying)
-        for name, predicted in guesses(corpus, ciphers, tokens).items()
+        for name, predicted in control_guesses(corpus, ciphers, tokens, progress).items()
     }
 
 

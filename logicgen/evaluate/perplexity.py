@@ -133,7 +133,14 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
 def without_ideal(corpus: Corpus) -> str | None:
     """Return why strings of an automaton are not compared with the ideal; None if they are."""
     symbols = len(corpus.tokens) - 1
-    if corpus.recipe.task != "automaton" or not corpus.has_automaton or symbols <= MOST_SYMBOLS:
+    if corpus.recipe.task != "automaton":
+        return None
+    if not corpus.has_automaton:
+        return (
+            "strings of many automata have no one truth to be compared with; give those of one"
+            " (automata = 1)"
+        )
+    if symbols <= MOST_SYMBOLS:
         return None
     return (
         f"{symbols} symbols have about 10^{math.lgamma(symbols + 1) / math.log(10):.0f} keys, too"
@@ -181,7 +188,8 @@ def measure_perplexity(
         # All sentences of a grammar begin with one symbol, which has no other name.
         if corpus.recipe.task == "automaton" and len(automaton.symbols) <= MOST_SYMBOLS:
             exact["ideal"] = Exact(automaton, lexinvariant=True)
-    control = best_counter(corpus, context)
+    # Sentences of a grammar are too short to repeat anything.
+    control = None if corpus.recipe.task == "production" else best_counter(corpus, context)
     seeds = embedding_seeds if model.random else 1
     longest = tokens.shape[1]
     at_a_time = max(1, AT_A_TIME // (longest * max(longest, len(model.tokens))))

@@ -75,7 +75,10 @@ def text_probability(
                 " first token"
             )
         before = np.array([model.tokens.end])
-    lattice, end = model.tokens.lattice(text), []
+    lattice, end = model.tokens.lattice(text), list[int]()
+    if model.tokens.kind == "letters":  # a blank at the beginning counts where letters stand before
+        canonical = _ids(model, after + text, "the text")[len(_ids(model, after, "")) :]
+        lattice = [{int(number): place + 1} for place, number in enumerate(canonical)]
     if whole:
         end = [model.tokens.end]
         lattice = [*lattice, {model.tokens.end: len(lattice) + 1}]

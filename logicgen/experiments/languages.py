@@ -13,7 +13,7 @@ from typing import Annotated
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from logicgen.automata import Strings, lexinvariant, next_probabilities, random_automaton
 from logicgen.automata.sampling import sample_beginnings
@@ -42,6 +42,12 @@ class Settings(ExperimentSettings):
     strings: Count
     fitted: Count
     seed: Seed
+
+    @model_validator(mode="after")
+    def _are_in_order(self) -> Settings:
+        if self.first > self.last:
+            raise ValueError(f"first: {self.first} is behind last, {self.last}")
+        return self
 
 
 def measure(

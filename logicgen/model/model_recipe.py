@@ -1,6 +1,6 @@
 """Model recipes: a TOML file that, with a data set, fully determines a model.
 
-One table, `[network]`, says by its `kind` which of five networks a model has. Each kind is a class
+One table, `[network]`, says by its `kind` which of six networks a model has. Each kind is a class
 below that knows its keys, which other tables the recipe needs (`recipe_tables.py`), and how rows of
 the embedding may be made (its `methods`).
 """
@@ -383,7 +383,7 @@ class ModelRecipe(Table):
 
     @property
     def kind(self) -> str:
-        """Return which of the five kinds of networks the model has."""
+        """Return which of the six kinds of networks the model has."""
         return self.network.kind
 
     @model_validator(mode="before")

@@ -158,8 +158,9 @@ class TextNGramModel(LanguageModel):
     def sequence_loss(self, batch: TokenBatch, generator: torch.Generator) -> Tensor:
         raise TypeError("n-grams are counted, not trained in steps")
 
-    def check(self, count: int) -> None:
-        """Do nothing: any number of tokens can be counted."""
+    @property
+    def any_tokens(self) -> bool:
+        return True
 
     def log_probabilities(
         self, tokens: Tensor, seeds: Sequence[int] | None = None, count: int | None = None

@@ -6,8 +6,9 @@ for itself. The methods:
     method               rows
     learned              one trained row for each token: the standard model
     lexinvariant         all random, drawn anew for each sequence
-    lexinvariant-names   trained rows, permuted among all tokens anew for each sequence; in training
-                         in some sequences only, in the others among a random share of the tokens
+    lexinvariant-names   trained rows, permuted among all tokens anew for each sequence; with
+                         `whole` < 1, in training in so many sequences, in the others among a
+                         random share of the tokens
     partial-rows         a random row instead of the trained one, for each token with probability p
     partial-names        trained rows, permuted among some tokens, each chosen with probability p
 

@@ -64,6 +64,11 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
         for name, unit in units.items():
             if name.split() != [name] or ":" in name:
                 raise LogicgenError(f"{path}: layer {number}: unit {name!r}: has a blank or colon")
+            if name == END and [*unit.tokens] != [END]:
+                raise LogicgenError(
+                    f"{path}: layer {number}: unit {END}: says '{next(iter(unit.tokens))}': behind"
+                    f" the end nothing is said: let it say '{END}', or leave it out"
+                )
             if number == 1 and END in unit.tokens and name in file.layer[0]:
                 raise LogicgenError(
                     f"{path}: layer 1: unit {name}: word '{END}': a sentence has a word at least:"
@@ -97,6 +102,8 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
     what = "unit of the layer below"
     first, given = list(layers[0]), list(file.layer[0])
     start = {name: 1 / len(given) for name in given} if file.start is None else file.start
+    if END in start:
+        raise LogicgenError(f"{path}: start: '{END}': a sentence has a word at least: leave it out")
     return Grammar(
         tuple(words),
         tuple(tuple(units) for units in layers),

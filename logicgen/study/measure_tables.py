@@ -218,13 +218,21 @@ def _table(points: dict[str, list[Result]]) -> tuple[list[str], list[list[str]]]
     """Return column heads and a row for each point, for people."""
     rows: list[dict[str, str]] = []
     several = _several_right(points)
+    kinds = [(name, found["kind"]) for name, found in _first(points).measures.items()]
+    # Heads of measures of one kind are told apart by the measure's name.
+    alike = {name for name, kind in kinds if [each for _, each in kinds].count(kind) > 1}
     for some in points.values():
         training = [result.training for result in some]
         minutes = float(np.mean([each.minutes for each in training]))
         measured = [
             column
             for name in some[0].measures
-            for column in _columns(name, [each.measures[name] for each in some], name in several)
+            for column in _columns(
+                name,
+                [each.measures[name] for each in some],
+                name in several,
+                f"{name}: " if name in alike else "",
+            )
         ]
         took = {"steps": f"{training[0].steps:,}", "parameters": f"{training[0].parameters:,}"}
         took["minutes"] = f"{minutes:.1f}"
@@ -234,6 +242,10 @@ def _table(points: dict[str, list[Result]]) -> tuple[list[str], list[list[str]]]
     every = list(dict.fromkeys(head for row in rows for head in row))
     heads = [head for head in every if head not in took] + list(took)
     return heads, [[row.get(head, "") for head in heads] for row in rows]
+
+
+def _first(points: dict[str, list[Result]]) -> Result:
+    return next(iter(points.values()))[0]
 
 
 def _several_right(points: dict[str, list[Result]]) -> set[str]:
@@ -247,10 +259,11 @@ def _several_right(points: dict[str, list[Result]]) -> set[str]:
     }
 
 
-def _columns(name: str, found: list[Json], several: bool) -> list[tuple[str, str]]:
+def _columns(name: str, found: list[Json], several: bool, prefix: str) -> list[tuple[str, str]]:
     """Return heads and values of a measure of a point, over training seeds.
 
-    several: whether problems have several right answers, of which one is the stored one.
+    several: whether problems have several right answers, of which one is the stored one. prefix: of
+    heads that do not name the measure.
     """
     if found[0]["kind"] == ANSWERS:
         scores = [each["score"] for each in found]
@@ -271,7 +284,7 @@ def _columns(name: str, found: list[Json], several: bool) -> list[tuple[str, str
             for which, place in (("first", 0), ("last", -1))
         ]
         for by, windows in found[0].get("controls", {}).items():
-            columns.append((f"{by}, last window", f"{windows[-1]['precision']:.1%}"))
+            columns.append((f"{prefix}{by}, last window", f"{windows[-1]['precision']:.1%}"))
         return columns
     parts = [each["summary"].get("beyond") or each["summary"]["overall"] for each in found]
     where = f" from {parts[0]['from']} on" if "beyond" in found[0]["summary"] else ""
@@ -283,15 +296,15 @@ def _columns(name: str, found: list[Json], several: bool) -> list[tuple[str, str
                 float(np.mean([part[f"{key}{end}"] for part in parts]))
                 for end in ("", "_low", "_high")
             )
-            columns.append((called, f"{mean:.4f} [{low:.4f}, {high:.4f}]"))
+            columns.append((f"{prefix}{called}", f"{mean:.4f} [{low:.4f}, {high:.4f}]"))
     if "l1_true" in parts[0]:
         distance = float(np.mean([part["l1_true"] for part in parts]))
-        columns.append(("distance from the truth (L1)", f"{distance:.3f}"))
+        columns.append((f"{prefix}distance from the truth (L1)", f"{distance:.3f}"))
     if "counter_bits" in parts[0]:
         counted = 2 ** float(np.mean([part["counter_bits"] for part in parts]))
-        columns.append(("perplexity of the best counter", f"{counted:.3f}"))
+        columns.append((f"{prefix}perplexity of the best counter", f"{counted:.3f}"))
     if CLOSED in parts[0]:
-        columns.append(("way from the counter to the ideal", _share(parts, CLOSED)))
+        columns.append((f"{prefix}way from the counter to the ideal", _share(parts, CLOSED)))
     return columns
 
 

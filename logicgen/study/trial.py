@@ -112,6 +112,11 @@ def check_measure(asked: MeasureOn, model: ModelRecipe, where: str) -> None:
     """Raise LogicgenError where the data, or the model, have not what a measure asks for."""
     measure, recipe = asked.measure, asked.data.recipe
     kind = measure.kind(recipe.holds, where)
+    if kind == KEYS and recipe.holds != "ciphers" and recipe.task != "automaton":
+        raise LogicgenError(
+            f"{where}: measure {measure.name}: keys: {recipe.task} has none: give data of the task"
+            " cipher or automaton"
+        )
     if kind in (PERPLEXITY, KEYS) and not model.network.reads_sequences:
         raise LogicgenError(
             f"{where}: measure {measure.name}: a model that answers problems is scored by"

@@ -9,6 +9,7 @@ import ast
 import re
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import packages_distributions, version
 from importlib.util import find_spec
@@ -61,11 +62,14 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
 
 def _folder(package: str) -> Path:
     """Return the folder of a package's sources."""
-    # A dot would import what stands before it.
-    spec = find_spec(package) if package.isidentifier() else None
+    spec = None
+    if package.isidentifier():  # a dot would import what stands before it
+        with suppress(ValueError):  # of modules that were not found in any place
+            spec = find_spec(package)
     if spec is None:
         raise LogicgenError(
-            f"packages: {package!r} is not installed: install it, or leave it out of packages"
+            f"packages: {package!r} is not installed, or not the name that it is imported by:"
+            " install it, or leave it out of packages"
         )
     if not spec.submodule_search_locations or spec.origin is None:
         raise LogicgenError(f"packages: {package!r} is no folder of sources: leave it out")

@@ -21,6 +21,9 @@ from logicgen.tasks.task import Cell, Settings
 from logicgen.tokens import Tokens
 from logicgen.vocabulary import Vocabulary
 
+# Of so many problems in a row one has to determine its answer: nothing loops for ever.
+MOST_ATTEMPTS = 1_000
+
 
 class ProblemText(Settings):
     """Keys of `[corpus.problems]`."""
@@ -51,11 +54,22 @@ def problem_texts(settings: ProblemText, tokens: Tokens, rng: Random) -> Iterato
     own = validate(task.Settings, settings.problem, "problems", "problem")
     source = task.source(own, (1, len(characters)))
     cell = Cell(len(characters), settings.length)
+    if obstacle := source.obstacle(cell):
+        raise LogicgenError(f"problems: length = {settings.length}: {obstacle.partition(':')[0]}")
+    failed = 0
     while True:
         problem = source.sample(rng, cell).problem
         solution = task.solve(problem)
         if solution.status is not Status.SAT:
+            failed += 1
+            if failed == MOST_ATTEMPTS:
+                raise LogicgenError(
+                    f"problems: {failed:,} problems of {task.name} with length = {settings.length}"
+                    " and none that determines its answer: change problems.length or"
+                    " problems.problem"
+                )
             continue
+        failed = 0
         words = [*task.encode(problem).split(), *task.encode(solution.witness).split()]
         symbols = list(dict.fromkeys(word for word in words if word not in fixed))
         names = dict(zip(symbols, rng.sample(characters, len(symbols)), strict=True))

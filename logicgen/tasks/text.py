@@ -86,6 +86,8 @@ class TextSource(CorpusSource):
         if settings.source is not None:
             self.facts["python"] = platform.python_version()
             self.facts |= versions(settings.packages or [])
+        if settings.problems is not None:  # what cannot be written is said before anything is made
+            next(problem_texts(settings.problems, self.tokens, Random(seed)))
         if settings.tokens == "byte-pairs":
             from importlib.metadata import version
 

@@ -10,7 +10,7 @@ from logicgen.automata.lexinvariant import posterior
 from logicgen.automata.partial_permutations import permutations
 from logicgen.data.ciphers import Ciphers
 from logicgen.evaluate import key_controls
-from logicgen.evaluate.key_controls import guesses
+from logicgen.evaluate.key_controls import control_guesses
 from logicgen.evaluate.keys import windows_of
 from logicgen.tasks.automaton_strings import AUTOMATON
 from tests.data.corpora import automaton_recipe, cipher_recipe, opened, text_files
@@ -41,7 +41,7 @@ def test_keys_of_strings_follow_from_the_row_and_leave_the_end(strings):
 def test_the_exact_control_is_the_most_probable_key(strings):
     ciphers = Ciphers(strings, "test")
     tokens, _ = ciphers.rows(np.arange(5), ciphers.length)
-    found = guesses(strings, ciphers, tokens)["exact"]
+    found = control_guesses(strings, ciphers, tokens)["exact"]
     automaton = read_automaton(strings.folder / AUTOMATON)
     keys = permutations(len(automaton.symbols))
     for row, said in zip(tokens, found, strict=True):
@@ -59,7 +59,7 @@ def test_frequencies_so_far_are_matched_in_order(tmp_path):
     corpus = opened(cipher_recipe(text_files(tmp_path / "files")), tmp_path / "c")
     ciphers = Ciphers(corpus, "test")
     tokens, behind = ciphers.rows(np.arange(len(ciphers)), ciphers.length)
-    found = guesses(corpus, ciphers, tokens)
+    found = control_guesses(corpus, ciphers, tokens)
     assert set(found) == {"most frequent", "frequencies"}
     assert len(np.unique(found["most frequent"])) == 1
     counts = np.zeros(len(corpus.tokens), dtype=int)
@@ -84,4 +84,4 @@ def test_many_symbols_have_no_exact_control(strings, monkeypatch):
     monkeypatch.setattr(key_controls, "MOST_SYMBOLS", 1)
     ciphers = Ciphers(strings, "test")
     tokens, _ = ciphers.rows(np.arange(2), ciphers.length)
-    assert "exact" not in guesses(strings, ciphers, tokens)
+    assert "exact" not in control_guesses(strings, ciphers, tokens)

@@ -186,3 +186,13 @@ def test_how_strings_begin_is_not_predicted() -> None:
 def test_numbers_with_many_digits() -> None:
     assert magnitude(1234567) == "1,234,567"
     assert re.fullmatch(r"about 10\^5000", magnitude(10**5000))
+
+
+def test_a_blank_between_letters_counts() -> None:
+    tokens = Tokens.of_letters({"a": 3, "b": 2, " ": 1})
+    model = untrained(tokens, method="learned").eval()
+    found = text_probability(model, " ab", after="b")
+    a, b, blank = (tokens.id(each) for each in "ab ")
+    assert found.canonical == pytest.approx(log2(model, [b], [blank, a, b]), rel=1e-5)
+    again = text_probability(model, "ab", after="b ")
+    assert again.canonical == pytest.approx(log2(model, [b, blank], [a, b]), rel=1e-5)

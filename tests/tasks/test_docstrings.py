@@ -56,9 +56,14 @@ def test_each_docstring_once_without_examples_and_without_importing(package):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("box", "packages: 'box' is not installed: install it, or leave it out"),
+        (
+            "box",
+            "packages: 'box' is not installed, or not the name that it is imported by: install",
+        ),
         ("boxes.tests", "packages: 'boxes.tests' is not installed"),
         ("", "packages: '' is not installed"),
+        ("scikit-learn", "'scikit-learn' is not installed, or not the name that it is imported by"),
+        ("__main__", "packages: '__main__' is"),
         ("single", "packages: 'single' is no folder of sources"),
         ("sys", "packages: 'sys' is no folder of sources"),
     ],

@@ -85,3 +85,9 @@ def test_what_cannot_be_written_is_refused(tmp_path):
         first(1, ProblemText(task="permutation", length=20, share=0.1), letters)
     with pytest.raises(LogicgenError, match=r"problem\.sise"):
         first(1, ProblemText(task="permutation", length=20, share=0.1, problem={"sise": 3}))
+
+
+def test_problems_that_are_never_determined_are_given_up():
+    rarely = ProblemText(task="permutation", length=183, share=0.1, problem={"size": 60})
+    with pytest.raises(LogicgenError, match=r"1,000 problems of permutation.*problems\.length"):
+        first(1, rarely)

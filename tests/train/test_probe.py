@@ -203,6 +203,8 @@ def test_a_probe_learns_what_features_say(corpus):
     )
     assert max(each.precision for each in found[1]) < 0.2
     windows, example = found[2], examples[2]
+    # Of a context that windows do not divide, the last whole one counts.
+    assert [keys._last(context, 20) for context in (59, 60)] == [slice(20, 40), slice(40, 60)]
     guesses = confusions[2]
     occurring = guesses.sum(axis=1) > 0
     assert guesses.sum(axis=1)[occurring] == pytest.approx(1, abs=1e-5)
@@ -405,6 +407,8 @@ def test_what_cannot_be_probed(run, corpus, tmp_path):
         probed(run, Corpus(folder), tmp_path / "out")
     with pytest.raises(LogicgenError, match="window 61: only 60 tokens of a row are read"):
         probed(run, corpus, tmp_path / "out", "--window", 61)
+    with pytest.raises(LogicgenError, match="last 61: 60 tokens of a row are read"):
+        probed(run, corpus, tmp_path / "out", "--last", 61)
     with pytest.raises(LogicgenError, match="context 61: the rows have 60 tokens"):
         probed(run, corpus, tmp_path / "out", "--context", 61)
     with pytest.raises(LogicgenError, match="split 'validation' is empty"):
