@@ -24,8 +24,8 @@ def test_the_bound_and_the_least_of_a_corpus(tmp_path):
     why, bound, length, least = result.stdout.splitlines()
     assert why.startswith("tight: features are bounded")
     found = tightness(model, range(5))
-    assert bound.endswith(f"at least {math.exp(found.log_least):.3g}")
-    assert length.endswith(f"at most {found.mean_length:,.4g}")
+    assert bound.endswith(f"at least {math.exp(found.log_least):.3g} (in 5 draws of rows)")
+    assert length.endswith(f"at most {found.mean_length:,.4g} (in 5 draws of rows)")
     assert least.startswith("least in 5 sequences of tiny, test: ")
     without = run("tightness", tmp_path / "run", "--limit", 5)
     assert without.stdout.splitlines() == [why, bound, length]
