@@ -129,6 +129,7 @@ def make_corpus(
     begin = head(recipe, name, seed)
     before = Corpus.begun(folder, begin)
     if before is not None and before["complete"]:
+        _remove_listings(folder, before)  # of a making that was killed when all was there
         return before
     source = recipe.load_task().source(recipe.settings(name), seed)
     versions = {"logicgen": version("logicgen"), "numpy": np.__version__, **source.facts}
@@ -150,10 +151,15 @@ def make_corpus(
             write_text(folder / file, text)
         description = {**begin, "complete": True, "splits": splits}
         Corpus.finish(folder, description, _card(recipe, description))
-        for split, content in splits.items():
-            for number in range(len(content["parts"])):
-                _listing(folder, split, number).unlink(missing_ok=True)
+        _remove_listings(folder, description)
     return description
+
+
+def _remove_listings(folder: Path, description: dict[str, Any]) -> None:
+    """Remove the lists of parts, which the description replaces."""
+    for split, content in description["splits"].items():
+        for number in range(len(content["parts"])):
+            _listing(folder, split, number).unlink(missing_ok=True)
 
 
 def _make_parts(source: CorpusSource, folder: Path, progress: Progress) -> dict[str, Any]:

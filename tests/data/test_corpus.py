@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from logicgen.data import corpus as corpus_file
 from logicgen.data.corpus import Corpus, make_corpus
 from logicgen.data.data_recipe import CorpusRecipe
 from logicgen.data.opening import open_data
@@ -87,6 +88,16 @@ def test_an_interrupted_making_goes_on_to_the_same_bytes(kind, parts, files, tmp
     make_corpus(recipe, folder, name="tiny")
     assert contents(folder) == contents(whole.folder)
     assert parts == 0 or len(left) > 1
+
+
+def test_a_making_killed_when_all_was_there_leaves_no_lists(files, tmp_path, monkeypatch):
+    recipe, whole = text_recipe(files), opened(text_recipe(files), tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(corpus_file, "_remove_listings", lambda *_: None)
+        opened(recipe, tmp_path / "c")
+    assert list((tmp_path / "c" / "train").glob("*.json"))
+    make_corpus(recipe, tmp_path / "c", name="tiny")
+    assert contents(tmp_path / "c") == contents(whole.folder)
 
 
 def test_what_is_made_is_not_made_again(files, tmp_path, monkeypatch):
