@@ -98,6 +98,25 @@ window = 10
 """
 
 
+SYMBOLS = """
+[base]
+model = "{folder}/model.toml"
+data = "{folder}/automaton.toml"
+[[measure]]
+name = "symbols"
+keys = true
+steps = 2
+hidden = 8
+window = 10
+[[measure]]
+name = "again"
+keys = true
+steps = 2
+hidden = 8
+window = 15
+[axes]
+"network.cache" = [false]
+"""
 PROBLEMS = """
 seeds = [0, 1]
 [base]
@@ -226,6 +245,28 @@ def test_prompts_and_keys(folder):
     assert [row["window"] for row in keys if row["by"] == "probe"] == ["1", "2"] * 2
     assert {row["by"] for row in keys} >= {"probe", "most frequent", "frequencies"}
     assert {path.name for path in out.glob("*.png")} == {"answers.png", "keys.png"}
+
+
+def test_symbols_of_strings(folder):
+    """Heads of two measures of one kind are told apart."""
+    (folder / "symbols.toml").write_text(SYMBOLS.format(folder=folder), encoding="utf-8")
+    out = folder / "symbols"
+    result = run("study", folder / "symbols.toml", "-o", out)
+    assert result.returncode == 0, result.stderr
+    lines = [line for line in (out / "results.md").read_text().splitlines() if line[:1] == "|"]
+    heads = [each.strip() for each in lines[0].strip("|").split("|")]
+    assert len(heads) == len(set(heads))
+    assert {"symbols: exact, last window", "again: exact, last window"} <= {*heads}
+    rows = list(csv.DictReader((out / "results.csv").open(encoding="utf-8")))
+    assert {row["by"] for row in rows} == {"probe", "most frequent", "frequencies", "exact"}
+    assert len(rows) == 4 * (3 + 2)
+
+
+def test_texts_have_no_keys(folder):
+    study = SYMBOLS.format(folder=folder).replace("automaton.toml", "text.toml")
+    (folder / "none.toml").write_text(study, encoding="utf-8")
+    result = run("study", folder / "none.toml", "-o", folder / "none")
+    refused(result, "measure symbols: keys: text has none: give data of the task cipher")
 
 
 WRONG = [
