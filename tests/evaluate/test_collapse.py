@@ -152,7 +152,7 @@ def test_an_evaluation_with_redrawn_rows(folder, monkeypatch):
     monkeypatch.setattr(EncoderDecoder, "inference_matrix", noted)
     result = called("evaluate", folder, "learned", "--reset-rows", "7")
     assert result.exit_code == 0, result.exception
-    summary = json.loads((folder / "learned" / "grid-reset-rows" / "summary.json").read_text())
+    summary = json.loads((folder / "learned" / "grid-reset-rows-7" / "summary.json").read_text())
     assert summary["reset_rows"] == 7
     assert used
     for rows in used:
