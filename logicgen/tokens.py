@@ -37,9 +37,10 @@ OTHER = "<other>"  # any character that is no token
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 Lattice = list[dict[int, int]]
-"""For each place of a text, the tokens that may stand there, with the place behind each.
+"""All ways to cut one text into tokens.
 
-The place behind the last is the end.
+Entry i is for place i of the text (a byte or a character): it maps each token that can begin there
+to the place behind that token. The place behind the whole text is the length of the list.
 """
 
 

@@ -168,12 +168,7 @@ def measure_perplexity(
     beyond: the position from which on means are also given on their own.
     Raises LogicgenError where the model has other tokens than the corpus.
     """
-    if model.tokens != corpus.tokens:
-        raise LogicgenError(
-            f"{called} was trained with {len(model.tokens)} tokens of {model.task_name}, and"
-            f" {corpus.folder} has {len(corpus.tokens)} others: evaluate it on the corpus it was"
-            " trained on, or one of the same recipe"
-        )
+    model.check_same_tokens(corpus, called)
     if context is None:
         context = model.context
     tokens, targets = corpus_sequences(corpus, split).spread(limit, context)

@@ -191,11 +191,7 @@ def least_end(
     Sequence i is read in the random rows of seed i. context: tokens of a sequence; those of
     training if not given. Raises LogicgenError where the model has other tokens than the corpus.
     """
-    if model.tokens != corpus.tokens:
-        raise LogicgenError(
-            f"{called} was trained with {len(model.tokens)} tokens of {model.task_name}, and"
-            f" {corpus.folder} has {len(corpus.tokens)} others: give the corpus it was trained on"
-        )
+    model.check_same_tokens(corpus, called)
     tokens, _ = corpus_sequences(corpus, split).spread(limit, context or model.context)
     longest = tokens.shape[1]
     at_a_time = max(1, AT_A_TIME // (longest * max(longest, len(model.tokens))))

@@ -143,6 +143,15 @@ class LanguageModel(Model):
                 f" {method}: only a lexinvariant one takes any number"
             )
 
+    def check_same_tokens(self, corpus: Corpus, called: str) -> None:
+        """Raise LogicgenError, naming the model as `called`, where a corpus has other tokens."""
+        if self.tokens != corpus.tokens:
+            raise LogicgenError(
+                f"{called} was trained with {len(self.tokens)} tokens of {self.task_name}, and"
+                f" {corpus.folder} has {len(corpus.tokens)} others: evaluate it on the corpus it"
+                " was trained on, or one of the same recipe (ciphers: of the same [corpus.text])"
+            )
+
     @abstractmethod
     def log_probabilities(
         self, tokens: Tensor, seeds: Sequence[int] | None = None, count: int | None = None

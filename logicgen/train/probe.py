@@ -67,12 +67,7 @@ class ProbeSettings:
 def check_fits(model: LanguageModel, corpus: Corpus, called: str, layer: int | None = None) -> None:
     """Raise LogicgenError where the model has no hidden states, no such layer or other tokens."""
     model.check_hidden(None, called)
-    if model.tokens != corpus.tokens:
-        raise LogicgenError(
-            f"{called} was trained with {len(model.tokens)} tokens of {model.task_name}, and"
-            f" {corpus.folder} has {len(corpus.tokens)} others: make the cipher of the text it was"
-            " trained on ([corpus.text] with the same source and vocabulary)"
-        )
+    model.check_same_tokens(corpus, called)
     model.check_hidden(layer, called)
 
 

@@ -63,7 +63,7 @@ def test_the_sum_over_all_that_can_be_listed(name: str, after: str, whole: bool)
 
 
 def test_tokens_that_do_not_depend_on_each_other() -> None:
-    """Of a model of single tokens: p(ab) = p("ab") + p("a") p("b")."""
+    """Compare with a sum by hand: that of token ab, and of token a with token b behind it."""
     tokens = Tokens.of_byte_pairs(["ab ab"], 258)
     assert tokens.texts[-1] == "ab"
     model = counted(tokens, ["ab", "abab", "b"], 1)

@@ -151,7 +151,10 @@ def test_others_are_refused():
 
 
 def pairs_of_words(chosen):
-    """A grammar of two words: `x` or `y`, then `m` or `n` as the first has chosen, (2, 2)."""
+    """Return a grammar of two words: x or y, then m or n.
+
+    chosen: (2, 2), the probabilities of m and n (rows) behind x and y (columns).
+    """
     first, last = np.eye(4)[:, :2], np.eye(4)[:, 2:]
     return Grammar(
         words=("x", "y", "m", "n"),
@@ -163,7 +166,7 @@ def pairs_of_words(chosen):
 
 
 def test_units_that_are_words_are_not_exchanged():
-    """Of `x m` and `y n` no sentence is one of `x n` and `y m`."""
+    """Compare a grammar of `x m` and `y n` with one of `x n` and `y m`: they share no sentence."""
     teacher, student = pairs_of_words([[1, 0], [0, 1]]), pairs_of_words([[0, 1], [1, 0]])
     assert not equivalent(student, teacher)
     assert class_distance(student, teacher).largest == pytest.approx(1)
