@@ -31,7 +31,7 @@ class EmbeddingTable(Table):
         resample: whether rows are drawn anew for each training `batch` (the default) or for each
             `sequence` of it.
         share: average share of the tokens that a partial method randomises.
-        whole: share of the training sequences in which `lexinvariant-names` exchanges all tokens;
+        whole: share of the training sequences in which `lexinvariant-names` gives all tokens names;
             in the others a random share of the tokens; 1 if not given.
     """
 

@@ -6,16 +6,17 @@ for itself. The methods:
     method               rows
     learned              one trained row for each token: the standard model
     lexinvariant         all random, drawn anew for each sequence
-    lexinvariant-names   trained rows, permuted among all tokens anew for each sequence; with
-                         `whole` < 1, in training in so many sequences, in the others among a
-                         random share of the tokens
+    lexinvariant-names   trained rows that belong to no token, dealt out among the tokens anew for
+                         each sequence; with `whole` < 1, in training, to all tokens in so many
+                         sequences, in the others to a random share of them
     partial-rows         a random row instead of the trained one, for each token with probability p
     partial-names        trained rows, permuted among some tokens, each chosen with probability p
 
 Source: Huang et al., "Lexinvariant Language Models" (NeurIPS 2023), but for `lexinvariant-names`,
 which is `partial-names` carried to its end: its rows are a fixed set, to which the network can fit,
 and which row is whose says nothing. What some tokens stand for is found sooner where the others are
-known: so it learns the language, and to find few tokens, before all. A partial method randomises in
+known: with `whole` < 1 a token without a name keeps, in training, a row of its own, so the network
+learns the language, and to find few tokens, before it finds all. A partial method randomises in
 training only, as dropout does.
 
 One matrix for each sequence takes B times the memory of one matrix. For large vocabularies, where
@@ -118,7 +119,7 @@ class TokenRows(nn.Module):
     """A maker of rows (of norm 1) for `tokens` tokens.
 
     share: probability p of partial methods. whole: share of the training sequences in which
-    `lexinvariant-names` permutes all tokens; in others each is chosen with a probability that is
+    `lexinvariant-names` gives all tokens names; in others each gets one with a probability that is
     drawn for the sequence, evenly from 0 to 1.
     """
 
@@ -138,9 +139,12 @@ class TokenRows(nn.Module):
         self.method, self.tokens, self.width = method, tokens, width
         self.share, self.whole = share, whole
         self.trained: Learned | None = None
+        self.own: Learned | None = None  # of tokens that have no name, in training
         self.drawn: Interchangeable | None = None
         if method != "lexinvariant":
             self.trained = Learned(0, width, max_symbols=tokens, normalize_rows=False)
+        if method == "lexinvariant-names" and whole < 1:
+            self.own = Learned(0, width, max_symbols=tokens, normalize_rows=False)
         if method in ("lexinvariant", "partial-rows"):
             # The interchangeable embedding without a shared part: every column is random.
             self.drawn = Interchangeable(
@@ -173,13 +177,14 @@ class TokenRows(nn.Module):
             )
         trained = self.trained.matrix(self.tokens)
         if self.method == "lexinvariant-names":
-            if self.training and self.whole < 1:
-                drawn = torch.rand(sequences, 1, generator=generator) / (1 - self.whole)
-                chosen = torch.rand(sequences, self.tokens, generator=generator) < drawn
-                dealt = _shuffled(chosen, generator)
-            else:
-                dealt = torch.rand(sequences, self.tokens, generator=generator).argsort(dim=1)
-            return Rows(trained, dealt.to(trained.device, non_blocking=True))
+            dealt = torch.rand(sequences, self.tokens, generator=generator).argsort(dim=1)
+            if not self.training or self.own is None:
+                return Rows(trained, dealt.to(trained.device, non_blocking=True))
+            drawn = torch.rand(sequences, 1, generator=generator) / (1 - self.whole)
+            named = torch.rand(sequences, self.tokens, generator=generator) < drawn
+            of = torch.where(named, dealt, torch.arange(self.tokens, 2 * self.tokens))
+            both = torch.cat([trained, self.own.matrix(self.tokens)])  # (2V, width)
+            return Rows(F.embedding(of.to(trained.device, non_blocking=True), both))
         if not self.training or self.method == "learned" or self.share == 0:
             return Rows(trained)
         if self.method == "partial-rows":
