@@ -9,17 +9,18 @@ import click
 
 from logicgen.cli.options import DEVICE, PATH, integer_option
 from logicgen.cli.terminal import put
+from logicgen.errors import LogicgenError
 
 
 @click.command("tightness")
 @click.argument("run", type=PATH)
 @click.option("--data", type=PATH, help="Folder of a corpus, to see what <end> has there at least.")
-@click.option("--split", default="test", show_default=True, help="Of the corpus.")
+@click.option("--split", help="Of the corpus; test if not given.")
 @integer_option("--limit", 256, help="At most so many sequences, and draws of random rows.")
 @integer_option("--context", least=2, help="Tokens of a sequence; those of training if not given.")
 @DEVICE
 def command(
-    run: Path, data: Path | None, split: str, limit: int, context: int | None, device: str
+    run: Path, data: Path | None, split: str | None, limit: int, context: int | None, device: str
 ) -> None:
     """Say whether the language model in RUN ends every text with probability 1.
 
@@ -31,6 +32,9 @@ def command(
     from logicgen.evaluate.tightness import least_end, tightness
     from logicgen.model.checkpoint import load_language_model
 
+    for option, value in (("--split", split), ("--context", context)):
+        if value is not None and data is None:
+            raise LogicgenError(f"{option} says what is read of a corpus: give --data, too")
     model = load_language_model(run, device)
     corpus = None if data is None else as_corpus(open_data(data))
     found = tightness(model, range(limit))
@@ -43,6 +47,7 @@ def command(
     if found.mean_length < math.inf:
         put(f"tokens that follow, on average: at most {found.mean_length:,.4g}{of_draws}")
     if corpus is not None:
+        split = split or "test"
         least = least_end(model, corpus, str(run), split=split, limit=limit, context=context)
         put(
             f"least in {least.sequences:,} sequences of {corpus.name}, {split}:"

@@ -45,4 +45,7 @@ def as_corpus(data: Dataset | Corpus) -> Corpus:
     """Return data as a corpus of sequences. Raises LogicgenError for a data set."""
     if isinstance(data, Corpus):
         return data
-    raise LogicgenError(f"{data.folder}: not a corpus, but a data set of {data.task_name}")
+    raise LogicgenError(
+        f"{data.folder}: not a corpus, but a data set of {data.task_name}: give a folder of text,"
+        " ciphers or strings"
+    )

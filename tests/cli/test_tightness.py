@@ -39,6 +39,9 @@ def test_what_is_no_language_model_or_corpus_is_refused(tmp_path):
     assert "there are finitely many contexts" in run("tightness", tmp_path / "run").stdout
     refused(run("tightness", tmp_path / "data"), str(tmp_path / "data"))
     refused(run("tightness", tmp_path / "run", "--data", tmp_path / "none"), "none")
+    for option, value in (("--split", "train"), ("--context", 8)):
+        result = run("tightness", tmp_path / "run", option, value)
+        refused(result, f"{option} says what is read of a corpus: give --data, too")
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,29 @@ def test_comparisons(strings, tmp_path):
         compare_curves([first, folders["same"]], first)
 
 
+def test_panels_show_the_way_to_the_ideal_and_the_distance_from_the_truth(strings):
+    curve = measure_perplexity(untrained(strings.tokens), strings, "one", context=6, beyond=3)
+    tokens = np.array([0, *[10] * 5])
+    means = {
+        "bits": np.array([np.nan, 2.0, 1.75, 1.5, 1.0, 2.5]),
+        "counter_bits": np.array([np.nan, 2.0, 2.0, 2.0, 2.0, 2.0]),
+        "ideal_bits": np.array([np.nan, 1.0, 1.0, 1.0, 1.0, 2.0]),
+        "kl_true": np.full(6, 0.5),
+        "l1_true": np.array([np.nan, 0.5, 0.4, 0.3, 0.2, 0.1]),
+    }
+    of_strings = replace(curve, tokens=tokens, means=means)
+    of_text = replace(curve, tokens=tokens, means={"bits": means["bits"]})
+    figure = draw_curves({"one": [("strings", of_strings), ("text", of_text)]}, "title")
+    panels = {axes.get_ylabel().split("\n")[0]: axes for axes in figure.axes}
+    way = panels["share of the way from"].lines[0].get_ydata()
+    # Where the ideal is no better than counting there is no way.
+    np.testing.assert_allclose(way, [np.nan, 0, 0.25, 0.5, 1, -np.inf])
+    (distance,) = panels["distance from the truth (L1)"].lines
+    np.testing.assert_allclose(distance.get_ydata(), means["l1_true"])
+    only_text = draw_curves({"one": [("text", of_text)]}, "title")
+    assert [axes.get_ylabel() for axes in only_text.axes] == ["perplexity"]
+
+
 def test_groups_are_columns_of_one_figure(strings, tmp_path):
     curve = measure_perplexity(untrained(strings.tokens), strings, "one", context=6, beyond=3)
     alone = {"first": [("a", curve), ("b", curve)]}
