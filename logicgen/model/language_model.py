@@ -204,7 +204,7 @@ class NeuralLanguageModel(LanguageModel):
         options = self.table.model_dump(
             exclude={"kind", "architecture", "cache"}, exclude_none=True
         )
-        made = {"transformer": CausalTransformer, "elman": Elman, "n-gram": NeuralNGram}[
+        made = {"transformer": CausalTransformer, "elman": Elman, "neural-n-gram": NeuralNGram}[
             self.table.architecture
         ]
         width = self.table.width

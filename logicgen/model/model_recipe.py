@@ -225,8 +225,8 @@ class LanguageModelTable(NetworkTable):
     """A language model over rows of tokens (`nn/language_model.py`).
 
     Attributes:
-        architecture: `transformer`, `elman`, a simple recurrent network, or `n-gram`, a neural
-            n-gram model. Each has keys of its own.
+        architecture: `transformer`, `elman`, a simple recurrent network, or `neural-n-gram`. Each
+            has keys of its own.
         feed_forward: width of a hidden layer.
         order: tokens of an n-gram, the predicted one included.
         cache: whether what followed places with similar features is predicted, too (`nn/cache.py`).
@@ -241,7 +241,7 @@ class LanguageModelTable(NetworkTable):
     }
 
     kind: Literal["language-model"]
-    architecture: Literal["transformer", "elman", "n-gram"] = "transformer"
+    architecture: Literal["transformer", "elman", "neural-n-gram"] = "transformer"
     width: Width
     layers: Layers = 1
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
@@ -270,7 +270,7 @@ class LanguageModelTable(NetworkTable):
         keys = {
             "transformer": _keys("heads feed_forward layers", "positions cache"),
             "elman": _keys("", "layers"),
-            "n-gram": _keys("order feed_forward", "layers"),
+            "neural-n-gram": _keys("order feed_forward", "layers"),
         }[self.architecture]
         optimizer = recipe.training.optimizer if recipe.training is not None else None
         if self.architecture == "elman" and optimizer == "muon":

@@ -167,7 +167,7 @@ def test_what_cannot_be_probed(run, corpus, tmp_path):
     assert elman.eval().hidden_states(np.arange(4)[None], [0])[0].shape == (1, 4, 16)
     with pytest.raises(LogicgenError, match="it is recurrent: leave it out"):
         check_fits(elman, corpus, "it", 1)
-    network = {"architecture": "n-gram", "order": 3, "width": 8, "feed_forward": 16}
+    network = {"architecture": "neural-n-gram", "order": 3, "width": 8, "feed_forward": 16}
     trigram = language_model(
         small({"kind": "language-model", **network}), corpus.tokens, "text"
     ).eval()

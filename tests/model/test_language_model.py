@@ -28,7 +28,7 @@ from tests.train.conftest import recipe_with
 ELMAN = {"kind": "elman", "width": 16}
 NEURAL_NGRAM = {
     "kind": "language-model",
-    "architecture": "n-gram",
+    "architecture": "neural-n-gram",
     "order": 3,
     "width": 16,
     "feed_forward": 16,
@@ -202,7 +202,7 @@ def test_nothing_to_train_on(tmp_path: Path) -> None:
         ({"network": {"kind": "lstm"}}, "network.kind: 'lstm' is unknown; .*language-model"),
         ({"training": TRAINING | {"context": 1}}, "context"),
         ({"network": NEURAL_NGRAM | {"order": 1}}, "network.order.*greater than or equal to 2"),
-        ({"network": NEURAL_NGRAM | {"heads": 2}}, "'heads' is unknown for architecture 'n-gram'"),
+        ({"network": NEURAL_NGRAM | {"heads": 2}}, "'heads' is unknown for architecture 'neural"),
         ({"network": TRANSFORMER | {"order": 2}}, "'order' is unknown for architecture 'transf"),
     ],
 )

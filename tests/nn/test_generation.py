@@ -16,7 +16,7 @@ from logicgen.nn.token_rows import Rows, TokenRows
 from logicgen.tokens import NOTHING
 
 V, WIDTH, N = 7, 16, 12
-NETWORKS = ["relative", "rotary", "sinusoidal", "none", "cache", "elman", "neural n-gram"]
+NETWORKS = ["relative", "rotary", "sinusoidal", "none", "cache", "elman", "neural-n-gram"]
 
 
 def model(network: str = "relative", method: str = "lexinvariant") -> CausalLM:
@@ -24,7 +24,7 @@ def model(network: str = "relative", method: str = "lexinvariant") -> CausalLM:
     made: CausalTransformer | Elman | NeuralNGram
     if network == "elman":
         made = Elman(width=WIDTH, layers=2)
-    elif network == "neural n-gram":
+    elif network == "neural-n-gram":
         made = NeuralNGram(width=WIDTH, order=3, feed_forward=32)
     else:
         positions = "relative" if network == "cache" else network
@@ -210,7 +210,7 @@ def continuations(most: int, end: int) -> Iterator[tuple[int, ...]]:
     yield from product(others, repeat=most)
 
 
-@pytest.mark.parametrize("network", ["cache", "rotary", "elman", "neural n-gram", "n-gram"])
+@pytest.mark.parametrize("network", ["cache", "rotary", "elman", "neural-n-gram", "n-gram"])
 def test_as_many_beams_as_continuations_find_the_best_of_all(network: str) -> None:
     made = ngram() if network == "n-gram" else model(network)
     most, end, prompt = 3, 2, prompts(1)

@@ -11,14 +11,14 @@ from logicgen.nn.token_rows import METHODS, NOTHING, Rows, TokenRows
 
 V, WIDTH = 6, 16
 POSITIONS = ["relative", "rotary", "sinusoidal", "none"]
-NETWORKS = [*POSITIONS, "elman", "n-gram"]
+NETWORKS = [*POSITIONS, "elman", "neural-n-gram"]
 
 
 def model(network: str = "relative", method: str = "lexinvariant") -> CausalLM:
     torch.manual_seed(0)
     if network == "elman":
         return CausalLM(TokenRows(method, V, WIDTH), Elman(width=WIDTH, layers=2), WIDTH)
-    if network == "n-gram":
+    if network == "neural-n-gram":
         return CausalLM(TokenRows(method, V, WIDTH), ngram(3), WIDTH)
     made = CausalTransformer(width=WIDTH, heads=2, layers=2, feed_forward=32, positions=network)
     return CausalLM(TokenRows(method, V, WIDTH, 0.5), made, WIDTH)
@@ -93,7 +93,7 @@ def test_one_token_at_a_time_agrees_with_all_at_once(positions: str) -> None:
         network(inputs[:, :2], memory)
 
 
-@pytest.mark.parametrize("network", ["relative", "n-gram"])
+@pytest.mark.parametrize("network", ["relative", "neural-n-gram"])
 @pytest.mark.parametrize("method", METHODS)
 def test_gradients_reach_every_parameter(method: str, network: str) -> None:
     made = model(network, method)
@@ -167,7 +167,7 @@ def test_loss_of_targets_that_are_given() -> None:
         torch.testing.assert_close(found, chosen[there].mean())
 
 
-@pytest.mark.parametrize("network", ["elman", "n-gram"])
+@pytest.mark.parametrize("network", ["elman", "neural-n-gram"])
 @torch.no_grad()
 def test_a_network_goes_on_from_its_state(network: str) -> None:
     made, ids = model(network), texts()
