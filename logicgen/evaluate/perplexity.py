@@ -41,8 +41,9 @@ MEASURES = {
     "counter_bits": "bits per token of the best counter of the text",
     "ideal_bits": "bits per token of the ideal lexinvariant model",
     "true_bits": "bits per token of the truth",
+    "cache_share": "share of the cache in what the model expects (0 to 1)",
 }
-"""Measures at each position; all but the first and the counter's on automaton languages only."""
+"""Measures at each position; those beside the ideal and the truth on automaton languages only."""
 
 CLOSED = "closed"
 """How much of the way from the best counter to the exact lexinvariant model is gone; 1 is all."""
@@ -197,9 +198,13 @@ def measure_perplexity(
             counted["counter_bits"] = counter_bits(control, tokens[rows], len(corpus.tokens))
         for seed in range(seeds):
             # What is drawn for a sequence does not depend on which others are read.
-            own = [(seed << 32) + int(row) for row in rows]
-            logs = model.log_probabilities(torch.from_numpy(tokens[rows]), own)[:, :-1]
-            found[seed].append({**_bits(logs, targets[rows], known), **counted})
+            own, read = [(seed << 32) + int(row) for row in rows], torch.from_numpy(tokens[rows])
+            logs = model.log_probabilities(read, own)[:, :-1]
+            measured = {**_bits(logs, targets[rows], known), **counted}
+            share = model.cache_share(read, own)
+            if share is not None:
+                measured["cache_share"] = share[:, :-1].double().cpu().numpy()
+            found[seed].append(measured)
             progress(len(rows) * seed + int(rows[-1]) + 1, len(tokens) * seeds)
     sizes = tokens.shape[1], len(tokens), seeds
     about = CurveAbout(called, corpus.name, split, *sizes, corpus.recipe.task)

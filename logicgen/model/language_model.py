@@ -162,6 +162,13 @@ class LanguageModel(Model):
         count: V, where it is not that of training. Raises LogicgenError where rows are trained.
         """
 
+    def cache_share(self, tokens: Tensor, seeds: Sequence[int]) -> Tensor | None:
+        """Return the share (B, T) that a cache has in what is expected; None if there is none.
+
+        seeds: of the rows of each sequence.
+        """
+        return None
+
     @abstractmethod
     def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
         """Return a function that reads a text for each seed bit by bit.
@@ -231,6 +238,14 @@ class NeuralLanguageModel(LanguageModel):
         self.check(count or len(self.tokens))
         rows = self.network.rows.seeded(seeds or range(len(tokens)), count)
         return self.network.log_probabilities(tokens.to(self.device), rows)
+
+    @torch.no_grad()
+    def cache_share(self, tokens: Tensor, seeds: Sequence[int]) -> Tensor | None:
+        if self.network.cache is None:
+            return None
+        features = self.network.features(self.network.rows.seeded(seeds), tokens.to(self.device))
+        _, share, _ = self.network.cache(features)
+        return share.exp()
 
     def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
         self.check(count or len(self.tokens))

@@ -303,6 +303,9 @@ def _columns(name: str, found: list[Json], several: bool, prefix: str) -> list[t
     if "counter_bits" in parts[0]:
         counted = 2 ** float(np.mean([part["counter_bits"] for part in parts]))
         columns.append((f"{prefix}perplexity of the best counter", f"{counted:.3f}"))
+    if "cache_share" in parts[0]:
+        share = float(np.mean([part["cache_share"] for part in parts]))
+        columns.append((f"{prefix}share of the cache", f"{share:.1%}"))
     if CLOSED in parts[0]:
         columns.append((f"{prefix}way from the counter to the ideal", _share(parts, CLOSED)))
     return columns

@@ -14,7 +14,7 @@ from logicgen.evaluate.perplexity import CLOSED, measure_perplexity, without_ide
 from logicgen.model.language_model import NeuralLanguageModel
 from logicgen.tokens import Tokens
 from tests.data.corpora import automaton_recipe, opened, text_files, text_recipe
-from tests.languages import recipe, untrained
+from tests.languages import TRANSFORMER, language_model, recipe, untrained
 
 
 @pytest.fixture(scope="module")
@@ -190,3 +190,17 @@ def test_many_symbols_have_no_ideal_and_the_reason_says_how_many(strings, tmp_pa
     curve = measure_perplexity(untrained(many.tokens, "automaton"), many, "it", beyond=2)
     assert "true_bits" in curve.means
     assert "ideal_bits" not in curve.means
+
+
+def test_the_share_of_the_cache(text):
+    model = language_model(recipe("learned", TRANSFORMER | {"cache": True}), text.tokens, "text")
+    assert model.network.cache is not None
+    with torch.no_grad():
+        model.network.cache.share.weight.zero_()
+        model.network.cache.share.bias.fill_(np.log(3))
+    curve = measure_perplexity(model, text, "some", limit=5, context=9, beyond=5)
+    # Where one token was read, nothing followed anything yet.
+    np.testing.assert_allclose(curve.means["cache_share"], [np.nan, 0, *[0.75] * 7], atol=1e-6)
+    assert curve.parts["beyond"]["cache_share"] == pytest.approx(0.75)
+    without = measure_perplexity(untrained(text.tokens), text, "some", limit=5, context=9)
+    assert "cache_share" not in without.means
