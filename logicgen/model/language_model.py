@@ -244,8 +244,8 @@ class NeuralLanguageModel(LanguageModel):
         if self.network.cache is None:
             return None
         features = self.network.features(self.network.rows.seeded(seeds), tokens.to(self.device))
-        _, share, _ = self.network.cache(features)
-        return share.exp()
+        log_share: Tensor = self.network.cache(features)[1]
+        return log_share.exp()
 
     def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
         self.check(count or len(self.tokens))

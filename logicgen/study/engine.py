@@ -34,8 +34,8 @@ def compute(
 ) -> None:
     """Compute points, so many at a time; add each to `records` and write these at once.
 
-    Points that come `after` others are computed when all others are. One that fails, or whose
-    process dies, is `settled` with the reason, and the others go on.
+    Points that come `after` others are computed when all that come after fewer are. One that fails,
+    or whose process dies, is `settled` with the reason, and the others go on.
     Ctrl-C or SIGTERM stops all processes, of which each saves a checkpoint, and raises
     KeyboardInterrupt. Raises LogicgenError where a file cannot be written.
     """
@@ -56,10 +56,17 @@ def compute(
         write_records(in_order(plan, records), folder)
         settled(point.name, record)
 
+    waves: dict[int, list[Point]] = {}
+    for point in points:
+        waves.setdefault(_depth(plan, point), []).append(point)
     with pool:
-        for waiting in (False, True):
-            wave = [point for point in points if (point.after is not None) == waiting]
+        for _, wave in sorted(waves.items()):
             pool.map([(point, plan.context(point, folder, device)) for point in wave], answered)
+
+
+def _depth(plan: Plan, point: Point) -> int:
+    """Return how many points have to be done before this one, each after the one before."""
+    return 0 if point.after is None else 1 + _depth(plan, plan.points[point.after])
 
 
 class Pool:

@@ -117,15 +117,24 @@ def plan(study: Study) -> TrainingPlan:
             made.trials[name] = _trial(study, each, seed)
         except LogicgenError as error:
             made.impossible[name] = str(error)
-    for name, trial in list(made.trials.items()):
-        if trial.start is not None and trial.start not in made.trials:
-            why = made.impossible.get(trial.start, "it is not among the points of the sample")
-            made.impossible[name] = f"starts from {trial.start}, which cannot be trained: {why}"
+    for name in list(made.trials):
+        lost = _lost_start(made, name)
+        if lost is not None:
+            why = made.impossible.get(lost, "it is not among the points of the sample")
+            made.impossible[name] = f"starts from {lost}, which cannot be trained: {why}"
             del made.trials[name]
     for name, trial in made.trials.items():
         arguments = trial.model_dump(mode="json", exclude_none=True)
         made.points[name] = Point(name, train_and_measure, arguments, after=trial.start)
     return made
+
+
+def _lost_start(made: TrainingPlan, name: str) -> str | None:
+    """Return the trial from which another starts, at once or in turn, and which is not there."""
+    start = made.trials[name].start
+    while start in made.trials:
+        start = made.trials[start].start
+    return start
 
 
 def combinations(study: Study) -> list[Combination]:

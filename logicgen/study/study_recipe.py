@@ -127,11 +127,12 @@ def _alternatives(axis: str, values: list[Any], where: str) -> list[Alternative]
             )
         if names.count(name) > 1:
             raise LogicgenError(f"{where}: {place}: {name!r} stands there twice")
-    known = {each.name: each for each in found}
+    before: set[str] = set()
     for each in found:
-        if each.start is not None and (each.start not in known or known[each.start].start):
+        if each.start is not None and each.start not in before:
             raise LogicgenError(
                 f"{where}: {place}: {each.name} starts from {each.start!r}, which has to be"
-                " an alternative of the same axis that starts from nothing itself"
+                " an alternative that stands before it"
             )
+        before.add(each.name)
     return found

@@ -183,6 +183,8 @@ def test_points_whose_recipes_are_wrong_are_impossible_and_the_others_are_not(st
         ("[axes]\nm = [{ set = {} }]", "key 'axes.m.0.name' is missing"),
         ('[axes]\nm = [{ name = "x", steps = 3 }]', "unknown key 'axes.m.0.steps'"),
         ('[axes]\nm = [{ name = "x", from = "y" }]', "axes.m: x starts from 'y'"),
+        ('[axes]\nm = [{ name = "x", from = "x" }]', "axes.m: x starts from 'x'"),
+        ('[axes]\nm = [{ name = "x", from = "y" }, { name = "y" }]', "stands before it"),
         (
             '[axes]\n"training.steps" = [1]\nm = [{ name = "x", set = { "training.steps" = 2 } }]',
             "axes 'training.steps' and 'm' both change set training.steps",
@@ -218,15 +220,22 @@ def test_seeds_are_the_studys_own(study_file):
 def test_a_trial_that_starts_from_another(study_file):
     axes = """
     [axes]
-    method = [{ name = "first" }, { name = "second", from = "first" }]
+    method = [
+      { name = "first" }, { name = "second", from = "first" }, { name = "third", from = "second" },
+    ]
     "embedding.random_part" = ["normal", "hypercube"]
     """
     trials = planned(study_file(axes, "seeds = [0, 7]")).trials
     assert trials["second,hypercube-7"].start == "first,hypercube-7"
+    assert trials["third,hypercube-7"].start == "second,hypercube-7"
     assert trials["first,hypercube-7"].start is None
     broken = axes.replace('name = "first" }', 'name = "first", model = "nothing" }')
     made = planned(study_file(broken))
-    assert "starts from first,normal-0" in made.impossible["second,normal-0"]
+    why = made.impossible["second,normal-0"]
+    assert why.startswith("starts from first,normal-0, which cannot be trained: ")
+    so = f"starts from second,normal-0, which cannot be trained: {why}"
+    assert made.impossible["third,normal-0"] == so
+    assert not made.trials
 
 
 STUDIES = shipped.names("studies", ".toml")

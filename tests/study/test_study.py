@@ -133,6 +133,7 @@ method = [
   { name = "too-few-points", set = { "embedding.random_part" = "hypercube", \
 "embedding.random_width" = 2 } },
   { name = "continued", from = "good" },
+  { name = "once-more", from = "continued", set = { "training.steps" = 2 } },
   { name = "no-such-cell", data_set = { "region.length" = [1, 1], "region.symbols" = [9, 9] } },
 ]
 """
@@ -141,22 +142,23 @@ method = [
 def test_trials_that_fail_are_named_and_the_others_go_on(study_file, tmp_path):
     out = tmp_path / "out"
     path = study_file(FAILING)
-    said = refused(run("study", path, "-o", out), "3 of 5 trials failed")
+    said = refused(run("study", path, "-o", out), "3 of 6 trials failed")
     assert "misspelt-0 failed: " in said
     assert "'embedding.random_wdth'" in said
     assert "too-few-points-0 failed: 5 symbols need as many different random parts" in said
     assert "raise random_width in [embedding]" in said
     assert "no-such-cell-0 failed: " in said
     records = read_lines(out)
-    assert sorted(records) == ["continued-0", "good-0"]
+    assert sorted(records) == ["continued-0", "good-0", "once-more-0"]
     assert "Not done: too-few-points-0" in (out / "results.md").read_text()
     path.write_text(path.read_text().replace('random_width" = 2', 'random_width" = 6'))
     shutil.rmtree(run_of("good-0", out))  # its record stays, so that it is not trained again
     write_lines(out, [records["good-0"]])
-    said = refused(run("study", path, "-o", out), "3 of 5 trials failed")
+    said = refused(run("study", path, "-o", out), "3 of 6 trials failed")
     assert "continued-0 failed: starts from good-0, whose weights are not in" in said
     after = read_lines(out)
-    assert list(after) == ["good-0", "too-few-points-0"]
+    # The weights of continued-0 are still there, so it can be gone on from.
+    assert list(after) == ["good-0", "too-few-points-0", "once-more-0"]
     assert after["good-0"] == records["good-0"]
 
 
