@@ -29,14 +29,11 @@ def counter_bits(counter: TextNGram, texts: np.ndarray, tokens: int) -> np.ndarr
 
     tokens: number of different ones.
     """
-    at_a_time = max(1, AT_A_TIME // (texts.shape[1] * max(texts.shape[1], tokens)))
     found = []
-    for some in torch.split(torch.from_numpy(texts), at_a_time):
-        logs = counter.log_probabilities(some, tokens)[:, :-1]
-        targets = some[:, 1:]
-        chosen = logs.gather(2, targets.clamp(min=0)[..., None])[..., 0] / -math.log(2)
-        found.append(torch.where(targets != NOTHING, chosen, math.nan))
-    return torch.cat(found).double().numpy()
+    for some in torch.split(torch.from_numpy(texts), max(1, AT_A_TIME // texts.shape[1] ** 2)):
+        bits = counter.chosen(some, tokens) / -math.log(2)
+        found.append(torch.where(some[:, 1:] != NOTHING, bits, math.nan))
+    return torch.cat(found).numpy()
 
 
 def best_counter(corpus: Corpus, context: int) -> TextNGram | None:

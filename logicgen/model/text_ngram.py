@@ -59,36 +59,80 @@ class TextNGram(nn.Module):
             return
         seen: list[Tensor] = []
         for texts in batches:
-            begun = texts[:, :EACH]
-            for some in torch.split(begun, max(1, AT_A_TIME // max(EACH, tokens) ** 2)):
+            for some in torch.split(texts[:, :EACH], max(1, AT_A_TIME // EACH**2)):
                 if sum(map(len, seen)) < FITTED_ON:
-                    seen.append(self._of_targets(some, tokens))
-        after, followed, different = torch.cat(seen).double().unbind(-1)  # (N, order) each
+                    there = some[:, 1:] != NOTHING
+                    seen.append(torch.stack(list(self._of_targets(some)), dim=-1)[:, 1:][there])
+        counts = torch.cat(seen).double()  # (N, 3, order)
         raw = torch.zeros(2, self.order, dtype=torch.float64, requires_grad=True)
         optimizer = torch.optim.Adam([raw], FIT_RATE)
         with torch.enable_grad():
             for _ in range(FIT_STEPS):
-                strength, discount = raw[0].exp(), raw[1].sigmoid()
-                chance = torch.full_like(after[:, 0], 1 / tokens)
-                for n in range(self.order):
-                    kept = (after[:, n] - discount[n]).clamp(min=0)
-                    rest = strength[n] + discount[n] * different[:, n]
-                    chance = (kept + rest * chance) / (followed[:, n] + strength[n])
+                chance = _mixed(counts.unbind(-1), raw[0].exp(), raw[1].sigmoid(), tokens)
                 optimizer.zero_grad()
                 torch.autograd.backward(-chance.log().mean())
                 optimizer.step()
         self.strength.copy_(raw[0].detach().exp())
         self.discount.copy_(raw[1].detach().sigmoid())
 
-    def _of_targets(self, texts: Tensor, tokens: int) -> Tensor:
-        """Return c(h w), c(h) and d(h) for each token w behind another: (N, order, 3)."""
-        targets = texts[:, 1:]
-        found = []
-        for counts in self._counts(texts, tokens):
-            before = counts[:, :-1]
-            own = before.gather(2, targets.clamp(min=0)[..., None])[..., 0]
-            found.append(torch.stack([own, before.sum(-1), (before > 0).sum(-1)], dim=-1))
-        return torch.stack(found, dim=2)[targets != NOTHING]
+    @torch.no_grad()
+    def chosen(self, texts: Tensor, tokens: int) -> Tensor:
+        """Return the log-probability in nats of each token but the first, (B, T - 1).
+
+        Those of other tokens are not computed, which takes long where there are many of them. What
+        stands where a text has ended has no meaning.
+        """
+        if self.smoothing == "ppm":
+            return self._chosen_by_escapes(texts, tokens)[:, 1:].log()
+        counts = [each.double() for each in self._of_targets(texts)]
+        return _mixed(counts, self.strength.double(), self.discount.double(), tokens)[:, 1:].log()
+
+    def _places(self, texts: Tensor) -> Iterator[Tensor]:
+        """Yield, for n = 1, 2, ..., which earlier places follow the same n - 1 tokens as a place.
+
+        texts: (B, T). Each: (B, T, T) bool, at [b, p, j] whether j is before p and so.
+        """
+        length = texts.shape[1]
+        before = torch.ones(length, length, dtype=torch.bool, device=texts.device).tril(-1)
+        same = before & (texts != NOTHING)[:, None, :]
+        alike = _alike(texts)
+        for back in range(self.order):
+            if back:  # one more token further back; before the text is nothing
+                kept = max(0, length - back)
+                gone = length - kept
+                same = same & F.pad(alike[:, :kept, :kept], (gone, 0, gone, 0))
+            yield same
+
+    def _of_targets(self, texts: Tensor) -> Iterator[Tensor]:
+        """Yield, for n = 1, 2, ..., c(h w), c(h), d(h) of the token w at each place, (B, T, 3)."""
+        alike = _alike(texts)
+        for same in self._places(texts):
+            own = _count(same & alike)
+            # Different tokens are those that occurred for the first time in this context.
+            different = _count(same & (own == 0)[:, None, :])
+            yield torch.stack([own, _count(same), different], dim=-1)
+
+    def _chosen_by_escapes(self, texts: Tensor, tokens: int) -> Tensor:
+        """Return what `_by_escapes` says of the token at each place, (B, T)."""
+        alike = _alike(texts)
+        found = torch.zeros(texts.shape, dtype=torch.float64, device=texts.device)
+        left = torch.ones_like(found)
+        # Whether a longer context had the token at [b, p, j], and that at p itself.
+        gone, own_gone = torch.zeros_like(alike), torch.zeros_like(texts, dtype=torch.bool)
+        for same in reversed(list(self._places(texts))):
+            own = _count(same & alike)
+            here = same & ~gone
+            total = _count(here)
+            share = (2 * own - 1) / (2 * total).clamp(min=1)
+            found += torch.where((own > 0) & ~own_gone, left * share, 0.0)
+            different = _count(here & (own == 0)[:, None, :])
+            left = torch.where(total > 0, left * different / (2 * total).clamp(min=1), left)
+            gone = gone | _occurring(here, texts, alike, tokens)
+            own_gone = own_gone | (own > 0)
+        # Every token of the text is in the empty context, the last one.
+        new = tokens - _count(same & (own == 0)[:, None, :])
+        found += torch.where(own_gone, 0.0, left / new.clamp(min=1))
+        return torch.where(new > 0, found, found / (1 - left))
 
     def _counts(self, texts: Tensor, tokens: int) -> Iterator[Tensor]:
         """Yield, for n = 1, 2, ..., how often each token has followed the last n - 1 in a text.
@@ -121,6 +165,34 @@ class TextNGram(nn.Module):
             total = each.sum(-1, keepdim=True) + strength
             found = (kept + (strength + discount * different) * found) / total
         return found.log()
+
+
+def _alike(texts: Tensor) -> Tensor:
+    """Return which places of (B, T) texts have equal tokens, (B, T, T)."""
+    return texts[:, :, None] == texts[:, None, :]
+
+
+def _count(places: Tensor) -> Tensor:
+    """Return how many of the last axis are true; a sum of bool takes four times as long."""
+    return places.view(torch.uint8).sum(-1, dtype=torch.int32)
+
+
+def _occurring(places: Tensor, texts: Tensor, alike: Tensor, tokens: int) -> Tensor:
+    """Return (B, T, T): whether the token at j is at one of the places [b, p]."""
+    if tokens > texts.shape[1]:
+        return (places.float() @ alike.float()) > 0
+    ids = texts.clamp(min=0)
+    occurs = (places.float() @ F.one_hot(ids, tokens).float()) > 0  # (B, T, V)
+    return occurs.gather(2, ids[:, None, :].expand(-1, texts.shape[1], -1))
+
+
+def _mixed(counts: Sequence[Tensor], strength: Tensor, discount: Tensor, tokens: int) -> Tensor:
+    """Return the mixture's probability of tokens with counts c(h w), c(h), d(h), (..., 3), by n."""
+    chance = torch.full_like(counts[0][..., 0], 1 / tokens)
+    for each, a, b in zip(counts, discount, strength, strict=True):
+        own, followed, different = each.unbind(-1)
+        chance = ((own - a).clamp(min=0) + (b + a * different) * chance) / (followed + b)
+    return chance
 
 
 def _by_escapes(counts: list[Tensor]) -> Tensor:

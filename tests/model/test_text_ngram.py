@@ -154,3 +154,30 @@ def test_repeated_text_is_foretold() -> None:
         found = TextNGram(3, smoothing).log_probabilities(text, V)[0, -2]
         assert found.argmax() == 1
         assert found[1].exp() > 0.7
+
+
+@settings(max_examples=100)
+@given(
+    texts=st.lists(
+        st.lists(st.integers(0, V - 1), min_size=12, max_size=12), min_size=1, max_size=3
+    ),
+    ends=st.lists(st.integers(1, 12), min_size=3, max_size=3),
+    order=ORDER,
+    smoothing=st.sampled_from(["fitted", "ppm"]),
+    tokens=st.sampled_from([V, V + 3, 40]),
+)
+def test_the_probability_of_what_is_there_is_one_of_all(
+    texts: list[list[int]], ends: list[int], order: int, smoothing: str, tokens: int
+) -> None:
+    model = TextNGram(order, smoothing)
+    model.strength.copy_(torch.linspace(0.2, 2, order))
+    model.discount.copy_(torch.linspace(0.9, 0.1, order))
+    read = torch.tensor(texts)
+    for line, end in zip(read, ends, strict=False):
+        line[end:] = NOTHING
+    whole = model.log_probabilities(read, tokens)[:, :-1]
+    targets = read[:, 1:]
+    expected = whole.gather(2, targets.clamp(min=0)[..., None])[..., 0]
+    there = targets != NOTHING
+    found = model.chosen(read, tokens)[there]
+    torch.testing.assert_close(found, expected[there].double(), rtol=1e-4, atol=1e-5)
