@@ -43,15 +43,21 @@ def draw_curves(groups: dict[str, list[tuple[str, Curve]]], title: str) -> Figur
     panels = max(1 + len(_panels(curves)) for curves in groups.values())
     if len(groups) == 1:
         figure = new_figure(7.5, 0.9 + 3 * panels, title)
-        _draw_group(figure, next(iter(groups.values())), 3)
+        (curves,) = groups.values()
+        _draw_group(figure, curves, min(3, _legend_columns(curves, 90)))
         return figure
     figure = new_figure(5.5 * len(groups), 1.2 + 3 * panels, title)
     columns = figure.subfigures(1, len(groups), squeeze=False)[0]
     for column, (label, curves) in zip(columns, groups.items(), strict=True):
         column.suptitle(label, fontsize=10)
-        longest = max(24, *(len(name) for name, _ in curves))  # of "exact lexinvariant model"
-        _draw_group(column, curves, max(1, 60 // (longest + 6)))  # of text that fits the width
+        _draw_group(column, curves, _legend_columns(curves, 60))
     return figure
+
+
+def _legend_columns(curves: list[tuple[str, Curve]], width: int) -> int:
+    """Return how many labels fit beside each other into a width, in characters."""
+    longest = max(24, *(len(name) for name, _ in curves))  # of "exact lexinvariant model"
+    return max(1, width // (longest + 6))
 
 
 def _panels(curves: list[tuple[str, Curve]]) -> list[Callable[[Axes], None]]:
