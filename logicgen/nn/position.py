@@ -153,7 +153,7 @@ class RelativeBias(nn.Module):
         bias = F.embedding(bucket, self.bias * self.gain)  # (T, S, H)
         if self.causal:
             bias = bias.masked_fill((ahead > 0)[..., None], -math.inf)
-        return bias.permute(2, 0, 1)[None]  # (1, H, T, S)
+        return bias.permute(2, 0, 1)[None].contiguous()  # (1, H, T, S)
 
 
 LEVELS = 64

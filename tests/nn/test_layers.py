@@ -1,0 +1,53 @@
+"""Attention against its definition, on every path that computes it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from logicgen.nn.layers import Attention
+
+WIDTH, HEADS = 12, 3
+
+
+def defined(attention: Attention, x: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """Causal attention, written down query by query."""
+    query = attention.query(x).unflatten(-1, (HEADS, -1))
+    keys, values = (
+        each.unflatten(-1, (HEADS, -1)) for each in attention.key_value(x).chunk(2, dim=-1)
+    )
+    found = torch.zeros_like(query)
+    for place in range(x.shape[1]):
+        scores = torch.einsum("bhd,bshd->bhs", query[:, place], keys[:, : place + 1])
+        scores = scores / math.sqrt(WIDTH / HEADS)
+        if bias is not None:
+            scores = scores + bias[0, :, place, : place + 1]
+        found[:, place] = torch.einsum("bhs,bshd->bhd", scores.softmax(-1), values[:, : place + 1])
+    result: torch.Tensor = attention.output(found.flatten(2))
+    return result
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("length", [1, 64, 65, 150, 270])
+def test_causal_attention_and_its_gradients(length: int, biased: bool) -> None:
+    torch.manual_seed(length)
+    attention = Attention(WIDTH, HEADS, dropout=0.0)
+    x = torch.randn(2, length, WIDTH, requires_grad=True)
+    bias = mask = None
+    if biased:
+        bias = torch.randn(1, HEADS, length, length, requires_grad=True)
+        later = torch.ones(length, length, dtype=torch.bool).triu(1)
+        mask = bias.masked_fill(later, -math.inf)
+    weights = [*attention.parameters(), x, *([] if bias is None else [bias])]
+    expected = defined(attention, x, bias)
+    expected_gradients = torch.autograd.grad(expected.square().sum(), weights)
+    found = attention(x, attention.keys_values(x), mask=mask, causal=True)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    gradients = torch.autograd.grad(found.square().sum(), weights)
+    for gradient, right in zip(gradients, expected_gradients, strict=True):
+        torch.testing.assert_close(gradient, right, rtol=1e-3, atol=1e-4)
+    with torch.no_grad():
+        used = attention(x, attention.keys_values(x), mask=mask, causal=True)
+    torch.testing.assert_close(used, expected, rtol=1e-4, atol=1e-5)
