@@ -60,15 +60,16 @@ class TextNGram(nn.Module):
         seen: list[Tensor] = []
         for texts in batches:
             for some in torch.split(texts[:, :EACH], max(1, AT_A_TIME // EACH**2)):
-                if sum(map(len, seen)) < FITTED_ON:
+                if sum(each.shape[-1] for each in seen) < FITTED_ON:
                     there = some[:, 1:] != NOTHING
-                    seen.append(torch.stack(list(self._of_targets(some)), dim=-1)[:, 1:][there])
-        counts = torch.cat(seen).double()  # (N, 3, order)
+                    counts = torch.stack([torch.stack(each) for each in self._of_targets(some)])
+                    seen.append(counts[..., 1:][..., there])
+        counts = torch.cat(seen, dim=-1).double()  # (order, 3, N)
         raw = torch.zeros(2, self.order, dtype=torch.float64, requires_grad=True)
         optimizer = torch.optim.Adam([raw], FIT_RATE)
         with torch.enable_grad():
             for _ in range(FIT_STEPS):
-                chance = _mixed(counts.unbind(-1), raw[0].exp(), raw[1].sigmoid(), tokens)
+                chance = _mixed(counts, raw[0].exp(), raw[1].sigmoid(), tokens)
                 optimizer.zero_grad()
                 torch.autograd.backward(-chance.log().mean())
                 optimizer.step()
@@ -84,7 +85,7 @@ class TextNGram(nn.Module):
         """
         if self.smoothing == "ppm":
             return self._chosen_by_escapes(texts, tokens)[:, 1:].log()
-        counts = [each.double() for each in self._of_targets(texts)]
+        counts = (torch.stack(each).double() for each in self._of_targets(texts))
         return _mixed(counts, self.strength.double(), self.discount.double(), tokens)[:, 1:].log()
 
     def _places(self, texts: Tensor) -> Iterator[Tensor]:
@@ -103,14 +104,14 @@ class TextNGram(nn.Module):
                 same = same & F.pad(alike[:, :kept, :kept], (gone, 0, gone, 0))
             yield same
 
-    def _of_targets(self, texts: Tensor) -> Iterator[Tensor]:
-        """Yield, for n = 1, 2, ..., c(h w), c(h), d(h) of the token w at each place, (B, T, 3)."""
+    def _of_targets(self, texts: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Yield, for n = 1, 2, ..., c(h w), c(h), d(h) of the token w at each place of (B, T)."""
         alike = _alike(texts)
         for same in self._places(texts):
             own = _count(same & alike)
             # Different tokens are those that occurred for the first time in this context.
             different = _count(same & (own == 0)[:, None, :])
-            yield torch.stack([own, _count(same), different], dim=-1)
+            yield own, _count(same), different
 
     def _chosen_by_escapes(self, texts: Tensor, tokens: int) -> Tensor:
         """Return what `_by_escapes` says of the token at each place, (B, T)."""
@@ -158,13 +159,10 @@ class TextNGram(nn.Module):
         counts = self._counts(texts, tokens)
         if self.smoothing == "ppm":
             return _by_escapes(list(counts)).log()
-        found = torch.full((*texts.shape, tokens), 1 / tokens, device=texts.device)
-        for each, strength, discount in zip(counts, self.strength, self.discount, strict=True):
-            different = (each > 0).sum(-1, keepdim=True)
-            kept = (each - discount).clamp(min=0)
-            total = each.sum(-1, keepdim=True) + strength
-            found = (kept + (strength + discount * different) * found) / total
-        return found.log()
+        of_all = (
+            (each, each.sum(-1, keepdim=True), (each > 0).sum(-1, keepdim=True)) for each in counts
+        )
+        return _mixed(of_all, self.strength, self.discount, tokens).log()
 
 
 def _alike(texts: Tensor) -> Tensor:
@@ -186,11 +184,12 @@ def _occurring(places: Tensor, texts: Tensor, alike: Tensor, tokens: int) -> Ten
     return occurs.gather(2, ids[:, None, :].expand(-1, texts.shape[1], -1))
 
 
-def _mixed(counts: Sequence[Tensor], strength: Tensor, discount: Tensor, tokens: int) -> Tensor:
-    """Return the mixture's probability of tokens with counts c(h w), c(h), d(h), (..., 3), by n."""
-    chance = torch.full_like(counts[0][..., 0], 1 / tokens)
-    for each, a, b in zip(counts, discount, strength, strict=True):
-        own, followed, different = each.unbind(-1)
+def _mixed(
+    counts: Iterable[Iterable[Tensor]], strength: Tensor, discount: Tensor, tokens: int
+) -> Tensor:
+    """Return the mixture's probabilities of tokens with counts c(h w), c(h), d(h), by n."""
+    chance = torch.full_like(strength[0], 1 / tokens)
+    for (own, followed, different), a, b in zip(counts, discount, strength, strict=True):
         chance = ((own - a).clamp(min=0) + (b + a * different) * chance) / (followed + b)
     return chance
 
