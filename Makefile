@@ -48,7 +48,7 @@ bench: .venv/installed
 	$(PYTHON) -m venv .venv
 
 .venv/installed: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[train]'
 	@touch $@
 
 .venv/installed-dev: .venv/installed

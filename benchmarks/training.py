@@ -32,11 +32,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from logicgen.data.batches import Batch, BatchStream, make_batch
 from logicgen.data.dataset import load_dataset
 from logicgen.data.encoded import EncodedSplit, Ragged
 from logicgen.data.generate import generate
 from logicgen.data.opening import read_data_recipe
+from logicgen.model.batches import Batch, BatchStream, make_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.model import find_device
 from logicgen.model.model_recipe import ModelRecipe, read_model_recipe

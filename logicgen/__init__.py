@@ -71,9 +71,15 @@ def load_dataset(folder: str | Path) -> Dataset:
 
 
 def load_model(run: str | Path, device: str = "auto") -> EncoderDecoder:
-    """Return the trained model in a run's folder, on `auto`, `cpu` or `cuda`."""
+    """Return the trained model in a run's folder, on `auto`, `cpu` or `cuda`.
+
+    Raises MissingExtraError, a LogicgenError, where `logicgen[train]` is not installed.
+    """
     from pathlib import Path
 
-    from logicgen.model.checkpoint import load_model
+    from logicgen.extras import extras_named
+
+    with extras_named():
+        from logicgen.model.checkpoint import load_model
 
     return load_model(Path(run), device)

@@ -18,6 +18,7 @@ GROUND = {
     "checksum",
     "declaration",
     "errors",
+    "extras",
     "helper",
     "interruption",
     "json_file",

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from logicgen import shipped
+from logicgen.extras import EXTRAS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -79,3 +80,31 @@ def test_it_runs_in_a_fresh_environment(wheel, tmp_path):
         cwd=tmp_path,
     )
     assert (tmp_path / "made" / "dataset.json").is_file()
+
+
+def test_the_core_alone_makes_solves_and_verifies(wheel, tmp_path):
+    """Install the wheel with what it depends on, and no extra, and run the commands of the core."""
+    environment = tmp_path / "core"
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    binaries = environment / "bin"
+
+    def run(*arguments: object, code: int = 0) -> str:
+        done = subprocess.run(arguments, capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
+
+    constraints = ROOT / "constraints.txt"
+    run(binaries / "python", "-m", "pip", "install", "--quiet", "-c", constraints, wheel)
+    installed = run(binaries / "python", "-m", "pip", "list").lower()
+    assert not [package for package in EXTRAS if f"\n{package} " in installed]
+    logicgen = binaries / "logicgen"
+    assert run(logicgen, "solve", "--task", "propositional", "a & !b") == "a=1, b=0\n"
+    assert run(logicgen, "verify", "--task", "ltl", "G F a", "{a}") == "correct\n"
+    run(logicgen, "generate", "ltl-mini", "--size", "100", "-o", "made")
+    run(logicgen, "generate", "python-characters", "-o", "text")
+    run(logicgen, "convert", "--task", "ltl", "made", "train.txt")
+    assert "logicgen[train]" in run(logicgen, "doctor")
+    assert "logicgen[corpora]" in run(logicgen, "list")
+    assert run(logicgen, "complete", "RUN", "text", code=2) == (
+        "logicgen: this needs torch, which is not installed: pip install 'logicgen[train]'\n"
+    )

@@ -83,7 +83,9 @@ def command(out: Path | None, quick: bool, train: bool) -> None:
     from logicgen.cli.train import train as train_model
     from logicgen.data.data_recipe import DataRecipe
     from logicgen.data.dataset import load_dataset
+    from logicgen.extras import need
 
+    need("train")
     out = out or Path("runs") / ("demo-quick" if quick else "demo")
     results: dict[str, Any] = {}
     parts = PARTS + (TRAINED if train else [])

@@ -14,21 +14,31 @@ def command() -> None:
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
+    from logicgen.extras import EXTRAS
     from logicgen.solvers import solver_facts, solver_plugins
 
-    put(f"python     {platform.python_version()} on {platform.platform()}")
-    for package in ("logicgen", "torch", "lightning", "python-sat", "lark", "pyarrow", "sympy"):
+    put(f"python      {platform.python_version()} on {platform.platform()}")
+    for package in ("logicgen", "python-sat", "lark", "pyarrow", *EXTRAS):
         try:
-            put(f"{package:<10} {version(package)}")
+            put(f"{package:<11} {version(package)}")
         except PackageNotFoundError:
-            put(f"{package:<10} missing: pip install {package}")
-    import torch
+            extra = f"logicgen[{EXTRAS[package]}]" if package in EXTRAS else package
+            put(f"{package:<11} missing: pip install '{extra}'")
+    put(f"cpu         {os.cpu_count()} cores")
+    _devices()
+    for name in solver_plugins():
+        put(f"solver      {name}: {solver_facts(name).state}")
 
-    put(f"cpu        {os.cpu_count()} cores, torch uses {torch.get_num_threads()} threads")
+
+def _devices() -> None:
+    """Say on what torch would compute; nothing without it."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return
+    put(f"threads     torch uses {torch.get_num_threads()}")
     if torch.cuda.is_available():
         for number in range(torch.cuda.device_count()):
-            put(f"cuda:{number}     {torch.cuda.get_device_name(number)}")
+            put(f"cuda:{number}      {torch.cuda.get_device_name(number)}")
     else:
-        put("cuda       no device (needs a CUDA build of torch and a driver); the CPU is used")
-    for name in solver_plugins():
-        put(f"solver     {name}: {solver_facts(name).state}")
+        put("cuda        no device (needs a CUDA build of torch and a driver); the CPU is used")

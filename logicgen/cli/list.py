@@ -43,17 +43,28 @@ def _rows(kind: str) -> list[tuple[str, str]]:
     from logicgen import shipped
     from logicgen.declaration import read_toml
     from logicgen.solvers import solver_facts, solver_plugins
-    from logicgen.tasks import CORPORA, TASKS, load_corpus_task, load_task
+    from logicgen.tasks import CORPORA, TASKS, load_task
 
     if kind == "tasks":
         tasks = [(name, load_task(name).about) for name in TASKS]
-        return sorted(tasks + [(name, load_corpus_task(name).about) for name in CORPORA])
+        return sorted(tasks + [(name, _corpus_about(name)) for name in CORPORA])
     if kind == "solvers":
         return [(name, _about(solver_facts(name))) for name in solver_plugins()]
     return [
         (name, read_toml(shipped.find(kind, ".toml", name)).get("description", ""))
         for name in shipped.names(kind, ".toml")
     ]
+
+
+def _corpus_about(task: str) -> str:
+    from logicgen.extras import MissingExtraError, extras_named
+    from logicgen.tasks import load_corpus_task
+
+    try:
+        with extras_named():
+            return load_corpus_task(task).about
+    except MissingExtraError as error:
+        return f"(not available: {error})"
 
 
 def _about(facts: Facts) -> str:

@@ -64,7 +64,11 @@ def _explained(error: BaseException) -> int:
 
     from logicgen.cli.terminal import OutputClosedError, drop_output, say
     from logicgen.errors import LogicgenError, reason_of
+    from logicgen.extras import missing_extra
     from logicgen.interruption import status_of
+
+    if isinstance(error, ModuleNotFoundError):
+        error = missing_extra(error) or error
 
     match error:
         case SystemExit():

@@ -27,6 +27,9 @@ def command(name: str, out: Path | None, workers: int | None, device: str) -> No
     that has its record is not computed again, so the same command goes on after an interruption,
     and tries again what failed.
     """
+    from logicgen.extras import need
+
+    need("train")
     from logicgen.study.open_study import open_study
 
     planned = open_study(name)

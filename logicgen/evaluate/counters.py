@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from logicgen.data.corpus import Corpus
-from logicgen.data.sequences import corpus_sequences
+from logicgen.model.sequences import corpus_sequences
 from logicgen.model.text_ngram import AT_A_TIME, FITTED_ON, TextNGram
 from logicgen.tokens import NOTHING
 

@@ -21,12 +21,12 @@ import torch
 from logicgen.automata import divergences, read_automaton
 from logicgen.automata.lexinvariant import MOST_SYMBOLS
 from logicgen.data.corpus import Corpus
-from logicgen.data.sequences import corpus_sequences
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.counters import best_counter, counter_bits
 from logicgen.evaluate.exact import Exact
 from logicgen.evaluate.wilson import Z
 from logicgen.model.language_model import LanguageModel
+from logicgen.model.sequences import corpus_sequences
 from logicgen.tasks.automaton_strings import AUTOMATON
 from logicgen.tokens import NOTHING
 

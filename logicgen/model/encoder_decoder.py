@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from logicgen.data.batches import Batch, BatchStream, make_batch
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_dataset
 from logicgen.errors import LogicgenError
+from logicgen.model.batches import Batch, BatchStream, make_batch
 from logicgen.model.model import Answer, Loss, Model
 from logicgen.model.model_recipe import EncoderDecoderTable, ModelRecipe
 from logicgen.model.start import check_same_keys, load_start

@@ -15,10 +15,10 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from logicgen.data.sequences import TokenBatch
 from logicgen.errors import LogicgenError
 from logicgen.model.language_model import LanguageModel
 from logicgen.model.model_recipe import InductiveTable, ModelRecipe
+from logicgen.model.sequences import TokenBatch
 from logicgen.model.training_data import SequenceData
 from logicgen.nn.generation import Reader, reading_again
 from logicgen.nn.inductive_transformer import InductiveTransformer, LogWeights

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
-from logicgen.data.sequences import TokenBatch
 from logicgen.errors import LogicgenError
 from logicgen.model.model import Loss, Model
 from logicgen.model.model_recipe import LanguageModelTable, ModelRecipe
 from logicgen.model.prompted import Prompted
+from logicgen.model.sequences import TokenBatch
 from logicgen.model.start import check_same_keys, load_start
 from logicgen.model.training_data import SequenceData, TrainingRegion, sequence_data
 from logicgen.nn.generation import Reader

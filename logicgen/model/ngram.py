@@ -19,10 +19,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from logicgen.data.sequences import TokenBatch
 from logicgen.errors import LogicgenError
 from logicgen.model.language_model import LanguageModel
 from logicgen.model.model_recipe import NGramTable
+from logicgen.model.sequences import TokenBatch
 from logicgen.nn.generation import Reader
 from logicgen.tokens import NOTHING
 

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 from logicgen.data.dataset import Dataset
-from logicgen.data.sequences import example_ids
 from logicgen.errors import LogicgenError
 from logicgen.model.model import Answer
+from logicgen.model.sequences import example_ids
 from logicgen.model.training_data import TrainingRegion
 from logicgen.model.votes import elect
 from logicgen.nn.decoding import GREEDY, BeamSearch, Decoding, GrammarMask

@@ -10,8 +10,8 @@ import numpy as np
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.data.encoded import EncodedSplit
-from logicgen.data.sequences import Sequences, sequences_of, tokens_of
 from logicgen.errors import LogicgenError
+from logicgen.model.sequences import Sequences, sequences_of, tokens_of
 from logicgen.tokens import Tokens
 from logicgen.vocabulary import Vocabulary
 

@@ -11,9 +11,9 @@ from logicgen.cli.group import group
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
-from logicgen.data.sequences import example_tokens
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import save_model
+from logicgen.model.sequences import example_tokens
 from logicgen.model.training_data import TrainingRegion
 from tests.data.corpora import automaton_recipe, opened
 from tests.languages import untrained

@@ -13,12 +13,12 @@ import torch
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
-from logicgen.data.sequences import example_tokens
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.predictions import About, grammar_mask, predict_and_verify
 from logicgen.model import prompted
 from logicgen.model.language_model import NeuralLanguageModel
 from logicgen.model.prompted import Prompted
+from logicgen.model.sequences import example_tokens
 from logicgen.model.training_data import TrainingRegion
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.samples import Sampling

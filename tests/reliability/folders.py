@@ -24,7 +24,7 @@ from logicgen.data.corpus import Corpus
 from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import open_data
-from logicgen.data.sequences import sequences_of, tokens_of
+from logicgen.model.sequences import sequences_of, tokens_of
 from tests.reliability.mutation import json_bytes, mutated_bytes, mutated_json
 from tests.reliability.target import Target, value_or_refusal
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from logicgen.data.encoded import EncodedSplit, Ragged
-from logicgen.data.sequences import (
+from logicgen.model.sequences import (
     ExampleSequences,
     RowSequences,
     TextSequences,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from logicgen.data.batches import WINDOW, BatchStream, make_batch
 from logicgen.data.encoded import EncodedSplit, Ragged
+from logicgen.model.batches import WINDOW, BatchStream, make_batch
 from logicgen.vocabulary import Vocabulary
 
 

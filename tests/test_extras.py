@@ -1,0 +1,128 @@
+"""The core needs none of the packages that extras bring; who misses one is told which extra."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import logicgen
+from logicgen.errors import LogicgenError
+from logicgen.extras import EXTRAS, MissingExtraError, extras_named, missing_extra, need
+from tests.test_layers import GROUND, MODULES, room
+
+ROOT = Path(logicgen.__file__).parent.parent
+CORE = GROUND | {"", "syntax", "solvers", "tasks", "data", "cli"}
+# The two tasks whose sequences come from automata.
+OUTSIDE = {"logicgen.tasks.automaton_strings", "logicgen.tasks.grammar_sentences"}
+CORE_MODULES = sorted(name for name in MODULES if room(name) in CORE and name not in OUTSIDE)
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+# Whoever imports one of these packages is told that it is not there.
+BLOCKED = f"""
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {sorted(EXTRAS)}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Blocked())
+"""
+
+
+def without_extras(code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run Python code where no extra is installed."""
+    return subprocess.run(
+        [sys.executable, "-c", BLOCKED + code], capture_output=True, text=True, cwd=cwd
+    )
+
+
+def imported(node: ast.AST) -> set[str]:
+    """The top-level packages that a statement imports."""
+    if isinstance(node, ast.Import):
+        return {alias.name.partition(".")[0] for alias in node.names}
+    return {(node.module or "").partition(".")[0]} if isinstance(node, ast.ImportFrom) else set()
+
+
+def test_the_core_imports_without_any_extra(tmp_path):
+    done = without_extras("\n".join(f"import {name}" for name in CORE_MODULES), tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_package_that_is_imported_is_of_the_core_or_of_an_extra():
+    names = {re.match(r"[a-z_-]+", line)[0] for line in PROJECT["dependencies"]}
+    known = {{"python-sat": "pysat"}.get(name, name) for name in names} | {"pysolvers", "logicgen"}
+    plugins = {"spot", "stormpy"}
+    for path in MODULES.values():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        found = set().union(*map(imported, ast.walk(tree))) - sys.stdlib_module_names
+        assert found <= known | plugins | set(EXTRAS), path
+
+
+def test_an_extra_brings_what_it_is_said_to():
+    for package, extra in EXTRAS.items():
+        assert any(line.startswith(package) for line in PROJECT["optional-dependencies"][extra])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "package"),
+    [
+        (["complete", "run", "text"], "torch"),
+        (["demo", "--quick"], "lightning"),
+        (["study", "ablation"], "lightning"),
+        (["generate", "automaton-5", "-o", "out"], "scipy"),
+        (["generate", "python-byte-pairs", "-o", "out"], "tokenizers"),
+    ],
+)
+def test_a_command_says_which_extra_is_missing(arguments, package, tmp_path):
+    code = f"sys.argv[1:] = {arguments!r}\nfrom logicgen.cli.main import main\nmain()"
+    done = without_extras(code, tmp_path)
+    last = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 2
+    assert last == f"logicgen: {_said(package)}"
+    assert "Traceback" not in done.stderr
+
+
+def _said(package: str) -> str:
+    return (
+        f"this needs {package}, which is not installed: pip install 'logicgen[{EXTRAS[package]}]'"
+    )
+
+
+def test_a_function_says_which_extra_is_missing(tmp_path):
+    code = "import logicgen\ntry:\n  logicgen.load_model('run')\n"
+    code += "except logicgen.errors.LogicgenError as error:\n  print(error)"
+    assert without_extras(code, tmp_path).stdout.strip() == _said("torch")
+
+
+def test_commands_of_the_core(tmp_path):
+    """What needs no extra is done without one; list says what is missing, and goes on."""
+    for arguments, said in [
+        (["list"], _said("scipy")[:20]),
+        (["doctor"], "cpu         "),
+        (["solve", "--task", "ltl", "a U b"], "{b}"),
+        (["verify", "--task", "propositional", "a | b", "a=1"], "correct"),
+    ]:
+        code = f"sys.argv[1:] = {arguments!r}\nfrom logicgen.cli.main import main\nmain()"
+        done = without_extras(code, tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert said in done.stdout
+
+
+def test_other_modules_that_are_missing_are_not_explained():
+    with pytest.raises(ModuleNotFoundError) as raised, extras_named():
+        import no_such_module  # noqa: F401
+    assert not isinstance(raised.value, LogicgenError)
+    assert missing_extra(ModuleNotFoundError("no name")) is None
+
+
+def test_what_is_installed_is_not_missed(monkeypatch):
+    need("train")
+    monkeypatch.setattr("logicgen.extras.find_spec", lambda package: None)
+    with pytest.raises(MissingExtraError, match=r"logicgen\[train\]"):
+        need("train")
