@@ -91,6 +91,30 @@ class EmbeddedSolver(Solver):
         except EffortError:
             return Verdict.UNKNOWN
 
+    def counterexample(self, problem: Formula, answer: Trace) -> Trace | None:
+        """Return a trace whose words falsify a formula and of which the answer has one, or None.
+
+        The word is the first that the tableau finds; only the literals that falsify the formula are
+        kept. None, too, after more steps than the effort. Positions are satisfiable.
+        """
+        graph = Graph()
+        root = graph.add(problem) ^ 1
+        letters = [graph.add(position) for position in answer.positions]
+        if root <= 1:
+            return _ANYTHING if root == TRUE else None
+        try:
+            effort = Effort.of(self.effort)
+            with Tableau(graph, root, letters, len(answer.stem), effort) as tableau:
+                word = tableau.word()
+        except EffortError:
+            return None
+        if word is None:
+            return None
+        nodes = graph.reachable(root)
+        values, lane, positions, period = _single(graph, nodes, *_rolled(*word))
+        literals = justify(graph, root, values, lane, positions - period)
+        return _trace(graph, literals, positions, positions - period)
+
     def _verdict(self, problem: Formula, answer: Trace, effort: Effort | None) -> Verdict:
         graph = Graph()
         root = graph.add(problem)

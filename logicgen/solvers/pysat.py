@@ -56,17 +56,40 @@ class PySATSolver(Solver):
         """Return `correct` if every completion satisfies the formula; `unknown` as in `solve`."""
         if answer.is_contradictory:
             return Verdict.INVALID
-        symbols, root, clauses = tseitin_encoding(problem)
-        variable = {name: i for i, name in enumerate(symbols, start=1)}
-        assumed = [-root]
-        for name, value in answer.literals:
-            if name in variable:  # a symbol that does not occur does no harm
-                assumed.append(variable[name] if value else -variable[name])
+        _, clauses, assumed = _falsifying(problem, answer)
         with SatEngine(clauses, effort=Effort.of(self.effort)) as engine:
             try:
                 return Verdict.INCORRECT if engine.solve(assumed) else Verdict.CORRECT
             except EffortError:
                 return Verdict.UNKNOWN
+
+    def counterexample(self, problem: Formula, answer: Assignment) -> Assignment | None:
+        """Return the first total assignment of an answer that falsifies a formula; None if none.
+
+        Its symbols are those of the formula. None, too, after more steps than the effort.
+        """
+        symbols, clauses, assumed = _falsifying(problem, answer)
+        with SatEngine(clauses, effort=Effort.of(self.effort)) as engine:
+            try:
+                found = first_model(engine, len(symbols), assumed)
+            except EffortError:
+                return None
+        if found is None:
+            return None
+        return Assignment(tuple((symbols[abs(i) - 1], i > 0) for i in found))
+
+
+def _falsifying(
+    problem: Formula, answer: Assignment
+) -> tuple[tuple[str, ...], list[list[int]], list[int]]:
+    """Return symbols, clauses and assumptions whose models agree with an answer and falsify it."""
+    symbols, root, clauses = tseitin_encoding(problem)
+    variable = {name: i for i, name in enumerate(symbols, start=1)}
+    assumed = [-root]
+    for name, value in answer.literals:
+        if name in variable:  # a symbol that does not occur does no harm
+            assumed.append(variable[name] if value else -variable[name])
+    return symbols, clauses, assumed
 
 
 def clause_solver() -> Callable[[list[list[int]]], list[int] | None]:

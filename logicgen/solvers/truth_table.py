@@ -59,14 +59,33 @@ class TruthTableSolver(Solver):
         """Return `correct` if every completion of the assignment satisfies the formula."""
         if answer.is_contradictory:
             return Verdict.INVALID
+        return Verdict.INCORRECT if _falsifying(problem, answer) else Verdict.CORRECT
+
+    def counterexample(self, problem: Formula, answer: Assignment) -> Assignment | None:
+        """Return the first total assignment of an answer that falsifies a formula; None if none.
+
+        Its symbols are those of the formula.
+        """
+        found = _falsifying(problem, answer)
+        if not found:
+            return None
         symbols = problem.symbols
-        columns, full = table_columns(len(symbols))
-        column = dict(zip(symbols, columns, strict=True))
-        cover = full
-        for name, value in answer.literals:
-            if name in column:  # a symbol that does not occur does no harm
-                cover &= column[name] if value else full ^ column[name]
-        return Verdict.INCORRECT if cover & ~_table(problem, column, full) else Verdict.CORRECT
+        columns, _ = table_columns(len(symbols))
+        row = (found & -found).bit_length() - 1
+        values = (bool(column >> row & 1) for column in columns)
+        return Assignment(tuple(zip(symbols, values, strict=True)))
+
+
+def _falsifying(problem: Formula, answer: Assignment) -> int:
+    """Return the rows that agree with an answer and falsify a formula."""
+    symbols = problem.symbols
+    columns, full = table_columns(len(symbols))
+    column = dict(zip(symbols, columns, strict=True))
+    cover = full
+    for name, value in answer.literals:
+        if name in column:  # a symbol that does not occur does no harm
+            cover &= column[name] if value else full ^ column[name]
+    return cover & ~_table(problem, column, full)
 
 
 @cache

@@ -24,7 +24,15 @@ class Assignment:
     @property
     def is_contradictory(self) -> bool:
         """Return whether some symbol is given both values."""
-        return len(dict(self.literals)) != len(set(self.literals))
+        return bool(self.contradictory)
+
+    @property
+    def contradictory(self) -> tuple[str, ...]:
+        """Return the symbols that are given both values, in order of first occurrence."""
+        different = set(self.literals)
+        if len(dict(self.literals)) == len(different):
+            return ()
+        return tuple(s for s in self.symbols if {(s, True), (s, False)} <= different)
 
     def same_as(self, other: Assignment) -> bool:
         """Return whether both give the same symbols the same values, in whatever order."""
@@ -38,6 +46,9 @@ class Assignment:
     def symbols(self) -> tuple[str, ...]:
         """Return the distinct symbols, in order of first occurrence."""
         return tuple(dict.fromkeys(name for name, _ in self.literals))
+
+    def __str__(self) -> str:
+        return self.infix
 
     @property
     def prefix(self) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
-from typing import Any, ClassVar
+from typing import Any
 
 from logicgen.errors import FormatError
 from logicgen.syntax.clauses import operands_of
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import propositional
 from logicgen.syntax.language import Language, read_either
+from logicgen.syntax.no_answer import NO_ANSWER, NoAnswer
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,9 @@ class Trace:
             return reduce(lambda right, left: left & right, reversed(others), last)
 
         return Trace(tuple(map(nested, self.stem)), tuple(map(nested, self.period)))
+
+    def __str__(self) -> str:
+        return self.infix
 
     @property
     def prefix(self) -> str:
@@ -121,16 +125,6 @@ class Trace:
         return trace if trace is not None else read_either(_read, text)
 
 
-@dataclass(frozen=True)
-class NoTrace:
-    """The answer to a formula that no trace satisfies, written `0` in every notation."""
-
-    prefix: ClassVar[str] = "0"
-    infix: ClassVar[str] = "0"
-
-
-NO_TRACE = NoTrace()
-
 _NO_PERIOD = "a trace ends with its period in braces, as in `a ; {b ; !a}`; there is none"
 
 
@@ -159,13 +153,13 @@ def _read(text: str, notation: str) -> Trace:
     if trace is not None:
         return trace
     try:
-        written: Trace | NoTrace = trace_language().read(text, notation)
+        written: Trace | NoAnswer = trace_language().read(text, notation)
     except FormatError as error:
         remedy = _remedy(text, error)
         if remedy is None:
             raise
         raise FormatError(remedy, text, error.line, error.column) from None
-    if isinstance(written, NoTrace):
+    if isinstance(written, NoAnswer):
         raise FormatError(_NO_PERIOD, text, 1, len(text.rstrip()) + 1)
     return written
 
@@ -218,7 +212,7 @@ def _build(meaning: str, values: Sequence[Any]) -> Any:
         case "before":
             return Trace((values[0], *values[1].stem), values[1].period)
         case "nowhere":
-            return NO_TRACE
+            return NO_ANSWER
     return propositional().build(meaning, values)
 
 

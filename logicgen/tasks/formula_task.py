@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from random import Random
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from logicgen.solvers import Solution, Solver, load_solver
+from logicgen.solvers import Solution, Solver, Status, Verdict, load_solver
+from logicgen.syntax.clauses import operands_of
 from logicgen.syntax.core import within
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import FormulaLanguage, formula_language
 from logicgen.syntax.language import Language
+from logicgen.syntax.no_answer import NoAnswer
 from logicgen.syntax.sampler import LONGEST, FormulaSampler, Pattern, most_symbols
 from logicgen.tasks.task import Cell, Draw, Settings, Source, Task
 from logicgen.vocabulary import symbol_name
@@ -27,6 +30,10 @@ def _sane(weight: float) -> float:
 # Sums and products of weights are exact, so their digits cost time.
 LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e9
 Weight = Annotated[float, Field(ge=0, le=MOST_WEIGHT), AfterValidator(_sane)]
+
+
+# Steps in which a counterexample is looked for: the verdict is known, and not to be lost over it.
+REASON_EFFORT = 10_000
 
 
 class FormulaSettings(Settings):
@@ -120,6 +127,38 @@ class FormulaTask(Task):
     def solve(self, problem: Formula, solver: str | None = None) -> Solution:
         return self._solver(solver, problem).solve(problem)
 
+    def check(self, problem: Formula, answer: Any, solver: str | None = None) -> Verdict:
+        """Return `correct` if all that the answer stands for satisfies the formula.
+
+        `invalid` if it stands for nothing. That there is no answer is checked by solving.
+        """
+        chosen = self._solver(solver, problem)
+        if isinstance(answer, NoAnswer):
+            return _NO_ANSWER_IS[chosen.solve(problem).status]
+        return chosen.check(problem, answer)
+
+    def reason(self, problem: Formula, answer: Any, verdict: Verdict) -> str:
+        if verdict is Verdict.INVALID:
+            return self._contradiction(answer)
+        if verdict is not Verdict.INCORRECT:
+            return ""
+        if isinstance(answer, NoAnswer):
+            return f"{self.show(self.solve(problem).witness)} satisfies it"
+        for part in operands_of("&", problem):
+            if (example := self._counterexample(part, answer)) is not None:
+                return (
+                    f"it allows {self.show(example)}, which falsifies {self.formulas.write(part)}"
+                )
+        return "not all that it allows satisfies the formula"
+
+    @abstractmethod
+    def _contradiction(self, answer: Any) -> str:
+        """Say why an answer stands for nothing."""
+
+    @abstractmethod
+    def _counterexample(self, problem: Formula, answer: Any) -> Any:
+        """Return something that an answer stands for and that falsifies a formula; None if none."""
+
     @property
     def problem_language(self) -> Language:
         return self.formulas.language
@@ -139,3 +178,10 @@ class FormulaTask(Task):
 
     def encode(self, value: Any) -> str:
         return str(value.prefix)
+
+
+_NO_ANSWER_IS = {
+    Status.UNSAT: Verdict.CORRECT,
+    Status.SAT: Verdict.INCORRECT,
+    Status.UNKNOWN: Verdict.UNKNOWN,
+}

@@ -9,11 +9,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from logicgen.solvers import Status, Verdict, load_solver
+from logicgen.solvers import Status, load_solver
+from logicgen.solvers.embedded import EmbeddedSolver
 from logicgen.syntax.formula import Formula
+from logicgen.syntax.formula_language import propositional
 from logicgen.syntax.language import Language
-from logicgen.syntax.trace import NO_TRACE, NoTrace, Trace, trace_language
-from logicgen.tasks.formula_task import FormulaSettings, FormulaTask, Weight
+from logicgen.syntax.no_answer import NO_ANSWER, NoAnswer, says_none
+from logicgen.syntax.trace import Trace, trace_language
+from logicgen.tasks.formula_task import REASON_EFFORT, FormulaSettings, FormulaTask, Weight
 from logicgen.tasks.specification_patterns import PatternSource
 
 
@@ -42,28 +45,29 @@ class LTL(FormulaTask):
     Settings: ClassVar = LTLSettings
     solver: ClassVar = "embedded"
     logic: ClassVar = "ltl"
-    refutation: ClassVar = NO_TRACE
+    refutation: ClassVar = NO_ANSWER
     other_source: ClassVar = PatternSource
 
-    def check(
-        self, problem: Formula, answer: Trace | NoTrace, solver: str | None = None
-    ) -> Verdict:
-        """Return `correct` if all words of a trace satisfy the formula, or no trace is right."""
-        chosen = self._solver(solver, problem)
-        if isinstance(answer, NoTrace):
-            return _NO_TRACE_IS[chosen.solve(problem).status]
-        return chosen.check(problem, answer)
+    def _contradiction(self, answer: Trace) -> str:
+        can_hold = load_solver("pysat", "propositional").solve
+        for number, position in enumerate(answer.positions):
+            if can_hold(position).status is Status.UNSAT:
+                return f"position {number} is contradictory: {propositional().write(position)}"
+        return "a position is contradictory"
 
-    def arranged(self, answer: Trace | NoTrace, settings: LTLSettings) -> Trace | NoTrace:
-        if settings.conjunctions == "left" or isinstance(answer, NoTrace):
+    def _counterexample(self, problem: Formula, answer: Trace) -> Trace | None:
+        return EmbeddedSolver(REASON_EFFORT).counterexample(problem, answer)
+
+    def arranged(self, answer: Trace | NoAnswer, settings: LTLSettings) -> Trace | NoAnswer:
+        if settings.conjunctions == "left" or isinstance(answer, NoAnswer):
             return answer
         return answer.nested_right()
 
-    def same(self, answer: Trace | NoTrace, other: Trace | NoTrace) -> bool:
+    def same(self, answer: Trace | NoAnswer, other: Trace | NoAnswer) -> bool:
         """Return whether both have the same shape and equivalent formulas, position by position."""
         if answer == other:
             return True
-        if isinstance(answer, NoTrace) or isinstance(other, NoTrace):
+        if isinstance(answer, NoAnswer) or isinstance(other, NoAnswer):
             return False
         if (len(answer.stem), len(answer.period)) != (len(other.stem), len(other.period)):
             return False
@@ -75,22 +79,16 @@ class LTL(FormulaTask):
     def answer_language(self) -> Language:
         return trace_language()
 
-    def read_answer(self, text: str) -> Trace | NoTrace:
-        """Return the answer of a text: `0`, or a trace in people's, Spot's or prefix notation."""
-        return NO_TRACE if text.strip() == NO_TRACE.prefix else Trace.read_either(text)
+    def read_answer(self, text: str) -> Trace | NoAnswer:
+        """Return the answer of a text: `unsat`, `0`, or a trace in any notation."""
+        none = says_none(text) or text.strip() == NO_ANSWER.prefix
+        return NO_ANSWER if none else Trace.read_either(text)
 
-    def decode_answer(self, text: str) -> Trace | NoTrace:
-        return NO_TRACE if text.strip() == NO_TRACE.prefix else Trace.read_prefix(text)
+    def decode_answer(self, text: str) -> Trace | NoAnswer:
+        return NO_ANSWER if text.strip() == NO_ANSWER.prefix else Trace.read_prefix(text)
 
-    def show(self, answer: Trace | NoTrace) -> str:
+    def show(self, answer: Trace | NoAnswer) -> str:
         return answer.infix
 
-    def picture(self, answer: Trace | NoTrace) -> str:
+    def picture(self, answer: Trace | NoAnswer) -> str:
         return answer.table() if isinstance(answer, Trace) else ""
-
-
-_NO_TRACE_IS = {
-    Status.UNSAT: Verdict.CORRECT,
-    Status.SAT: Verdict.INCORRECT,
-    Status.UNKNOWN: Verdict.UNKNOWN,
-}

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from logicgen.solvers import Solver, Verdict
+from logicgen.solvers import Solver
+from logicgen.solvers.pysat import PySATSolver
+from logicgen.solvers.truth_table import TruthTableSolver
 from logicgen.syntax.assignment import Assignment, assignment_language
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.language import Language
+from logicgen.syntax.no_answer import NO_ANSWER, NoAnswer, says_none
 from logicgen.tasks.cnf import CNFSource
-from logicgen.tasks.formula_task import FormulaSettings, FormulaTask
+from logicgen.tasks.formula_task import REASON_EFFORT, FormulaSettings, FormulaTask
 
 # A truth table over so many symbols is faster than a SAT solver.
 FEW = 10
@@ -34,22 +37,37 @@ class Propositional(FormulaTask):
     logic: ClassVar = "propositional"
     other_source: ClassVar = CNFSource
 
-    def check(self, problem: Formula, answer: Assignment, solver: str | None = None) -> Verdict:
-        """Return `correct` if all completions satisfy the formula, `invalid` if there are none."""
-        return self._solver(solver, problem).check(problem, answer)
-
     def _solver(self, name: str | None, problem: Formula) -> Solver:
         # Nobody asked for one, both give the same answers, and a small table is four times as fast.
         few = name is None and len(problem.symbols) <= FEW
         return super()._solver("truth-table" if few else name, problem)
 
-    def same(self, answer: Assignment, other: Assignment) -> bool:
+    def _contradiction(self, answer: Assignment) -> str:
+        return f"{answer.contradictory[0]} is given both values"
+
+    def _counterexample(self, problem: Formula, answer: Assignment) -> Assignment | None:
+        few = len(problem.symbols) <= FEW
+        solver = TruthTableSolver() if few else PySATSolver(REASON_EFFORT)
+        return solver.counterexample(problem, answer)
+
+    def same(self, answer: Assignment | NoAnswer, other: Assignment | NoAnswer) -> bool:
+        if isinstance(answer, NoAnswer) or isinstance(other, NoAnswer):
+            return answer == other
         return answer.same_as(other)
+
+    def read_answer(self, text: str) -> Assignment | NoAnswer:
+        """Return the answer of a text: `unsat`, or an assignment in any notation."""
+        if says_none(text):
+            return NO_ANSWER
+        answer: Assignment = super().read_answer(text)
+        return answer
 
     @property
     def answer_language(self) -> Language:
         return assignment_language()
 
-    def show(self, answer: Assignment) -> str:
+    def show(self, answer: Assignment | NoAnswer) -> str:
         """Return a text such as `a=1, b=0`, each literal once: a model may repeat itself."""
+        if isinstance(answer, NoAnswer):
+            return answer.infix
         return Assignment(tuple(dict.fromkeys(answer.literals))).infix

@@ -7,6 +7,7 @@ from functools import cache, partial
 from typing import Any, ClassVar
 
 from logicgen.errors import LogicgenError
+from logicgen.solvers import Verdict
 from logicgen.syntax.language import Language, Token
 from logicgen.tasks.task import Task
 
@@ -28,6 +29,22 @@ class StringTask(Task):
 
     def encode(self, value: Iterable[str]) -> str:
         return " ".join(value)
+
+    def reason(self, problem: Any, answer: Symbols, verdict: Verdict) -> str:
+        if verdict is not Verdict.INCORRECT:
+            return ""
+        solution = self.solve(problem)
+        if solution.witness is None:
+            return solution.reason
+        return _difference(answer, tuple(solution.witness))
+
+
+def _difference(answer: Symbols, right: Symbols) -> str:
+    """Say where an answer first differs from the right one."""
+    for number, (given, needed) in enumerate(zip(answer, right, strict=False), start=1):
+        if given != needed:
+            return f"symbol {number} is {given}, not {needed}"
+    return f"{len(answer)} symbols, not {len(right)}"
 
 
 class TokenLanguage(Language):

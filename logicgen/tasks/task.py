@@ -134,6 +134,10 @@ class Task(ABC):
     def check(self, problem: Any, answer: Any, solver: str | None = None) -> Verdict:
         """Return `correct`, `incorrect`, `invalid`, or `unknown` where the solver cannot tell."""
 
+    def reason(self, problem: Any, answer: Any, verdict: Verdict) -> str:
+        """Say why an answer is `incorrect` or `invalid`; nothing where the task cannot tell."""
+        return ""
+
     def same(self, answer: Any, other: Any) -> bool:
         """Return whether two answers are equal, which makes a correct answer an exact one."""
         return bool(answer == other)

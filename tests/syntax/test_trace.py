@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from logicgen.errors import FormatError
 from logicgen.syntax import Formula, Trace, propositional
 from logicgen.syntax.answer_automaton import token_automaton
-from logicgen.syntax.trace import NO_TRACE, literals_of, trace_language
+from logicgen.syntax.no_answer import NO_ANSWER
+from logicgen.syntax.trace import literals_of, trace_language
 from logicgen.tasks.ltl import LTL
 from tests.syntax.test_formula import formulas
 
@@ -104,7 +105,7 @@ def test_bad_traces_say_what_is_wrong_and_where(text, column, reason):
 
 def test_the_answer_that_there_is_none_is_no_trace():
     for notation in ("infix", "prefix"):
-        assert trace_language().read("0", notation) is NO_TRACE
+        assert trace_language().read("0", notation) is NO_ANSWER
         assert trace_language().read("0 ; { 0 }", notation) == Trace.read("0 ; {0}")
     for read in (Trace.read, Trace.read_prefix, Trace.read_either):
         with pytest.raises(FormatError, match="period in braces"):
