@@ -18,12 +18,15 @@ def start_helper(
     *arguments: int,
     environment: dict[str, str] | None = None,
     files: Sequence[int] = (),
+    tied: bool | None = None,
     **pipes: Any,
 ) -> subprocess.Popen[Any]:
     """Start a process that calls a function, such as `logicgen.workers:serve`, with some numbers.
 
     environment: variables beside those of this process.
     files: descriptors that it inherits under the same numbers.
+    tied: whether it ends with the thread that starts it (Linux); if not given, whether that is the
+        main one. Untied, it ends when its standard input does.
     pipes: stdin, stdout, stderr, text and so on, as of `subprocess.Popen`.
 
     It imports what this process can import, but never the script that this process runs, nor (-P)
@@ -36,8 +39,8 @@ def start_helper(
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     variables = {**os.environ, **(environment or {}), "PYTHONPATH": path}
     variables.pop(_DIE_WITH_PARENT, None)
-    # Linux ties the child to the thread that starts it, so only the main thread's count.
-    if threading.current_thread() is threading.main_thread():
+    # Linux ties the child to the thread that starts it, which may end before the process does.
+    if threading.current_thread() is threading.main_thread() if tied is None else tied:
         variables[_DIE_WITH_PARENT] = str(os.getpid())
     return subprocess.Popen(  # noqa: S603 - this Python, with code of ours
         [sys.executable, "-P", "-c", call],

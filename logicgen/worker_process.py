@@ -88,7 +88,11 @@ class Worker:
     """The handle on a process, which takes a chunk at a time."""
 
     def __init__(
-        self, setup: Callable[..., Any], arguments: tuple[Any, ...], memory: int | None
+        self,
+        setup: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        memory: int | None,
+        tied: bool | None = None,
     ) -> None:
         with _anonymous_file() as shared:
             shared.truncate(16)
@@ -98,6 +102,7 @@ class Worker:
                 "logicgen.worker_process:serve",
                 shared.fileno(),
                 files=[shared.fileno()],
+                tied=tied,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 bufsize=0,

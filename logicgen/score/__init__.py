@@ -1,0 +1,8 @@
+"""Text that language models read and write: prompts, readers of completions, the bounded scorer."""
+
+from __future__ import annotations
+
+from logicgen.score.judgement import Judgement
+from logicgen.score.scorer import Scorer
+
+__all__ = ["Judgement", "Scorer"]

@@ -1,0 +1,82 @@
+"""What a completion is worth: where its answer stands, what it says, and whether it is right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from logicgen.errors import FormatError
+from logicgen.score.places import LONGEST_COMPLETION, Mode, NoAnswerError, answers_in
+from logicgen.score.spellings import read_answer
+from logicgen.solvers import Verdict
+from logicgen.tasks.task import Task
+
+_REWARDS = {Verdict.EXACT: 1.0, Verdict.CORRECT: 1.0, Verdict.UNKNOWN: None}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict on a completion, with the answer that was found and, if it is not right, why.
+
+    Attributes:
+        verdict: `correct`, `incorrect`, `invalid` (no answer is found, it does not parse, or it
+            stands for nothing), or `unknown` (a limit was reached).
+        answer: as people write it; empty if none was read.
+    """
+
+    verdict: Verdict
+    answer: str = ""
+    reason: str = ""
+
+    @property
+    def reward(self) -> float | None:
+        """Return 1.0 for a right answer, None for a verdict that is not known, else 0.0."""
+        return _REWARDS.get(self.verdict, 0.0)
+
+
+def judge(task: Task, problem: Any, completion: object, mode: Mode = "strict") -> Judgement:
+    """Return the judgement on a completion, here and now, without limits.
+
+    problem: a value of the task. Anything but text is `invalid`, as is text without an answer.
+    """
+    if (refused := refusal(completion)) is not None:
+        return refused
+    assert isinstance(completion, str)
+    try:
+        answer = _answer(task, completion, mode)
+    except (NoAnswerError, FormatError) as error:
+        return Judgement(Verdict.INVALID, reason=str(error).partition("\n")[0])
+    verdict = task.check(problem, answer)
+    reason = "" if verdict.is_right else task.reason(problem, answer, verdict)
+    if verdict is Verdict.UNKNOWN:
+        reason = "the solver gave up"
+    return Judgement(verdict, task.show(answer), reason)
+
+
+def refusal(completion: object) -> Judgement | None:
+    """Return the judgement on what is no text, or is too long to be read; None for all else."""
+    reason = ""
+    if not isinstance(completion, str):
+        reason = f"the completion is {type(completion).__name__}, not text"
+    elif len(completion) > LONGEST_COMPLETION:
+        size = f"{len(completion):,} characters"
+        reason = f"the completion has {size}; {LONGEST_COMPLETION:,} are read"
+    return Judgement(Verdict.INVALID, reason=reason) if reason else None
+
+
+def _answer(task: Task, completion: str, mode: Mode) -> Any:
+    """Return what a completion answers. Raises NoAnswerError or FormatError."""
+    first: FormatError | None = None
+    for group in answers_in(completion, mode):
+        found = []
+        for text in group:
+            try:
+                found.append(read_answer(task, text))
+            except FormatError as error:
+                first = first or error
+        if any(not task.same(found[0], other) for other in found[1:]):
+            raise NoAnswerError("there are several answers, and they differ")
+        if found:
+            return found[0]
+    assert first is not None
+    raise first

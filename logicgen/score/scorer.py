@@ -1,0 +1,150 @@
+"""The bounded scorer: judges completions in helper processes that are killed at a limit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, Self, get_args
+
+from logicgen.errors import LogicgenError
+from logicgen.score.judgement import Judgement, judge, refusal
+from logicgen.score.places import Mode
+from logicgen.service import Failure, Service
+from logicgen.solvers import Verdict
+from logicgen.tasks import load_task
+from logicgen.workers import MEMORY
+
+Pair = tuple[str, object]
+"""A problem in people's or in prefix notation, and a completion."""
+
+
+class Scorer:
+    """Judges the completions of one task, from any thread and any event loop.
+
+    Args:
+        task: its name.
+        mode: `strict` or `tolerant`, which places of a completion may hold the answer.
+        timeout: seconds for one completion, from when a helper begins with it; then the verdict is
+            `unknown`. Waiting for a helper does not count.
+        memory: bytes that a helper may take.
+        workers: how many completions are judged at once.
+
+    No completion makes it raise; a problem that does not parse does. Helpers are started with the
+    first score and ended by `close`, at the end of a `with`, or with the program. Raises
+    LogicgenError for an unknown task or a setting that cannot be.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        mode: Mode = "strict",
+        *,
+        timeout: float = 1.0,
+        memory: int = MEMORY,
+        workers: int = 1,
+    ) -> None:
+        load_task(task)  # complain here, not in a worker
+        if mode not in get_args(Mode):
+            raise LogicgenError(f"mode: {mode!r}; it is 'strict' or 'tolerant'")
+        if not (isinstance(timeout, int | float) and 0 < timeout < float("inf")):
+            raise LogicgenError(f"timeout: {timeout!r}; it has to be a number of seconds above 0")
+        self.task, self.mode, self.timeout = task, mode, timeout
+        self._service: Service[Pair, Any] = Service(
+            _judging, (task, mode), count=workers, memory=memory
+        )
+
+    def score(self, problem: str, completion: object) -> Judgement:
+        """Return the judgement on a completion. Raises FormatError for a bad problem."""
+        return self.score_batch([problem], [completion])[0]
+
+    def score_batch(
+        self, problems: Sequence[str], completions: Sequence[object]
+    ) -> list[Judgement]:
+        """Return the judgements on completions, in order. Raises as `score`.
+
+        Raises LogicgenError where there are not as many problems as completions.
+        """
+        return [_judged(future.result()) for future in self._submit(problems, completions)]
+
+    async def score_async(self, problem: str, completion: object) -> Judgement:
+        """Return the same as `score`, without blocking the event loop."""
+        return (await self.score_batch_async([problem], [completion]))[0]
+
+    async def score_batch_async(
+        self, problems: Sequence[str], completions: Sequence[object]
+    ) -> list[Judgement]:
+        """Return the same as `score_batch`, without blocking the event loop."""
+        futures = map(asyncio.wrap_future, self._submit(problems, completions))
+        return [_judged(each) for each in await asyncio.gather(*futures)]
+
+    def close(self) -> None:
+        """End the helpers."""
+        self._service.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _submit(self, problems: Sequence[str], completions: Sequence[object]) -> list[Future[Any]]:
+        if len(problems) != len(completions):
+            raise LogicgenError(
+                f"{len(problems):,} problems and {len(completions):,} completions: give one"
+                " completion for each problem"
+            )
+        for problem in problems:
+            if not isinstance(problem, str):
+                raise LogicgenError(f"a problem is {type(problem).__name__}, not text")
+        refused = [refusal(completion) for completion in completions]
+        pairs = [
+            pair
+            for pair, judgement in zip(
+                zip(problems, completions, strict=True), refused, strict=True
+            )
+            if judgement is None
+        ]
+        sent = iter(self._service.submit(pairs, self.timeout))
+        return [next(sent) if judgement is None else _known(judgement) for judgement in refused]
+
+
+def _known(judgement: Judgement) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_result(judgement)
+    return future
+
+
+def _judging(task: str, mode: Mode) -> Callable[[Pair], Any]:
+    """Return the function that judges in a helper, and returns what is wrong with a problem."""
+    chosen = load_task(task)
+    read = lru_cache(256)(chosen.read_problem)  # a trainer asks several completions of a problem
+    # Grammars and solvers are made when they are first used: before the first item comes.
+    for completion in ("<answer>unsat</answer>", "<answer>(</answer>", "<answer>{a}</answer>"):
+        with suppress(LogicgenError):
+            judge(chosen, chosen.read_problem("a"), completion, mode)
+
+    def decide(pair: Pair) -> Any:
+        problem, completion = pair
+        try:
+            parsed = read(problem)
+        except LogicgenError as error:
+            return error
+        judgement = judge(chosen, parsed, completion, mode)
+        return judgement.verdict.value, judgement.answer, judgement.reason
+
+    return decide
+
+
+def _judged(found: Any) -> Judgement:
+    """Return what a helper found as a judgement, and raise what is wrong with a problem."""
+    if isinstance(found, Judgement):
+        return found
+    if isinstance(found, Failure):
+        return Judgement(Verdict.UNKNOWN, reason=found.reason)
+    if isinstance(found, Exception):
+        raise found
+    verdict, answer, reason = found
+    return Judgement(Verdict(verdict), answer, reason)

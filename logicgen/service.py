@@ -1,0 +1,309 @@
+"""Worker processes that serve any thread and any event loop, with a limit per item.
+
+A thread of its own hands items to the workers and collects results; whoever submits items gets a
+future for each, which a thread waits for and a coroutine awaits (`asyncio.wrap_future`). A worker
+that exceeds its item's time is killed; an item over which a worker dies is tried once more. One
+more worker than work at a time is kept ready, so that the next item need not wait until another has
+started. Seconds count from when a worker begins with an item: waiting in line costs nothing.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from selectors import EVENT_READ, DefaultSelector
+from typing import Any, Generic, TypeVar
+
+from logicgen.errors import LogicgenError
+from logicgen.worker_process import FULL, SOON, Chunk, Failure, Worker
+from logicgen.workers import MOST_DEATHS, MOST_WORKERS
+
+__all__ = ["Failure", "Service"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+MOST_AT_ONCE = 256
+"""Items that a worker is sent at once, at most."""
+
+
+@dataclass
+class _Job:
+    """An item that waits for its result."""
+
+    item: bytes
+    seconds: float | None
+    future: Future[Any]
+    again: bool = False  # whether a worker has died over it before
+
+
+@dataclass(eq=False)
+class _Server:
+    """A worker, and the jobs that it was sent."""
+
+    worker: Worker
+    ready: bool = False
+    jobs: list[_Job] = field(default_factory=list)
+
+    def left(self) -> list[_Job]:
+        """Return the jobs without a result."""
+        return self.jobs[self.worker.received :]
+
+
+class Service(Generic[Item, Result]):
+    """A function that is called in `count` worker processes, from any thread, without blocking.
+
+    Args:
+        setup: a function of a module that a worker can import; `setup(*arguments)` returns the
+            function that is called.
+        count: how many items are worked on at once.
+        memory: bytes that a worker may take; an item that needs more is a `Failure`.
+
+    Workers are started with the first item, replaced when they die, and ended with the program or
+    by `close`. A process that is forked from this one starts its own.
+    """
+
+    def __init__(
+        self,
+        setup: Callable[..., Callable[[Item], Result]],
+        arguments: tuple[Any, ...] = (),
+        *,
+        count: int = 1,
+        memory: int | None = None,
+    ) -> None:
+        if not 1 <= count <= MOST_WORKERS:
+            raise LogicgenError(f"workers: {count:,}, but there have to be 1 to {MOST_WORKERS}")
+        self._new = partial(Worker, setup, arguments, memory, tied=True)
+        self._count = count
+        self._begin()
+        atexit.register(self.close)
+
+    def _begin(self) -> None:
+        """Make what belongs to this process: nothing of it survives a fork."""
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._jobs: deque[_Job] = deque()
+        self._closed = False
+        self._thread: threading.Thread | None = None
+        self._wake: tuple[int, int] | None = None
+
+    def submit(self, items: Sequence[Item], seconds: float | None = None) -> list[Future[Any]]:
+        """Return a future for each item: its result, or a `Failure` after so many seconds of work.
+
+        A future raises what the function raises, and LogicgenError where workers cannot be started.
+        Raises RuntimeError after `close`.
+        """
+        if self._owner != os.getpid():
+            self._begin()
+        new = [
+            _Job(pickle.dumps(item, pickle.HIGHEST_PROTOCOL), seconds, Future()) for item in items
+        ]
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the service is closed")
+            self._jobs.extend(new)
+            if self._thread is None:
+                self._wake = os.pipe()
+                os.set_blocking(self._wake[1], False)
+                self._thread = threading.Thread(target=self._run, name="logicgen", daemon=True)
+                self._thread.start()
+            self._rouse()
+        return [job.future for job in new]
+
+    def close(self) -> None:
+        """End all workers; what waits is cancelled."""
+        if self._owner != os.getpid():
+            return
+        with self._lock:
+            self._closed = True
+            thread = self._thread
+            self._rouse()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+        atexit.unregister(self.close)
+
+    def _rouse(self) -> None:
+        if self._wake is not None:
+            with suppress(BlockingIOError):  # it is awake already
+                os.write(self._wake[1], b"x")
+
+    # -- in the thread ------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        assert self._wake is not None
+        wake = self._wake
+        self._selector = DefaultSelector()
+        self._selector.register(wake[0], EVENT_READ, None)
+        self._servers: list[_Server] = []
+        self._size, self._deaths = 1, 0
+        try:
+            while not self._closed:
+                self._hand_out()
+                self._start_missing()
+                for key, _ in self._selector.select(self._patience()):
+                    if key.data is None:
+                        os.read(wake[0], 4096)
+                    elif key.data in self._servers:
+                        self._collect(key.data)
+                self._end_late()
+        finally:
+            with self._lock:
+                self._closed = True
+                waiting = [job for server in self._servers for job in server.left()]
+                waiting += self._jobs
+                self._jobs.clear()
+                self._wake = None
+            for server in list(self._servers):
+                self._remove(server)
+            self._selector.close()
+            for descriptor in wake:
+                os.close(descriptor)
+            for job in waiting:
+                if not job.future.cancel():
+                    job.future.set_exception(LogicgenError("the service was closed"))
+
+    def _start_missing(self) -> None:
+        """Keep one more worker than may be at work, once there is work."""
+        if not self._jobs and not any(server.ready for server in self._servers):
+            self._deaths = 0 if not self._servers else self._deaths
+            return
+        while len(self._servers) <= self._count and self._deaths <= MOST_DEATHS:
+            server = _Server(self._new())
+            self._servers.append(server)
+            self._selector.register(server.worker, EVENT_READ, server)
+        if not self._servers:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """Fail what waits, since workers die before they begin; the next item tries again."""
+        error = LogicgenError("a worker process ended again and again before it began to work")
+        with self._lock:
+            jobs, self._deaths = list(self._jobs), 0
+            self._jobs.clear()
+        for job in jobs:
+            if job.future.set_running_or_notify_cancel():
+                job.future.set_exception(error)
+
+    def _hand_out(self) -> None:
+        busy = sum(bool(server.left()) for server in self._servers)
+        for server in self._servers:
+            if busy >= self._count or not self._jobs:
+                return
+            if server.ready and not server.left() and (jobs := self._next()):
+                server.jobs = jobs
+                server.worker.give(Chunk([job.item for job in jobs]))
+                busy += 1
+
+    def _next(self) -> list[_Job]:
+        """Return the next jobs that one worker is sent: of one limit, not too many, not too long.
+
+        Fewer than wait, so that all workers have some.
+        """
+        jobs: list[_Job] = []
+        size = 0
+        with self._lock:
+            most = min(self._size, -(-len(self._jobs) // self._count), MOST_AT_ONCE)
+            while self._jobs and len(jobs) < most and size < FULL:
+                job = self._jobs[0]
+                if jobs and job.seconds != jobs[0].seconds:
+                    break
+                self._jobs.popleft()
+                # One that was handed out before, to a worker that died, is running already.
+                if job.future.running() or job.future.set_running_or_notify_cancel():
+                    jobs.append(job)
+                    size += len(job.item)
+        return jobs
+
+    def _collect(self, server: _Server) -> None:
+        worker = server.worker
+        try:
+            for message in worker.messages():
+                if isinstance(message, BaseException):
+                    self._fail(server, message)
+                    continue
+                server.ready = True
+                if message:
+                    self._deaths = 0
+                for result in message:
+                    job = server.jobs[worker.received]
+                    worker.received += 1
+                    job.future.set_result(pickle.loads(result))  # noqa: S301 - of our own worker
+                if server.jobs and not server.left():
+                    soon = time.monotonic() - worker.begun < SOON
+                    self._size = 2 * self._size if soon else max(self._size // 2, 1)
+                    self._size = min(self._size, MOST_AT_ONCE)
+                    self._rest(server)
+        except (EOFError, ConnectionResetError):
+            self._replace(server, f"its process died ({worker.ended()})", again=True)
+
+    def _fail(self, server: _Server, error: BaseException) -> None:
+        """Hand an exception of the function, or of setting it up, to those who wait for it."""
+        if server.ready:
+            for job in server.left():
+                job.future.set_exception(error)
+            self._rest(server)
+            return
+        with self._lock:
+            jobs = list(self._jobs)
+            self._jobs.clear()
+        for job in jobs:
+            if job.future.running() or job.future.set_running_or_notify_cancel():
+                job.future.set_exception(error)
+        self._remove(server)
+
+    def _rest(self, server: _Server) -> None:
+        server.jobs, server.worker.chunk, server.worker.received = [], None, 0
+
+    def _patience(self) -> float | None:
+        """Return how long to wait before the clocks are looked at; None is for ever."""
+        limits = [server.jobs[0].seconds for server in self._servers if server.left()]
+        given = [seconds for seconds in limits if seconds is not None]
+        if not given:
+            return None
+        now = time.monotonic()
+        ends = [now + min(given)]  # of what has not begun yet
+        for server in self._servers:
+            if server.left() and server.worker.at >= 0 and server.jobs[0].seconds is not None:
+                ends.append(server.worker.clock.since + server.jobs[0].seconds)
+        return max(min(ends) - now, 0.001)
+
+    def _end_late(self) -> None:
+        for server in list(self._servers):
+            seconds = server.jobs[0].seconds if server.left() else None
+            if seconds is None or server.worker.at < 0:
+                continue
+            if time.monotonic() - server.worker.clock.since > seconds:
+                self._replace(server, f"time limit of {seconds:g} s")
+
+    def _replace(self, server: _Server, reason: str, again: bool = False) -> None:
+        """Remove a worker that failed; the item that it was at fails, the others wait again.
+
+        again: the item is tried once more, since it need not be why the worker died.
+        """
+        at, left = server.worker.at, server.left()
+        self._remove(server)
+        if at < 0:
+            self._deaths += 1
+        elif again and not server.jobs[at].again:
+            server.jobs[at].again = True
+        else:
+            failed = server.jobs[at]
+            failed.future.set_result(Failure(reason))
+            left = [job for job in left if job is not failed]
+            self._deaths = 0
+        with self._lock:
+            self._jobs.extendleft(reversed(left))
+
+    def _remove(self, server: _Server) -> None:
+        self._selector.unregister(server.worker)
+        self._servers.remove(server)
+        server.worker.stop()
