@@ -4,6 +4,8 @@ The functions below cover the common uses; everything is imported when it is fir
 
     logicgen.solve("propositional", "a & !b")               # Solution(status, witness)
     logicgen.verify("propositional", "a | b", "a=1")        # Verdict.CORRECT
+    logicgen.prompt("ltl", "a U b")                         # the text that asks a language model
+    logicgen.Scorer("ltl").score("a U b", "<answer>{b}</answer>").reward                  # 1.0
     logicgen.load_dataset("data/propositional-mini")        # rows and arrays of token ids
     logicgen.load_model("runs/propositional-interchangeable")
 """
@@ -16,12 +18,34 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from typing import Any
+
     from logicgen.data.dataset import Dataset
     from logicgen.model.encoder_decoder import EncoderDecoder
+    from logicgen.score import Judgement, Scorer, prompt
     from logicgen.solvers import Solution, Verdict
 
-__all__ = ["load_dataset", "load_model", "solve", "verify"]
+__all__ = [
+    "Judgement",
+    "Scorer",
+    "load_dataset",
+    "load_model",
+    "prompt",
+    "solve",
+    "verify",
+]
 __version__ = "0.1.0"
+
+_OF_SCORE = {"Judgement", "Scorer", "prompt"}
+
+
+def __getattr__(name: str) -> Any:
+    """Return what `logicgen.score` has under a name, imported when it is first used."""
+    if name not in _OF_SCORE:
+        raise AttributeError(f"module 'logicgen' has no attribute {name!r}")
+    from logicgen import score
+
+    return getattr(score, name)
 
 
 def solve(

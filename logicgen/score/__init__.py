@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from logicgen.score.judgement import Judgement
+from logicgen.score.prompts import prompt
 from logicgen.score.scorer import Scorer
 
-__all__ = ["Judgement", "Scorer"]
+__all__ = ["Judgement", "Scorer", "prompt"]

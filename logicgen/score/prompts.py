@@ -6,6 +6,7 @@ change of any wording is another version, so that scores of two wordings are nev
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -39,6 +40,9 @@ _TEMPORAL_BINDING = (
     " <->; U, R, W, M, -> and <-> group from the right."
 )
 _PREFIX = " The formula is written in Polish notation: each operator stands before its operands."
+
+
+_TOUCHING = re.compile(r"(?<!\w)([XFG]+)(?=[a-z])")
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,8 @@ def prompt(
 def written_problem(task: Task, problem: Any, notation: Notation = "infix") -> str:
     """Return a problem as a prompt writes it."""
     if notation == "infix" and isinstance(task, FormulaTask):
-        return task.formulas.write(problem)
+        # `Fgrant` is Spot's way, and hard to read where names have several letters.
+        return _TOUCHING.sub(r"\1 ", task.formulas.write(problem))
     return task.encode(problem)
 
 

@@ -47,6 +47,14 @@ def test_formulas_are_asked_in_polish_notation_too():
     assert prompt("ltl", "& U a b X ! b") == prompt("ltl", "a U b & X !b")
 
 
+def test_what_is_written_is_the_problem():
+    task = load_task("ltl")
+    for text in ("GFa & X!aXb", "F grant U XX(aGb)", "G(a -> F b)", "X(1) & F(0)"):
+        problem = task.read_problem(text)
+        assert task.read_problem(written_problem(task, problem)) is problem
+    assert written_problem(task, task.read_problem("GFgrant & XaXb")) == "GF grant & X aXb"
+
+
 def test_the_precedence_that_is_explained_is_that_of_the_grammar():
     """Each operator binds more tightly than the one behind it in the explanation."""
     read = load_task("ltl").read_problem
