@@ -17,7 +17,6 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from pathlib import Path
-
     from typing import Any
 
     from logicgen.data.dataset import Dataset

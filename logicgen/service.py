@@ -1,7 +1,7 @@
 """Worker processes that serve any thread and any event loop, with a limit per item.
 
-A thread of its own hands items to the workers and collects results; whoever submits items gets a
-future for each, which a thread waits for and a coroutine awaits (`asyncio.wrap_future`). A worker
+A thread of its own hands items to the workers and collects results; whoever submits items gets one
+future of all, which a thread waits for and a coroutine awaits (`asyncio.wrap_future`). A worker
 that exceeds its item's time is killed; an item over which a worker dies is tried once more. One
 more worker than work at a time is kept ready, so that the next item need not wait until another has
 started. Seconds count from when a worker begins with an item: waiting in line costs nothing.
@@ -36,13 +36,41 @@ MOST_AT_ONCE = 256
 """Items that a worker is sent at once, at most."""
 
 
-@dataclass
+@dataclass(eq=False)
+class _Request:
+    """Items that were submitted together, and what is known of their results."""
+
+    results: list[Any]
+    missing: int
+    future: Future[list[Any]]
+
+    def begin(self) -> bool:
+        """Return whether the results are still wanted; from then on they cannot be cancelled."""
+        return self.future.running() or (
+            not self.future.done() and self.future.set_running_or_notify_cancel()
+        )
+
+    def fill(self, place: int, result: Any) -> None:
+        """Take a result; with the last one, hand them all over."""
+        self.results[place] = result
+        self.missing -= 1
+        if not self.missing and not self.future.done():
+            self.future.set_result(self.results)
+
+    def fail(self, error: BaseException) -> None:
+        """Hand an error over in place of the results."""
+        if self.begin():
+            self.future.set_exception(error)
+
+
+@dataclass(eq=False)
 class _Job:
     """An item that waits for its result."""
 
     item: bytes
     seconds: float | None
-    future: Future[Any]
+    request: _Request
+    place: int
     again: bool = False  # whether a worker has died over it before
 
 
@@ -96,16 +124,24 @@ class Service(Generic[Item, Result]):
         self._thread: threading.Thread | None = None
         self._wake: tuple[int, int] | None = None
 
-    def submit(self, items: Sequence[Item], seconds: float | None = None) -> list[Future[Any]]:
-        """Return a future for each item: its result, or a `Failure` after so many seconds of work.
+    def submit(
+        self, items: Sequence[Item], seconds: float | None = None
+    ) -> Future[list[Result | Failure]]:
+        """Return a future of all results, in order: a `Failure` after so many seconds of work.
 
-        A future raises what the function raises, and LogicgenError where workers cannot be started.
-        Raises RuntimeError after `close`.
+        The future raises what the function raises, and LogicgenError where workers cannot be
+        started; it can be cancelled before its first item begins. Raises RuntimeError after
+        `close`.
         """
         if self._owner != os.getpid():
             self._begin()
+        request = _Request([None] * len(items), len(items), Future())
+        if not items:
+            request.future.set_result([])
+            return request.future
         new = [
-            _Job(pickle.dumps(item, pickle.HIGHEST_PROTOCOL), seconds, Future()) for item in items
+            _Job(pickle.dumps(item, pickle.HIGHEST_PROTOCOL), seconds, request, place)
+            for place, item in enumerate(items)
         ]
         with self._lock:
             if self._closed:
@@ -117,7 +153,7 @@ class Service(Generic[Item, Result]):
                 self._thread = threading.Thread(target=self._run, name="logicgen", daemon=True)
                 self._thread.start()
             self._rouse()
-        return [job.future for job in new]
+        return request.future
 
     def close(self) -> None:
         """End all workers; what waits is cancelled."""
@@ -168,8 +204,8 @@ class Service(Generic[Item, Result]):
             for descriptor in wake:
                 os.close(descriptor)
             for job in waiting:
-                if not job.future.cancel():
-                    job.future.set_exception(LogicgenError("the service was closed"))
+                if not job.request.future.cancel():
+                    job.request.fail(LogicgenError("the service was closed"))
 
     def _start_missing(self) -> None:
         """Keep one more worker than may be at work, once there is work."""
@@ -190,8 +226,7 @@ class Service(Generic[Item, Result]):
             jobs, self._deaths = list(self._jobs), 0
             self._jobs.clear()
         for job in jobs:
-            if job.future.set_running_or_notify_cancel():
-                job.future.set_exception(error)
+            job.request.fail(error)
 
     def _hand_out(self) -> None:
         busy = sum(bool(server.left()) for server in self._servers)
@@ -217,14 +252,14 @@ class Service(Generic[Item, Result]):
                 if jobs and job.seconds != jobs[0].seconds:
                     break
                 self._jobs.popleft()
-                # One that was handed out before, to a worker that died, is running already.
-                if job.future.running() or job.future.set_running_or_notify_cancel():
+                if job.request.begin():
                     jobs.append(job)
                     size += len(job.item)
         return jobs
 
     def _collect(self, server: _Server) -> None:
         worker = server.worker
+        done: list[tuple[_Job, bytes]] = []
         try:
             for message in worker.messages():
                 if isinstance(message, BaseException):
@@ -234,9 +269,8 @@ class Service(Generic[Item, Result]):
                 if message:
                     self._deaths = 0
                 for result in message:
-                    job = server.jobs[worker.received]
+                    done.append((server.jobs[worker.received], result))
                     worker.received += 1
-                    job.future.set_result(pickle.loads(result))  # noqa: S301 - of our own worker
                 if server.jobs and not server.left():
                     soon = time.monotonic() - worker.begun < SOON
                     self._size = 2 * self._size if soon else max(self._size // 2, 1)
@@ -244,20 +278,22 @@ class Service(Generic[Item, Result]):
                     self._rest(server)
         except (EOFError, ConnectionResetError):
             self._replace(server, f"its process died ({worker.ended()})", again=True)
+        self._hand_out()  # before results are looked at, so that the worker need not wait
+        for job, result in done:
+            job.request.fill(job.place, pickle.loads(result))  # noqa: S301 - of our own worker
 
     def _fail(self, server: _Server, error: BaseException) -> None:
         """Hand an exception of the function, or of setting it up, to those who wait for it."""
         if server.ready:
             for job in server.left():
-                job.future.set_exception(error)
+                job.request.fail(error)
             self._rest(server)
             return
         with self._lock:
             jobs = list(self._jobs)
             self._jobs.clear()
         for job in jobs:
-            if job.future.running() or job.future.set_running_or_notify_cancel():
-                job.future.set_exception(error)
+            job.request.fail(error)
         self._remove(server)
 
     def _rest(self, server: _Server) -> None:
@@ -297,7 +333,7 @@ class Service(Generic[Item, Result]):
             server.jobs[at].again = True
         else:
             failed = server.jobs[at]
-            failed.future.set_result(Failure(reason))
+            failed.request.fill(failed.place, Failure(reason))
             left = [job for job in left if job is not failed]
             self._deaths = 0
         with self._lock:

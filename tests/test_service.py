@@ -18,7 +18,7 @@ from tests.test_workers import broken, work
 
 
 def results(service, items, seconds=None):
-    return [future.result(60) for future in service.submit(items, seconds)]
+    return service.submit(items, seconds).result(60)
 
 
 @pytest.fixture
@@ -52,18 +52,16 @@ def test_memory_is_limited():
 
 
 def test_errors_of_the_function_reach_who_waits_and_the_service_goes_on(service):
-    (complaint,) = service.submit(["complain"])
     with pytest.raises(LogicgenError, match="no such thing"):
-        complaint.result(60)
+        results(service, [1, "complain", 2])
     assert results(service, [1]) == [2]
 
 
 def test_a_setup_that_fails_is_an_error_each_time():
     service = Service(broken)
     for _ in range(2):
-        (future,) = service.submit([1])
         with pytest.raises(LogicgenError, match="cannot be set up"):
-            future.result(60)
+            results(service, [1])
     service.close()
 
 
@@ -74,9 +72,8 @@ def dying():
 def test_workers_that_die_at_the_start_are_an_error_each_time():
     service = Service(dying)
     for _ in range(2):
-        (future,) = service.submit([1])
         with pytest.raises(LogicgenError, match="before it began"):
-            future.result(60)
+            results(service, [1])
     service.close()
 
 
@@ -86,7 +83,7 @@ def test_many_threads_and_coroutines_at_once(service):
     assert found == [[2 * n, 2 * n + 2] for n in range(200)]
 
     async def one(n):
-        return await asyncio.wrap_future(service.submit([n])[0])
+        return (await asyncio.wrap_future(service.submit([n])))[0]
 
     async def all_of_them():
         return await asyncio.gather(*map(one, range(1000)))
@@ -95,27 +92,35 @@ def test_many_threads_and_coroutines_at_once(service):
         assert asyncio.run(all_of_them()) == [2 * n for n in range(1000)]
 
 
-def test_waiting_in_line_is_not_working(service):
-    """Ten items of a third of the limit each: all are done, though the last waits longer."""
-    futures = service.submit([*range(300), "sleep"], 0.5)
-    assert [future.result(60) for future in futures[:300]] == [2 * n for n in range(300)]
-    assert isinstance(futures[-1].result(60), Failure)
+def slow():
+    def do(item):
+        time.sleep(0.02)
+        return item
+
+    return do
+
+
+def test_waiting_in_line_is_not_working():
+    """Many items of a small part of the limit each: all are done, though the last waits longer."""
+    service = Service(slow)
+    assert results(service, range(60), 0.5) == list(range(60))
+    service.close()
 
 
 def test_what_is_cancelled_before_it_begins_is_never_done(service):
     results(service, [0])
-    futures = service.submit(["sleep", 1, 2], 0.3)
-    assert futures[2].cancel()
-    assert isinstance(futures[0].result(60), Failure)
-    assert futures[1].result(60) == 2
+    first, second, third = (service.submit(items, 0.3) for items in (["sleep"], [1, 2], [3]))
+    assert second.cancel()
+    assert isinstance(first.result(60)[0], Failure)
+    assert third.result(60) == [6]
     with pytest.raises(CancelledError):
-        futures[2].result(60)
+        second.result(60)
 
 
 def test_close_ends_what_waits_and_what_runs():
     service = Service(work)
     results(service, [0])
-    futures = service.submit(["sleep", 1])
+    futures = [service.submit(["sleep", 1]), service.submit([2])]
     time.sleep(0.1)
     service.close()
     for future in futures:
@@ -148,7 +153,7 @@ def test_nothing_is_left_when_the_program_ends(tmp_path):
         "from logicgen.service import Service\n"
         "from tests.test_workers import work\n"
         "service = Service(work)\n"
-        "print(service.submit([1])[0].result(60), flush=True)\n"
+        "print(*service.submit([1]).result(60), flush=True)\n"
         "service.submit(['sleep'])\n"
         "import time; time.sleep(0.2)\n"
         "print(*(s.worker.process.pid for s in service._servers), flush=True)\n"

@@ -67,7 +67,8 @@ class Scorer:
 
         Raises LogicgenError where there are not as many problems as completions.
         """
-        return [_judged(future.result()) for future in self._submit(problems, completions)]
+        refused, sent = self._submit(problems, completions)
+        return _merged(refused, sent.result())
 
     async def score_async(self, problem: str, completion: object) -> Judgement:
         """Return the same as `score`, without blocking the event loop."""
@@ -77,8 +78,8 @@ class Scorer:
         self, problems: Sequence[str], completions: Sequence[object]
     ) -> list[Judgement]:
         """Return the same as `score_batch`, without blocking the event loop."""
-        futures = map(asyncio.wrap_future, self._submit(problems, completions))
-        return [_judged(each) for each in await asyncio.gather(*futures)]
+        refused, sent = self._submit(problems, completions)
+        return _merged(refused, await asyncio.wrap_future(sent))
 
     def close(self) -> None:
         """End the helpers."""
@@ -90,7 +91,10 @@ class Scorer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _submit(self, problems: Sequence[str], completions: Sequence[object]) -> list[Future[Any]]:
+    def _submit(
+        self, problems: Sequence[str], completions: Sequence[object]
+    ) -> tuple[list[Judgement | None], Future[list[Any]]]:
+        """Return what is refused unread, in its place, and the future of all others."""
         if len(problems) != len(completions):
             raise LogicgenError(
                 f"{len(problems):,} problems and {len(completions):,} completions: give one"
@@ -100,21 +104,14 @@ class Scorer:
             if not isinstance(problem, str):
                 raise LogicgenError(f"a problem is {type(problem).__name__}, not text")
         refused = [refusal(completion) for completion in completions]
-        pairs = [
-            pair
-            for pair, judgement in zip(
-                zip(problems, completions, strict=True), refused, strict=True
-            )
-            if judgement is None
-        ]
-        sent = iter(self._service.submit(pairs, self.timeout))
-        return [next(sent) if judgement is None else _known(judgement) for judgement in refused]
+        asked = zip(problems, completions, refused, strict=True)
+        pairs = [(problem, text) for problem, text, judgement in asked if judgement is None]
+        return refused, self._service.submit(pairs, self.timeout)
 
 
-def _known(judgement: Judgement) -> Future[Any]:
-    future: Future[Any] = Future()
-    future.set_result(judgement)
-    return future
+def _merged(refused: list[Judgement | None], found: list[Any]) -> list[Judgement]:
+    judged = map(_judged, found)
+    return [next(judged) if judgement is None else judgement for judgement in refused]
 
 
 def _judging(task: str, mode: Mode) -> Callable[[Pair], Any]:
@@ -140,8 +137,6 @@ def _judging(task: str, mode: Mode) -> Callable[[Pair], Any]:
 
 def _judged(found: Any) -> Judgement:
     """Return what a helper found as a judgement, and raise what is wrong with a problem."""
-    if isinstance(found, Judgement):
-        return found
     if isinstance(found, Failure):
         return Judgement(Verdict.UNKNOWN, reason=found.reason)
     if isinstance(found, Exception):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from logicgen.syntax.language import Language
+from logicgen.syntax.language import Language, read_either
 
 Literal = tuple[str, bool]
 
@@ -68,36 +68,47 @@ class Assignment:
     @staticmethod
     def read(text: str) -> Assignment:
         """Return the assignment of a text such as `a=1, b=0` or `a & !b`. Raises FormatError."""
-        pairs = (equation.partition("=") for equation in text.split(","))
-        literals = _literals((name.strip(), value.strip()) for name, _, value in pairs)
-        if literals is not None:
-            return Assignment(literals)
-        found: Assignment = assignment_language().read(text, "infix")
-        return found
+        return _read(text, "infix")
 
     @staticmethod
     def read_prefix(text: str) -> Assignment:
         """Return the assignment of a text such as `a 1 b 0`. Raises FormatError likewise."""
-        tokens = text.split()
-        literals = _literals(zip(tokens[::2], tokens[1::2], strict=False))
-        if literals is not None and len(tokens) % 2 == 0:
-            return Assignment(literals)
-        found: Assignment = assignment_language().read(text, "prefix")
-        return found
+        return _read(text, "prefix")
+
+    @staticmethod
+    def read_either(text: str) -> Assignment:
+        """Return the assignment of any form; raise the FormatError of what got further."""
+        found = _split_and_read(text, "infix") or _split_and_read(text, "prefix")
+        return found if found is not None else read_either(_read, text)
 
 
-def _literals(pairs: Iterable[tuple[str, str]]) -> tuple[Literal, ...] | None:
-    """Return the literals of texts of symbols and values; None where one is neither.
+def _read(text: str, notation: str) -> Assignment:
+    found = _split_and_read(text, notation)
+    if found is None:
+        found = assignment_language().read(text, notation)
+    return found
 
-    What this reads is what the grammar derives, ten times as fast; all else is left to it.
+
+def _split_and_read(text: str, notation: str) -> Assignment | None:
+    """Return the assignment of a list of equations or of pairs; None for all other texts.
+
+    What this reads is what the grammar derives, ten times as fast.
     """
+    if notation == "infix":
+        pairs = [equation.partition("=")[::2] for equation in text.split(",")]
+    else:
+        tokens = text.split()
+        if len(tokens) % 2:
+            return None
+        pairs = list(zip(tokens[::2], tokens[1::2], strict=True))
     is_symbol = assignment_language().symbol_pattern.fullmatch
-    found: list[Literal] = []
+    literals: list[Literal] = []
     for name, value in pairs:
+        name, value = name.strip(), value.strip()
         if value not in ("0", "1") or not is_symbol(name):
             return None
-        found.append((name, value == "1"))
-    return tuple(found)
+        literals.append((name, value == "1"))
+    return Assignment(tuple(literals))
 
 
 def _build(meaning: str, values: Sequence[Any]) -> Any:

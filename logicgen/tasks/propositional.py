@@ -57,10 +57,10 @@ class Propositional(FormulaTask):
 
     def read_answer(self, text: str) -> Assignment | NoAnswer:
         """Return the answer of a text: `unsat`, or an assignment in any notation."""
-        if says_none(text):
-            return NO_ANSWER
-        answer: Assignment = super().read_answer(text)
-        return answer
+        return NO_ANSWER if says_none(text) else Assignment.read_either(text)
+
+    def decode_answer(self, text: str) -> Assignment:
+        return Assignment.read_prefix(text)
 
     @property
     def answer_language(self) -> Language:
