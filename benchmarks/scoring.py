@@ -30,17 +30,18 @@ def main() -> None:
     for name, (shortest, longest) in LENGTHS.items():
         problems, answers = _answered(name, shortest, longest)
         right = [f"So it is.\n<answer>{answer}</answer>" for answer in answers]
-        with Scorer(name) as scorer:
-            for what, completions in (("right", right), ("next problem's", right[1:] + right[:1])):
+        wrong = right[1:] + right[:1]
+        for what, completions, reasons in (
+            ("right answers", right, True),
+            ("answers to the next problem", wrong, True),
+            ("the same without reasons", wrong, False),
+        ):
+            with Scorer(name, reasons=reasons) as scorer:
+                found = scorer.score_batch(problems, completions)
+                share = sum(bool(each.reward) for each in found) / COUNT
                 rate = _rate(scorer, problems, completions)
-                share = sum(
-                    bool(found.reward) for found in scorer.score_batch(problems, completions)
-                )
-                print(
-                    f"score {name}, {shortest} to {longest} tokens, {what} answers"
-                    f" ({share / COUNT:.0%} right): {rate:,.0f} /s",
-                    flush=True,
-                )
+            said = f"score {name}, {shortest} to {longest} tokens, {what} ({share:.0%} right)"
+            print(f"{said:<82} {rate:>8,.0f} /s", flush=True)
     _limit()
 
 

@@ -34,9 +34,12 @@ class Judgement:
         return _REWARDS.get(self.verdict, 0.0)
 
 
-def judge(task: Task, problem: Any, completion: object, mode: Mode = "strict") -> Judgement:
+def judge(
+    task: Task, problem: Any, completion: object, mode: Mode = "strict", reasons: bool = True
+) -> Judgement:
     """Return the judgement on a completion, here and now, without limits.
 
+    reasons: whether a reason is looked for where an answer that was read is not right.
     problem: a value of the task. Anything but text is `invalid`, as is text without an answer.
     """
     if (refused := refusal(completion)) is not None:
@@ -47,9 +50,11 @@ def judge(task: Task, problem: Any, completion: object, mode: Mode = "strict") -
     except (NoAnswerError, FormatError) as error:
         return Judgement(Verdict.INVALID, reason=str(error).partition("\n")[0])
     verdict = task.check(problem, answer)
-    reason = "" if verdict.is_right else task.reason(problem, answer, verdict)
+    reason = ""
     if verdict is Verdict.UNKNOWN:
         reason = "the solver gave up"
+    elif reasons and not verdict.is_right:
+        reason = task.reason(problem, answer, verdict)
     return Judgement(verdict, task.show(answer), reason)
 
 

@@ -31,6 +31,8 @@ class Scorer:
             `unknown`. Waiting for a helper does not count.
         memory: bytes that a helper may take.
         workers: how many completions are judged at once.
+        reasons: whether a counterexample is looked for where an answer is wrong, which takes longer
+            than the verdict.
 
     No completion makes it raise; a problem that does not parse does. Helpers are started with the
     first score and ended by `close`, at the end of a `with`, or with the program. Raises
@@ -45,6 +47,7 @@ class Scorer:
         timeout: float = 1.0,
         memory: int = MEMORY,
         workers: int = 1,
+        reasons: bool = True,
     ) -> None:
         load_task(task)  # complain here, not in a worker
         if mode not in get_args(Mode):
@@ -53,7 +56,7 @@ class Scorer:
             raise LogicgenError(f"timeout: {timeout!r}; it has to be a number of seconds above 0")
         self.task, self.mode, self.timeout = task, mode, timeout
         self._service: Service[Pair, Any] = Service(
-            _judging, (task, mode), count=workers, memory=memory
+            _judging, (task, mode, reasons), count=workers, memory=memory
         )
 
     def score(self, problem: str, completion: object) -> Judgement:
@@ -114,7 +117,7 @@ def _merged(refused: list[Judgement | None], found: list[Any]) -> list[Judgement
     return [next(judged) if judgement is None else judgement for judgement in refused]
 
 
-def _judging(task: str, mode: Mode) -> Callable[[Pair], Any]:
+def _judging(task: str, mode: Mode, reasons: bool) -> Callable[[Pair], Any]:
     """Return the function that judges in a helper, and returns what is wrong with a problem."""
     chosen = load_task(task)
     read = lru_cache(256)(chosen.read_problem)  # a trainer asks several completions of a problem
@@ -129,7 +132,7 @@ def _judging(task: str, mode: Mode) -> Callable[[Pair], Any]:
             parsed = read(problem)
         except LogicgenError as error:
             return error
-        judgement = judge(chosen, parsed, completion, mode)
+        judgement = judge(chosen, parsed, completion, mode, reasons)
         return judgement.verdict.value, judgement.answer, judgement.reason
 
     return decide

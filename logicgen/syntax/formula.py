@@ -39,10 +39,11 @@ class Formula:
     `~f`, `f & g`, `f | g`, `f ^ g` and `f >> g` build `!f`, `f & g`, `f | g`, `f ^ g`, `f -> g`.
     """
 
-    __slots__ = ("__weakref__", "length", "operands", "token")
+    __slots__ = ("__weakref__", "_symbols", "length", "operands", "token")
     token: str  # the operator, constant or symbol as written, e.g. `&`, `1`, `a`
     operands: tuple[Formula, ...]  # from left to right; empty for constants and symbols
     length: int  # number of tokens in prefix notation
+    _symbols: tuple[str, ...]  # once they were asked for
 
     def __new__(cls, token: str, operands: tuple[Formula, ...] = ()) -> Formula:
         key = (token, operands)
@@ -122,6 +123,13 @@ class Formula:
     @property
     def symbols(self) -> tuple[str, ...]:
         """Return the distinct symbols, in order of first occurrence from left to right."""
+        try:
+            return self._symbols
+        except AttributeError:  # asked for the first time
+            object.__setattr__(self, "_symbols", self._found_symbols())
+            return self._symbols
+
+    def _found_symbols(self) -> tuple[str, ...]:
         found: dict[str, None] = {}
         seen: set[Formula] = set()
         stack = [self]

@@ -38,6 +38,16 @@ def test_a_judgement_has_all_that_a_trainer_and_a_reader_need(scorer):
     assert missing.reason == "there is no <answer>...</answer>"
 
 
+def test_reasons_can_be_left_out():
+    with Scorer("ltl", timeout=60, reasons=False) as scorer:
+        wrong, contradictory, missing = scorer.score_batch(
+            ["G a"] * 3, ["<answer>{1}</answer>", "<answer>{0}</answer>", "{a}"]
+        )
+    assert (wrong.verdict, wrong.reason) == (Verdict.INCORRECT, "")
+    assert (contradictory.verdict, contradictory.reason) == (Verdict.INVALID, "")
+    assert missing.reason == "there is no <answer>...</answer>"
+
+
 def test_what_is_no_text_or_too_long_is_judged_in_its_place(scorer):
     completions = ["<answer>a=1</answer>", None, b"a=1", "x" * (1 << 21), "<answer>a=0</answer>"]
     found = scorer.score_batch(["a"] * 5, completions)
