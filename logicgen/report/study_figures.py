@@ -116,6 +116,10 @@ def draw_covariance(points: dict[str, dict[str, float]], title: str) -> Figure:
     return figure
 
 
+# Of bars whose colours begin again.
+HATCHES = ["", "////", "...."]
+
+
 def draw_shares(points: dict[str, dict[str, dict[str, float]]], title: str) -> Figure:
     """Draw the right answers to each measure as bars with 95% intervals, a colour per point."""
     measures = list(next(iter(points.values())))
@@ -129,7 +133,10 @@ def draw_shares(points: dict[str, dict[str, dict[str, float]]], title: str) -> F
             np.array([found[measure][f"accuracy{end}"] for measure in measures])
             for end in ("", "_low", "_high")
         )
-        axes.bar(places, right, 0.92 * width, color=style["color"], label=label)
+        hatch = HATCHES[number // len(LINES) % len(HATCHES)]
+        axes.bar(
+            places, right, 0.92 * width, color=style["color"], label=label, hatch=hatch, ec="white"
+        )
         ends = [right - low, high - right]
         axes.errorbar(places, right, ends, fmt="none", ecolor="#333333", capsize=2)
     axes.set_xticks(range(len(measures)), [fill(measure, 16) for measure in measures], fontsize=9)

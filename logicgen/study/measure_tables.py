@@ -179,14 +179,15 @@ def _curves(name: str, points: dict[str, list[Result]]) -> dict[str, list[tuple[
         data = next(e.data for e in some[0].trial.measures if e.measure.name == name)
         groups.setdefault(data.folder, []).append(some)
     found = {}
-    for group in groups.values():
+    for number, group in enumerate(groups.values(), start=1):
         inside = _differing(group) if len(groups) > 1 else list(_choices(group[0]))
         shared = [name for axis, name in _choices(group[0]).items() if axis not in inside]
         curves = []
         for some in group:
             label = ", ".join(n for axis, n in _choices(some).items() if axis in inside)
             curves.append((label or ", ".join(shared), _mean_curve(name, some)))
-        found["-".join(shared) if len(groups) > 1 else ""] = curves
+        # Where no choice tells the data of some points from those of others, a number does.
+        found[("-".join(shared) or f"data {number}") if len(groups) > 1 else ""] = curves
     return found
 
 

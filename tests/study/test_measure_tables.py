@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import csv
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.wilson import wilson_interval
+from logicgen.study import measure_tables
 from logicgen.study.measure_tables import curve_points
+from logicgen.study.open_study import open_study
 from logicgen.study.plan import plan
 from logicgen.study.record import FILE
 from logicgen.study.study_recipe import read_study
+from logicgen.study.trial import Trial
 from tests.cli.test_commands import refused, run
 from tests.study.conftest import read_lines
 
@@ -307,3 +311,25 @@ def test_models_of_the_other_kind(folder):
     measure = text[text.index("[[measure]]") : text.index("[axes]")]
     path.write_text(text.replace(measure, ""), encoding="utf-8")
     refused(run("study", path, "-o", folder / "other"), "[[measure]]")
+
+
+def test_curves_on_data_that_no_choice_tells_apart_are_all_drawn(folder):
+    """Two points whose data differ with their models, on one axis."""
+    study = (folder / "strings.toml").read_text(encoding="utf-8").partition("[axes]")[0]
+    study += (
+        '[axes]\nmodel = [\n  { name = "one" },\n'
+        '  { name = "other", data_set = { "corpus.draw" = 1 } },\n]\n'
+    )
+    (folder / "apart.toml").write_text(study, encoding="utf-8")
+    about = {"model": "m", "data": "d", "split": "test", "context": 2, "sequences": 1}
+    found = {"summary": {**about, "embedding_seeds": 1}, "tokens": [0, 1], "means": {"bits": [1.0]}}
+    points = {
+        name: [SimpleNamespace(trial=Trial.model_validate(point.arguments), measures=measures)]
+        for name, point in open_study(str(folder / "apart.toml")).points.items()
+        for measures in [{"strings": found}]
+    }
+    groups = measure_tables._curves("strings", points)
+    assert {name: [label for label, _ in curves] for name, curves in groups.items()} == {
+        "data 1": ["one"],
+        "data 2": ["other"],
+    }
