@@ -12,11 +12,9 @@ from logicgen.errors import LogicgenError
 from logicgen.evaluate.wilson import wilson_interval
 from logicgen.study import measure_tables
 from logicgen.study.measure_tables import curve_points
-from logicgen.study.open_study import open_study
 from logicgen.study.plan import plan
 from logicgen.study.record import FILE
 from logicgen.study.study_recipe import read_study
-from logicgen.study.trial import Trial
 from tests.cli.test_commands import refused, run
 from tests.study.conftest import read_lines
 
@@ -324,8 +322,8 @@ def test_curves_on_data_that_no_choice_tells_apart_are_all_drawn(folder):
     about = {"model": "m", "data": "d", "split": "test", "context": 2, "sequences": 1}
     found = {"summary": {**about, "embedding_seeds": 1}, "tokens": [0, 1], "means": {"bits": [1.0]}}
     points = {
-        name: [SimpleNamespace(trial=Trial.model_validate(point.arguments), measures=measures)]
-        for name, point in open_study(str(folder / "apart.toml")).points.items()
+        name: [SimpleNamespace(trial=trial, measures=measures)]
+        for name, trial in plan(read_study(str(folder / "apart.toml"))).trials.items()
         for measures in [{"strings": found}]
     }
     groups = measure_tables._curves("strings", points)
