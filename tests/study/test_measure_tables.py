@@ -312,12 +312,11 @@ def test_models_of_the_other_kind(folder):
 
 
 def test_curves_on_data_that_no_choice_tells_apart_are_all_drawn(folder):
-    """Two points whose data differ with their models, on one axis."""
+    """Points whose data differ with their models, on one axis."""
     study = (folder / "strings.toml").read_text(encoding="utf-8").partition("[axes]")[0]
-    study += (
-        '[axes]\nmodel = [\n  { name = "one" },\n'
-        '  { name = "other", data_set = { "corpus.draw" = 1 } },\n]\n'
-    )
+    other = ', data_set = { "corpus.draw" = 1 }'
+    tables = (f'{{ name = "{name}"{other if name in "cd" else ""} }}' for name in "abcd")
+    study += f"[axes]\nmodel = [{', '.join(tables)}]\n"
     (folder / "apart.toml").write_text(study, encoding="utf-8")
     about = {"model": "m", "data": "d", "split": "test", "context": 2, "sequences": 1}
     found = {"summary": {**about, "embedding_seeds": 1}, "tokens": [0, 1], "means": {"bits": [1.0]}}
@@ -328,6 +327,6 @@ def test_curves_on_data_that_no_choice_tells_apart_are_all_drawn(folder):
     }
     groups = measure_tables._curves("strings", points)
     assert {name: [label for label, _ in curves] for name, curves in groups.items()} == {
-        "data 1": ["one"],
-        "data 2": ["other"],
+        "data 1": ["a", "b"],
+        "data 2": ["c", "d"],
     }
