@@ -28,7 +28,7 @@ COMMANDS = {
     "study": "Train and score many models; one table and its figures.",
     "solve": "Answer problems.",
     "verify": "Check answers to problems.",
-    "export": "Write a model to be passed on: half precision, with a card.",
+    "export": "Write a model to be passed on, or a data set as prompts.",
     "convert": "Turn examples into DeepLTL-style text or DIMACS, or back.",
     "demo": "The main job from recipe to heat map, in minutes.",
     "doctor": "Show versions, devices and which solvers can run.",

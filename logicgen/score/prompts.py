@@ -140,17 +140,29 @@ def prompt(
     """
     chosen = load_task(task)
     wording = wording_of(task, version)
+    return prompt_of(chosen, wording, chosen.read_problem(problem), examples, notation)
+
+
+def prompt_of(
+    task: Task, wording: Wording, problem: Any, examples: int = 0, notation: Notation = "infix"
+) -> str:
+    """Return the same as `prompt` of a value of the task."""
     if not 0 <= examples <= len(wording.examples):
         most = len(wording.examples)
-        raise LogicgenError(f"examples: {examples}; of {task} there are 0 to {most}")
-    written = written_problem(chosen, chosen.read_problem(problem), notation)
-    polish = notation == "prefix" and isinstance(chosen, FormulaTask)
+        raise LogicgenError(f"examples: {examples}; of {task.name} there are 0 to {most}")
+    polish = notation == "prefix" and isinstance(task, FormulaTask)
     explained = wording.notation + (_PREFIX if polish else wording.binding)
     parts = [wording.asks, explained, wording.answer, _ANSWER]
     for number, (asked, answer) in enumerate(wording.examples[:examples], start=1):
-        shown = written_problem(chosen, chosen.read_problem(asked), notation)
-        parts.append(f"Example {number}\n{wording.problem}: {shown}\n<answer>{answer}</answer>")
+        shown = written_problem(task, task.read_problem(asked), notation)
+        parts.append(f"Example {number}\n{wording.problem}: {shown}\n{answer_text(answer)}")
+    written = written_problem(task, problem, notation)
     return "\n\n".join([*parts, f"{wording.problem}: {written}"])
+
+
+def answer_text(answer: str) -> str:
+    """Return an answer as a prompt asks for it."""
+    return f"<answer>{answer}</answer>"
 
 
 def written_problem(task: Task, problem: Any, notation: Notation = "infix") -> str:

@@ -1,0 +1,146 @@
+"""A data set as prompts, in the files that trainers of language models read.
+
+A file for each split that has examples. All kinds hold the problem as people write it, which is
+what a scorer is given, and symbols, length and alpha-class of the data set, so that scores can be
+told apart by them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from logicgen.atomic import prepare_folder, write_atomically
+from logicgen.data.dataset import Dataset
+from logicgen.errors import LogicgenError, nearest
+from logicgen.score.prompts import (
+    VERSION,
+    Notation,
+    answer_text,
+    prompt_of,
+    wording_of,
+    written_problem,
+)
+
+Row = dict[str, Any]
+
+ROWS = 10_000
+"""Rows that are made at a time."""
+
+
+def _messages(row: Row) -> list[dict[str, str]]:
+    return [{"role": "user", "content": row["prompt"]}]
+
+
+def _trl(row: Row) -> Row:
+    return {**row, "prompt": _messages(row)}
+
+
+def _verl(row: Row) -> Row:
+    kept = ("split", "index", "answer", "symbols", "length", "alpha_class", "prompt_version")
+    return {
+        "data_source": f"logicgen/{row['task']}",
+        "prompt": _messages(row),
+        "ability": "logic",
+        "reward_model": {"style": "rule", "ground_truth": row["problem"]},
+        "extra_info": {key: row[key] for key in kept},
+    }
+
+
+def _openrlhf(row: Row) -> Row:
+    label = json.dumps({"task": row["task"], "problem": row["problem"]}, ensure_ascii=False)
+    return {**row, "prompt": _messages(row), "label": label}
+
+
+def _sft(row: Row) -> Row:
+    said = {"role": "assistant", "content": answer_text(row["answer"])}
+    rest = {key: value for key, value in row.items() if key != "prompt"}
+    return {"messages": [*_messages(row), said], **rest}
+
+
+FORMATS: dict[str, tuple[str, Callable[[Row], Row]]] = {
+    "jsonl": (".jsonl", lambda row: row),
+    "openrlhf": (".jsonl", _openrlhf),
+    "sft": (".jsonl", _sft),
+    "trl": (".parquet", _trl),
+    "verl": (".parquet", _verl),
+}
+"""Suffix of the files, and what becomes of a row, by name."""
+
+
+def write_prompts(
+    data: Dataset,
+    folder: Path,
+    kind: str,
+    *,
+    examples: int = 0,
+    notation: Notation = "infix",
+    progress: Callable[[str, int, int], None] = lambda split, done, total: None,
+) -> dict[str, int]:
+    """Write the splits of a data set as prompts; return how many each has.
+
+    kind: a name of `FORMATS`. examples, notation: of prompts (`score/prompts.py`).
+    Raises LogicgenError for another kind, and a task without prompts.
+    """
+    if kind not in FORMATS:
+        raise LogicgenError(f"no format is called {kind!r}: {nearest(kind, list(FORMATS))}")
+    wording = wording_of(data.task_name)
+    # What cannot be written is said before anything is.
+    prompt_of(data.task, wording, data.task.read_problem(wording.examples[0][0]), examples)
+    suffix, shaped = FORMATS[kind]
+    write = _write_parquet if suffix == ".parquet" else _write_lines
+    prepare_folder(folder)
+    counts = {split: count for split, count in data.splits.items() if count}
+    for split, count in counts.items():
+        rows = map(shaped, _rows(data, split, examples, notation, partial(progress, split)))
+        write_atomically(folder / f"{split}{suffix}", partial(write, rows))
+        progress(split, count, count)
+    return counts
+
+
+def _rows(
+    data: Dataset,
+    split: str,
+    examples: int,
+    notation: Notation,
+    progress: Callable[[int, int], None],
+) -> Iterator[Row]:
+    """Yield the examples of a split with their prompts, as plain data."""
+    task, wording = data.task, wording_of(data.task_name)
+    table = data.table(split)
+    for first in range(0, table.num_rows, ROWS):
+        progress(first, table.num_rows)
+        for index, row in enumerate(table.slice(first, ROWS).to_pylist(), start=first):
+            problem = task.decode_problem(row.pop("problem"))
+            answer = task.decode_answer(row.pop("answer"))
+            yield {
+                "prompt": prompt_of(task, wording, problem, examples, notation),
+                "problem": written_problem(task, problem),
+                "answer": task.show(answer),
+                "task": data.task_name,
+                "split": split,
+                "index": index,
+                "prompt_version": VERSION,
+                **row,
+            }
+
+
+def _write_lines(rows: Iterator[Row], path: Path) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _write_parquet(rows: Iterator[Row], path: Path) -> None:
+    first = pa.Table.from_pylist(list(islice(rows, ROWS)))
+    with pq.ParquetWriter(path, first.schema, compression="zstd") as writer:
+        writer.write_table(first)
+        while some := list(islice(rows, ROWS)):
+            writer.write_table(pa.Table.from_pylist(some, schema=first.schema))
