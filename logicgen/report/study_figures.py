@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 from textwrap import fill
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -117,7 +118,11 @@ def draw_covariance(points: dict[str, dict[str, float]], title: str) -> Figure:
 
 
 # Of bars whose colours begin again.
-HATCHES = ["", "////", "...."]
+HATCHES: list[dict[str, Any]] = [
+    {},
+    {"hatch": "////", "edgecolor": "white"},
+    {"hatch": "....", "edgecolor": "white"},
+]
 
 
 def draw_shares(points: dict[str, dict[str, dict[str, float]]], title: str) -> Figure:
@@ -134,9 +139,7 @@ def draw_shares(points: dict[str, dict[str, dict[str, float]]], title: str) -> F
             for end in ("", "_low", "_high")
         )
         hatch = HATCHES[number // len(LINES) % len(HATCHES)]
-        axes.bar(
-            places, right, 0.92 * width, color=style["color"], label=label, hatch=hatch, ec="white"
-        )
+        axes.bar(places, right, 0.92 * width, color=style["color"], label=label, **hatch)
         ends = [right - low, high - right]
         axes.errorbar(places, right, ends, fmt="none", ecolor="#333333", capsize=2)
     axes.set_xticks(range(len(measures)), [fill(measure, 16) for measure in measures], fontsize=9)

@@ -348,7 +348,7 @@ def test_witnesses_do_not_depend_on_hashes():
         for seed in ("0", "1")
     }
     assert len(printed) == 1
-    assert "Trace" in printed.pop()
+    assert printed.pop().count("{") > 50
 
 
 @pytest.mark.parametrize(
