@@ -1,4 +1,4 @@
-"""A data set as prompts, in the files that trainers of language models read.
+"""Write a data set as prompts, into files that trainers of language models read.
 
 A file for each split that has examples. All kinds hold the problem as people write it, which is
 what a scorer is given, and symbols, length and alpha-class of the data set, so that scores can be

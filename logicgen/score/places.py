@@ -1,4 +1,4 @@
-"""Where in a completion the answer stands.
+"""Find the answer in a completion: the text that a language model has written.
 
 What a model writes while it thinks is no answer: a completion begins behind the last `</think>`. In
 `strict` mode exactly one `<answer>...</answer>` counts. In `tolerant` mode the answer may also
@@ -24,9 +24,6 @@ LONGEST_ANSWER = 20_000
 LINES_BEHIND = 3
 """Lines below "the answer is:" of which one may say it."""
 
-_BEGIN, _END = "<answer>", "</answer>"
-_THINK, _THOUGHT = "<think>", "</think>"
-
 MOST_PLACES = 64
 """Places of a completion that may say an answer; with more, none is chosen."""
 
@@ -48,7 +45,8 @@ def answers_in(completion: str, mode: Mode) -> list[list[str]]:
     """Return the texts of a completion that may say its answer, in groups, the best group first.
 
     The first group with a text that can be read decides, and all that can be read in it have to say
-    the same. In strict mode there is one text. Raises NoAnswerError.
+    the same. In strict mode there is one text. Raises NoAnswerError where there is none, or the
+    best group has too many texts or too long ones; other such groups are left out.
     """
     text = _behind_thinking(completion)
     if mode == "strict":
@@ -57,13 +55,20 @@ def answers_in(completion: str, mode: Mode) -> list[list[str]]:
         marked = [*_tagged(text), *_boxed(text), *_said(text)]
         groups = [marked, _fenced(text), [_end_of_turn(text).strip()]]
         groups = [list(dict.fromkeys(group)) for group in groups if group]
-    for group in groups:
-        if len(group) > MOST_PLACES:
-            raise NoAnswerError(f"{len(group):,} places may say the answer; one is expected")
-    longest = max(map(len, groups[0]))
+    best, *others = groups
+    if said := _too_much(best):
+        raise NoAnswerError(said)
+    return [best, *(group for group in others if not _too_much(group))]
+
+
+def _too_much(group: list[str]) -> str:
+    """Return why the texts of a group are not read; empty if they are."""
+    if len(group) > MOST_PLACES:
+        return f"{len(group):,} places may say the answer; one is expected"
+    longest = max(map(len, group))
     if longest > LONGEST_ANSWER:
-        raise NoAnswerError(f"the answer has {longest:,} characters; {LONGEST_ANSWER:,} are read")
-    return groups
+        return f"the answer has {longest:,} characters; {LONGEST_ANSWER:,} are read"
+    return ""
 
 
 def _behind_thinking(completion: str) -> str:
@@ -75,6 +80,7 @@ def _behind_thinking(completion: str) -> str:
 
 
 def _strict(text: str) -> str:
+    """Return what stands between the only pair of tags. Raises NoAnswerError for any other."""
     begins, ends = text.count(_BEGIN), text.count(_END)
     if begins == 0 and ends == 0:
         raise NoAnswerError("there is no <answer>...</answer>")

@@ -1,4 +1,4 @@
-"""Problems as text for language models: the notation explained, the form of the answer said.
+"""Write problems as text for language models, with notation and form of the answer explained.
 
 A prompt is a function of task, problem, version, notation and number of worked examples alone. A
 change of any wording is another version, so that scores of two wordings are never taken for one.
@@ -18,7 +18,7 @@ from logicgen.tasks.task import Task
 Notation = Literal["infix", "prefix"]
 
 VERSION = 1
-"""Of the wording of all prompts."""
+"""Number of the wording of all prompts: it rises whenever a word of them changes."""
 
 _ANSWER = "Write your final answer between <answer> and </answer>, once, and nothing else in it."
 
@@ -41,7 +41,7 @@ _TEMPORAL_BINDING = (
 )
 _PREFIX = " The formula is written in Polish notation: each operator stands before its operands."
 
-
+# Temporal operators that touch the symbol behind them.
 _TOUCHING = re.compile(r"(?<!\w)([XFG]+)(?=[a-z])")
 
 
@@ -127,7 +127,12 @@ WORDINGS = {
 
 
 def prompt(
-    task: str, problem: str, *, examples: int = 0, notation: Notation = "infix", version: int = 1
+    task: str,
+    problem: str,
+    *,
+    examples: int = 0,
+    notation: Notation = "infix",
+    version: int = VERSION,
 ) -> str:
     """Return a problem as a text that asks a language model for its answer.
 

@@ -1,4 +1,4 @@
-"""Answers as people and language models spell them, turned into the notation of a task.
+"""Read answers as people and language models spell them.
 
 What a task reads as it is stays as it is. Only a text that it cannot read is respelt, and only in
 ways that leave one meaning: Unicode and LaTeX operators, `a = True`, JSON, `a, not b`, quotes.
