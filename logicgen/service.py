@@ -1,4 +1,4 @@
-"""Worker processes that serve any thread and any event loop, with a limit per item.
+"""Call a function in worker processes, from any thread and event loop, with a limit per item.
 
 A thread of its own hands items to the workers and collects results; whoever submits items gets one
 future of all, which a thread waits for and a coroutine awaits (`asyncio.wrap_future`). A worker
@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import atexit
 import os
-import pickle
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,8 +23,18 @@ from selectors import EVENT_READ, DefaultSelector
 from typing import Any, Generic, TypeVar
 
 from logicgen.errors import LogicgenError
-from logicgen.worker_process import FULL, SOON, Chunk, Failure, Worker
-from logicgen.workers import MOST_DEATHS, MOST_WORKERS
+from logicgen.worker_process import (
+    FULL,
+    OUT_OF_MEMORY,
+    SOON,
+    Chunk,
+    Failure,
+    Worker,
+    largest,
+    packed,
+    unpacked,
+)
+from logicgen.workers import MOST_DEATHS, check_count
 
 __all__ = ["Failure", "Service"]
 
@@ -41,8 +50,8 @@ class _Request:
     """Items that were submitted together, and what is known of their results."""
 
     results: list[Any]
-    missing: int
     future: Future[list[Any]]
+    missing: int = 0
 
     def begin(self) -> bool:
         """Return whether the results are still wanted; from then on they cannot be cancelled."""
@@ -108,10 +117,9 @@ class Service(Generic[Item, Result]):
         count: int = 1,
         memory: int | None = None,
     ) -> None:
-        if not 1 <= count <= MOST_WORKERS:
-            raise LogicgenError(f"workers: {count:,}, but there have to be 1 to {MOST_WORKERS}")
+        check_count(count)
         self._new = partial(Worker, setup, arguments, memory, tied=True)
-        self._count = count
+        self._count, self._longest = count, largest(memory)
         self._begin()
         atexit.register(self.close)
 
@@ -135,14 +143,13 @@ class Service(Generic[Item, Result]):
         """
         if self._owner != os.getpid():
             self._begin()
-        request = _Request([None] * len(items), len(items), Future())
-        if not items:
-            request.future.set_result([])
+        request = _Request([OUT_OF_MEMORY] * len(items), Future())
+        jobs = [_Job(packed(item), seconds, request, place) for place, item in enumerate(items)]
+        new = [job for job in jobs if len(job.item) <= self._longest]
+        request.missing = len(new)
+        if not new:
+            request.future.set_result(request.results)
             return request.future
-        new = [
-            _Job(pickle.dumps(item, pickle.HIGHEST_PROTOCOL), seconds, request, place)
-            for place, item in enumerate(items)
-        ]
         with self._lock:
             if self._closed:
                 raise RuntimeError("the service is closed")
@@ -221,9 +228,14 @@ class Service(Generic[Item, Result]):
 
     def _give_up(self) -> None:
         """Fail what waits, since workers die before they begin; the next item tries again."""
-        error = LogicgenError("a worker process ended again and again before it began to work")
+        self._deaths = 0
+        self._fail_all(
+            LogicgenError("a worker process ended again and again before it began to work")
+        )
+
+    def _fail_all(self, error: BaseException) -> None:
         with self._lock:
-            jobs, self._deaths = list(self._jobs), 0
+            jobs = list(self._jobs)
             self._jobs.clear()
         for job in jobs:
             job.request.fail(error)
@@ -280,21 +292,19 @@ class Service(Generic[Item, Result]):
             self._replace(server, f"its process died ({worker.ended()})", again=True)
         self._hand_out()  # before results are looked at, so that the worker need not wait
         for job, result in done:
-            job.request.fill(job.place, pickle.loads(result))  # noqa: S301 - of our own worker
+            job.request.fill(job.place, unpacked(result))
 
     def _fail(self, server: _Server, error: BaseException) -> None:
-        """Hand an exception of the function, or of setting it up, to those who wait for it."""
+        """Hand an exception of the function to whose item it was; one of its setup to all."""
         if server.ready:
-            for job in server.left():
-                job.request.fail(error)
+            at, left = server.worker.at, server.left()
+            failed = server.jobs[at] if at >= 0 else left[0]
+            failed.request.fail(error)
             self._rest(server)
+            self._wait_again(job for job in left if job is not failed)
             return
-        with self._lock:
-            jobs = list(self._jobs)
-            self._jobs.clear()
-        for job in jobs:
-            job.request.fail(error)
         self._remove(server)
+        self._fail_all(error)
 
     def _rest(self, server: _Server) -> None:
         server.jobs, server.worker.chunk, server.worker.received = [], None, 0
@@ -336,8 +346,12 @@ class Service(Generic[Item, Result]):
             failed.request.fill(failed.place, Failure(reason))
             left = [job for job in left if job is not failed]
             self._deaths = 0
+        self._wait_again(left)
+
+    def _wait_again(self, jobs: Iterable[_Job]) -> None:
+        """Put jobs back to the front of the line."""
         with self._lock:
-            self._jobs.extendleft(reversed(left))
+            self._jobs.extendleft(reversed(list(jobs)))
 
     def _remove(self, server: _Server) -> None:
         self._selector.unregister(server.worker)

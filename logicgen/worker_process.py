@@ -1,11 +1,12 @@
 """One worker process, and the handle by which a pool sends it chunks of items.
 
 Frames travel through pipes: eight bytes of length, then a pickle. Both ends are ours, so that no
-pickle is read that somebody else has written (noqa: S301).
+pickle is read that somebody else has written. This is the only file of the project that reads any.
 """
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import pickle
@@ -34,6 +35,16 @@ _LENGTH = struct.Struct("<Q")
 UNKNOWN: Any = object()
 
 
+def packed(value: Any) -> bytes:
+    """Return a value as bytes, to be sent to a worker or back."""
+    return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+
+
+def unpacked(sent: bytes) -> Any:
+    """Return the value of bytes that this process or a worker of its own has packed."""
+    return pickle.loads(sent)  # noqa: S301 - through a pipe that nobody else writes to
+
+
 @dataclass(frozen=True)
 class Failure:
     """A result of an item that ran into a limit or whose process died, with the reason."""
@@ -41,11 +52,22 @@ class Failure:
     reason: str
 
 
+OUT_OF_MEMORY = Failure("out of memory")
+
+
+def largest(memory: int | None) -> float:
+    """Return the largest item, in bytes, that a worker with so much memory is sent.
+
+    The worker would hold it at least twice.
+    """
+    return math.inf if memory is None else memory // 4
+
+
 @dataclass
 class Chunk:
     """Items that are sent to a worker together, and their results."""
 
-    items: list[bytes]  # pickled one by one: one that is too large costs itself only
+    items: list[bytes]  # packed one by one: one that is too large costs itself only
     results: list[Any] = field(init=False)  # UNKNOWN until known
     yielded: int = 0
 
@@ -143,7 +165,7 @@ class Worker:
                 break
             frame = bytes(self._read[_LENGTH.size : end])
             del self._read[:end]
-            yield pickle.loads(frame)  # noqa: S301
+            yield unpacked(frame)
         if not block:
             raise EOFError
 
@@ -171,7 +193,7 @@ class Worker:
 
 
 def _frame(message: Any) -> bytes:
-    content = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    content = packed(message)
     return _LENGTH.pack(len(content)) + content
 
 
@@ -199,7 +221,7 @@ def _serve(source: IO[bytes], target: IO[bytes], clock: _Clock) -> None:
         head = source.read(_LENGTH.size)
         if len(head) < _LENGTH.size:
             raise EOFError
-        return pickle.loads(source.read(_LENGTH.unpack(head)[0]))  # noqa: S301
+        return unpacked(source.read(_LENGTH.unpack(head)[0]))
 
     function: Callable[[Any], Any] | None = None
     while True:
@@ -235,9 +257,9 @@ def _work(
     for place, item in enumerate(items):
         clock.set(place)
         try:
-            result = pickle.dumps(function(pickle.loads(item)), pickle.HIGHEST_PROTOCOL)  # noqa: S301
+            result = packed(function(unpacked(item)))
         except MemoryError:
-            result = pickle.dumps(Failure("out of memory"))
+            result = packed(OUT_OF_MEMORY)
         results.append(result)
         size += len(result)
         if size > FULL or clock.since - last > SOON:

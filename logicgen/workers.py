@@ -11,7 +11,6 @@ from __future__ import annotations
 import atexit
 import math
 import os
-import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +20,18 @@ from selectors import EVENT_READ, DefaultSelector
 from typing import Any, Generic, TypeVar
 
 from logicgen.errors import LogicgenError
-from logicgen.worker_process import FULL, SOON, UNKNOWN, Chunk, Failure, Worker
+from logicgen.worker_process import (
+    FULL,
+    OUT_OF_MEMORY,
+    SOON,
+    UNKNOWN,
+    Chunk,
+    Failure,
+    Worker,
+    largest,
+    packed,
+    unpacked,
+)
 
 __all__ = ["MEMORY", "Calls", "Failure", "Limits", "Workers"]
 
@@ -44,6 +54,12 @@ class Limits:
     memory: int | None = None
 
 
+def check_count(workers: int) -> None:
+    """Raise LogicgenError where there cannot be so many workers."""
+    if not 1 <= workers <= MOST_WORKERS:
+        raise LogicgenError(f"workers: {workers:,}, but there have to be 1 to {MOST_WORKERS}")
+
+
 class Workers(Generic[Item, Result]):
     """A pool of `count` processes that each run the function `setup(*arguments)` returns.
 
@@ -60,12 +76,10 @@ class Workers(Generic[Item, Result]):
         count: int = 1,
         limits: Limits | None = None,
     ) -> None:
-        if not 1 <= count <= MOST_WORKERS:
-            raise LogicgenError(f"workers: {count:,}, but there have to be 1 to {MOST_WORKERS}")
+        check_count(count)
         limits = limits or Limits()
         self._new = partial(Worker, setup, arguments, limits.memory)
-        # A larger item is not sent: the worker holds it at least twice.
-        self._longest = math.inf if limits.memory is None else limits.memory // 4
+        self._longest = largest(limits.memory)
         self.seconds = limits.seconds
         self._selector = DefaultSelector()
         self._deaths = 0  # in a row, without a result
@@ -170,7 +184,7 @@ class Workers(Generic[Item, Result]):
                     if (chunk := worker.chunk) is None:
                         continue
                     for result in message:
-                        chunk.results[worker.sent[worker.received]] = pickle.loads(result)  # noqa: S301
+                        chunk.results[worker.sent[worker.received]] = unpacked(result)
                         worker.received += 1
                     if worker.received == len(worker.sent):
                         seconds = time.monotonic() - worker.begun
@@ -262,15 +276,15 @@ def _chunk_of(source: Iterator[Any], most: int, longest: float) -> Chunk:
     too_long: list[int] = []
     size = 0
     for item in source:
-        pickled = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
-        if len(pickled) > longest:
+        sent = packed(item)
+        if len(sent) > longest:
             too_long.append(len(items))
-            pickled = b""
-        items.append(pickled)
-        size += len(pickled)
+            sent = b""
+        items.append(sent)
+        size += len(sent)
         if len(items) >= most or size > FULL:
             break
     chunk = Chunk(items)
     for place in too_long:
-        chunk.results[place] = Failure("out of memory")
+        chunk.results[place] = OUT_OF_MEMORY
     return chunk

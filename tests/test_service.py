@@ -57,6 +57,25 @@ def test_errors_of_the_function_reach_who_waits_and_the_service_goes_on(service)
     assert results(service, [1]) == [2]
 
 
+def test_an_error_is_of_its_own_request_alone(service):
+    """Items of several requests are sent to a worker together."""
+    results(service, range(500))  # so that many are
+    requests = [service.submit([n, "complain" if n == 7 else n]) for n in range(40)]
+    for number, request in enumerate(requests):
+        if number == 7:
+            with pytest.raises(LogicgenError, match="no such thing"):
+                request.result(60)
+        else:
+            assert request.result(60) == [2 * number] * 2
+
+
+def test_an_item_that_no_worker_could_hold_is_not_sent():
+    service = Service(work, memory=1 << 30)
+    assert results(service, [b"x" * (1 << 29)]) == [Failure("out of memory")]
+    assert results(service, ["a", b"x" * (1 << 29), "b"]) == ["aa", Failure("out of memory"), "bb"]
+    service.close()
+
+
 def test_a_setup_that_fails_is_an_error_each_time():
     service = Service(broken)
     for _ in range(2):
