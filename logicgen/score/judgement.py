@@ -1,4 +1,4 @@
-"""What a completion is worth: where its answer stands, what it says, and whether it is right."""
+"""Judge a completion: find its answer, read it, and have the task check it."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ def judge(
 ) -> Judgement:
     """Return the judgement on a completion, here and now, without limits.
 
+    problem: a value of the task.
+    completion: anything but text is `invalid`, as is text without an answer.
     reasons: whether a reason is looked for where an answer that was read is not right.
-    problem: a value of the task. Anything but text is `invalid`, as is text without an answer.
     """
     if (refused := refusal(completion)) is not None:
         return refused

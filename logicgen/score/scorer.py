@@ -1,4 +1,8 @@
-"""The bounded scorer: judges completions in helper processes that are killed at a limit."""
+"""Judge completions in helper processes that are killed at a limit.
+
+A reason is looked for once the verdict is known, as an item of its own: where that takes too long,
+the reason is missing, and the verdict stands.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Self, get_args
 
@@ -17,8 +22,8 @@ from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
 from logicgen.workers import MEMORY
 
-Pair = tuple[str, object]
-"""A problem in people's or in prefix notation, and a completion."""
+Item = tuple[str, object, Verdict | None]
+"""A problem, and a completion to be judged, or an answer whose verdict is to be explained."""
 
 
 class Scorer:
@@ -28,7 +33,8 @@ class Scorer:
         task: its name.
         mode: `strict` or `tolerant`, which places of a completion may hold the answer.
         timeout: seconds for one completion, from when a helper begins with it; then the verdict is
-            `unknown`. Waiting for a helper does not count.
+            `unknown`. As many again for the reason, which is then missing. Waiting for a helper
+            does not count.
         memory: bytes that a helper may take.
         workers: how many completions are judged at once.
         reasons: whether a counterexample is looked for where an answer is wrong, which takes longer
@@ -54,9 +60,9 @@ class Scorer:
             raise LogicgenError(f"mode: {mode!r}; it is 'strict' or 'tolerant'")
         if not (isinstance(timeout, int | float) and 0 < timeout < float("inf")):
             raise LogicgenError(f"timeout: {timeout!r}; it has to be a number of seconds above 0")
-        self.task, self.mode, self.timeout = task, mode, timeout
-        self._service: Service[Pair, Any] = Service(
-            _judging, (task, mode, reasons), count=workers, memory=memory
+        self.task, self.mode, self.timeout, self.reasons = task, mode, timeout, reasons
+        self._service: Service[Item, Any] = Service(
+            _judging, (task, mode), count=workers, memory=memory
         )
 
     def score(self, problem: str, completion: object) -> Judgement:
@@ -71,7 +77,9 @@ class Scorer:
         Raises LogicgenError where there are not as many problems as completions.
         """
         refused, sent = self._submit(problems, completions)
-        return _merged(refused, sent.result())
+        found = _merged(refused, sent.result())
+        unexplained, sent = self._ask_reasons(problems, found)
+        return _explained(found, unexplained, sent.result())
 
     async def score_async(self, problem: str, completion: object) -> Judgement:
         """Return the same as `score`, without blocking the event loop."""
@@ -82,7 +90,9 @@ class Scorer:
     ) -> list[Judgement]:
         """Return the same as `score_batch`, without blocking the event loop."""
         refused, sent = self._submit(problems, completions)
-        return _merged(refused, await asyncio.wrap_future(sent))
+        found = _merged(refused, await asyncio.wrap_future(sent))
+        unexplained, sent = self._ask_reasons(problems, found)
+        return _explained(found, unexplained, await asyncio.wrap_future(sent))
 
     def close(self) -> None:
         """End the helpers."""
@@ -108,17 +118,38 @@ class Scorer:
                 raise LogicgenError(f"a problem is {type(problem).__name__}, not text")
         refused = [refusal(completion) for completion in completions]
         asked = zip(problems, completions, refused, strict=True)
-        pairs = [(problem, text) for problem, text, judgement in asked if judgement is None]
-        return refused, self._service.submit(pairs, self.timeout)
+        items = [(problem, text, None) for problem, text, judgement in asked if judgement is None]
+        return refused, self._service.submit(items, self.timeout)
+
+    def _ask_reasons(
+        self, problems: Sequence[str], found: list[Judgement]
+    ) -> tuple[list[int], Future[list[Any]]]:
+        """Return the places of answers that are not right, and the future of the reasons."""
+        places = [
+            place
+            for place, each in enumerate(found)
+            if self.reasons and not each.reason and each.reward == 0.0
+        ]
+        items = [(problems[place], found[place].answer, found[place].verdict) for place in places]
+        return places, self._service.submit(items, self.timeout)
 
 
 def _merged(refused: list[Judgement | None], found: list[Any]) -> list[Judgement]:
+    """Return all judgements in order: those that were refused unread, and those of helpers."""
     judged = map(_judged, found)
     return [next(judged) if judgement is None else judgement for judgement in refused]
 
 
-def _judging(task: str, mode: Mode, reasons: bool) -> Callable[[Pair], Any]:
-    """Return the function that judges in a helper, and returns what is wrong with a problem."""
+def _explained(found: list[Judgement], places: list[int], reasons: list[Any]) -> list[Judgement]:
+    """Return the judgements, those at some places with the reasons that were found."""
+    for place, reason in zip(places, reasons, strict=True):
+        if isinstance(reason, str):
+            found[place] = replace(found[place], reason=reason)
+    return found
+
+
+def _judging(task: str, mode: Mode) -> Callable[[Item], Any]:
+    """Return the function that judges or explains, and returns what is wrong with a problem."""
     chosen = load_task(task)
     read = lru_cache(256)(chosen.read_problem)  # a trainer asks several completions of a problem
     # Grammars and solvers are made when they are first used: before the first item comes.
@@ -126,13 +157,21 @@ def _judging(task: str, mode: Mode, reasons: bool) -> Callable[[Pair], Any]:
         with suppress(LogicgenError):
             judge(chosen, chosen.read_problem("a"), completion, mode)
 
-    def decide(pair: Pair) -> Any:
-        problem, completion = pair
+    def decide(item: Item) -> Any:
+        problem, text, verdict = item
         try:
             parsed = read(problem)
         except LogicgenError as error:
             return error
-        judgement = judge(chosen, parsed, completion, mode, reasons)
+        try:
+            if verdict is not None:
+                return chosen.reason(parsed, chosen.read_answer(str(text)), verdict)
+            judgement = judge(chosen, parsed, text, mode, reasons=False)
+        except MemoryError:
+            raise
+        except Exception as error:  # a fault of ours must not end a training, nor be paid
+            said = f"an error that should not happen: {type(error).__name__}: {error}"
+            return Verdict.UNKNOWN.value, "", said
         return judgement.verdict.value, judgement.answer, judgement.reason
 
     return decide

@@ -32,10 +32,6 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e9
 Weight = Annotated[float, Field(ge=0, le=MOST_WEIGHT), AfterValidator(_sane)]
 
 
-# Steps in which a counterexample is looked for: the verdict is known, and not to be lost over it.
-REASON_EFFORT = 10_000
-
-
 class FormulaSettings(Settings):
     """Keys of `[problem]` for random formulas.
 

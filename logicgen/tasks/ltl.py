@@ -16,7 +16,7 @@ from logicgen.syntax.formula_language import propositional
 from logicgen.syntax.language import Language
 from logicgen.syntax.no_answer import NO_ANSWER, NoAnswer, says_none
 from logicgen.syntax.trace import Trace, trace_language
-from logicgen.tasks.formula_task import REASON_EFFORT, FormulaSettings, FormulaTask, Weight
+from logicgen.tasks.formula_task import FormulaSettings, FormulaTask, Weight
 from logicgen.tasks.specification_patterns import PatternSource
 
 
@@ -56,7 +56,7 @@ class LTL(FormulaTask):
         return "a position is contradictory"
 
     def _counterexample(self, problem: Formula, answer: Trace) -> Trace | None:
-        return EmbeddedSolver(REASON_EFFORT).counterexample(problem, answer)
+        return EmbeddedSolver().counterexample(problem, answer)
 
     def arranged(self, answer: Trace | NoAnswer, settings: LTLSettings) -> Trace | NoAnswer:
         if settings.conjunctions == "left" or isinstance(answer, NoAnswer):

@@ -15,7 +15,7 @@ from logicgen.syntax.formula import Formula
 from logicgen.syntax.language import Language
 from logicgen.syntax.no_answer import NO_ANSWER, NoAnswer, says_none
 from logicgen.tasks.cnf import CNFSource
-from logicgen.tasks.formula_task import REASON_EFFORT, FormulaSettings, FormulaTask
+from logicgen.tasks.formula_task import FormulaSettings, FormulaTask
 
 # A truth table over so many symbols is faster than a SAT solver.
 FEW = 10
@@ -47,7 +47,7 @@ class Propositional(FormulaTask):
 
     def _counterexample(self, problem: Formula, answer: Assignment) -> Assignment | None:
         few = len(problem.symbols) <= FEW
-        solver = TruthTableSolver() if few else PySATSolver(REASON_EFFORT)
+        solver = TruthTableSolver() if few else PySATSolver()
         return solver.counterexample(problem, answer)
 
     def same(self, answer: Assignment | NoAnswer, other: Assignment | NoAnswer) -> bool:

@@ -7,13 +7,16 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.score import Judgement, Scorer
+from logicgen.score import scorer as scorer_module
 from logicgen.solvers import Verdict
+from logicgen.tasks import TASKS, load_task
 from tests.solvers.ltl_families import arbiter
 
 HARD = f"{arbiter(9)} & FG!g0"
@@ -92,6 +95,44 @@ def test_a_limit_is_unknown_neither_right_nor_wrong():
     assert [each.verdict for each in found] == ["unknown", "correct", "unknown", "incorrect"]
     assert [each.reward for each in found] == [None, 1.0, None, 0.0]
     assert found[0].reason == "time limit of 0.5 s"
+
+
+class Slow(type(load_task("copying"))):
+    """A task whose reasons take for ever, and which fails on one answer."""
+
+    name = "slow"
+
+    def check(self, problem, answer, solver=None):
+        if answer == ("oops",):
+            raise ZeroDivisionError("by zero")
+        return super().check(problem, answer)
+
+    def reason(self, problem, answer, verdict):
+        time.sleep(60)
+
+
+def test_a_reason_that_takes_too_long_costs_no_verdict(monkeypatch):
+    monkeypatch.setitem(TASKS, "slow", f"{__name__}:Slow")
+    monkeypatch.setattr("logicgen.score.scorer._judging", judging_slowly)
+    with Scorer("slow", timeout=0.5) as scorer:
+        found = scorer.score_batch(["a b"] * 2, ["<answer>a</answer>", "<answer>a b</answer>"])
+    assert [each.verdict for each in found] == ["incorrect", "correct"]
+    assert found[0].reason == ""
+
+
+def test_a_fault_of_ours_is_unknown_and_named(monkeypatch):
+    monkeypatch.setitem(TASKS, "slow", f"{__name__}:Slow")
+    monkeypatch.setattr("logicgen.score.scorer._judging", judging_slowly)
+    with Scorer("slow", timeout=60) as scorer:
+        found = scorer.score_batch(["a b"] * 2, ["<answer>oops</answer>", "<answer>a b</answer>"])
+    assert [each.reward for each in found] == [None, 1.0]
+    assert found[0].reason == "an error that should not happen: ZeroDivisionError: by zero"
+
+
+def judging_slowly(task, mode):
+    """In a helper, which does not know the task: add it there, too."""
+    TASKS["slow"] = f"{__name__}:Slow"
+    return scorer_module._judging(task, mode)
 
 
 def test_sixteen_threads_and_a_thousand_coroutines_have_the_same_results():
