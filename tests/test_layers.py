@@ -15,6 +15,7 @@ ROOT = Path(logicgen.__file__).parent
 # Known to all, and knowing nothing but each other.
 GROUND = {
     "atomic",
+    "callable_room",
     "checksum",
     "declaration",
     "errors",
@@ -45,6 +46,7 @@ LINE = [
     "report",
     "experiments",
     "study",
+    "library",
     "cli",
 ]
 
