@@ -95,7 +95,7 @@ def write_prompts(
     # What cannot be written is said before anything is.
     prompt_of(data.task, wording, data.task.read_problem(wording.examples[0][0]), examples)
     suffix, shaped = FORMATS[kind]
-    write = _write_parquet if suffix == ".parquet" else _write_lines
+    write = _write_parquet if suffix == ".parquet" else write_lines
     prepare_folder(folder)
     counts = {split: count for split, count in data.splits.items() if count}
     for split, count in counts.items():
@@ -132,7 +132,7 @@ def _rows(
             }
 
 
-def _write_lines(rows: Iterator[Row], path: Path) -> None:
+def write_lines(rows: Iterator[Row], path: Path) -> None:
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
