@@ -73,9 +73,10 @@ def trainer(exported, tmp_path):
     """A trainer of TRL with a network of a few weights, and what it sent to be paid."""
     trl = pytest.importorskip("trl", reason="pip install 'logicgen[trl]'")
     import torch
-    from datasets import load_dataset
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    from datasets import load_dataset
 
     words = {word: number for number, word in enumerate(["<pad>", "<end>", "<word>", *SAYS])}
     split = Tokenizer(models.WordLevel(words, unk_token="<word>"))
