@@ -1,6 +1,6 @@
 """A reward function for OpenRLHF: pays completions that solve their problem.
 
---reward.remote_url with the path of this file, --data.label_key label and
+--reward.remote_url with the path of this file, --data.input_key prompt, --data.label_key label and
 --data.apply_chat_template, with data that `logicgen export DATA DIR --for openrlhf` writes.
 """
 

@@ -2,8 +2,8 @@
 
 reward.custom_reward_function.path=pkg://logicgen.integrations.verl
 
-with data that `logicgen export DATA DIR --for verl` writes. Settings of `logicgen.Scorer` are set
-as `reward.custom_reward_function.reward_kwargs`.
+with data that `logicgen export DATA DIR --for verl` writes. Settings of `logicgen.Scorer` are given
+as +reward.custom_reward_function.reward_kwargs.timeout=5.
 """
 
 from __future__ import annotations

@@ -109,6 +109,9 @@ def test_threads_and_forked_processes_judge_alike():
         for found in threads.map(lambda _: judged(RIGHT, WRONG, TRACE), range(16)):
             assert found == expected
     child = os.fork()
-    if not child:  # leave without what tests do at their end
-        os._exit(0 if judged(RIGHT, WRONG, TRACE) == expected else 1)
+    if not child:  # it leaves without what the tests do at their end
+        try:
+            os._exit(judged(RIGHT, WRONG, TRACE) != expected)
+        finally:
+            os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

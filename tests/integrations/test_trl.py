@@ -140,7 +140,7 @@ def test_a_step_of_the_trainer_is_paid(trainer):
 
 
 def test_the_trainer_is_told_of_columns_that_are_missing(trainer):
-    trainer.train_dataset = trainer.train_dataset.remove_columns("problem")
+    trainer.args.remove_unused_columns = True
     with pytest.raises(LogicgenError, match="the data set has no column 'problem'"):
         trainer.train()
 
