@@ -35,12 +35,12 @@ def compute_score(
 
     data_source: `logicgen/<task>`. ground_truth: the problem.
 
-    verl needs a number for each solution: None ends its training, and NaN would spoil the
-    advantages of the whole group. So a verdict that is not known is paid like a wrong answer, since
-    1.0 might be paid for nothing, and `unknown`, else 0.0, is 1.0: verl averages it over the
-    validation data, where it should stay near 0. Data of others that are mixed in need the same
-    keys, or `score` alone. Raises LogicgenError for another data source and a problem that does not
-    parse; no solution makes it raise.
+    verl needs a number for each solution: None would leave the whole batch without rewards, and NaN
+    spoil the advantages of the group. So a verdict that is not known is paid like a wrong answer,
+    since 1.0 might be paid for nothing, and `unknown`, else 0.0, is 1.0: verl averages it over the
+    validation data, where it should stay near 0. Where data of others are mixed in, all solutions
+    need the same keys, or `score` alone. Raises LogicgenError for another data source and a problem
+    that does not parse; no solution makes it raise.
     """
     if not isinstance(data_source, str) or not data_source.startswith(_OURS):
         raise LogicgenError(
