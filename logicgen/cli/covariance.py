@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logicgen.cli.options import SCORING, integer_option
-from logicgen.cli.replies import REPLIES, check_options
+from logicgen.cli.reply_options import REPLIES, check_options
 from logicgen.cli.terminal import put, say
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ def command(
         return
     check_options(run.is_file(), _OF_REPLIES)
     if run.is_file():
-        replies = {"mode": mode or "strict", "mixed": mixed_prompts}
-        table, folder = _of_replies(run, dataset, split, out, **replies)
+        how = (mode or "strict", mixed_prompts)
+        table, folder = _of_replies(run, dataset, split, out, *how)
     else:
         table, folder = _of_model(run, dataset, split, out, **options)
     summary = write_covariance(table, folder)
@@ -112,7 +112,7 @@ def _of_model(
 
 
 def _of_replies(
-    path: Path, dataset: Dataset, split: str, out: Path | None, *, mode: str, mixed: bool
+    path: Path, dataset: Dataset, split: str, out: Path | None, mode: str, mixed: bool
 ) -> tuple[Table, Path]:
     """Return the table of replies to renamed problems, and the folder for it."""
     from logicgen.atomic import prepare_folder

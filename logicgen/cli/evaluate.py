@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logicgen.cli import options as opt
-from logicgen.cli.replies import REPLIES, check_options
+from logicgen.cli.reply_options import REPLIES, check_options
 from logicgen.cli.terminal import put, say
 from logicgen.errors import LogicgenError
 

@@ -199,7 +199,8 @@ def judge_renamed(
     task = data.task
     rows = np.unique([reply.row for reply in replies])
     table = data.table(split).take(pa.array(rows))
-    asked = {(each.row, each.problem): each for each in _renamed(rows, table, _letters(data, table))}
+    every = _renamed(rows, table, _letters(data, table))
+    asked = {(each.row, each.problem): each for each in every}
     counts: Counter[tuple[int, str]] = Counter()
     found = []
     judged = judgements(task, replies, **settings)

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from pydantic import TypeAdapter
 
-from logicgen.data.data_recipe import Region
 from logicgen.data.dataset import Dataset, encode
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.verified import Verified, draw_until_accepted
@@ -57,6 +56,18 @@ def _uncounted(done: int, total: int) -> None:
     """Ignore progress."""
 
 
+class AnyRegion(Protocol):
+    """Ranges of symbols and of length, of a data set or of what a model was trained on."""
+
+    @property
+    def symbols(self) -> tuple[int, int]:
+        """Return the fewest and the most."""
+
+    @property
+    def length(self) -> tuple[int, int]:
+        """Return the shortest and the longest."""
+
+
 @dataclass(frozen=True)
 class About:
     """The model, data and split of an evaluation; stored inside `predictions.parquet`."""
@@ -87,7 +98,7 @@ class About:
         return About.in_region(model.region, called, data, split)
 
     @staticmethod
-    def in_region(region: Region, called: str, data: Dataset, split: str) -> About:
+    def in_region(region: AnyRegion, called: str, data: Dataset, split: str) -> About:
         """Describe the same of a model that was trained in a region."""
         cells = data.recipe.grid if split == "grid" and data.recipe.grid else data.recipe.region
         return About(

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from logicgen.data.dataset import Dataset
 from logicgen.data.drawer import fingerprint
-from logicgen.errors import FormatError, LogicgenError
+from logicgen.errors import FormatError, LogicgenError, shown
 from logicgen.evaluate.predictions import (
     SCHEMA,
     About,
@@ -78,21 +78,18 @@ def replies_to(
         raise LogicgenError(f"{where}: no replies")
     table = data.table(split)
     known = _Problems(data.task, table, renamed)
+    own_values = {"split": split, "dataset": data.name, "fingerprint": data.fingerprint}
     versions: dict[Any, int] = {}
     found = []
     for number, entry in enumerate(entries, 1):
         place = f"{where}, reply {number}"
         if "completion" not in entry:
             raise LogicgenError(f"{place}: no `completion`, which is what a model wrote")
-        for key, own in (
-            ("split", split),
-            ("dataset", data.name),
-            ("fingerprint", data.fingerprint),
-        ):
+        for key, own in own_values.items():
             if (said := entry.get(key)) is not None and said != own:
                 raise LogicgenError(
-                    f"{place}: of {key} {said!r}, and {data.folder} is {own!r}: give the data that"
-                    " the model was asked"
+                    f"{place}: {key} {shown(said)}, but {data.folder} has {own!r}: give the data"
+                    " that the model was asked"
                 )
         versions.setdefault(entry.get("prompt_version"), number)
         if len(versions) > 1 and not mixed:
@@ -123,9 +120,10 @@ class _Problems:
         if row is None and text is None:
             raise LogicgenError(f"{place}: neither `row` nor `problem` says what it answers")
         if row is not None and (type(row) is not int or not 0 <= row < len(self.problems)):
-            raise LogicgenError(f"{place}: row {row!r}; the split has rows 0 to {len(self) - 1:,}")
-        if text is None:
-            return int(row), self.problems[int(row)]
+            last = len(self.problems) - 1
+            raise LogicgenError(f"{place}: row {shown(row)}; the split has rows 0 to {last:,}")
+        if row is not None and text is None:
+            return row, self.problems[row]
         try:
             asked = self.task.encode(self.task.read_problem(str(text)))
         except FormatError as error:
@@ -136,14 +134,11 @@ class _Problems:
         known = self.rows.get(key) if row is None else row
         if known is None or self._key(self.problems[known]) != key:
             said = "no row has this problem" if row is None else f"row {row} has another problem"
-            raise LogicgenError(f"{place}: {said}: give the data and split that the model was asked")
+            raise LogicgenError(f"{place}: {said}: give the data that the model was asked")
         return known, asked
 
     def _key(self, problem: str) -> Any:
         return alpha_class_of(problem) if self.renamed else problem
-
-    def __len__(self) -> int:
-        return len(self.problems)
 
 
 def alpha_class_of(problem: str) -> int:
@@ -164,9 +159,7 @@ def judgements(
 ) -> Iterator[Judgement]:
     """Yield the judgements on replies, in order, as `Scorer` gives them."""
     progress(0, len(replies))
-    with Scorer(
-        task.name, mode, timeout=seconds, workers=workers, reasons=False
-    ) as scorer:
+    with Scorer(task.name, mode, timeout=seconds, workers=workers, reasons=False) as scorer:
         for first in range(0, len(replies), BATCH):
             batch = replies[first : first + BATCH]
             yield from scorer.score_batch(

@@ -46,8 +46,8 @@ def _of_log(path: Path) -> Iterator[dict[str, Any]]:
     try:
         log = read_eval_log(str(path))
     except Exception as error:  # whatever a damaged file makes it raise
-        said = re.sub(r"\s+", " ", str(error))[:100]
-        raise LogicgenError(f"{path}: not a whole log of Inspect ({said})") from None
+        why = re.sub(r"\s+", " ", str(error))[:100]
+        raise LogicgenError(f"{path}: not a whole log of Inspect ({why})") from None
     for sample in log.samples or ():
         if sample.error is not None:
             raise LogicgenError(
