@@ -17,7 +17,7 @@ from logicgen.extras import EXTRAS, MissingExtraError, extras_named, missing_ext
 from tests.test_layers import GROUND, MODULES, room
 
 ROOT = Path(logicgen.__file__).parent.parent
-CORE = GROUND | {"", "syntax", "solvers", "tasks", "score", "data", "cli"}
+CORE = GROUND | {"", "syntax", "solvers", "tasks", "score", "data", "cli", "integrations"}
 # The two tasks whose sequences come from automata.
 OUTSIDE = {"logicgen.tasks.automaton_strings", "logicgen.tasks.grammar_sentences"}
 CORE_MODULES = sorted(name for name in MODULES if room(name) in CORE and name not in OUTSIDE)

@@ -1,0 +1,1 @@
+"""Adapters: what other packages call to have completions of logicgen's problems judged."""
