@@ -99,20 +99,23 @@ def write_prompts(
     prepare_folder(folder)
     counts = {split: count for split, count in data.splits.items() if count}
     for split, count in counts.items():
-        rows = map(shaped, _rows(data, split, examples, notation, partial(progress, split)))
+        rows = map(shaped, prompt_rows(data, split, examples, notation, partial(progress, split)))
         write_atomically(folder / f"{split}{suffix}", partial(write, rows))
         progress(split, count, count)
     return counts
 
 
-def _rows(
+def prompt_rows(
     data: Dataset,
     split: str,
-    examples: int,
-    notation: Notation,
-    progress: Callable[[int, int], None],
+    examples: int = 0,
+    notation: Notation = "infix",
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[Row]:
-    """Yield the examples of a split with their prompts, as plain data."""
+    """Yield the examples of a split with their prompts, as plain data.
+
+    Raises LogicgenError for a task without prompts, and a split that there is not or that is empty.
+    """
     task, wording = data.task, wording_of(data.task_name)
     table = data.table(split)
     for first in range(0, table.num_rows, ROWS):
