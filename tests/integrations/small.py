@@ -10,7 +10,7 @@ from tests.data.data_sets import make
 SIZES = {
     "region": {"symbols": [1, 3], "length": [3, 7], "balance": "symbols-and-length"},
     "sizes": {"train": 40, "validation": 0, "test": 8},
-    "grid": {"symbols": [2, 3], "length": [3, 5], "per_cell": 2},
+    "grid": {"symbols": [4, 4], "length": [7, 9], "per_cell": 2},
 }
 
 
@@ -18,8 +18,6 @@ def small(folder) -> DataFolder:
     """Make a data set of a few propositional problems."""
     make(folder, SIZES)
     return load_dataset(folder)
-
-
 
 
 def right(answer: str) -> str:
