@@ -1,8 +1,8 @@
 """Write a data set as prompts, into files that trainers of language models read.
 
-A file for each split that has examples. All kinds hold the problem as people write it, which is
-what a scorer is given, and symbols, length and alpha-class of the data set, so that scores can be
-told apart by them.
+A file for each split that has examples, and for lm-evaluation-harness a task file, too. All rows hold
+the problem as people write it, which is what a scorer is given, and symbols, length and alpha-class
+of the data set, so that scores can be told apart by them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from logicgen.atomic import prepare_folder, write_atomically
+from logicgen.atomic import prepare_folder, write_atomically, write_text
 from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError, nearest
 from logicgen.score.prompts import (
@@ -67,12 +67,49 @@ def _sft(row: Row) -> Row:
 
 FORMATS: dict[str, tuple[str, Callable[[Row], Row]]] = {
     "jsonl": (".jsonl", lambda row: row),
+    "lm-eval": (".jsonl", lambda row: row),
     "openrlhf": (".jsonl", _openrlhf),
     "sft": (".jsonl", _sft),
     "trl": (".parquet", _trl),
     "verl": (".parquet", _verl),
 }
 """Suffix of the files, and what becomes of a row, by name."""
+
+# Texts are JSON, which is YAML, too. No text ends a generation: the closing tag would be cut off.
+LM_EVAL = """\
+# A task of lm-evaluation-harness, which finds it by --include_path with this folder. For models that
+# write answers as they like, put `tolerant` in the place of `strict`.
+task: {task}
+tag: logicgen
+custom_dataset: !function logicgen.integrations.lm_eval.load
+dataset_kwargs:
+  split: {split}
+test_split: {split}
+output_type: generate_until
+doc_to_text: "{{{{prompt}}}}"
+doc_to_target: "<answer>{{{{answer}}}}</answer>"
+process_results: !function logicgen.integrations.lm_eval.strict
+generation_kwargs:
+  until: []
+  do_sample: false
+  max_gen_toks: 2048
+num_fewshot: 0
+metric_list:
+  - metric: correct
+    aggregation: mean
+    higher_is_better: true
+  - metric: invalid
+    aggregation: mean
+    higher_is_better: false
+  - metric: unknown
+    aggregation: mean
+    higher_is_better: false
+metadata:
+  version: {version}
+  dataset: {name}
+  fingerprint: {fingerprint}
+"""
+"""A task file of lm-evaluation-harness; `logicgen/integrations/lm_eval.py` has the functions."""
 
 
 def write_prompts(
@@ -102,7 +139,20 @@ def write_prompts(
         rows = map(shaped, prompt_rows(data, split, examples, notation, partial(progress, split)))
         write_atomically(folder / f"{split}{suffix}", partial(write, rows))
         progress(split, count, count)
+        if kind == "lm-eval" and split != "train":
+            write_text(folder / f"{split}.yaml", _lm_eval_task(data, split))
     return counts
+
+
+def _lm_eval_task(data: Dataset, split: str) -> str:
+    """Return the file that makes an exported split a task of lm-evaluation-harness."""
+    return LM_EVAL.format(
+        task=json.dumps(f"logicgen_{data.name}_{split}"),
+        split=split,
+        version=VERSION,
+        name=json.dumps(data.name),
+        fingerprint=json.dumps(data.fingerprint),
+    )
 
 
 def prompt_rows(
