@@ -15,6 +15,7 @@ ROOT = Path(logicgen.__file__).parent
 # Known to all, and knowing nothing but each other.
 GROUND = {
     "atomic",
+    "callable_room",
     "checksum",
     "declaration",
     "errors",
@@ -47,6 +48,7 @@ LINE = [
     "report",
     "experiments",
     "study",
+    "library",
     "cli",
 ]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,34 +86,17 @@ def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
 
 
 def _measure_perplexity(
-    run: Path, corpus: Corpus, out: Path | None, *, split: str | None, device: str, **settings: Any
+    run: Path, corpus: Corpus, out: Path | None, *, split: str | None, **settings: Any
 ) -> None:
     """Measure perplexity behind a progress bar, and print what came out."""
-    from logicgen.atomic import prepare_folder
     from logicgen.cli.progress import stage_bars
-    from logicgen.evaluate.perplexity import measure_perplexity, without_ideal
-    from logicgen.model import checkpoint
-    from logicgen.report.perplexity_files import FIGURE, summary_lines, write_curve
+    from logicgen.report.evaluation import evaluate_corpus
+    from logicgen.report.perplexity_files import FIGURE, summary_lines
 
-    model = checkpoint.load_language_model(run, device)
-    split = split or "test"
-    folder = out or checkpoint.scores_folder(run, f"{corpus.name}-{split}")
-    prepare_folder(folder)
-    trained = checkpoint.load_json(checkpoint.find_run(run) / checkpoint.CARD).get("data")
-    if trained != corpus.fingerprint:
-        say(
-            f"{run} was trained on other data ({trained}) than {corpus.folder}: what is read here"
-            " may have been trained on"
-        )
-    if reason := without_ideal(corpus):
-        say(f"{corpus.folder}: {reason}")
-    settings |= {"split": split, "limit": settings["limit"] or 256}
-    name = run.resolve().name
+    settings |= {"split": split or "test", "limit": settings["limit"] or 256}
     with stage_bars("sequences") as bars:
-        curve = measure_perplexity(
-            model, corpus, name, progress=partial(bars, "reading"), **settings
-        )
-    for line in summary_lines(write_curve(curve, folder)):
+        folder, summary = evaluate_corpus(run, corpus, out, progress=bars, say=say, **settings)
+    for line in summary_lines(summary):
         put(line)
     say(f"by position: {folder / FIGURE}.png")
 
@@ -125,52 +106,45 @@ def evaluate_with_bars(
     dataset: Dataset,
     out: Path | None = None,
     *,
-    split: str = "grid",
-    device: str = "auto",
     timeout: float = 10.0,
     sample: bool = False,
     verified: int | None = None,
     votes: int | None = None,
-    reset_rows: int | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Evaluate behind progress bars, print what came out and where, and return the summary."""
     search, random = _decoding(sample=sample, verified=verified, votes=votes, **options)
     others = {name: options[name] for name in options if name not in opt.SEARCH + opt.RANDOM}
 
-    from logicgen.atomic import prepare_folder
     from logicgen.cli.progress import stage_bars
-    from logicgen.evaluate import collapse
-    from logicgen.evaluate.predictions import About, check_fits, predict_and_verify
     from logicgen.evaluate.verified import Verified
-    from logicgen.model.checkpoint import open_model, scores_folder
     from logicgen.nn.decoding import BeamSearch
     from logicgen.nn.samples import Sampling
-    from logicgen.report.evaluation_files import PARTS, write_predictions, write_report
-    from logicgen.report.tables import percent
+    from logicgen.report.evaluation import evaluate_answers
 
     sampling = Sampling(**random)
-    opened = open_model(run, device)
-    if reset_rows is not None:
-        redrawn = collapse.reset_rows(*collapse.trained_rows(run, opened, dataset), reset_rows)
-        say(f"rows redrawn of tokens that never occur in training: {redrawn:,}")
-    model = opened.answerer(dataset, str(run), votes)
-    about = replace(
-        About.of(model, run.resolve().name, dataset, split),
-        reset_rows=reset_rows,
-    )
-    check_fits(model, dataset, about, others.get("ensemble", 1))
-    # Scores on data of a task that it was not trained on stand beside those of its own.
-    name = split if model.trained_on_task else f"{dataset.name}-{split}"
-    name += "" if reset_rows is None else f"-reset-rows-{reset_rows}"
-    folder = out or scores_folder(run, name)
-    prepare_folder(folder)  # before anything slow
-    others["decoding"] = sampling if sample else BeamSearch(**search)
-    others["verified"] = None if verified is None else Verified(verified, sampling)
     with stage_bars("answers") as bars:
-        table = predict_and_verify(model, dataset, about, seconds=timeout, progress=bars, **others)
-    write_predictions(table, folder)
-    summary = write_report(folder)
+        folder, summary = evaluate_answers(
+            run,
+            dataset,
+            out,
+            votes=votes,
+            decoding=sampling if sample else BeamSearch(**search),
+            verified=None if verified is None else Verified(verified, sampling),
+            seconds=timeout,
+            progress=bars,
+            say=say,
+            **others,
+        )
+    print_scores(summary, folder)
+    return summary
+
+
+def print_scores(summary: dict[str, Any], folder: Path) -> None:
+    """Print the scores of a summary, and where their pictures are."""
+    from logicgen.report.evaluation_files import PARTS
+    from logicgen.report.tables import percent
+
     for name, called in PARTS.items():
         if name in summary:
             score = summary[name]
@@ -185,7 +159,6 @@ def evaluate_with_bars(
             put(line)
     for name, called in (("heatmap", "heat map"), ("symbols", "symbols"), ("lengths", "lengths")):
         say(f"{called}: {folder / name}.png")
-    return summary
 
 
 def _decoding(

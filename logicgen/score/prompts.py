@@ -6,7 +6,6 @@ change of any wording is another version, so that scores of two wordings are nev
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -40,9 +39,6 @@ _TEMPORAL_BINDING = (
     " <->; U, R, W, M, -> and <-> group from the right."
 )
 _PREFIX = " The formula is written in Polish notation: each operator stands before its operands."
-
-# Temporal operators that touch the symbol behind them.
-_TOUCHING = re.compile(r"(?<!\w)([XFG]+)(?=[a-z])")
 
 
 @dataclass(frozen=True)
@@ -172,10 +168,7 @@ def answer_text(answer: str) -> str:
 
 def written_problem(task: Task, problem: Any, notation: Notation = "infix") -> str:
     """Return a problem as a prompt writes it."""
-    if notation == "infix" and isinstance(task, FormulaTask):
-        # `Fgrant` is Spot's way, and hard to read where names have several letters.
-        return _TOUCHING.sub(r"\1 ", task.formulas.write(problem))
-    return task.encode(problem)
+    return task.show_problem(problem) if notation == "infix" else task.encode(problem)
 
 
 def wording_of(task: str, version: int = VERSION) -> Wording:

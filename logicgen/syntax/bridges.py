@@ -1,4 +1,4 @@
-"""Conversions of formulas to and from SymPy, and to LaTeX."""
+"""Conversions of propositional formulas to and from SymPy."""
 
 from __future__ import annotations
 
@@ -13,17 +13,6 @@ from logicgen.syntax.formula_language import propositional
 
 if TYPE_CHECKING:
     from sympy.logic.boolalg import Boolean
-
-_LATEX = {
-    "0": r"\bot",
-    "1": r"\top",
-    "!": r"\lnot",
-    "&": r"\land",
-    "|": r"\lor",
-    "^": r"\oplus",
-    "->": r"\rightarrow",
-    "<->": r"\leftrightarrow",
-}
 
 
 def to_sympy(formula: Formula) -> Boolean:
@@ -90,24 +79,3 @@ def from_sympy(expression: Boolean) -> Formula:
         results[node] = convert(node, [results[part] for part in node.args])
         stack.pop()
     return results[expression]
-
-
-def to_latex(formula: Formula) -> str:
-    r"""Return LaTeX for math mode, such as `a \land \lnot b_{1}`; parentheses as in infix."""
-    language = propositional()
-    language.check_operators(formula)
-    infix = language.write(formula)
-    spaced = infix.replace("(", " ( ").replace(")", " ) ").replace("!", " ! ")
-    return " ".join(
-        _LATEX.get(word, word if word in "()" else _name(word)) for word in spaced.split()
-    )
-
-
-def _name(symbol: str) -> str:
-    """Return `p_{12}` for `p12`, `\\mathit{req}` for `req`, `a` for `a`."""
-    if len(symbol) == 1:
-        return symbol
-    letter, rest = symbol[0], symbol[1:]
-    if rest.isdigit():
-        return f"{letter}_{{{rest}}}"
-    return r"\mathit{" + symbol.replace("_", r"\_") + "}"

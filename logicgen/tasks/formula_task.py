@@ -16,6 +16,7 @@ from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import FormulaLanguage, formula_language
 from logicgen.syntax.language import Language
 from logicgen.syntax.no_answer import NoAnswer
+from logicgen.syntax.notations import plain, spaced
 from logicgen.syntax.sampler import LONGEST, FormulaSampler, Pattern, most_symbols
 from logicgen.tasks.task import Cell, Draw, Settings, Source, Task
 from logicgen.vocabulary import symbol_name
@@ -167,7 +168,11 @@ class FormulaTask(Task):
         return self.formulas.arity
 
     def read_problem(self, text: str) -> Formula:
-        return self.formulas.read_either(text)
+        """Return the formula of a text: infix, also with Unicode operators, or prefix."""
+        return self.formulas.read_either(plain(text))
+
+    def show_problem(self, problem: Formula) -> str:
+        return spaced(self.formulas.write(problem))
 
     def decode_problem(self, text: str) -> Formula:
         return self.formulas.read_prefix(text)

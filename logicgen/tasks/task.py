@@ -176,6 +176,10 @@ class Task(ABC):
     def encode(self, value: Any) -> str:
         """Return a problem or an answer in prefix notation."""
 
+    def show_problem(self, problem: Any) -> str:
+        """Return a problem as a person writes it: prefix notation unless a task overrides it."""
+        return self.encode(problem)
+
     def show(self, answer: Any) -> str:
         """Return an answer as a person writes it: in prefix notation unless a task overrides it."""
         return self.encode(answer)

@@ -1,4 +1,4 @@
-"""SymPy and LaTeX."""
+"""SymPy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from logicgen.errors import LogicgenError
 from logicgen.solvers.truth_table import TruthTableSolver
 from logicgen.syntax import Formula, propositional
-from logicgen.syntax.bridges import from_sympy, to_latex, to_sympy
+from logicgen.syntax.bridges import from_sympy, to_sympy
 from tests.syntax.test_formula import formulas
 
 READ = propositional().read
@@ -39,10 +39,3 @@ def test_equivalent_of_three_and_what_has_no_counterpart():
         from_sympy(sympy.Symbol("A"))
     with pytest.raises(LogicgenError, match="U is not an operator"):
         to_sympy(Formula("U", (Formula("a"), Formula("b"))))
-
-
-def test_latex():
-    assert to_latex(READ("(a -> !p12) & req_x")) == (
-        r"( a \rightarrow \lnot p_{12} ) \land \mathit{req\_x}"
-    )
-    assert to_latex(READ("1 <-> 0")) == r"\top \leftrightarrow \bot"

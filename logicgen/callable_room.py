@@ -1,0 +1,20 @@
+"""Rooms that share their name with a function of `logicgen.library`."""
+
+from __future__ import annotations
+
+from pkgutil import resolve_name
+from types import ModuleType
+from typing import Any
+
+
+class CallableRoom(ModuleType):
+    """A package that can be called as the function of its name.
+
+    `logicgen.train(...)` is a function of the library and `logicgen.train.fit` a module. Importing
+    the module makes `logicgen.train` the package, so the package has to do for both.
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function of the library."""
+        name = self.__name__.rpartition(".")[2]
+        return resolve_name(f"logicgen.library:{name}")(*args, **kwargs)

@@ -1,0 +1,184 @@
+"""What the command line does, as functions: `logicgen.generate`, `logicgen.evaluate`, ...
+
+They print nothing and start their workers in processes of their own, which do not import the
+calling script: they can be called from scripts without a `__main__` guard and from notebooks.
+What needs an extra says which, as MissingExtraError, a LogicgenError.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from logicgen.extras import extras_named
+
+if TYPE_CHECKING:
+    from logicgen.data.corpus import Corpus
+    from logicgen.data.dataset import Dataset
+    from logicgen.model.model import Model
+    from logicgen.score import Judgement
+    from logicgen.solvers import Solution, Verdict
+    from logicgen.tasks.public_task import PublicTask
+
+
+def task(name: str) -> PublicTask:
+    """Return a task: `propositional`, `ltl`, `copying`, `lookup` or `permutation`.
+
+    Raises LogicgenError for an unknown one.
+    """
+    from logicgen.tasks.public_task import PublicTask
+
+    return PublicTask(name)
+
+
+def solve(
+    task: str, problem: str, *, solver: str | None = None, timeout: float | None = None
+) -> Solution:
+    """Return the canonical answer to a problem, written for people or in prefix notation.
+
+    timeout: seconds after which reading and solving, in a process of their own, are given up.
+
+    The solution has `status` `sat` and a `witness`, `unsat`, or `unknown` and a `reason`. Raises
+    LogicgenError for an unknown task or solver, FormatError (with line and column) for a problem
+    that does not parse.
+    """
+    from logicgen.tasks import limited
+
+    return limited.solve(task, problem, solver, timeout)
+
+
+def verify(
+    task: str,
+    problem: str,
+    answer: str,
+    *,
+    solver: str | None = None,
+    timeout: float | None = None,
+) -> Verdict:
+    """Return the verdict on an answer: `correct`, `incorrect`, or `invalid` if it does not parse.
+
+    timeout: seconds after which the verdict is `unknown`.
+
+    Raises as `solve` does for everything else.
+    """
+    from logicgen.solvers import Verdict
+    from logicgen.tasks import limited
+
+    try:
+        return limited.verify(task, problem, answer, solver, timeout)[0]
+    except limited.AnswerError:
+        return Verdict.INVALID
+
+
+def score(
+    task: str, problems: Sequence[str], completions: Sequence[object], **settings: Any
+) -> list[Judgement]:
+    """Return the judgements on what a language model wrote to problems, in order.
+
+    settings: those of `Scorer`, such as `mode`, `timeout` and `workers`. A Scorer that is kept is
+    faster where there are many calls. Raises as it does.
+    """
+    from logicgen.score import Scorer
+
+    with Scorer(task, **settings) as scorer:
+        return scorer.score_batch(problems, completions)
+
+
+def generate(
+    recipe: str | Path,
+    folder: str | Path,
+    *,
+    seed: int = 0,
+    size: int | None = None,
+    workers: int | None = None,
+) -> Dataset | Corpus:
+    """Make the data set or corpus of a recipe in a folder, or finish it there, and return it.
+
+    recipe: a shipped name, or the path of a TOML file.
+    size: examples in train, validation and test together; the recipe's if not given.
+    workers: processes that share the work, all cores if not given; the bytes are the same.
+
+    Raises LogicgenError for a recipe that is wrong, and a folder that holds something else.
+    """
+    from logicgen.data.opening import open_data, read_data_recipe
+
+    read, name = read_data_recipe(str(recipe)), Path(recipe).stem
+    if size is not None:
+        read = read.resized(size, name)
+    read.make(Path(folder), name=name, seed=seed, workers=workers or os.cpu_count() or 1)
+    return open_data(folder)
+
+
+def load_dataset(folder: str | Path) -> Dataset:
+    """Return the finished data set in a folder."""
+    from logicgen.data.dataset import load_dataset
+
+    return load_dataset(folder)
+
+
+def train(recipe: str | Path, data: str | Path, run: str | Path, **settings: Any) -> Path:
+    """Train the model of a recipe on the data in a folder, into the folder `run`; return it.
+
+    recipe: a shipped name, or the path of a TOML file.
+    settings: `steps`, `max_minutes`, `device`, `resume` and `start`, as of `logicgen train`
+        (`start` is its `--from`); and `quiet=False` for a progress bar.
+
+    Raises LogicgenError for data that do not fit the recipe, and a folder that holds something
+    else; KeyboardInterrupt once a checkpoint is saved.
+    """
+    from logicgen.data.opening import open_data
+    from logicgen.model.model_recipe import read_model_recipe
+
+    chosen, opened = read_model_recipe(str(recipe)), open_data(data)
+    with extras_named():
+        from logicgen.train.fit import fit, training_data
+    return fit(chosen, training_data(chosen, opened), Path(run), **{"quiet": True, **settings})
+
+
+def load_model(run: str | Path, device: str = "auto") -> Model:
+    """Return the trained model, of any kind, in a run's folder, on `auto`, `cpu` or `cuda`.
+
+    run: folder, or the name of a shipped model.
+
+    Raises LogicgenError for a folder without a finished model, and a damaged file.
+    """
+    with extras_named():
+        from logicgen.model.checkpoint import open_model
+    return open_model(run, device)
+
+
+def evaluate(
+    run: str | Path,
+    data: str | Path,
+    folder: str | Path | None = None,
+    *,
+    beams: int = 1,
+    verified: int | None = None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Write the scores of a trained model on a split into a folder, and return their summary.
+
+    folder: a folder in that of the run if not given.
+    beams: of beam search; greedy decoding if 1.
+    verified: score also the first of up to so many different answers that the solver accepts.
+    settings: `split`, `limit`, `device`, `workers`, `embedding_seeds`, ... as of
+        `logicgen evaluate`; of a corpus `context` and `beyond`.
+
+    Raises LogicgenError where the model does not fit the data, or the folder holds other things.
+    """
+    from logicgen.data.dataset import Dataset
+    from logicgen.data.opening import open_data
+
+    opened, out = open_data(data), None if folder is None else Path(folder)
+    with extras_named():
+        from logicgen.evaluate.verified import Verified
+        from logicgen.nn.decoding import BeamSearch
+        from logicgen.nn.samples import Sampling
+        from logicgen.report.evaluation import evaluate_answers, evaluate_corpus
+    if not isinstance(opened, Dataset):
+        return evaluate_corpus(run, opened, out, **settings)[1]
+    settings["decoding"] = BeamSearch(beams)
+    settings["verified"] = None if verified is None else Verified(verified, Sampling())
+    return evaluate_answers(run, opened, out, **settings)[1]

@@ -1,0 +1,100 @@
+"""Evaluate a trained model on data, and write what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from logicgen.atomic import prepare_folder
+from logicgen.evaluate import collapse
+from logicgen.evaluate.perplexity import measure_perplexity, without_ideal
+from logicgen.evaluate.predictions import About, Progress, check_fits, predict_and_verify
+from logicgen.model import checkpoint
+from logicgen.report.evaluation_files import write_predictions, write_report
+from logicgen.report.perplexity_files import write_curve
+
+if TYPE_CHECKING:
+    from logicgen.data.corpus import Corpus
+    from logicgen.data.dataset import Dataset
+
+Say = Callable[[str], None]
+"""Called with a line that a person should read."""
+
+
+def _silent(*_: Any) -> None:
+    """Say nothing."""
+
+
+def evaluate_answers(
+    run: str | Path,
+    data: Dataset,
+    out: Path | None = None,
+    *,
+    split: str = "grid",
+    device: str = "auto",
+    votes: int | None = None,
+    reset_rows: int | None = None,
+    progress: Progress = _silent,
+    say: Say = _silent,
+    **settings: Any,
+) -> tuple[Path, dict[str, Any]]:
+    """Write a model's answers to a split with their verdicts; return the folder and the summary.
+
+    out: folder; `SPLIT` in the run's folder if not given.
+    votes: of language models, how many draws elect an answer.
+    reset_rows: a seed, with which rows of symbols that never occur in training are drawn anew.
+    settings: those of `predict_and_verify`.
+
+    Raises LogicgenError where the model does not fit the data, or the folder holds other things.
+    """
+    opened = checkpoint.open_model(run, device)
+    if reset_rows is not None:
+        redrawn = collapse.reset_rows(*collapse.trained_rows(Path(run), opened, data), reset_rows)
+        say(f"rows redrawn of tokens that never occur in training: {redrawn:,}")
+    model = opened.answerer(data, str(run), votes)
+    name = Path(run).resolve().name
+    about = replace(About.of(model, name, data, split), reset_rows=reset_rows)
+    check_fits(model, data, about, settings.get("ensemble", 1))
+    # Scores on data of a task that it was not trained on stand beside those of its own.
+    scores = split if model.trained_on_task else f"{data.name}-{split}"
+    scores += "" if reset_rows is None else f"-reset-rows-{reset_rows}"
+    folder = out or checkpoint.scores_folder(run, scores)
+    prepare_folder(folder)  # before anything slow
+    table = predict_and_verify(model, data, about, progress=progress, **settings)
+    write_predictions(table, folder)
+    return folder, write_report(folder)
+
+
+def evaluate_corpus(
+    run: str | Path,
+    corpus: Corpus,
+    out: Path | None = None,
+    *,
+    split: str = "test",
+    device: str = "auto",
+    progress: Progress = _silent,
+    say: Say = _silent,
+    **settings: Any,
+) -> tuple[Path, dict[str, Any]]:
+    """Write a language model's perplexity by position; return the folder and the summary.
+
+    settings: those of `measure_perplexity`. Others, and errors, as of `evaluate_answers`.
+    """
+    model = checkpoint.load_language_model(run, device)
+    folder = out or checkpoint.scores_folder(run, f"{corpus.name}-{split}")
+    prepare_folder(folder)
+    trained = checkpoint.load_json(checkpoint.find_run(run) / checkpoint.CARD).get("data")
+    if trained != corpus.fingerprint:
+        say(
+            f"{run} was trained on other data ({trained}) than {corpus.folder}: what is read here"
+            " may have been trained on"
+        )
+    if reason := without_ideal(corpus):
+        say(f"{corpus.folder}: {reason}")
+    reading = partial(progress, "reading")
+    name = Path(run).resolve().name
+    curve = measure_perplexity(model, corpus, name, split=split, progress=reading, **settings)
+    return folder, write_curve(curve, folder)

@@ -1,0 +1,116 @@
+"""Endless random problems."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+
+from logicgen.errors import LogicgenError
+from logicgen.tasks import TASKS, load_task
+from logicgen.tasks.problem_samples import ProblemSamples
+from logicgen.tasks.task import Cell, symbols_of
+
+RANGES = {
+    "copying": {"symbols": (1, 5), "length": (1, 12)},
+    "lookup": {"symbols": (2, 6), "length": (5, 20)},
+    "ltl": {"symbols": (1, 4), "length": (1, 14)},
+    "permutation": {"symbols": (2, 6), "length": (6, 40)},
+    "propositional": {"symbols": (1, 4), "length": (1, 14)},
+}
+
+
+def samples(name, **how):
+    return ProblemSamples(load_task(name), **{**RANGES[name], **how})
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_problem_depends_on_settings_seed_and_number_alone(name):
+    task = load_task(name)
+    whole = [task.encode(problem) for problem in islice(samples(name), 20)]
+    backwards = samples(name)
+    assert [task.encode(backwards[i]) for i in reversed(range(20))] == whole[::-1]
+    assert [task.encode(samples(name)[i]) for i in range(20)] == whole
+    assert [task.encode(problem) for problem in islice(samples(name, seed=1), 20)] != whole
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_problems_have_answers_and_lie_in_the_ranges(name):
+    task, drawn = load_task(name), samples(name)
+    (few, many), (short, long) = drawn.symbols, drawn.length
+    cells = set()
+    for index, problem in enumerate(islice(drawn, 60)):
+        cell, text = drawn.cell(index), task.encode(problem)
+        assert task.solve(problem).status == "sat"
+        assert few <= cell.symbols <= many
+        assert short <= cell.length == len(text.split()) <= long
+        assert len(symbols_of(text)) <= cell.symbols
+        cells.add(cell)
+    assert len(cells) > 10
+
+
+def test_symbols_are_named_in_one_of_two_ways():
+    task = load_task("ltl")
+    named = [symbols_of(task.encode(p)) for p in islice(samples("ltl", symbols=3, length=9), 40)]
+    assert {tuple(sorted(names)) for names in named} == {("a", "b", "c")}
+    assert len({tuple(names) for names in named}) == 6
+    first = samples("ltl", names="first-occurrence")
+    for problem in islice(first, 20):
+        names = symbols_of(task.encode(problem))
+        assert names == sorted(names)
+
+
+def test_problems_without_an_answer():
+    task = load_task("propositional")
+    for problem in islice(samples("propositional", satisfiable=False), 20):
+        assert task.solve(problem).status == "unsat"
+    any_kind = samples("propositional", satisfiable=None, symbols=1, length=6)
+    assert {task.solve(problem).status for problem in islice(any_kind, 60)} == {"sat", "unsat"}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_curriculum_begins_with_the_shortest_problems(name):
+    drawn = samples(name, curriculum=100)
+    lengths = [drawn.cell(index).length for index in range(0, 300, 3)]
+    assert lengths[0] == min(lengths)
+    assert max(lengths[:5]) < max(lengths[33:])
+    assert drawn.cell(0) == drawn.cell(0)
+
+
+def test_settings_are_those_of_recipes():
+    task = load_task("ltl")
+    for problem in islice(samples("ltl", length=7, operators={"&": 1, "F": 1}), 20):
+        assert set(task.encode(problem).split()) - set(symbols_of(task.encode(problem))) <= {
+            "&",
+            "F",
+        }
+    assert samples("copying", symbols=1, length=3).cell(0) == Cell(1, 3)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"symbols": (3, 2)}, "the fewest and the most"),
+        ({"length": 0}, "the fewest and the most, from 1"),
+        ({"symbols": "ab"}, "the fewest and the most"),
+        ({"names": "random"}, "'shuffled' or 'first-occurrence'"),
+        ({"curriculum": 0}, "curriculum: 0"),
+        ({"operator": {}}, "unknown key 'settings.operator'"),
+        ({"symbols": 5, "length": 3}, "no problem with an answer of 5 symbols and 3 tokens"),
+        ({"symbols": 5, "length": 3, "curriculum": 9}, "no problem with an answer of 5 symbols"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(how, said):
+    with pytest.raises(LogicgenError, match=said) as error:
+        samples("ltl", **how)[0]
+    assert "\n" not in str(error.value)
+
+
+def test_why_no_problem_has_such_a_length():
+    with pytest.raises(LogicgenError, match="5, 8, 11 and so on"):
+        samples("lookup", length=6)[0]
+
+
+def test_numbers_begin_at_0():
+    with pytest.raises(IndexError):
+        samples("copying")[-1]

@@ -1,0 +1,100 @@
+"""What the command line does, from Python."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import logicgen
+from logicgen import library, shipped
+from logicgen.errors import LogicgenError
+from logicgen.extras import MissingExtraError
+from tests.test_extras import without_extras
+
+# No `__main__` guard: whatever starts workers must not run the script again.
+SCRIPT = """
+import logicgen
+data = logicgen.generate("propositional-mini", "data", size=200, workers=2)
+print(data.splits["train"], logicgen.load_dataset("data").name)
+run = logicgen.train("propositional-symbol-invariant", "data", "run", steps=2, device="cpu")
+print(run, type(logicgen.load_model(run, "cpu")).__name__)
+scores = logicgen.evaluate(run, "data", split="test", limit=1, workers=2, device="cpu")
+print(scores["overall"]["examples"])
+print(logicgen.score("ltl", ["a U b"], ["<answer>{b}</answer>"], workers=2)[0].reward)
+print(logicgen.solve("ltl", "a U b", timeout=60).witness)
+"""
+
+
+@pytest.mark.parametrize("way", ["script", "input"])
+def test_all_of_it_runs_without_a_main_guard(way, tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    arguments = ["script.py"] if way == "script" else ["-"]
+    done = subprocess.run(
+        [sys.executable, *arguments], input=SCRIPT, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.stdout.splitlines() == [
+        "198 propositional-mini",
+        "run SymbolInvariant",
+        "1",
+        "1.0",
+        "{b}",
+    ], done.stderr
+    assert (tmp_path / "run" / "test" / "heatmap.png").is_file()
+
+
+def test_functions_stay_when_the_room_of_their_name_is_imported():
+    for name in ("train", "evaluate", "score"):
+        room = import_module(f"logicgen.{name}")
+        assert getattr(logicgen, name) is room
+        assert callable(room)
+    judged = logicgen.score("propositional", ["a"], ["<answer>a=1</answer>"])
+    assert judged[0].reward == 1.0
+
+
+def test_every_function_is_documented_and_typed():
+    for name in logicgen.__all__:
+        thing = getattr(library, name, None) or getattr(logicgen, name)
+        assert inspect.getdoc(thing), name
+        if inspect.isfunction(thing):
+            assert inspect.signature(thing).return_annotation is not inspect.Signature.empty
+
+
+def test_a_language_model_is_loaded_like_any_other(tmp_path):
+    recipe = tmp_path / "few.toml"
+    text = shipped.find("datasets", ".toml", "automaton-5").read_text()
+    recipe.write_text(re.sub(r"(train|validation|test) = [\d_]+", r"\1 = 20", text))
+    logicgen.generate(recipe, tmp_path / "data", workers=1)
+    run = logicgen.train("language-trigram", tmp_path / "data", tmp_path / "run")
+    assert type(logicgen.load_model(run, "cpu")).__name__ == "NGramModel"
+    scores = logicgen.evaluate(run, tmp_path / "data", tmp_path / "scores", limit=4, context=16)
+    assert scores["overall"]["perplexity"] > 1
+
+
+def test_errors_are_one_line(tmp_path):
+    with pytest.raises(LogicgenError, match="no-such"):
+        logicgen.generate("no-such", tmp_path / "data")
+    with pytest.raises(LogicgenError):
+        logicgen.train("no-such", tmp_path, tmp_path / "run")
+    with pytest.raises(AttributeError, match="no attribute 'sovle'"):
+        logicgen.sovle  # noqa: B018
+
+
+def test_what_needs_an_extra_names_it(tmp_path):
+    code = "import logicgen\ntry:\n    logicgen.load_model('ltl')\nexcept Exception as e: print(e)"
+    done = without_extras(code, tmp_path)
+    assert "logicgen[train]" in done.stdout, done.stderr
+    assert issubclass(MissingExtraError, LogicgenError)
+
+
+def test_formulas_go_to_sympy_and_back():
+    import sympy
+
+    a, b = sympy.symbols("a b")
+    formula = logicgen.task("propositional").read("!(a & b)")
+    assert sympy.simplify_logic(logicgen.to_sympy(formula)) == ~a | ~b
+    assert logicgen.from_sympy(a >> b) == logicgen.task("propositional").read("a -> b")
