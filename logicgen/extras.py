@@ -13,15 +13,19 @@ from importlib.util import find_spec
 from logicgen.errors import LogicgenError
 
 EXTRAS = {
+    "datasets": "lm-eval",
+    "inspect_ai": "inspect",
     "lightning": "train",
     "matplotlib": "figures",
     "rapidfuzz": "figures",
+    "reasoning_gym": "reasoning-gym",
     "safetensors": "train",
     "scipy": "corpora",
     "sympy": "sympy",
     "tensorboard": "train",
     "tokenizers": "corpora",
     "torch": "train",
+    "verifiers": "verifiers",
 }
 """The extra that brings each package, by the name under which it is imported."""
 

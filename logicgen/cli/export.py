@@ -18,7 +18,7 @@ from logicgen.cli.terminal import say
     "--for",
     "kind",
     metavar="FORMAT",
-    help="A data set as prompts: jsonl, openrlhf, sft, trl or verl.",
+    help="A data set as prompts: jsonl, lm-eval, openrlhf, sft, trl or verl.",
 )
 @click.option(
     "--examples", type=click.IntRange(min=0), default=0, help="Worked examples in each prompt."

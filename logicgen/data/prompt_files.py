@@ -1,8 +1,8 @@
 """Write a data set as prompts, into files that trainers of language models read.
 
-A file for each split that has examples. All kinds hold the problem as people write it, which is
-what a scorer is given, and symbols, length and alpha-class of the data set, so that scores can be
-told apart by them.
+A file for each split that has examples, and for lm-evaluation-harness a task file, too. All rows
+hold the problem as people write it, which is what a scorer is given, and symbols, length and
+alpha-class of the data set, so that scores can be told apart by them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from logicgen.atomic import prepare_folder, write_atomically
+from logicgen.atomic import prepare_folder, write_atomically, write_text
 from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError, nearest
 from logicgen.score.prompts import (
@@ -44,13 +44,13 @@ def _trl(row: Row) -> Row:
 
 
 def _verl(row: Row) -> Row:
-    kept = ("split", "index", "answer", "symbols", "length", "alpha_class", "prompt_version")
+    kept = ("split", "answer", "symbols", "length", "alpha_class", "prompt_version")
     return {
         "data_source": f"logicgen/{row['task']}",
         "prompt": _messages(row),
         "ability": "logic",
         "reward_model": {"style": "rule", "ground_truth": row["problem"]},
-        "extra_info": {key: row[key] for key in kept},
+        "extra_info": {"index": row["row"], **{key: row[key] for key in kept}},
     }
 
 
@@ -67,12 +67,49 @@ def _sft(row: Row) -> Row:
 
 FORMATS: dict[str, tuple[str, Callable[[Row], Row]]] = {
     "jsonl": (".jsonl", lambda row: row),
+    "lm-eval": (".jsonl", lambda row: row),
     "openrlhf": (".jsonl", _openrlhf),
     "sft": (".jsonl", _sft),
     "trl": (".parquet", _trl),
     "verl": (".parquet", _verl),
 }
 """Suffix of the files, and what becomes of a row, by name."""
+
+# Texts are JSON, which is YAML, too. No text ends a generation: the closing tag would be cut off.
+LM_EVAL = """\
+# A task of lm-evaluation-harness, which finds it by --include_path with this folder. For models
+# that write answers as they like, put `tolerant` in the place of `strict`.
+task: {task}
+tag: logicgen
+custom_dataset: !function logicgen.integrations.lm_eval.load
+dataset_kwargs:
+  split: {split}
+test_split: {split}
+output_type: generate_until
+doc_to_text: "{{{{prompt}}}}"
+doc_to_target: "<answer>{{{{answer}}}}</answer>"
+process_results: !function logicgen.integrations.lm_eval.strict
+generation_kwargs:
+  until: []
+  do_sample: false
+  max_gen_toks: 2048
+num_fewshot: 0
+metric_list:
+  - metric: correct
+    aggregation: mean
+    higher_is_better: true
+  - metric: invalid
+    aggregation: mean
+    higher_is_better: false
+  - metric: unknown
+    aggregation: mean
+    higher_is_better: false
+metadata:
+  version: {version}
+  dataset: {name}
+  fingerprint: {fingerprint}
+"""
+"""A task file of lm-evaluation-harness; `logicgen/integrations/lm_eval.py` has the functions."""
 
 
 def write_prompts(
@@ -99,25 +136,41 @@ def write_prompts(
     prepare_folder(folder)
     counts = {split: count for split, count in data.splits.items() if count}
     for split, count in counts.items():
-        rows = map(shaped, _rows(data, split, examples, notation, partial(progress, split)))
+        rows = map(shaped, prompt_rows(data, split, examples, notation, partial(progress, split)))
         write_atomically(folder / f"{split}{suffix}", partial(write, rows))
         progress(split, count, count)
+        if kind == "lm-eval" and split != "train":
+            write_text(folder / f"{split}.yaml", _lm_eval_task(data, split))
     return counts
 
 
-def _rows(
+def _lm_eval_task(data: Dataset, split: str) -> str:
+    """Return the file that makes an exported split a task of lm-evaluation-harness."""
+    return LM_EVAL.format(
+        task=json.dumps(f"logicgen_{data.name}_{split}"),
+        split=split,
+        version=VERSION,
+        name=json.dumps(data.name),
+        fingerprint=json.dumps(data.fingerprint),
+    )
+
+
+def prompt_rows(
     data: Dataset,
     split: str,
-    examples: int,
-    notation: Notation,
-    progress: Callable[[int, int], None],
+    examples: int = 0,
+    notation: Notation = "infix",
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[Row]:
-    """Yield the examples of a split with their prompts, as plain data."""
+    """Yield the examples of a split with their prompts, as plain data.
+
+    Raises LogicgenError for a task without prompts, and a split that there is not or that is empty.
+    """
     task, wording = data.task, wording_of(data.task_name)
     table = data.table(split)
     for first in range(0, table.num_rows, ROWS):
         progress(first, table.num_rows)
-        for index, row in enumerate(table.slice(first, ROWS).to_pylist(), start=first):
+        for number, row in enumerate(table.slice(first, ROWS).to_pylist(), start=first):
             problem = task.decode_problem(row.pop("problem"))
             answer = task.decode_answer(row.pop("answer"))
             yield {
@@ -126,7 +179,7 @@ def _rows(
                 "answer": task.show(answer),
                 "task": data.task_name,
                 "split": split,
-                "index": index,
+                "row": number,
                 "prompt_version": VERSION,
                 **row,
             }

@@ -36,14 +36,16 @@ def test_every_split_is_written_in_order_and_loses_nothing(data, tmp_path, kind,
     monkeypatch.setattr(prompt_files, "ROWS", 100)  # so that there are several pieces
     counts = write_prompts(data, tmp_path, kind)
     assert counts == dict(data.splits)
-    assert len(list(tmp_path.iterdir())) == len(counts)
+    tasks = {f"{split}.yaml" for split in counts if kind == "lm-eval" and split != "train"}
+    files = {f"{split}{FORMATS[kind][0]}" for split in counts}
+    assert {path.name for path in tmp_path.iterdir()} == files | tasks
     for split, count in counts.items():
         written = rows(tmp_path / f"{split}{FORMATS[kind][0]}")
         stored = data.table(split).to_pylist()
         assert len(written) == count
         for number, (row, example) in enumerate(zip(written, stored, strict=True)):
             about = row.get("extra_info", row)
-            assert (about["split"], about["index"]) == (split, number)
+            assert (about["split"], about.get("row", about.get("index"))) == (split, number)
             for key in ("symbols", "length", "alpha_class"):
                 assert about[key] == example[key]
 
@@ -87,7 +89,7 @@ def test_a_stopped_export_leaves_no_half_of_a_file(data, tmp_path, monkeypatch):
         pass
 
     def broken(row):
-        if row["index"] == 3:
+        if row["row"] == 3:
             raise StopError
         return row
 

@@ -1,0 +1,108 @@
+"""A task and a scorer for Inspect: a data set is asked of a model, and the solver judges.
+
+    inspect eval logicgen/solve -T data=data/ltl-mini --model openai/gpt-4o
+
+Metrics are over samples with a verdict that is known. Metadata of a sample say which data set it is
+of (its name and fingerprint), and which example (split and row), so that logs can be told apart.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from logicgen.data.dataset import load_dataset
+from logicgen.data.prompt_files import prompt_rows
+from logicgen.errors import LogicgenError
+from logicgen.extras import extras_named
+from logicgen.integrations.shared_scorer import shared_scorer
+from logicgen.integrations.versions import at_least
+from logicgen.score.places import Mode
+from logicgen.score.prompts import Notation, answer_text
+
+with extras_named():
+    from inspect_ai import Task, task
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.scorer import CORRECT, INCORRECT, Score, accuracy, grouped, scorer, stderr
+    from inspect_ai.solver import generate
+
+at_least("inspect_ai", "0.3.285")
+
+
+@task
+def solve(
+    data: str,
+    split: str = "test",
+    examples: int = 0,
+    notation: Notation = "infix",
+    mode: Mode = "strict",
+    timeout: float = 10.0,
+    limit: int | None = None,
+) -> Any:
+    """Return the Inspect task that asks for answers to the problems of a data set.
+
+    data: its folder. examples, notation: of prompts (`logicgen.prompt`). mode, timeout: of
+    `logicgen.Scorer`. limit: at most so many samples, the first ones.
+
+    Raises LogicgenError where there is no such data set or split, for a task without prompts, and
+    a setting that cannot be.
+    """
+    made = load_dataset(data)
+    rows = islice(prompt_rows(made, split, examples, notation), limit)
+    source = {"dataset": made.name, "fingerprint": made.fingerprint}
+    samples = MemoryDataset([_sample(row, source) for row in rows], made.name, str(data))
+    return Task(
+        dataset=samples,
+        solver=generate(),
+        scorer=verified(made.task_name, mode, timeout),
+        metadata={"task": made.task_name, "split": split, **source},
+    )
+
+
+def _sample(row: dict[str, Any], source: dict[str, str]) -> Any:
+    """Return a row of prompts as a sample; its target is the stored answer."""
+    kept = {key: value for key, value in row.items() if key not in ("prompt", "answer")}
+    return Sample(
+        id=f"{row['split']}-{row['row']}",
+        input=row["prompt"],
+        target=answer_text(row["answer"]),
+        metadata={**kept, **source},
+    )
+
+
+@scorer(
+    metrics=[
+        accuracy(),
+        stderr(),
+        grouped(accuracy(), "symbols", all=False, name_template="symbols {group_name}"),
+        grouped(accuracy(), "length", all=False, name_template="length {group_name}"),
+    ]
+)
+def verified(task: str, mode: Mode = "strict", timeout: float = 10.0) -> Any:
+    """Return the scorer of a logicgen task: "C" for a right answer, "I" for all others.
+
+    A sample has in its metadata `problem`, `symbols` and `length`. What the judge cannot decide
+    within `timeout` seconds stays unscored: no metric counts it. Raises LogicgenError for an
+    unknown task or a setting that cannot be, and in a sample without a problem.
+    """
+    judge = shared_scorer(task, mode, timeout, reasons=True)
+
+    async def score(state: Any, target: Any) -> Any:
+        problem = state.metadata.get("problem")
+        if problem is None:
+            raise LogicgenError(
+                f"sample {state.sample_id}: no metadata 'problem', which is what an answer is"
+                " checked against: take the samples of logicgen/solve"
+            )
+        judgement = await judge.score_async(problem, state.output.completion)
+        said = {
+            "answer": judgement.answer,
+            "explanation": judgement.reason,
+            "metadata": {"verdict": judgement.verdict.value},
+        }
+        if judgement.reward is None:
+            return Score.unscored(reason="scoring_failed", **said)
+        reason = "invalid_response_format" if judgement.verdict == "invalid" else None
+        return Score(value=CORRECT if judgement.reward else INCORRECT, reason=reason, **said)
+
+    return score

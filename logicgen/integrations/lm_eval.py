@@ -1,0 +1,78 @@
+"""What task files of lm-evaluation-harness call: reading an exported split, judging completions.
+
+    logicgen export data/ltl-mini prompts --for lm-eval
+    lm_eval run --include_path prompts --tasks logicgen ...
+
+The folder has a task file, YAML, for each split but train, which refers to the functions below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from logicgen.errors import LogicgenError, at, reading
+from logicgen.extras import extras_named
+from logicgen.integrations.shared_scorer import shared_scorer
+from logicgen.integrations.versions import at_least
+from logicgen.score.places import Mode
+
+at_least("lm_eval", "0.4.13")
+
+
+def load(*, split: str, config_source: str, **_: Any) -> dict[str, Any]:
+    """Return the rows of a split as a `datasets.Dataset`, by its name.
+
+    config_source: the path of the task file, which the harness gives; beside it lies *split*.jsonl.
+    Raises LogicgenError where that is missing or is not what `logicgen export` writes.
+    """
+    with extras_named():
+        from datasets import Dataset
+    import json
+
+    path = Path(config_source).parent / f"{split}.jsonl"
+    with reading(path), path.open(encoding="utf-8") as lines:
+        try:
+            rows = [json.loads(line) for line in lines]
+        except ValueError:
+            raise LogicgenError(f"{path}: not JSON lines: export it again") from None
+    for row in rows:
+        with at(path):
+            _column(row, "prompt")
+    return {split: Dataset.from_list(rows)}
+
+
+def strict(doc: dict[str, Any], results: Sequence[object]) -> dict[str, float]:
+    """Return the metrics of a completion whose answer stands between <answer> and </answer>.
+
+    doc: a row. results: its completion. `correct` and `invalid` are 1.0 or 0.0; they are left out
+    where the verdict is not known, so that their means are over what is known, and `unknown` is
+    1.0. Raises LogicgenError for a row without a problem or a task, and a problem that does not
+    parse; no completion makes it raise.
+    """
+    return _judged(doc, results, "strict")
+
+
+def tolerant(doc: dict[str, Any], results: Sequence[object]) -> dict[str, float]:
+    """Return the same for models that write answers as they like."""
+    return _judged(doc, results, "tolerant")
+
+
+def _judged(doc: dict[str, Any], results: Sequence[object], mode: Mode) -> dict[str, float]:
+    scorer = shared_scorer(_column(doc, "task"), mode)
+    judgement = scorer.score(_column(doc, "problem"), results[0])
+    if judgement.reward is None:
+        return {"unknown": 1.0}
+    invalid = float(judgement.verdict == "invalid")
+    return {"correct": judgement.reward, "invalid": invalid, "unknown": 0.0}
+
+
+def _column(row: Any, name: str) -> Any:
+    """Return a column of a row. Raises LogicgenError where it is missing."""
+    if not isinstance(row, dict) or name not in row:
+        raise LogicgenError(
+            f"a row has no column {name!r}: take rows that `logicgen export DATA DIR --for lm-eval`"
+            " wrote"
+        )
+    return row[name]

@@ -1,0 +1,133 @@
+"""A taskset for verifiers: the problems of a data set, paid for answers that solve them.
+
+verifiers looks for a taskset in a module that is named like its id, without dots. So write one,
+*my_logic.py*, where Python finds it:
+
+    from logicgen.integrations.verifiers import LogicTaskset
+
+    __all__ = ["LogicTaskset"]
+
+and then
+
+    vf-eval my-logic --env.taskset.data data/ltl-mini --env.agent.harness.id null
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from logicgen.data.dataset import load_dataset
+from logicgen.data.prompt_files import prompt_rows
+from logicgen.errors import LogicgenError
+from logicgen.extras import extras_named
+from logicgen.integrations.shared_scorer import shared_scorer
+from logicgen.integrations.versions import at_least
+from logicgen.score.places import Mode
+from logicgen.score.prompts import Notation, answer_text
+
+with extras_named():
+    import verifiers.v1 as vf
+
+at_least("verifiers", "0.4")
+
+
+class LogicData(vf.TaskData):
+    """A problem with its prompt, and where it is from: a data set, its split and row.
+
+    Attributes:
+        logic: name of the logicgen task, such as *ltl*.
+        answer: the stored one, as people write it; others may be right, too.
+    """
+
+    problem: str
+    logic: str
+    answer: str
+    dataset: str
+    fingerprint: str
+    split: str
+    row: int
+    symbols: int
+    length: int
+    alpha_class: int
+    prompt_version: int
+
+
+class LogicTaskConfig(vf.TaskConfig):
+    """How completions are judged: settings of `logicgen.Scorer`."""
+
+    mode: Mode = "strict"
+    timeout: float = 10.0
+
+
+class LogicTask(vf.Task[LogicData, vf.State, LogicTaskConfig]):
+    """A problem whose reward is 1.0 for a right answer, else 0.0."""
+
+    @property
+    def key(self) -> str:
+        """Return what tells an example from all others, of this data set and of others."""
+        return f"{self.data.dataset}-{self.data.fingerprint}-{self.data.id}"
+
+    @vf.reward
+    async def right(self, trace: vf.Trace) -> float:
+        """Return the reward of the last reply; `trace.info` gets verdict, answer and reason.
+
+        Raises LogicgenError where a limit was reached: the rollout is then one with an error and
+        without a reward, neither right nor wrong.
+        """
+        judgement = await self._judge(trace.last_reply)
+        trace.info["judgement"] = {
+            "verdict": judgement.verdict.value,
+            "answer": judgement.answer,
+            "reason": judgement.reason,
+        }
+        if judgement.reward is None:
+            raise LogicgenError(f"the answer could not be judged: {judgement.reason}")
+        return float(judgement.reward)
+
+    async def validate(self, runtime: vf.Runtime) -> bool | None:
+        """Return whether the stored answer is right; None where a limit was reached."""
+        reward = (await self._judge(answer_text(self.data.answer))).reward
+        return None if reward is None else reward == 1.0
+
+    async def _judge(self, completion: str) -> Any:
+        scorer = shared_scorer(self.data.logic, self.config.mode, self.config.timeout, reasons=True)
+        return await scorer.score_async(self.data.problem, completion)
+
+
+class LogicConfig(vf.TasksetConfig):
+    """Which problems are asked, and how they are written.
+
+    Attributes:
+        data: folder of a data set.
+        examples: worked examples in each prompt, up to 3.
+        notation: `infix`, or `prefix`.
+    """
+
+    data: str = ""
+    split: str = "train"
+    examples: int = 0
+    notation: Notation = "infix"
+    task: LogicTaskConfig = LogicTaskConfig()
+
+
+class LogicTaskset(vf.Taskset[LogicTask, LogicConfig]):
+    """The problems of a split of a data set, in order."""
+
+    def load(self) -> Iterator[LogicTask]:
+        """Yield the problems.
+
+        Raises LogicgenError where there is no such data set or split, for a task without prompts,
+        and a setting that cannot be.
+        """
+        config = self.config
+        if not config.data:
+            raise LogicgenError("no data set is given: set --env.taskset.data to its folder")
+        data = load_dataset(config.data)
+        shared_scorer(data.task_name, config.task.mode, config.task.timeout, reasons=True)
+        for row in prompt_rows(data, config.split, config.examples, config.notation):
+            row["logic"] = row.pop("task")
+            source = {"dataset": data.name, "fingerprint": data.fingerprint}
+            yield LogicTask(
+                LogicData(id=f"{row['split']}-{row['row']}", **row, **source), config.task
+            )

@@ -1,0 +1,31 @@
+"""Small data sets, and completions of each kind, for the tests of harnesses."""
+
+from __future__ import annotations
+
+from logicgen.data.dataset import load_dataset
+from logicgen.data.folder import DataFolder
+from logicgen.score.prompts import answer_text
+from tests.data.data_sets import make
+
+SIZES = {
+    "region": {"symbols": [1, 3], "length": [3, 7], "balance": "symbols-and-length"},
+    "sizes": {"train": 40, "validation": 0, "test": 8},
+    "grid": {"symbols": [4, 4], "length": [7, 9], "per_cell": 2},
+}
+
+
+def small(folder) -> DataFolder:
+    """Make a data set of a few propositional problems."""
+    make(folder, SIZES)
+    return load_dataset(folder)
+
+
+def right(answer: str) -> str:
+    """A completion with an answer."""
+    return f"<think>Perhaps <answer>0</answer>.</think>So: {answer_text(answer)}"
+
+
+WRONG = answer_text("unsat")
+"""Of formulas that are satisfiable, as all of the data set are."""
+
+INVALID = "I do not know."
