@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from logicgen.errors import LogicgenError
 
 EXTRAS = {
-    "datasets": "lm-eval",
+    "datasets": "datasets",
     "inspect_ai": "inspect",
     "lightning": "train",
     "matplotlib": "figures",

@@ -61,6 +61,13 @@ def fingerprint(text: str) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
+def alpha_class_of(problem: str) -> int:
+    """Return the number that all renamings of a problem have; of one in prefix notation."""
+    symbols = symbols_of(problem)
+    names = map(symbol_name, range(len(symbols)))
+    return fingerprint(rename(problem, dict(zip(symbols, names, strict=True))))
+
+
 class Drawer:
     """The source of one recipe's examples, which it draws, answers and names."""
 

@@ -12,27 +12,15 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from logicgen.atomic import prepare_folder, write_atomically, write_text
 from logicgen.data.dataset import Dataset
+from logicgen.data.prompt_rows import ROWS, Row, prompt_rows
 from logicgen.errors import LogicgenError, nearest
-from logicgen.score.prompts import (
-    VERSION,
-    Notation,
-    answer_text,
-    prompt_of,
-    wording_of,
-    written_problem,
-)
-
-Row = dict[str, Any]
-
-ROWS = 10_000
-"""Rows that are made at a time."""
+from logicgen.score.prompts import VERSION, Notation, answer_text, prompt_of, wording_of
 
 
 def _messages(row: Row) -> list[dict[str, str]]:
@@ -155,37 +143,8 @@ def _lm_eval_task(data: Dataset, split: str) -> str:
     )
 
 
-def prompt_rows(
-    data: Dataset,
-    split: str,
-    examples: int = 0,
-    notation: Notation = "infix",
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Iterator[Row]:
-    """Yield the examples of a split with their prompts, as plain data.
-
-    Raises LogicgenError for a task without prompts, and a split that there is not or that is empty.
-    """
-    task, wording = data.task, wording_of(data.task_name)
-    table = data.table(split)
-    for first in range(0, table.num_rows, ROWS):
-        progress(first, table.num_rows)
-        for number, row in enumerate(table.slice(first, ROWS).to_pylist(), start=first):
-            problem = task.decode_problem(row.pop("problem"))
-            answer = task.decode_answer(row.pop("answer"))
-            yield {
-                "prompt": prompt_of(task, wording, problem, examples, notation),
-                "problem": written_problem(task, problem),
-                "answer": task.show(answer),
-                "task": data.task_name,
-                "split": split,
-                "row": number,
-                "prompt_version": VERSION,
-                **row,
-            }
-
-
 def write_lines(rows: Iterator[Row], path: Path) -> None:
+    """Write rows as JSON lines."""
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")

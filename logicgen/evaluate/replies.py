@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from logicgen.data.dataset import Dataset
-from logicgen.data.drawer import fingerprint
+from logicgen.data.drawer import alpha_class_of
 from logicgen.errors import FormatError, LogicgenError, shown
 from logicgen.evaluate.predictions import (
     SCHEMA,
@@ -29,8 +29,6 @@ from logicgen.score import Judgement, Scorer
 from logicgen.score.places import Mode
 from logicgen.solvers import Verdict
 from logicgen.tasks import Task
-from logicgen.tasks.task import rename, symbols_of
-from logicgen.vocabulary import symbol_name
 
 BATCH = 1024
 """Replies that are judged between two steps of a progress bar."""
@@ -139,13 +137,6 @@ class _Problems:
 
     def _key(self, problem: str) -> Any:
         return alpha_class_of(problem) if self.renamed else problem
-
-
-def alpha_class_of(problem: str) -> int:
-    """Return the number that data sets give to all renamings of a problem in prefix notation."""
-    symbols = symbols_of(problem)
-    names = [symbol_name(number) for number in range(len(symbols))]
-    return fingerprint(rename(problem, dict(zip(symbols, names, strict=True))))
 
 
 def judgements(

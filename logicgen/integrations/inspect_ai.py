@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from logicgen.data.dataset import load_dataset
-from logicgen.data.prompt_files import prompt_rows
+from logicgen.data.prompt_rows import prompt_rows
 from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named
 from logicgen.integrations.shared_scorer import shared_scorer

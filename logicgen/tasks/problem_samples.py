@@ -65,7 +65,7 @@ class ProblemSamples:
             raise LogicgenError(f"curriculum: {curriculum}; it has to be at least 1")
         self.seed, self.names, self.satisfiable = seed, names, satisfiable
         self.curriculum = curriculum
-        self._task = task.limited(EFFORT, None)
+        self.task = task.limited(EFFORT, None)
         table = validate(task.Settings, settings, f"samples of {task.name}", "settings")
         self._source = task.source(table, self.symbols)
         self._holds, self._obstacle = cache(self._holding), ""
@@ -100,7 +100,7 @@ class ProblemSamples:
             draw = self._source.sample(rng, cell)
             if draw is None or not self._wanted(draw.problem):
                 continue
-            text = self._task.encode(draw.problem)
+            text = self.task.encode(draw.problem)
             return self._named(text, rng), Cell(draw.symbols, text.count(" ") + 1)
         kind = {True: " with an answer", False: " without an answer", None: ""}[self.satisfiable]
         raise LogicgenError(
@@ -128,7 +128,7 @@ class ProblemSamples:
     def _wanted(self, problem: Any) -> bool:
         if self.satisfiable is None:
             return True
-        status = self._task.solve(problem).status
+        status = self.task.solve(problem).status
         return status is (Status.SAT if self.satisfiable else Status.UNSAT)
 
     def _named(self, text: str, rng: Random) -> Any:
@@ -137,7 +137,7 @@ class ProblemSamples:
             symbols = symbols_of(text)
             chosen = rng.sample(range(max(self.symbols[1], len(symbols))), len(symbols))
             text = rename(text, dict(zip(symbols, map(symbol_name, chosen), strict=True)))
-        return self._task.decode_problem(text)
+        return self.task.decode_problem(text)
 
 
 def _range(name: str, given: Range, least: int) -> tuple[int, int]:

@@ -8,8 +8,9 @@ import pytest
 
 import logicgen
 from logicgen.data.dataset import load_dataset
+from logicgen.data.drawer import alpha_class_of
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.replies import alpha_class_of, judge_replies, replies_to
+from logicgen.evaluate.replies import judge_replies, replies_to
 from logicgen.report.evaluation_files import read_predictions
 from tests.cli.test_commands import refused, run
 
