@@ -29,6 +29,7 @@ from tests.reliability.scene import SCENES
 CORES = 2
 MOMENTS = 20  # of each signal, in each scene
 FORMULAS = 50_000  # of satisfiability, and as many of traces; propositional ones beside them
+COMPLETIONS = 100_000
 ROUND = 2500  # formulas between two looks at the clock
 
 Result = dict[str, Any]
@@ -136,6 +137,13 @@ def full_disks(seconds: float, seed: int) -> Result:
     return {"inputs": played, "failures": {str(number): each for number, each in enumerate(wrong)}}
 
 
+def completions(seconds: float, seed: int) -> Result:
+    """Judge what a mad model may write."""
+    from tests.score.fuzzed import through_scorers
+
+    return through_scorers(seconds, COMPLETIONS, seed)
+
+
 def starts(seconds: float, seed: int) -> Result:
     """Send signals to commands that have just been started."""
     from tests.reliability.disturbance import interrupted_start
@@ -164,6 +172,7 @@ def parts() -> list[Part]:
             for s in SCENES
         ),
         Part("kill-start", 1, starts),
+        Part("completions", 2, completions),
         Part("full-disks", 2, full_disks),
         Part("coverage-guided", 3, coverage),
         Part("propositional-solvers", 1, partial(solvers, "propositional_logic", 2 * FORMULAS)),

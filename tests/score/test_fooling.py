@@ -12,18 +12,12 @@ from logicgen.score.judgement import judge
 from logicgen.score.places import LONGEST_COMPLETION
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
+from tests.score.fuzzed import MODES, PROBLEMS, check_judgement, fuzzed_completion
 
 ROWS = [
     json.loads(line) for line in Path(__file__).with_name("fooling.jsonl").read_text().splitlines()
 ]
-# What is too long for that file: of each task one problem, and texts around its right answer.
-PROBLEMS = {
-    "propositional": ("(a -> b) & !b", "a=0, b=0"),
-    "ltl": ("a U c & F b", "b & c ; {1}"),
-    "copying": ("b a a c", "b a a c"),
-    "lookup": ("a -> b c -> d c ->", "d"),
-    "permutation": ("a b c > c a b ; d e f > f d e ; g h i >", "i g h"),
-}
+# What is too long for that file: texts around the right answers.
 LONG = [
     "x" * 100_000,
     "x" * (LONGEST_COMPLETION + 1),
@@ -93,27 +87,12 @@ def test_what_is_no_text_is_invalid(task):
         assert "not text" in found.reason
 
 
-PIECES = [
-    *"abcdefghi01;{}()[]&|!^=,.:'\"`$*\\<>/-_ \n\t\0\u202e∧¬é",
-    *("<answer>", "</answer>", "<think>", "</think>", "\\boxed{", "answer is ", "Answer: "),
-    *("```", "a=1", "b=0", "unsat", "cycle{", " U ", "->", "<->", "true", "not ", "\\land ", "}"),
-]
-
-
 @pytest.mark.parametrize("task", PROBLEMS)
 def test_whatever_is_written_there_is_a_judgement(task):
     """Random texts of pieces that mean something, and the right answer cut, doubled and mixed."""
     chosen, rng = load_task(task), Random(task)
     problem = chosen.read_problem(PROBLEMS[task][0])
-    right = f"So.\n<answer>{PROBLEMS[task][1]}</answer>"
     for _ in range(1_500):
-        text = "".join(rng.choices(PIECES, k=rng.randrange(30)))
-        if rng.random() < 0.7:
-            cut = rng.randrange(len(right))
-            text = right[:cut] + text + right[cut + rng.randrange(3) :]
-        for mode in ("strict", "tolerant"):
-            found = judge(chosen, problem, text, mode)
-            assert found.verdict in (Verdict.CORRECT, Verdict.INCORRECT, Verdict.INVALID)
-            if found.verdict is Verdict.CORRECT:
-                said = chosen.read_answer(found.answer)
-                assert chosen.check(problem, said) is Verdict.CORRECT
+        text = fuzzed_completion(task, rng)
+        for mode in MODES:
+            check_judgement(task, judge(chosen, problem, text, mode))
