@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -32,21 +33,22 @@ CORE_MODULES = sorted(name for name in MODULES if room(name) in CORE and name no
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 # Whoever imports one of these packages is told that it is not there.
-BLOCKED = f"""
+BLOCKED = """
 import sys
 class Blocked:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {sorted(EXTRAS)}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+        if name.partition(".")[0] in PACKAGES:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Blocked())
 """
 
 
-def without_extras(code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run Python code where no extra is installed."""
-    return subprocess.run(
-        [sys.executable, "-c", BLOCKED + code], capture_output=True, text=True, cwd=cwd
-    )
+def without_extras(
+    code: str, cwd: Path, packages: Iterable[str] = EXTRAS
+) -> subprocess.CompletedProcess[str]:
+    """Run Python code where no extra is installed, or not those that bring some packages."""
+    code = f"PACKAGES = {sorted(packages)}" + BLOCKED + code
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=cwd)
 
 
 def imported(node: ast.AST) -> set[str]:

@@ -11,8 +11,10 @@ from logicgen.data.dataset import load_dataset
 from logicgen.data.drawer import alpha_class_of
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.replies import judge_replies, replies_to
+from logicgen.extras import EXTRAS
 from logicgen.report.evaluation_files import read_predictions
 from tests.cli.test_commands import refused, run
+from tests.test_extras import without_extras
 
 RECIPE = """
 task = "ltl"
@@ -207,3 +209,13 @@ def test_all_renamings_have_to_be_asked(data, tmp_path):
 def test_classes_are_those_of_the_data_set(data):
     for example in data.table("grid").to_pylist():
         assert alpha_class_of(example["problem"]) == example["alpha_class"]
+
+
+def test_it_takes_figures_and_no_training(data, right, tmp_path):
+    path = write(right, tmp_path / "m.jsonl")
+    code = f"import logicgen\nprint(logicgen.evaluate({str(path)!r}, {str(data.folder)!r}))"
+    trained = {package for package, extra in EXTRAS.items() if extra != "figures"}
+    done = without_extras(code, tmp_path, trained)
+    assert "'accuracy': 1.0" in done.stdout, done.stderr
+    done = without_extras(code, tmp_path)
+    assert "pip install 'logicgen[figures]'" in done.stderr
