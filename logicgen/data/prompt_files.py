@@ -1,8 +1,8 @@
 """Write a data set as prompts, into files that trainers of language models read.
 
-A file for each split that has examples, and for lm-evaluation-harness a task file, too. All rows hold
-the problem as people write it, which is what a scorer is given, and symbols, length and alpha-class
-of the data set, so that scores can be told apart by them.
+A file for each split that has examples, and for lm-evaluation-harness a task file, too. All rows
+hold the problem as people write it, which is what a scorer is given, and symbols, length and
+alpha-class of the data set, so that scores can be told apart by them.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ FORMATS: dict[str, tuple[str, Callable[[Row], Row]]] = {
 
 # Texts are JSON, which is YAML, too. No text ends a generation: the closing tag would be cut off.
 LM_EVAL = """\
-# A task of lm-evaluation-harness, which finds it by --include_path with this folder. For models that
-# write answers as they like, put `tolerant` in the place of `strict`.
+# A task of lm-evaluation-harness, which finds it by --include_path with this folder. For models
+# that write answers as they like, put `tolerant` in the place of `strict`.
 task: {task}
 tag: logicgen
 custom_dataset: !function logicgen.integrations.lm_eval.load

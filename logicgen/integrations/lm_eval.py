@@ -8,6 +8,7 @@ The folder has a task file, YAML, for each split but train, which refers to the 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,8 @@ def load(*, split: str, config_source: str, **_: Any) -> dict[str, Any]:
     Raises LogicgenError where that is missing or is not what `logicgen export` writes.
     """
     with extras_named():
-        from datasets import Dataset
-    import json
+        # The type checker takes the folder of recipes for the package.
+        from datasets import Dataset  # type: ignore[attr-defined]
 
     path = Path(config_source).parent / f"{split}.jsonl"
     with reading(path), path.open(encoding="utf-8") as lines:

@@ -128,4 +128,6 @@ class LogicTaskset(vf.Taskset[LogicTask, LogicConfig]):
         for row in prompt_rows(data, config.split, config.examples, config.notation):
             row["logic"], row["row"] = row.pop("task"), row.pop("index")
             source = {"dataset": data.name, "fingerprint": data.fingerprint}
-            yield LogicTask(LogicData(id=f"{row['split']}-{row['row']}", **row, **source), config.task)
+            yield LogicTask(
+                LogicData(id=f"{row['split']}-{row['row']}", **row, **source), config.task
+            )

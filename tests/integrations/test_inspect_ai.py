@@ -43,7 +43,9 @@ def run(task, completions, folder):
 
 def metrics(log):
     """Metrics of a log by name."""
-    return {name: each.value for score in log.results.scores for name, each in score.metrics.items()}
+    return {
+        name: each.value for score in log.results.scores for name, each in score.metrics.items()
+    }
 
 
 def test_a_log_says_verdicts_metrics_and_of_which_data_it_is(data, tmp_path):

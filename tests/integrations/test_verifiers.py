@@ -23,7 +23,7 @@ from logicgen.integrations import verifiers as adapter
 from logicgen.integrations.verifiers import LogicConfig, LogicTaskConfig, LogicTaskset
 
 # What users write; the harness asks the model once, from the process of the test.
-MODULE = '''
+MODULE = """
 import httpx
 import verifiers.v1 as vf
 from logicgen.integrations.verifiers import LogicTaskset
@@ -43,7 +43,7 @@ class Once(vf.Harness[vf.HarnessConfig]):
 
 
 __all__ = ["LogicTaskset", "Once"]
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def model():
     said = []
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):  # noqa: N802
+        def do_POST(self):
             self.rfile.read(int(self.headers["Content-Length"]))
             message = {"role": "assistant", "content": said.pop(0)}
             reply = {
