@@ -158,20 +158,30 @@ def evaluate(
     verified: int | None = None,
     **settings: Any,
 ) -> dict[str, Any]:
-    """Write the scores of a trained model on a split into a folder, and return their summary.
+    """Write the scores of a model on a split into a folder, and return their summary.
 
-    folder: a folder in that of the run if not given.
+    run: folder of a trained model, the name of a shipped one, or a file of what any other model
+        wrote: JSON lines, or a log of Inspect.
+    folder: a folder in that of the run, or beside the file, if not given.
     beams: of beam search; greedy decoding if 1.
     verified: score also the first of up to so many different answers that the solver accepts.
     settings: `split`, `limit`, `device`, `workers`, `embedding_seeds`, ... as of
-        `logicgen evaluate`; of a corpus `context` and `beyond`.
+        `logicgen evaluate`; of a corpus `context` and `beyond`; of a file `mode`, `seconds`,
+        `workers`, `mixed_prompts`.
 
     Raises LogicgenError where the model does not fit the data, or the folder holds other things.
     """
     from logicgen.data.dataset import Dataset
-    from logicgen.data.opening import open_data
+    from logicgen.data.opening import as_dataset, open_data
 
     opened, out = open_data(data), None if folder is None else Path(folder)
+    if Path(run).is_file():
+        from logicgen.integrations.reply_files import read_replies
+
+        entries = read_replies(Path(run))
+        with extras_named():
+            from logicgen.report.evaluation import evaluate_replies
+        return evaluate_replies(entries, Path(run), as_dataset(opened), out, **settings)[1]
     with extras_named():
         from logicgen.evaluate.verified import Verified
         from logicgen.nn.decoding import BeamSearch

@@ -33,8 +33,9 @@ GROUND = {
 }
 # Rooms that stand on the ground floor beside the line, and what they may know besides.
 BESIDE = {"automata": set(), "productions": {"automata"}, "nn": set()}
-# Rooms that nothing imports, with the last room of the line that they may know.
+# Rooms that only what stands at the end of the line imports, with the last room that they may know.
 APART = {"integrations": "data"}
+END = {"library", "cli"}
 # A room may import rooms before it in the line, and those beside it.
 LINE = [
     "syntax",
@@ -90,7 +91,8 @@ def may_know(name: str) -> set[str]:
     if name in BESIDE:
         return GROUND | BESIDE[name] | {name}
     if name in LINE:
-        return GROUND | set(BESIDE) | set(LINE[: LINE.index(name) + 1])
+        apart = set(APART) if name in END else set()
+        return GROUND | set(BESIDE) | set(LINE[: LINE.index(name) + 1]) | apart
     if name in APART:
         return GROUND | set(BESIDE) | set(LINE[: LINE.index(APART[name]) + 1]) | {name}
     return GROUND | set(BESIDE) | set(LINE)  # the package's own functions

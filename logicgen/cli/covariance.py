@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from logicgen.cli.options import SCORING, integer_option
+from logicgen.cli.reply_options import REPLIES, check_options
 from logicgen.cli.terminal import put, say
+
+if TYPE_CHECKING:
+    from pyarrow import Table
+
+    from logicgen.data.dataset import Dataset
+
+
+_OF_REPLIES = ("run", "data", "out", "split")
 
 
 @click.command("covariance")
@@ -17,38 +27,47 @@ from logicgen.cli.terminal import put, say
 @integer_option(
     "--limit", 100, help="At most so many problems, over all cells; each is asked up to 120 times."
 )
+@REPLIES
+@click.option(
+    "--prompts",
+    is_flag=True,
+    help="Write the renamed problems into the file REPLIES, to ask another model.",
+)
 def command(
     run: Path,
     data: Path,
     split: str,
     out: Path | None,
-    device: str,
-    beams: int | None,
-    ensemble: int,
+    mode: str | None,
+    mixed_prompts: bool,
+    prompts: bool,
     **options: Any,
 ) -> None:
     """Measure whether renaming a problem's symbols renames the answer of the model in RUN.
 
     Alpha-covariance is 1 if it does nothing else, 0 if each renaming has another answer. Writes
     covariance.json, a value per problem, a box plot, and all predictions.
+
+    \b
+    Of any other model, in two commands, between which it is asked:
+    logicgen covariance prompts.jsonl --data DIR --prompts
+    logicgen covariance replies.jsonl --data DIR
+    Each line of the second file is one of the first, with `completion`.
     """
-    from logicgen.atomic import prepare_folder
-    from logicgen.cli.progress import stage_bars
     from logicgen.data.dataset import load_dataset
-    from logicgen.evaluate.covariance import predict_renamed
-    from logicgen.evaluate.predictions import About, check_fits
-    from logicgen.model.checkpoint import load_model, scores_folder
-    from logicgen.nn.decoding import BeamSearch
     from logicgen.report.covariance_files import write_covariance
 
-    dataset, model = load_dataset(data), load_model(run, device)
-    about = About.of(model, run.resolve().name, dataset, split)
-    check_fits(model, dataset, about, ensemble)
-    folder = out or scores_folder(run, split)
-    prepare_folder(folder)  # before anything slow
-    options |= {"decoding": BeamSearch(beams or 1), "ensemble": ensemble}
-    with stage_bars("answers") as progress:
-        table = predict_renamed(model, dataset, about, progress=progress, **options)
+    dataset = load_dataset(data)
+    if prompts:
+        check_options(True, (*_OF_REPLIES[:2], "split", "limit", "prompts"))
+        _write_prompts(dataset, split, options["limit"], run)
+        return
+    check_options(run.is_file(), _OF_REPLIES)
+    if run.is_file():
+        how = (mode or "strict", mixed_prompts)
+        table, folder = _of_replies(run, dataset, split, out, *how)
+    else:
+        table, folder = _of_model(run, dataset, split, out, **options)
     summary = write_covariance(table, folder)
     put("mean, median [quartiles] of the alpha-covariance of problems")
     put(f"{'symbols':>7} {'problems':>8}  {'exact strings':<27} up to equivalence")
@@ -61,6 +80,73 @@ def command(
             "have no value"
         )
     say(f"box plot: {folder / 'covariance.png'}")
+
+
+def _of_model(
+    run: Path,
+    dataset: Dataset,
+    split: str,
+    out: Path | None,
+    *,
+    device: str,
+    beams: int | None,
+    ensemble: int,
+    **options: Any,
+) -> tuple[Table, Path]:
+    """Return the table of a model's answers to renamed problems, and the folder for it."""
+    from logicgen.atomic import prepare_folder
+    from logicgen.cli.progress import stage_bars
+    from logicgen.evaluate.covariance import predict_renamed
+    from logicgen.evaluate.predictions import About, check_fits
+    from logicgen.model.checkpoint import load_model, scores_folder
+    from logicgen.nn.decoding import BeamSearch
+
+    model = load_model(run, device)
+    about = About.of(model, run.resolve().name, dataset, split)
+    check_fits(model, dataset, about, ensemble)
+    folder = out or scores_folder(run, split)
+    prepare_folder(folder)  # before anything slow
+    options |= {"decoding": BeamSearch(beams or 1), "ensemble": ensemble}
+    with stage_bars("answers") as progress:
+        return predict_renamed(model, dataset, about, progress=progress, **options), folder
+
+
+def _of_replies(
+    path: Path, dataset: Dataset, split: str, out: Path | None, mode: str, mixed: bool
+) -> tuple[Table, Path]:
+    """Return the table of replies to renamed problems, and the folder for it."""
+    from logicgen.atomic import prepare_folder
+    from logicgen.cli.progress import stage_bars
+    from logicgen.evaluate.covariance import judge_renamed
+    from logicgen.evaluate.replies import replies_to
+    from logicgen.integrations.reply_files import read_replies
+
+    entries = read_replies(path)
+    replies = replies_to(dataset, split, entries, str(path), mixed=mixed, renamed=True)
+    folder = out or path.with_suffix("")
+    prepare_folder(folder)
+    with stage_bars("replies") as bars:
+        judging = partial(bars, "judging")
+        table = judge_renamed(dataset, split, replies, path.stem, mode=mode, progress=judging)
+    unread = table["prediction"].to_pylist().count("")
+    if unread:
+        say(
+            f"{unread:,} of {len(table):,} replies have no answer that can be read, which counts as"
+            " one and the same answer"
+        )
+    return table, folder
+
+
+def _write_prompts(dataset: Dataset, split: str, limit: int, path: Path) -> None:
+    """Write renamed problems as prompts."""
+    from logicgen.atomic import write_atomically
+    from logicgen.data.prompt_files import write_lines
+    from logicgen.evaluate.covariance import renamed_prompts
+
+    rows = list(renamed_prompts(dataset, split, limit))
+    write_atomically(path, lambda part: write_lines(iter(rows), part))
+    problems = len({row["row"] for row in rows})
+    say(f"{path}: {len(rows):,} prompts, the renamings of {problems:,} problems")
 
 
 def _distribution(part: dict[str, float]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logicgen.cli import options as opt
+from logicgen.cli.reply_options import REPLIES, check_options
 from logicgen.cli.terminal import put, say
 from logicgen.errors import LogicgenError
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from logicgen.data.dataset import Dataset
 
 _CORPUS = ("context", "beyond")  # options that go with a corpus alone
+_OF_REPLIES = ("run", "data", "out", "split", "workers", "timeout")
 _BOTH = ("run", "data", "out", "device", "split", "limit", "embedding_seeds")
 
 
@@ -55,8 +57,12 @@ _BOTH = ("run", "data", "out", "device", "split", "limit", "embedding_seeds")
 )
 @opt.WORKERS
 @click.option("--timeout", type=opt.POSITIVE, default=10.0, help="Seconds per answer.")
+@REPLIES
 def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     """Score the model in RUN on a split of a data set, with the solver, cell by cell.
+
+    REPLIES is what any other model wrote: JSON lines with `completion` and `row` or `problem`, or a
+    log of Inspect (`.eval`).
 
     Writes predictions.parquet and, made from it alone, summary.json, cells.csv, a heat map, and
     pictures by number of symbols and by length. [low, high] is a 95% interval over problems.
@@ -64,11 +70,17 @@ def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     A language model is asked look-up and permutation problems as prompts. On a corpus its
     perplexity is measured by position; on one from an automaton, also how far it is from the truth.
     """
+    check_options(run.is_file(), _OF_REPLIES)
+    mode, mixed = options.pop("mode"), options.pop("mixed_prompts")
     _decoding(**options)  # complains
 
     from logicgen.data.opening import as_corpus, as_dataset, open_data
 
     opened = open_data(data)
+    if run.is_file():
+        kept = {name: options[name] for name in ("split", "workers")}
+        kept |= {"mode": mode or "strict", "mixed_prompts": mixed, "seconds": options["timeout"]}
+        return _judge_replies(run, as_dataset(opened), out, **kept)
     problems = opened.holds == "problems"
     for parameter in opt.changed():
         name = str(parameter.name)
@@ -83,6 +95,21 @@ def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     else:
         reading = {name: options[name] for name in options if name in _CORPUS + _BOTH}
         _measure_perplexity(run, as_corpus(opened), out, **reading)
+
+
+def _judge_replies(path: Path, dataset: Dataset, out: Path | None, **settings: Any) -> None:
+    """Judge a file of replies behind a progress bar, and print what came out."""
+    from logicgen.cli.progress import stage_bars
+    from logicgen.integrations.reply_files import read_replies
+    from logicgen.report.evaluation import evaluate_replies
+
+    entries = read_replies(path)
+    with stage_bars("replies") as bars:
+        folder, summary = evaluate_replies(entries, path, dataset, out, progress=bars, **settings)
+    split, asked = summary["split"], summary["overall"]["examples"]
+    if asked < (there := dataset.splits[split]):
+        say(f"{asked:,} of the {there:,} problems of {split} have replies")
+    print_scores(summary, folder)
 
 
 def _measure_perplexity(

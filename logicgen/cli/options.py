@@ -68,7 +68,7 @@ TARGET_AND_SOLVER = together(
     click.option("--solver", help="A name from `logicgen list solvers`."),
 )
 SCORING = together(
-    click.argument("run", type=PATH),
+    click.argument("run", type=PATH, metavar="RUN|REPLIES"),
     data_option(),
     integer_option(
         "--embedding-seeds",

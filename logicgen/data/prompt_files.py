@@ -44,13 +44,13 @@ def _trl(row: Row) -> Row:
 
 
 def _verl(row: Row) -> Row:
-    kept = ("split", "index", "answer", "symbols", "length", "alpha_class", "prompt_version")
+    kept = ("split", "answer", "symbols", "length", "alpha_class", "prompt_version")
     return {
         "data_source": f"logicgen/{row['task']}",
         "prompt": _messages(row),
         "ability": "logic",
         "reward_model": {"style": "rule", "ground_truth": row["problem"]},
-        "extra_info": {key: row[key] for key in kept},
+        "extra_info": {"index": row["row"], **{key: row[key] for key in kept}},
     }
 
 
@@ -132,7 +132,7 @@ def write_prompts(
     # What cannot be written is said before anything is.
     prompt_of(data.task, wording, data.task.read_problem(wording.examples[0][0]), examples)
     suffix, shaped = FORMATS[kind]
-    write = _write_parquet if suffix == ".parquet" else _write_lines
+    write = _write_parquet if suffix == ".parquet" else write_lines
     prepare_folder(folder)
     counts = {split: count for split, count in data.splits.items() if count}
     for split, count in counts.items():
@@ -170,7 +170,7 @@ def prompt_rows(
     table = data.table(split)
     for first in range(0, table.num_rows, ROWS):
         progress(first, table.num_rows)
-        for index, row in enumerate(table.slice(first, ROWS).to_pylist(), start=first):
+        for number, row in enumerate(table.slice(first, ROWS).to_pylist(), start=first):
             problem = task.decode_problem(row.pop("problem"))
             answer = task.decode_answer(row.pop("answer"))
             yield {
@@ -179,13 +179,13 @@ def prompt_rows(
                 "answer": task.show(answer),
                 "task": data.task_name,
                 "split": split,
-                "index": index,
+                "row": number,
                 "prompt_version": VERSION,
                 **row,
             }
 
 
-def _write_lines(rows: Iterator[Row], path: Path) -> None:
+def write_lines(rows: Iterator[Row], path: Path) -> None:
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -11,8 +11,9 @@ answer. With n = 1 it is not defined. Source: Işık, Cinbiş, Aydın Göl (ICML
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, permutations, repeat
 from math import perm
@@ -32,7 +33,10 @@ from logicgen.evaluate.predictions import (
     chosen_rows,
     described,
     schema_of,
+    spread,
 )
+from logicgen.evaluate.replies import Reply, in_prefix, judgements
+from logicgen.score.prompts import VERSION, prompt_of, wording_of
 from logicgen.tasks import Task, load_task
 from logicgen.tasks.task import rename, symbols_of
 from logicgen.vocabulary import symbol_name
@@ -109,29 +113,122 @@ def predict_renamed(
 
     rows, table = chosen_rows(model, data, about, ensemble, limit)
     sizes = alphabets(model, data, table["symbols"].to_numpy())
-    asked: dict[str, list[Any]] = {name: [] for name in ("problem", "answer", "symbols", "length")}
-    origin: list[tuple[int, str, tuple[str, ...], tuple[str, ...], int]] = []
-    for row, example, alphabet in zip(
-        rows.tolist(), table.to_pylist(), sizes.tolist(), strict=True
-    ):
-        problem = example["problem"]
-        symbols = tuple(symbols_of(problem))
-        for names in renamings(symbols, alphabet, Random(problem)):
-            asked["problem"].append(rename(problem, dict(zip(symbols, names, strict=True))))
-            for name in ("answer", "symbols", "length"):
-                asked[name].append(example[name])
-            origin.append((row, problem, symbols, names, alphabet))
-    predictor = Predictor(model, data, pa.table(asked), grammar, ensemble)
-    places = np.arange(len(origin) * embedding_seeds)
+    asked = list(_renamed(rows, table, sizes))
+    names = ("answer", "symbols", "length")
+    columns: dict[str, list[Any]] = {name: [each.example[name] for each in asked] for name in names}
+    columns["problem"] = [each.problem for each in asked]
+    predictor = Predictor(model, data, pa.table(columns), grammar, ensemble)
+    places = np.arange(len(asked) * embedding_seeds)
     texts = predictor.answers(places, decoding or GREEDY, progress=partial(progress, "predicting"))
-    found = []
-    for place, text in enumerate(texts):
-        seed, asked_as = divmod(place, len(origin))
-        row, problem, symbols, names, alphabet = origin[asked_as]
-        undone = undo(text, symbols, names, alphabet)
-        found.append((row, seed, problem, " ".join(names), text, undone))
-    columns = {name: [values[i] for values in found] for i, name in enumerate(SCHEMA.names)}
+    found = [(asked[place % len(asked)], place // len(asked)) for place in range(len(places))]
+    return _answered([(*each, text) for each, text in zip(found, texts, strict=True)], about)
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """A problem of a split whose symbols have other names."""
+
+    row: int
+    example: dict[str, Any]  # as the data set holds it
+    symbols: tuple[str, ...]  # of its problem
+    names: tuple[str, ...]  # what they are called instead
+    alphabet: int  # of so many symbols, of which these are
+
+    @property
+    def problem(self) -> str:
+        """Return the problem with these names, in prefix notation."""
+        return rename(self.example["problem"], dict(zip(self.symbols, self.names, strict=True)))
+
+
+def _renamed(rows: np.ndarray, table: pa.Table, alphabets: np.ndarray) -> Iterator[Renamed]:
+    """Yield the renamings of all problems of a table; rows: which ones they are in their split."""
+    examples = zip(rows.tolist(), table.to_pylist(), alphabets.tolist(), strict=True)
+    for row, example, alphabet in examples:
+        symbols = tuple(symbols_of(example["problem"]))
+        for names in renamings(symbols, alphabet, Random(example["problem"])):
+            yield Renamed(row, example, symbols, names, alphabet)
+
+
+def _answered(found: Iterable[tuple[Renamed, int, str]], about: About) -> pa.Table:
+    """Return the table of renamed problems, numbers of embedding seeds, and answers to them."""
+    columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
+    for each, seed, text in found:
+        undone = undo(text, each.symbols, each.names, each.alphabet)
+        values = each.row, seed, each.example["problem"], " ".join(each.names), text, undone
+        for column, value in zip(columns.values(), values, strict=True):
+            column.append(value)
     return described(columns, SCHEMA, about)
+
+
+def renamed_prompts(
+    data: Dataset, split: str, limit: int | None = None, examples: int = 0
+) -> Iterator[dict[str, Any]]:
+    """Yield prompts of all renamings of problems, for a model that is asked elsewhere.
+
+    limit: the most problems to rename. examples: of `logicgen.prompt`.
+    Raises LogicgenError for a task without prompts, and where there is no such split.
+    """
+    task, wording = data.task, wording_of(data.task_name)
+    about = About.in_region(data.region, "", data, split)
+    table = data.table(split)
+    rows = spread(table, about, limit)
+    for each in _renamed(rows, chosen := table.take(pa.array(rows)), _letters(data, chosen)):
+        problem = task.decode_problem(each.problem)
+        yield {
+            "prompt": prompt_of(task, wording, problem, examples),
+            "problem": task.show_problem(problem),
+            "row": each.row,
+            "split": split,
+            "dataset": data.name,
+            "fingerprint": data.fingerprint,
+            "prompt_version": VERSION,
+        }
+
+
+def judge_renamed(
+    data: Dataset, split: str, replies: Sequence[Reply], called: str, **settings: Any
+) -> pa.Table:
+    """Return a table of replies to renamed problems, as `predict_renamed` makes of predictions.
+
+    A completion without an answer that can be read has an empty one. The second reply to a problem
+    stands for a second embedding seed, and so on.
+    settings: those of `judgements`.
+
+    Raises LogicgenError where a problem has not all its renamings.
+    """
+    task = data.task
+    rows = np.unique([reply.row for reply in replies])
+    table = data.table(split).take(pa.array(rows))
+    every = _renamed(rows, table, _letters(data, table))
+    asked = {(each.row, each.problem): each for each in every}
+    counts: Counter[tuple[int, str]] = Counter()
+    found = []
+    judged = judgements(task, replies, **settings)
+    for reply, judgement in zip(replies, judged, strict=True):
+        key = reply.row, reply.problem
+        if key not in asked:
+            raise LogicgenError(
+                f"row {reply.row} is asked as {reply.problem!r}, which is none of its renamings:"
+                " ask the prompts that logicgen covariance --prompts writes"
+            )
+        found.append((asked[key], counts[key], in_prefix(task, judgement)))
+        counts[key] += 1
+    for key in asked:
+        if counts[key] != counts[next(iter(asked))]:
+            raise LogicgenError(
+                f"row {key[0]} has {counts[key]} replies to {key[1]!r}, others have another number:"
+                " ask all prompts that logicgen covariance --prompts writes, equally often"
+            )
+    found.sort(key=lambda each: (each[1], each[0].row))
+    about = About.in_region(data.region, called, data, split)
+    how = {"mode": settings.get("mode", "strict")}
+    return _answered(found, replace(about, decoding=how))
+
+
+def _letters(data: Dataset, table: pa.Table) -> np.ndarray:
+    """Return of how many symbols the names of each problem are: those of training, or more."""
+    most = data.region.symbols[1]
+    return np.asarray(np.maximum(table["symbols"].to_numpy(), most))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -56,6 +56,18 @@ def _uncounted(done: int, total: int) -> None:
     """Ignore progress."""
 
 
+class AnyRegion(Protocol):
+    """Ranges of symbols and of length, of a data set or of what a model was trained on."""
+
+    @property
+    def symbols(self) -> tuple[int, int]:
+        """Return the fewest and the most."""
+
+    @property
+    def length(self) -> tuple[int, int]:
+        """Return the shortest and the longest."""
+
+
 @dataclass(frozen=True)
 class About:
     """The model, data and split of an evaluation; stored inside `predictions.parquet`."""
@@ -83,14 +95,19 @@ class About:
     @staticmethod
     def of(model: Answerer, called: str, data: Dataset, split: str) -> About:
         """Describe the evaluation of a model, named `called`, on a split of a data set."""
+        return About.in_region(model.region, called, data, split)
+
+    @staticmethod
+    def in_region(region: AnyRegion, called: str, data: Dataset, split: str) -> About:
+        """Describe the same of a model that was trained in a region."""
         cells = data.recipe.grid if split == "grid" and data.recipe.grid else data.recipe.region
         return About(
             task=data.task.name,
             model=called,
             data=data.name,
             split=split,
-            symbols=model.region.symbols,
-            length=model.region.length,
+            symbols=region.symbols,
+            length=region.length,
             shortest=cells.length[0],
             step=cells.step,
         )
@@ -146,9 +163,9 @@ def predict_and_verify(
     predictions = predictor.answers(places, decoding, progress=partial(progress, "predicting"))
     columns["prediction"] = predictions
     if data.task.edit_distance:
-        columns["edit_distance"] = list(map(_edit_distance, predictions, columns["answer"]))
+        columns["edit_distance"] = list(map(edit_distance, predictions, columns["answer"]))
     if data.task.token_accuracy:
-        columns["right_tokens"] = list(map(_right_tokens, predictions, columns["answer"]))
+        columns["right_tokens"] = list(map(right_tokens, predictions, columns["answer"]))
 
     def triples(places: np.ndarray, answers: list[str]) -> list[Triple]:
         problems, stored = columns["problem"], columns["answer"]
@@ -373,14 +390,14 @@ def alphabets(model: Answerer, data: Dataset, symbols: np.ndarray) -> np.ndarray
     return np.asarray(np.maximum(symbols, seen))
 
 
-def _edit_distance(first: str, second: str) -> int:
+def edit_distance(first: str, second: str) -> int:
     """Return the Levenshtein distance in tokens."""
     from rapidfuzz.distance import Levenshtein
 
     return Levenshtein.distance(first.split(), second.split())
 
 
-def _right_tokens(prediction: str, answer: str) -> int:
+def right_tokens(prediction: str, answer: str) -> int:
     """Return how many tokens of the answer the prediction has at the same place."""
     pairs = zip(prediction.split(), answer.split(), strict=False)
     return sum(predicted == right for predicted, right in pairs)

@@ -61,12 +61,12 @@ def solve(
 
 def _sample(row: dict[str, Any], source: dict[str, str]) -> Any:
     """Return a row of prompts as a sample; its target is the stored answer."""
-    kept = {key: value for key, value in row.items() if key not in ("prompt", "answer", "index")}
+    kept = {key: value for key, value in row.items() if key not in ("prompt", "answer")}
     return Sample(
-        id=f"{row['split']}-{row['index']}",
+        id=f"{row['split']}-{row['row']}",
         input=row["prompt"],
         target=answer_text(row["answer"]),
-        metadata={**kept, "row": row["index"], **source},
+        metadata={**kept, **source},
     )
 
 

@@ -29,8 +29,7 @@ def load(*, split: str, config_source: str, **_: Any) -> dict[str, Any]:
     Raises LogicgenError where that is missing or is not what `logicgen export` writes.
     """
     with extras_named():
-        # The type checker takes the folder of recipes for the package.
-        from datasets import Dataset  # type: ignore[attr-defined]
+        from datasets import Dataset
 
     path = Path(config_source).parent / f"{split}.jsonl"
     with reading(path), path.open(encoding="utf-8") as lines:

@@ -126,7 +126,7 @@ class LogicTaskset(vf.Taskset[LogicTask, LogicConfig]):
         data = load_dataset(config.data)
         shared_scorer(data.task_name, config.task.mode, config.task.timeout, reasons=True)
         for row in prompt_rows(data, config.split, config.examples, config.notation):
-            row["logic"], row["row"] = row.pop("task"), row.pop("index")
+            row["logic"] = row.pop("task")
             source = {"dataset": data.name, "fingerprint": data.fingerprint}
             yield LogicTask(
                 LogicData(id=f"{row['split']}-{row['row']}", **row, **source), config.task

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from logicgen.atomic import prepare_folder
-from logicgen.evaluate import collapse
-from logicgen.evaluate.perplexity import measure_perplexity, without_ideal
 from logicgen.evaluate.predictions import About, Progress, check_fits, predict_and_verify
-from logicgen.model import checkpoint
+from logicgen.evaluate.replies import judge_replies, replies_to, said_split
 from logicgen.report.evaluation_files import write_predictions, write_report
-from logicgen.report.perplexity_files import write_curve
 
 if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
@@ -50,8 +47,12 @@ def evaluate_answers(
 
     Raises LogicgenError where the model does not fit the data, or the folder holds other things.
     """
+    from logicgen.model import checkpoint
+
     opened = checkpoint.open_model(run, device)
     if reset_rows is not None:
+        from logicgen.evaluate import collapse
+
         redrawn = collapse.reset_rows(*collapse.trained_rows(Path(run), opened, data), reset_rows)
         say(f"rows redrawn of tokens that never occur in training: {redrawn:,}")
     model = opened.answerer(data, str(run), votes)
@@ -64,6 +65,36 @@ def evaluate_answers(
     folder = out or checkpoint.scores_folder(run, scores)
     prepare_folder(folder)  # before anything slow
     table = predict_and_verify(model, data, about, progress=progress, **settings)
+    write_predictions(table, folder)
+    return folder, write_report(folder)
+
+
+def evaluate_replies(
+    entries: Sequence[Mapping[str, Any]],
+    where: Path,
+    data: Dataset,
+    out: Path | None = None,
+    *,
+    split: str | None = None,
+    mixed_prompts: bool = False,
+    progress: Progress = _silent,
+    **settings: Any,
+) -> tuple[Path, dict[str, Any]]:
+    """Write the verdicts on what any model wrote to a split; return the folder and the summary.
+
+    entries: replies as plain data (`evaluate/replies.py`), read from the file `where`.
+    out: folder; one called like the file, beside it, if not given.
+    split: the one that the replies say if not given, or `grid`.
+    settings: those of `judgements`.
+
+    Raises LogicgenError where replies are not of these data, or the folder holds other things.
+    """
+    split = split or said_split(entries) or "grid"
+    replies = replies_to(data, split, entries, str(where), mixed=mixed_prompts)
+    folder = out or where.with_suffix("")
+    prepare_folder(folder)
+    judging = partial(progress, "judging")
+    table = judge_replies(data, split, replies, where.stem, progress=judging, **settings)
     write_predictions(table, folder)
     return folder, write_report(folder)
 
@@ -83,6 +114,10 @@ def evaluate_corpus(
 
     settings: those of `measure_perplexity`. Others, and errors, as of `evaluate_answers`.
     """
+    from logicgen.evaluate.perplexity import measure_perplexity, without_ideal
+    from logicgen.model import checkpoint
+    from logicgen.report.perplexity_files import write_curve
+
     model = checkpoint.load_language_model(run, device)
     folder = out or checkpoint.scores_folder(run, f"{corpus.name}-{split}")
     prepare_folder(folder)

@@ -45,7 +45,7 @@ def test_every_split_is_written_in_order_and_loses_nothing(data, tmp_path, kind,
         assert len(written) == count
         for number, (row, example) in enumerate(zip(written, stored, strict=True)):
             about = row.get("extra_info", row)
-            assert (about["split"], about["index"]) == (split, number)
+            assert (about["split"], about.get("row", about.get("index"))) == (split, number)
             for key in ("symbols", "length", "alpha_class"):
                 assert about[key] == example[key]
 
@@ -89,7 +89,7 @@ def test_a_stopped_export_leaves_no_half_of_a_file(data, tmp_path, monkeypatch):
         pass
 
     def broken(row):
-        if row["index"] == 3:
+        if row["row"] == 3:
             raise StopError
         return row
 

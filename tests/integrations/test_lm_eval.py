@@ -79,7 +79,7 @@ def test_an_exported_split_is_a_task(data, tmp_path):
         assert settings["until"] == []
     samples = results["samples"]["logicgen_some_test"]
     assert [sample["correct"] for sample in samples] == [1.0] * 4 + [0.0] * 4
-    assert [sample["doc"]["index"] for sample in samples] == list(range(8))
+    assert [sample["doc"]["row"] for sample in samples] == list(range(8))
 
 
 def test_all_splits_but_train_are_found_by_their_tag(data, tmp_path):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import runpy
+
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.integrations import versions
+from logicgen.integrations import openrlhf, trl, verl, versions
 from logicgen.integrations.versions import at_least
 
 
@@ -35,3 +37,11 @@ def test_an_older_version_is_refused(installed, found):
 
 def test_a_package_that_is_not_installed_passes():
     at_least("no-such-package", "1.0")
+
+
+@pytest.mark.parametrize(("adapter", "needed"), [(trl, "1.16"), (verl, "0.9"), (openrlhf, "0.11")])
+def test_no_adapter_is_imported_beside_an_older_package(installed, adapter, needed):
+    installed("0.0.9")
+    package = adapter.__name__.rpartition(".")[2]
+    with pytest.raises(LogicgenError, match=f"{package} 0.0.9 .* needs {needed} or later"):
+        runpy.run_path(adapter.__file__)

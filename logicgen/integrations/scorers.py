@@ -1,0 +1,73 @@
+"""Judge completions of mixed tasks for trainers: a scorer for each task, made when first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from logicgen.errors import LogicgenError, at, shown
+from logicgen.score.places import Mode
+from logicgen.score.scorer import Scorer
+
+_SCORERS: dict[tuple[str, Mode, float, int], Scorer] = {}
+
+
+def rewards(
+    tasks: Sequence[str],
+    problems: Sequence[str],
+    completions: Sequence[object],
+    mode: Mode = "strict",
+    timeout: float = 1.0,
+    workers: int = 1,
+) -> list[float | None]:
+    """Return the rewards of completions, in order: 1.0, 0.0, or None where it is not known.
+
+    Item n of each is of one completion; tasks may be mixed. Settings are those of `Scorer`, whose
+    helpers end with the program. May be called from any thread and in forked processes. Raises
+    LogicgenError for an unknown task, a problem that does not parse and a setting that cannot be.
+    """
+    for task in tasks:
+        if not isinstance(task, str):
+            raise LogicgenError(f"a task is {shown(task)}, not the name of one")
+    found: list[float | None] = [None] * len(completions)
+    for task in dict.fromkeys(tasks):
+        places = [place for place, each in enumerate(tasks) if each == task]
+        scorer = _scorer(task, mode, timeout, workers)
+        with at(f"task {task}"):
+            judged = scorer.score_batch(
+                [problems[place] for place in places], [completions[place] for place in places]
+            )
+        for place, judgement in zip(places, judged, strict=True):
+            found[place] = judgement.reward
+    return found
+
+
+def _scorer(task: str, mode: Mode, timeout: float, workers: int) -> Scorer:
+    """Return the scorer of a task and settings. Raises LogicgenError as `Scorer`."""
+    key = (task, mode, timeout, workers)
+    if key not in _SCORERS:
+        # No lock, which a fork could leave closed: of two that are made, the first is used.
+        new = Scorer(task, mode, timeout=timeout, workers=workers, reasons=False)
+        _SCORERS.setdefault(key, new)
+    return _SCORERS[key]
+
+
+def said(completion: Any) -> object:
+    """Return what a completion says: itself, or of a list of messages what the last one says.
+
+    Where the last message is not the model's, or has no text, it is nothing that can be read.
+    """
+    if not isinstance(completion, list | tuple):
+        return completion
+    message = completion[-1] if completion else None
+    if not isinstance(message, dict) or message.get("role", "assistant") != "assistant":
+        return None
+    content = message.get("content")
+    if not isinstance(content, list | tuple):
+        return content
+    texts = [
+        part.get("text")
+        for part in content
+        if isinstance(part, dict) and part.get("type", "text") == "text"
+    ]
+    return "".join(text for text in texts if isinstance(text, str))

@@ -1,0 +1,36 @@
+"""The small data set as each trainer reads it, and a scorer that knows no verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from logicgen.data.dataset import load_dataset
+from logicgen.data.prompt_files import write_prompts
+from logicgen.integrations import scorers
+from logicgen.score import Judgement
+from logicgen.solvers import Verdict
+from tests.data.data_sets import make
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory):
+    """The folder of the small data set as prompts, one for each trainer."""
+    folder = tmp_path_factory.mktemp("exported")
+    make(folder / "d", {"sizes": {"train": 60, "validation": 0, "test": 0}, "grid": None})
+    for kind in ("trl", "verl", "openrlhf"):
+        write_prompts(load_dataset(folder / "d"), folder / kind, kind, examples=2)
+    return folder
+
+
+class Undecided(scorers.Scorer):
+    """A scorer that reaches its limit over every completion."""
+
+    def score_batch(self, problems, completions):
+        return [Judgement(Verdict.UNKNOWN, reason="time limit of 1 s") for _ in problems]
+
+
+@pytest.fixture
+def undecided(monkeypatch):
+    """From now on no verdict is known."""
+    monkeypatch.setattr(scorers, "Scorer", Undecided)
+    monkeypatch.setattr(scorers, "_SCORERS", {})
