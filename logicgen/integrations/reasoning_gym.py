@@ -21,12 +21,11 @@ from logicgen.score.places import Mode
 from logicgen.score.prompts import VERSION, Notation, answer_text, prompt
 from logicgen.tasks.public_task import PublicTask
 
+at_least("reasoning_gym", "0.1.25")
 with extras_named():
     from reasoning_gym.coaching import BaseCurriculum, RangeAttributeDefinition
     from reasoning_gym.dataset import ProceduralDataset
     from reasoning_gym.factory import register_dataset
-
-at_least("reasoning_gym", "0.1.25")
 
 SYMBOLS = [2, 4, 6, 8, 10]
 """Symbols at each level of a curriculum."""
