@@ -110,6 +110,14 @@ def test_a_function_says_which_extra_is_missing(tmp_path):
     assert without_extras(code, tmp_path).stdout.strip() == _said("torch")
 
 
+@pytest.mark.parametrize("package", ["inspect_ai", "reasoning_gym", "verifiers"])
+def test_an_adapter_says_which_extra_is_missing(package, tmp_path):
+    code = "from logicgen.errors import LogicgenError\ntry:\n"
+    code += f"  import logicgen.integrations.{package}\n"
+    code += "except LogicgenError as error:\n  print(error)"
+    assert without_extras(code, tmp_path).stdout.strip() == _said(package)
+
+
 def test_commands_of_the_core(tmp_path):
     """What needs no extra is done without one; list says what is missing, and goes on."""
     for arguments, said in [

@@ -20,13 +20,12 @@ from logicgen.integrations.versions import at_least
 from logicgen.score.places import Mode
 from logicgen.score.prompts import Notation, answer_text
 
+at_least("inspect_ai", "0.3.285")
 with extras_named():
     from inspect_ai import Task, task
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.scorer import CORRECT, INCORRECT, Score, accuracy, grouped, scorer, stderr
     from inspect_ai.solver import generate
-
-at_least("inspect_ai", "0.3.285")
 
 
 @task

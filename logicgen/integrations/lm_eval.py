@@ -8,6 +8,7 @@ The folder has a task file, YAML, for each split but train, which refers to the 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,6 @@ def load(*, split: str, config_source: str, **_: Any) -> dict[str, Any]:
     """
     with extras_named():
         from datasets import Dataset
-    import json
 
     path = Path(config_source).parent / f"{split}.jsonl"
     with reading(path), path.open(encoding="utf-8") as lines:

@@ -26,10 +26,9 @@ from logicgen.integrations.versions import at_least
 from logicgen.score.places import Mode
 from logicgen.score.prompts import Notation, answer_text
 
+at_least("verifiers", "0.4")
 with extras_named():
     import verifiers.v1 as vf
-
-at_least("verifiers", "0.4")
 
 
 class LogicData(vf.TaskData):

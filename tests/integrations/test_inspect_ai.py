@@ -22,6 +22,7 @@ from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from logicgen.integrations import inspect_ai as adapter
+from logicgen.integrations.reply_files import read_replies
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +81,11 @@ def test_a_log_says_verdicts_metrics_and_of_which_data_it_is(data, tmp_path):
         }
         assert sample.input == prompt("propositional", about["problem"])
     assert log.eval.metadata["fingerprint"] == data.fingerprint
+    (path,) = tmp_path.glob("*.eval")
+    replies = read_replies(path)
+    assert [reply["completion"] for reply in replies] == said
+    assert [reply["row"] for reply in replies] == list(range(8))
+    assert {reply["fingerprint"] for reply in replies} == {data.fingerprint}
     assert log.eval.dataset.name == data.name
 
 
