@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named
-from logicgen.integrations.shared_scorer import shared_scorer
+from logicgen.integrations.scorers import shared_scorer
 from logicgen.integrations.versions import at_least
 from logicgen.score.places import Mode
 from logicgen.score.prompts import VERSION, Notation, answer_text, prompt

@@ -1,4 +1,4 @@
-"""Judge completions of mixed tasks for trainers: a scorer for each task, made when first needed."""
+"""Scorers that all adapters share: one for each task and setting, however many ask for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,26 @@ from logicgen.errors import LogicgenError, at, shown
 from logicgen.score.places import Mode
 from logicgen.score.scorer import Scorer
 
-_SCORERS: dict[tuple[str, Mode, float, int], Scorer] = {}
+_SCORERS: dict[tuple[Any, ...], Scorer] = {}
+
+
+def shared_scorer(
+    task: str,
+    mode: Mode = "strict",
+    timeout: float = 10.0,
+    workers: int = 1,
+    reasons: bool = False,
+) -> Scorer:
+    """Return the scorer of these settings, whose helpers end with the program.
+
+    May be called from any thread and in forked processes. Raises LogicgenError as `Scorer` does.
+    """
+    key = (task, mode, timeout, workers, reasons)
+    if key not in _SCORERS:
+        # No lock, which a fork could leave closed: of two that are made, the first is used.
+        new = Scorer(task, mode, timeout=timeout, workers=workers, reasons=reasons)
+        _SCORERS.setdefault(key, new)
+    return _SCORERS[key]
 
 
 def rewards(
@@ -22,8 +41,7 @@ def rewards(
 ) -> list[float | None]:
     """Return the rewards of completions, in order: 1.0, 0.0, or None where it is not known.
 
-    Item n of each is of one completion; tasks may be mixed. Settings are those of `Scorer`, whose
-    helpers end with the program. May be called from any thread and in forked processes. Raises
+    Item n of each is of one completion; tasks may be mixed. Settings are those of `Scorer`. Raises
     LogicgenError for an unknown task, a problem that does not parse and a setting that cannot be.
     """
     for task in tasks:
@@ -32,7 +50,7 @@ def rewards(
     found: list[float | None] = [None] * len(completions)
     for task in dict.fromkeys(tasks):
         places = [place for place, each in enumerate(tasks) if each == task]
-        scorer = _scorer(task, mode, timeout, workers)
+        scorer = shared_scorer(task, mode, timeout, workers)
         with at(f"task {task}"):
             judged = scorer.score_batch(
                 [problems[place] for place in places], [completions[place] for place in places]
@@ -40,16 +58,6 @@ def rewards(
         for place, judgement in zip(places, judged, strict=True):
             found[place] = judgement.reward
     return found
-
-
-def _scorer(task: str, mode: Mode, timeout: float, workers: int) -> Scorer:
-    """Return the scorer of a task and settings. Raises LogicgenError as `Scorer`."""
-    key = (task, mode, timeout, workers)
-    if key not in _SCORERS:
-        # No lock, which a fork could leave closed: of two that are made, the first is used.
-        new = Scorer(task, mode, timeout=timeout, workers=workers, reasons=False)
-        _SCORERS.setdefault(key, new)
-    return _SCORERS[key]
 
 
 def said(completion: Any) -> object:

@@ -21,7 +21,7 @@ from logicgen.data.dataset import load_dataset
 from logicgen.data.prompt_rows import prompt_rows
 from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named
-from logicgen.integrations.shared_scorer import shared_scorer
+from logicgen.integrations.scorers import shared_scorer
 from logicgen.integrations.versions import at_least
 from logicgen.score.places import Mode
 from logicgen.score.prompts import Notation, answer_text
