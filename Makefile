@@ -53,7 +53,8 @@ bench: .venv/installed
 	@touch $@
 
 .venv/installed-dev: .venv/installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[contracts,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps openrlhf verl
 	@touch $@
 
 .venv/installed-docs: .venv/installed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache, cached_property
+from functools import cached_property, partial
 from itertools import count, product
 from random import Random
 from typing import Any, Literal
@@ -11,6 +11,7 @@ from typing import Any, Literal
 from logicgen.declaration import validate
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Status
+from logicgen.tasks import load_task
 from logicgen.tasks.task import Cell, Task, rename, symbols_of
 from logicgen.vocabulary import symbol_name
 
@@ -65,10 +66,18 @@ class ProblemSamples:
             raise LogicgenError(f"curriculum: {curriculum}; it has to be at least 1")
         self.seed, self.names, self.satisfiable = seed, names, satisfiable
         self.curriculum = curriculum
-        self.task = task.limited(EFFORT, None)
+        self.task, self._settings = task.limited(EFFORT, None), settings
         table = validate(task.Settings, settings, f"samples of {task.name}", "settings")
         self._source = task.source(table, self.symbols)
-        self._holds, self._obstacle = cache(self._holding), ""
+        self._known: dict[Cell, bool] = {}  # whether a cell holds problems
+        self._obstacle = ""  # to problems of the cell that held none last
+        self._last: tuple[int, Any, Cell] | None = None  # number, problem and cell
+
+    def __reduce__(self) -> Any:
+        """Return what pickle stores: the arguments."""
+        named = {"names": self.names, "satisfiable": self.satisfiable}
+        named |= {"curriculum": self.curriculum, **self._settings}
+        return partial(_again, **named), (self.task.name, self.symbols, self.length, self.seed)
 
     @cached_property
     def _cells(self) -> list[Cell]:
@@ -90,6 +99,13 @@ class ProblemSamples:
         return self._item(index)[1]
 
     def _item(self, index: int) -> tuple[Any, Cell]:
+        """Return a problem and its cell; the last one is kept."""
+        last = self._last  # another thread may write it meanwhile
+        if last is None or last[0] != index:
+            self._last = last = index, *self._drawn(index)
+        return last[1:]
+
+    def _drawn(self, index: int) -> tuple[Any, Cell]:
         if index < 0:
             raise IndexError(f"sample {index}: they are numbered from 0, without end")
         for attempt in range(ATTEMPTS):
@@ -119,11 +135,14 @@ class ProblemSamples:
         open_cells = -(-len(self._cells) * done // self.curriculum)  # rounded up: one at least
         return rng.choice(self._cells[:open_cells]) if open_cells else None
 
-    def _holding(self, cell: Cell) -> bool:
+    def _holds(self, cell: Cell) -> bool:
         """Return whether a cell holds a problem; where it does not, remember why."""
-        obstacle = self._source.obstacle(cell)
-        self._obstacle = obstacle or self._obstacle
-        return obstacle is None and sum(self._source.count(cell).values()) > 0
+        if cell not in self._known:
+            obstacle = self._source.obstacle(cell)
+            self._obstacle = obstacle or self._obstacle
+            holds = obstacle is None and sum(self._source.count(cell).values()) > 0
+            self._known[cell] = holds
+        return self._known[cell]
 
     def _wanted(self, problem: Any) -> bool:
         if self.satisfiable is None:
@@ -138,6 +157,11 @@ class ProblemSamples:
             chosen = rng.sample(range(max(self.symbols[1], len(symbols))), len(symbols))
             text = rename(text, dict(zip(symbols, map(symbol_name, chosen), strict=True)))
         return self.task.decode_problem(text)
+
+
+def _again(task: str, *arguments: Any, **named: Any) -> ProblemSamples:
+    """Return the problems of these arguments, for pickle."""
+    return ProblemSamples(load_task(task), *arguments, **named)
 
 
 def _range(name: str, given: Range, least: int) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import islice
 
 import pytest
@@ -114,3 +115,11 @@ def test_why_no_problem_has_such_a_length():
 def test_numbers_begin_at_0():
     with pytest.raises(IndexError):
         samples("copying")[-1]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_they_can_be_sent_to_another_process(name):
+    task, drawn = load_task(name), samples(name, curriculum=9)
+    _ = drawn[3]
+    again = pickle.loads(pickle.dumps(drawn))
+    assert [task.encode(again[i]) for i in range(5)] == [task.encode(drawn[i]) for i in range(5)]
