@@ -75,7 +75,7 @@ class ProblemSamples:
 
     def __reduce__(self) -> Any:
         """Return what pickle stores: the arguments."""
-        named = {"names": self.names, "satisfiable": self.satisfiable}
+        named: dict[str, Any] = {"names": self.names, "satisfiable": self.satisfiable}
         named |= {"curriculum": self.curriculum, **self._settings}
         return partial(_again, **named), (self.task.name, self.symbols, self.length, self.seed)
 
