@@ -6,14 +6,13 @@ ways for as long: with TRL's GRPO on other problems, whose answers it is never s
 solver rewards each completion that is right; and, as a control, with more of the same supervision.
 Both are measured on problems that are new to them. One CPU core is enough; nothing is downloaded.
 
-    pip install '.[train]' 'trl==1.16.*'
+    pip install '.[train,trl]'
     python examples/grpo.py --out grpo
 """
 
 from __future__ import annotations
 
 import argparse
-import copy
 import json
 import re
 import time
@@ -21,47 +20,33 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+import matplotlib.pyplot as plt
 import torch
-from datasets import Dataset, load_dataset
+import transformers
+import trl
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import (
-    LlamaConfig,
-    LlamaForCausalLM,
-    PreTrainedTokenizerFast,
-    PrinterCallback,
-    TrainerCallback,
-    set_seed,
-)
-from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
 import logicgen
+from datasets import Dataset, load_dataset
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.generate import generate
 from logicgen.data.prompt_files import write_prompts
 from logicgen.evaluate.wilson import wilson_interval
 from logicgen.integrations.trl import reward
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-
 SYMBOLS = "abcd"
+SIZES = {"train": 12_000, "validation": 1_000, "test": 1_000}
 # Mostly conjunctions, and long enough for negations: of formulas that nearly every assignment
 # satisfies there is little to be learned.
-RECIPE = {
+FORMULAS = {
     "problem.operators": {"!": 2, "&": 3},
     "region.symbols": [3, 4],
     "region.length": [8, 11],
     "grid": None,
-    "sizes": {"train": 12_000, "validation": 1_000, "test": 2_000},
 }
-ANSWERED = 2_000  # problems whose answers are shown; of all others they are never read
+ANSWERED = 2_000  # problems whose answers are shown; those of all others are never read
 STEPS = 400  # of supervision before anything is measured
-BATCH = 64  # problems of a step of supervision
-PROMPTS = 32  # of a step of GRPO
-GROUP = 8  # completions of a problem that GRPO compares
 LONGEST = 16  # tokens of a completion
-RATES = {"supervised": 2e-3, "GRPO": 5e-4}
 
 # What a user says ends with a line break, what the assistant says with <end>.
 TEMPLATE = (
@@ -71,21 +56,19 @@ TEMPLATE = (
 )
 
 
-def make_data(folder: Path, small: bool) -> None:
+def make_data(folder: Path, sizes: dict[str, int]) -> None:
     """Make the problems, and write them as prompts: with answers for SFT, and for TRL."""
-    sizes = {"train": 200, "validation": 20, "test": 50} if small else RECIPE["sizes"]
-    recipe = DataRecipe.read("propositional-mini", {**RECIPE, "sizes": sizes})
+    recipe = DataRecipe.read("propositional-mini", {**FORMULAS, "sizes": sizes})
     generate(recipe, folder / "data", name="grpo", seed=0, workers=1)
-    data = logicgen.load_dataset(folder / "data")
     for kind in ("sft", "trl"):
-        write_prompts(data, folder / kind, kind)
+        write_prompts(logicgen.load_dataset(folder / "data"), folder / kind, kind)
 
 
-def make_tokenizer(texts: list[str]) -> PreTrainedTokenizerFast:
+def make_tokenizer(texts: list[str]) -> Any:
     """Return a tokenizer that loses nothing, made from whole prompts with their answers.
 
     The explanation that all prompts begin with is one token, since it is the same text: a model
-    that knows no English learns as much from it, and reads a problem in 30 tokens instead of 700.
+    that knows no English learns as much from it, and reads 20 tokens instead of hundreds.
     """
     explanation = re.escape(texts[0].rpartition("Formula: ")[0] + "Formula: ")
     words = f"{explanation}|</?answer>|<end>|[a-z]=[01]|, | [^ ]+ |[\\s\\S]"
@@ -94,19 +77,15 @@ def make_tokenizer(texts: list[str]) -> PreTrainedTokenizerFast:
     tokenizer.decoder = decoders.Fuse()
     special = ["<pad>", "<end>", "<unknown>"]
     tokenizer.train_from_iterator(texts, trainers.WordLevelTrainer(special_tokens=special))
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token="<pad>",
-        eos_token="<end>",
-        unk_token="<unknown>",
-        chat_template=TEMPLATE,
-        padding_side="left",
+    named = {"pad_token": "<pad>", "eos_token": "<end>", "unk_token": "<unknown>"}
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, chat_template=TEMPLATE, padding_side="left", **named
     )
 
 
-def make_model(tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
+def make_model(tokenizer: Any) -> Any:
     """Return a Transformer with random weights."""
-    config = LlamaConfig(
+    config = transformers.LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=96,
         intermediate_size=256,
@@ -118,10 +97,10 @@ def make_model(tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
         eos_token_id=tokenizer.eos_token_id,
         bos_token_id=None,
     )
-    return LlamaForCausalLM(config)
+    return transformers.LlamaForCausalLM(config)
 
 
-class Deadline(TrainerCallback):
+class Deadline(transformers.TrainerCallback):
     """Ends a training after some seconds."""
 
     def __init__(self, seconds: float) -> None:
@@ -131,178 +110,137 @@ class Deadline(TrainerCallback):
         control.should_training_stop = time.monotonic() > self.end
 
 
-class Course:
-    """Trains models of one tokenizer, in one folder, with one seed."""
+def train(
+    model: Any, tokenizer: Any, rows: Dataset, folder: Path, seed: int, steps: int, seconds: float
+) -> list[float]:
+    """Train a model, and return the reward of each step.
 
-    def __init__(self, folder: Path, tokenizer: PreTrainedTokenizerFast, seed: int) -> None:
-        self.folder, self.tokenizer, self.seed = folder, tokenizer, seed
+    rows: what is exported for SFT, whose messages hold answers, or else prompts for GRPO.
+    """
+    common = {"output_dir": str(folder), "seed": seed, "max_steps": steps, "warmup_steps": 20}
+    common |= {"lr_scheduler_type": "constant_with_warmup", "logging_steps": 1, "bf16": False}
+    common |= {"save_strategy": "no", "report_to": "none", "disable_tqdm": True, "use_cpu": True}
+    common |= {"gradient_checkpointing": False}
+    told: dict[str, Any] = {"model": model, "train_dataset": rows, "processing_class": tokenizer}
+    if "messages" in rows.column_names:
+        common |= {"per_device_train_batch_size": 64, "learning_rate": 2e-3}
+        trainer = trl.SFTTrainer(args=trl.SFTConfig(assistant_only_loss=True, **common), **told)
+    else:
+        common |= {"per_device_train_batch_size": 32 * 8, "learning_rate": 5e-4}
+        config = trl.GRPOConfig(num_generations=8, max_completion_length=LONGEST, **common)
+        trainer = trl.GRPOTrainer(args=config, reward_funcs=reward, **told)
+    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.add_callback(Deadline(seconds))
+    trainer.train()
+    return [step["reward"] for step in trainer.state.log_history if "reward" in step]
 
-    def supervise(self, model: Any, rows: Dataset, steps: int, seconds: float = 1e9) -> Any:
-        """Train a model on messages that hold answers; return the log of the steps."""
-        config = SFTConfig(
-            per_device_train_batch_size=BATCH,
-            assistant_only_loss=True,
-            **self._settings(steps, RATES["supervised"]),
+
+def complete(model: Any, tokenizer: Any, rows: Dataset, greedy: bool) -> list[str]:
+    """Return a completion of each prompt: the likeliest one, or one drawn at temperature 1."""
+    way = {"do_sample": False} if greedy else {"do_sample": True, "top_k": 0}
+    written: list[str] = []
+    model.eval()
+    for part in rows.iter(500):
+        asked = tokenizer.apply_chat_template(
+            part["prompt"], return_tensors="pt", padding=True, return_dict=True
         )
-        trainer = SFTTrainer(model, config, train_dataset=rows, processing_class=self.tokenizer)
-        return self._run(trainer, seconds)
-
-    def reinforce(self, model: Any, rows: Dataset, steps: int, seconds: float = 1e9) -> Any:
-        """Train a model on prompts with the solver's reward; return the log of the steps."""
-        config = GRPOConfig(
-            per_device_train_batch_size=PROMPTS * GROUP,
-            num_generations=GROUP,
-            max_completion_length=LONGEST,
-            **self._settings(steps, RATES["GRPO"]),
-        )
-        trainer = GRPOTrainer(
-            model, reward, config, train_dataset=rows, processing_class=self.tokenizer
-        )
-        return self._run(trainer, seconds)
-
-    def _settings(self, steps: int, rate: float) -> dict[str, Any]:
-        return {
-            "output_dir": str(self.folder / "trainer"),
-            "seed": self.seed,
-            "max_steps": steps,
-            "learning_rate": rate,
-            "lr_scheduler_type": "constant_with_warmup",
-            "warmup_steps": 20,
-            "logging_steps": 1,
-            "save_strategy": "no",
-            "report_to": "none",
-            "disable_tqdm": True,
-            "use_cpu": True,
-            "bf16": False,
-            "gradient_checkpointing": False,
-        }
-
-    def _run(self, trainer: Any, seconds: float) -> Any:
-        trainer.remove_callback(PrinterCallback)
-        trainer.add_callback(Deadline(seconds))
-        trainer.train()
-        return trainer.state.log_history[:-1]  # the last entry is about all of them
+        with torch.inference_mode():
+            ids = model.generate(**asked, max_new_tokens=LONGEST, **way)
+        said = ids[:, asked["input_ids"].shape[1] :]
+        written += tokenizer.batch_decode(said, skip_special_tokens=True)
+    return written
 
 
-class Exam:
-    """Has the solver judge answers to the problems of a split, in strict mode."""
-
-    def __init__(self, rows: Dataset, scorer: logicgen.Scorer) -> None:
-        self.rows, self.scorer = rows, scorer
-
-    def marks(self, completions: list[str]) -> dict[str, Any]:
-        """Return the share of completions that are right, with its 95% interval."""
-        judged = self.scorer.score_batch(self.rows["problem"], completions)
-        share = sum(each.reward or 0.0 for each in judged) / len(judged)
-        return {"share": share, "interval": wilson_interval(share, len(judged))}
-
-    def constant(self, values: tuple[str, ...]) -> dict[str, Any]:
-        """Return the marks of one assignment to all symbols, whatever the problem is."""
-        text = ", ".join(f"{name}={value}" for name, value in zip(SYMBOLS, values, strict=True))
-        return {**self.marks([f"<answer>{text}</answer>"] * len(self.rows)), "answer": text}
-
-    def take(self, model: Any, tokenizer: PreTrainedTokenizerFast) -> dict[str, Any]:
-        """Return the marks of a model, for its likeliest completions and for drawn ones."""
-        model.eval()
-        ways = {"greedy": {"do_sample": False}, "drawn": {"do_sample": True, "top_k": 0}}
-        return {name: self.marks(self._complete(model, tokenizer, ways[name])) for name in ways}
-
-    def _complete(self, model: Any, tokenizer: Any, way: dict[str, Any]) -> list[str]:
-        written: list[str] = []
-        for part in self.rows.iter(500):
-            asked = tokenizer.apply_chat_template(
-                part["prompt"], return_tensors="pt", padding=True, return_dict=True
-            )
-            with torch.inference_mode():
-                ids = model.generate(**asked, max_new_tokens=LONGEST, **way)
-            said = ids[:, asked["input_ids"].shape[1] :]
-            written += tokenizer.batch_decode(said, skip_special_tokens=True)
-        return written
+def mark(scorer: logicgen.Scorer, rows: Dataset, completions: list[str]) -> dict[str, Any]:
+    """Return the share of completions that the solver finds right, with its 95% interval."""
+    judged = scorer.score_batch(rows["problem"], completions)
+    share = sum(each.reward or 0.0 for each in judged) / len(judged)
+    return {"share": share, "interval": wilson_interval(share, len(judged))}
 
 
-def draw(rewards: list[float], marks: dict[str, Any], path: Path) -> None:
-    """Draw the reward of each step, and their mean over ten, with what the controls reach."""
+def best_constant(scorer: logicgen.Scorer, rows: Dataset) -> str:
+    """Return the completion that is right most often if it is given to every problem."""
+    values = product("01", repeat=len(SYMBOLS))
+    answers = [", ".join(map("=".join, zip(SYMBOLS, each, strict=True))) for each in values]
+    completions = [f"<answer>{answer}</answer>" for answer in answers]
+    return max(completions, key=lambda each: mark(scorer, rows, [each] * len(rows))["share"])
+
+
+def draw(rewards: list[float], path: Path) -> None:
+    """Draw the reward of each step, and the mean over ten."""
     figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
-    axes.plot(rewards, color="0.8", label="a step")
     means = [sum(rewards[max(0, i - 9) : i + 1]) / min(10, i + 1) for i in range(len(rewards))]
-    axes.plot(means, color="C0", label="mean of ten steps")
-    axes.axhline(marks["control"]["drawn"]["share"], color="C1", ls="--", label="control, test")
-    axes.axhline(marks["constant"]["share"], color="C2", ls=":", label="best constant, test")
+    axes.plot(rewards, color="0.8", label="a step")
+    axes.plot(means, label="mean of ten steps")
     axes.set(xlabel="step of GRPO", ylabel="share of completions that are right", ylim=(0, 1))
     axes.legend(loc="lower right")
     figure.savefig(path, dpi=150)
 
 
 def main() -> None:
+    """Make the data, train, measure, and write what came out."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("grpo"), help="folder to be written")
     parser.add_argument("--minutes", type=float, default=4.0, help="of GRPO, and of the control")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--small", action="store_true", help="a few steps, to see that it runs")
+    parser.add_argument(
+        "--small", action="store_true", help="two steps of each, to see that it runs"
+    )
     asked = parser.parse_args()
     folder, seconds = asked.out, 60 * asked.minutes
     first, more = (2, 2) if asked.small else (STEPS, 10**6)
-
-    seconds_of, began = {}, time.monotonic()
+    began = time.monotonic()
 
     def passed(stage: str) -> None:
-        seconds_of[stage] = round(time.monotonic() - began - sum(seconds_of.values()), 1)
-        print(f"{stage}: {seconds_of[stage]} s", flush=True)
+        print(f"{stage} after {time.monotonic() - began:.0f} s", flush=True)
 
-    make_data(folder, asked.small)
+    make_data(folder, {split: size // 50 if asked.small else size for split, size in SIZES.items()})
     read = {"split": "train", "cache_dir": str(folder / "cache")}
-    answered = load_dataset("json", data_files=str(folder / "sft/train.jsonl"), **read)
+    answered = load_dataset("json", data_files=str(folder / "sft" / "train.jsonl"), **read)
     prompts, validation, test = (
-        load_dataset("parquet", data_files=str(folder / f"trl/{split}.parquet"), **read)
+        load_dataset("parquet", data_files=str(folder / "trl" / f"{split}.parquet"), **read)
         for split in ("train", "validation", "test")
     )
     count = min(ANSWERED, len(answered) // 2)
     answered, prompts = answered.select(range(count)), prompts.select(range(count, len(prompts)))
     passed("data")
 
-    set_seed(asked.seed)
+    transformers.set_seed(asked.seed)
     texts = ["\n".join(each["content"] for each in row) for row in answered["messages"]]
     tokenizer = make_tokenizer(texts)
-    course = Course(folder, tokenizer, asked.seed)
+    place = (folder / "trainer", asked.seed)
     start = make_model(tokenizer)
-    course.supervise(start, answered, first)
+    train(start, tokenizer, answered, *place, first, 1e9)
     passed("start")
-    taught, control = copy.deepcopy(start), copy.deepcopy(start)
-    log = course.reinforce(taught, prompts, more, seconds)
+    # The trainers put methods into a model that a copy would share, so it is read anew instead.
+    start.save_pretrained(folder / "start")
+    control, taught = (type(start).from_pretrained(folder / "start") for _ in range(2))
+    rewards = train(taught, tokenizer, prompts, *place, more, seconds)
     passed("GRPO")
-    course.supervise(control, answered, more, seconds)
+    train(control, tokenizer, answered, *place, more, seconds)
     passed("control")
 
-    with logicgen.Scorer("propositional", reasons=False) as scorer:
-        choices = product("01", repeat=len(SYMBOLS))
-        trial, exam = Exam(validation, scorer), Exam(test, scorer)
-        best = max(choices, key=lambda values: trial.constant(values)["share"])
-        marks = {"constant": exam.constant(best)}
+    with logicgen.Scorer("propositional", timeout=10.0, reasons=False) as scorer:
+        constant = best_constant(scorer, validation)
+        marks = {"constant": [mark(scorer, test, [constant] * len(test))] * 2}
         for name, model in [("start", start), ("control", control), ("GRPO", taught)]:
-            marks[name] = exam.take(model, tokenizer)
+            both = (complete(model, tokenizer, test, greedy) for greedy in (True, False))
+            marks[name] = [mark(scorer, test, completions) for completions in both]
     passed("test")
 
     taught.save_pretrained(folder / "model")
     tokenizer.save_pretrained(folder / "model")
-    rewards = [step["reward"] for step in log]
-    draw(rewards, marks, folder / "reward.png")
-    found = {"test": marks, "problems": len(test), "seed": asked.seed, "seconds": seconds_of}
-    (folder / "result.json").write_text(json.dumps({**found, "rewards": rewards}, indent=1) + "\n")
-    print(table(marks, len(test)))
+    draw(rewards, folder / "reward.png")
+    found = {"problems": len(test), "constant": constant, "greedy, drawn": marks}
+    found |= {"seed": asked.seed, "minutes": asked.minutes, "rewards": rewards}
+    (folder / "result.json").write_text(json.dumps(found, indent=1) + "\n")
 
-
-def table(marks: dict[str, Any], count: int) -> str:
-    """Return the marks as a Markdown table."""
-
-    def cell(mark: dict[str, Any]) -> str:
-        low, high = mark["interval"]
-        return f"{mark['share']:.1%} [{low:.1%}, {high:.1%}]"
-
-    lines = [f"| right of {count:,} new problems | greedy | temperature 1 |", "| --- | --- | --- |"]
-    for name, mark in marks.items():
-        ways = [mark, mark] if name == "constant" else [mark["greedy"], mark["drawn"]]
-        lines.append(f"| {name} | {' | '.join(map(cell, ways))} |")
-    return "\n".join(lines)
+    print(f"| right of {len(test):,} new problems | greedy | temperature 1 |\n| --- | --- | --- |")
+    for name, pair in marks.items():
+        cells = (
+            "{:.1%} [{:.1%}, {:.1%}]".format(each["share"], *each["interval"]) for each in pair
+        )
+        print(f"| {name} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":
