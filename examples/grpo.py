@@ -45,7 +45,7 @@ FORMULAS = {
     "grid": None,
 }
 ANSWERED = 2_000  # problems whose answers are shown; those of all others are never read
-STEPS = 400  # of supervision before anything is measured
+STEPS = 416  # of supervision before anything is measured
 LONGEST = 16  # tokens of a completion
 
 # What a user says ends with a line break, what the assistant says with <end>.
@@ -107,7 +107,7 @@ class Deadline(transformers.TrainerCallback):
         self.end = time.monotonic() + seconds
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        control.should_training_stop = time.monotonic() > self.end
+        control.should_training_stop |= time.monotonic() > self.end
 
 
 def train(
