@@ -1,0 +1,90 @@
+"""`examples/grpo.py` trains, measures and saves a model, and `examples/serve.py` serves it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import logicgen
+
+pytest.importorskip("trl")
+
+EXAMPLES = Path(logicgen.__file__).parent.parent / "examples"
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory):
+    """The folder that the example writes, after a few steps."""
+    folder = tmp_path_factory.mktemp("grpo") / "out"
+    command = [sys.executable, EXAMPLES / "grpo.py", "--small", "--out", folder]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "| GRPO | " in done.stdout
+    return folder
+
+
+def test_what_is_written(taught):
+    found = json.loads((taught / "result.json").read_text())
+    assert set(found["greedy, drawn"]) == {
+        *("constant", "start", "more of the same", "all answers", "GRPO")
+    }
+    assert len(found["rewards"]) == 2
+    for greedy, drawn in found["greedy, drawn"].values():
+        for each in (greedy, drawn):
+            low, high = each["interval"]
+            assert 0 <= low <= each["share"] <= high <= 1
+    assert found["greedy, drawn"]["constant"][0]["share"] > 0.1
+    assert (taught / "reward.png").stat().st_size > 1_000
+
+
+@pytest.fixture
+def url(taught):
+    """Where the model is served."""
+    command = [sys.executable, EXAMPLES / "serve.py", taught / "model", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            yield server.stdout.readline().strip()
+        finally:
+            server.terminate()
+
+
+def sent(url, content=None):
+    """Return status and JSON of the answer to a request."""
+    body = None if content is None else json.dumps(content).encode()
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body), timeout=60) as answer:  # noqa: S310
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def test_the_model_is_served(url):
+    assert sent(f"{url}/models")[1]["data"][0]["id"] == "model"
+    prompt = logicgen.prompt("propositional", "a & !b")
+    request = {"messages": [{"role": "user", "content": prompt}], "max_tokens": 5}
+    both = [{**request, "temperature": 0}, {**request, "top_p": 0.9}] * 4
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda each: sent(f"{url}/chat/completions", each), both))
+    assert {status for status, _ in answers} == {200}
+    said = [answer["choices"][0]["message"] for _, answer in answers]
+    assert all(each["role"] == "assistant" for each in said)
+    assert len({each["content"] for each in said[::2]}) == 1
+    # The explanation is one token, followed by `Formula: `'s formula and a line break.
+    assert answers[0][1]["usage"]["prompt_tokens"] == 6
+    assert answers[0][1]["usage"]["completion_tokens"] <= 5
+
+
+@pytest.mark.parametrize("wrong", [[], {}, {"messages": [{}]}, {"messages": 3}])
+def test_a_wrong_request_is_refused_and_the_next_one_answered(url, wrong):
+    status, answer = sent(f"{url}/chat/completions", wrong)
+    assert status == 400
+    assert answer["error"]["message"]
+    assert sent(f"{url}/nothing", {})[0] == 404
+    assert sent(f"{url}/models")[0] == 200
