@@ -94,7 +94,7 @@ def verified(task: str, mode: Mode = "strict", timeout: float = 10.0) -> Any:
                 " checked against: take the samples of logicgen/solve"
             )
         judgement = await judge.score_async(problem, state.output.completion)
-        said = {
+        said: dict[str, Any] = {
             "answer": judgement.answer,
             "explanation": judgement.reason,
             "metadata": {"verdict": judgement.verdict.value},
