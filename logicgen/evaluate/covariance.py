@@ -177,6 +177,9 @@ def renamed_prompts(
         yield {
             "prompt": prompt_of(task, wording, problem, examples),
             "problem": task.show_problem(problem),
+            "task": task.name,
+            "symbols": each.example["symbols"],
+            "length": each.example["length"],
             "row": each.row,
             "split": split,
             "dataset": data.name,

@@ -1,6 +1,7 @@
-"""A task and a scorer for Inspect: a data set is asked of a model, and the solver judges.
+"""Tasks and a scorer for Inspect: problems are asked of a model, and the solver judges.
 
     inspect eval logicgen/solve -T data=data/ltl-mini --model openai/gpt-4o
+    inspect eval logicgen/ask -T prompts=prompts.jsonl --model openai/gpt-4o
 
 Metrics are over samples with a verdict that is known. Metadata of a sample say which data set it is
 of (its name and fingerprint), and which example (split and row), so that logs can be told apart.
@@ -9,12 +10,14 @@ of (its name and fingerprint), and which example (split and row), so that logs c
 from __future__ import annotations
 
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from logicgen.data.dataset import load_dataset
 from logicgen.data.prompt_rows import prompt_rows
 from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named
+from logicgen.integrations.reply_files import read_lines
 from logicgen.integrations.scorers import shared_scorer
 from logicgen.integrations.versions import at_least
 from logicgen.score.places import Mode
@@ -67,6 +70,33 @@ def _sample(row: dict[str, Any], source: dict[str, str]) -> Any:
         target=answer_text(row["answer"]),
         metadata={**kept, **source},
     )
+
+
+@task
+def ask(prompts: str, mode: Mode = "strict", timeout: float = 10.0) -> Any:
+    """Return the Inspect task that asks the prompts of a file, all of one logicgen task.
+
+    prompts: JSON lines such as `logicgen covariance --prompts` and `logicgen export --for jsonl`
+    write. mode, timeout: of `logicgen.Scorer`.
+
+    Raises LogicgenError naming the line that has not what is needed.
+    """
+    samples, tasks = [], set()
+    for number, row in enumerate(read_lines(Path(prompts)), start=1):
+        needed = ("prompt", "problem", "task", "symbols", "length")
+        if missing := [key for key in needed if key not in row]:
+            raise LogicgenError(
+                f"{prompts}, row {number}: no {missing[0]!r}: give a file that logicgen covariance"
+                " --prompts or logicgen export --for jsonl wrote"
+            )
+        kept = {key: value for key, value in row.items() if key not in ("prompt", "answer")}
+        samples.append(Sample(id=number, input=row["prompt"], metadata=kept))
+        tasks.add(row["task"])
+    if len(tasks) != 1:
+        raise LogicgenError(f"{prompts}: prompts of {len(tasks)} tasks: give those of one")
+    scorer = verified(tasks.pop(), mode, timeout)
+    dataset = MemoryDataset(samples, Path(prompts).stem, prompts)
+    return Task(dataset=dataset, solver=generate(), scorer=scorer)
 
 
 @scorer(

@@ -26,10 +26,11 @@ def read_replies(path: Path) -> list[dict[str, Any]]:
     """
     if path.suffix in (".eval", ".json"):
         return list(_of_log(path))
-    return list(_of_lines(path))
+    return list(read_lines(path))
 
 
-def _of_lines(path: Path) -> Iterator[dict[str, Any]]:
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of JSON lines. Raises LogicgenError naming the line that is none."""
     with reading(path), path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             if line.strip():

@@ -14,9 +14,9 @@ SIZES = {
 }
 
 
-def small(folder) -> DataFolder:
+def small(folder, seed: int = 0) -> DataFolder:
     """Make a data set of a few propositional problems."""
-    make(folder, SIZES)
+    make(folder, SIZES, seed=seed)
     return load_dataset(folder)
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 import sys
 
 import pytest
 
+import logicgen
 from logicgen.errors import LogicgenError
 from logicgen.score import Judgement
 from logicgen.score.prompts import WORDINGS, prompt
 from logicgen.solvers import Verdict
+from tests.cli.test_commands import run as cli
 from tests.integrations.small import INVALID, WRONG, right, small
 
 pytest.importorskip("inspect_ai", reason="pip install 'logicgen[inspect]'")
@@ -22,7 +25,7 @@ from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from logicgen.integrations import inspect_ai as adapter
-from logicgen.integrations.reply_files import read_replies
+from logicgen.integrations.reply_files import read_lines, read_replies
 
 
 @pytest.fixture(scope="module")
@@ -170,3 +173,43 @@ def test_what_cannot_be_asked_is_refused(data, tmp_path, monkeypatch):
     monkeypatch.delitem(WORDINGS, "propositional")
     with pytest.raises(LogicgenError, match="task propositional has no prompts"):
         adapter.solve(folder)
+
+
+def test_prompts_of_a_file_are_asked_and_give_an_alpha_covariance(data, tmp_path):
+    """Two commands of ours, and Inspect between them."""
+    prompts = tmp_path / "prompts.jsonl"
+    assert cli("covariance", prompts, "--data", data.folder, "--prompts").returncode == 0
+    rows = list(read_lines(prompts))
+    solve = logicgen.task(data.task_name).solve
+    said = [f"<answer>{solve(row['problem']).witness}</answer>" for row in rows]
+    log = run(adapter.ask(str(prompts)), said, tmp_path)
+    assert metrics(log)["accuracy"] == 1.0
+    assert (
+        cli("covariance", log.location, "--data", data.folder, "-o", tmp_path / "c").returncode == 0
+    )
+    found = json.loads((tmp_path / "c" / "covariance.json").read_text())
+    assert found["overall"]["strings"]["mean"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"prompt": "a"}', "row 1: no 'problem'"),
+        ("", "prompts of 0 tasks"),
+        ("hello", "line 1: not a JSON object"),
+    ],
+)
+def test_a_file_without_prompts_is_refused(tmp_path, line, said):
+    (tmp_path / "p.jsonl").write_text(line)
+    with pytest.raises(LogicgenError, match=said):
+        adapter.ask(str(tmp_path / "p.jsonl"))
+
+
+def test_a_log_of_another_data_set_is_refused(data, tmp_path):
+    log = run(adapter.solve(str(data.folder), limit=1), [WRONG], tmp_path)
+    other = small(tmp_path / "other", seed=1)
+    result = cli("evaluate", log.location, "--data", other.folder)
+    assert result.returncode == 2
+    assert "fingerprint" in result.stderr
+    result = cli("evaluate", log.location, "--data", data.folder, "-o", tmp_path / "scores")
+    assert "of 1" in result.stdout
