@@ -70,3 +70,8 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(_ELSEWHERE.get(name, "logicgen.library")), name)
+
+
+def __dir__() -> list[str]:
+    """Return what there is to use."""
+    return [*__all__, "__version__"]

@@ -14,7 +14,14 @@ class CallableRoom(ModuleType):
     the module makes `logicgen.train` the package, so the package has to do for both.
     """
 
+    @property
+    def _function(self) -> str:
+        return f"logicgen.library:{self.__name__.rpartition('.')[2]}"
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function of the library."""
-        name = self.__name__.rpartition(".")[2]
-        return resolve_name(f"logicgen.library:{name}")(*args, **kwargs)
+        return resolve_name(self._function)(*args, **kwargs)
+
+    def __reduce__(self) -> Any:
+        """Return what pickle stores, so that another process may call it: the function."""
+        return resolve_name, (self._function,)

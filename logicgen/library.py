@@ -1,4 +1,4 @@
-"""What the command line does, as functions: `logicgen.generate`, `logicgen.evaluate`, ...
+"""The main commands as functions: `logicgen.generate`, `logicgen.evaluate`, ...
 
 They print nothing and start their workers in processes of their own, which do not import the
 calling script: they can be called from scripts without a `__main__` guard and from notebooks.
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named
 
 if TYPE_CHECKING:
@@ -166,8 +167,8 @@ def evaluate(
     beams: of beam search; greedy decoding if 1.
     verified: score also the first of up to so many different answers that the solver accepts.
     settings: `split`, `limit`, `device`, `workers`, `embedding_seeds`, ... as of
-        `logicgen evaluate`; of a corpus `context` and `beyond`; of a file `mode`, `seconds`,
-        `workers`, `mixed_prompts`.
+        `logicgen evaluate`; of a corpus `context` and `beyond`; of a file `split`, `mode`,
+        `timeout`, `workers`, `mixed_prompts`.
 
     Raises LogicgenError where the model does not fit the data, or the folder holds other things.
     """
@@ -175,7 +176,8 @@ def evaluate(
     from logicgen.data.opening import as_dataset, open_data
 
     opened, out = open_data(data), None if folder is None else Path(folder)
-    if Path(run).is_file():
+    if os.path.isfile(run):
+        _check_default({"beams": beams, "verified": verified}, f"{run}: replies are given")
         from logicgen.integrations.reply_files import read_replies
 
         entries = read_replies(Path(run))
@@ -188,7 +190,15 @@ def evaluate(
         from logicgen.nn.samples import Sampling
         from logicgen.report.evaluation import evaluate_answers, evaluate_corpus
     if not isinstance(opened, Dataset):
+        _check_default({"beams": beams, "verified": verified}, f"{data}: a corpus has no answers")
         return evaluate_corpus(run, opened, out, **settings)[1]
     settings["decoding"] = BeamSearch(beams)
     settings["verified"] = None if verified is None else Verified(verified, Sampling())
     return evaluate_answers(run, opened, out, **settings)[1]
+
+
+def _check_default(given: dict[str, Any], why: str) -> None:
+    """Raise LogicgenError for a setting of decoding where nothing is decoded."""
+    for name, value in given.items():
+        if value not in (None, 1):
+            raise LogicgenError(f"{name}: {value}; {why}: leave it out")

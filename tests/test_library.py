@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import re
 import subprocess
 import sys
@@ -52,6 +53,7 @@ def test_functions_stay_when_the_room_of_their_name_is_imported():
         room = import_module(f"logicgen.{name}")
         assert getattr(logicgen, name) is room
         assert callable(room)
+        assert pickle.loads(pickle.dumps(room)) is getattr(library, name)
     judged = logicgen.score("propositional", ["a"], ["<answer>a=1</answer>"])
     assert judged[0].reward == 1.0
 
@@ -98,3 +100,7 @@ def test_formulas_go_to_sympy_and_back():
     formula = logicgen.task("propositional").read("!(a & b)")
     assert sympy.simplify_logic(logicgen.to_sympy(formula)) == ~a | ~b
     assert logicgen.from_sympy(a >> b) == logicgen.task("propositional").read("a -> b")
+
+
+def test_what_there_is_to_use_is_listed():
+    assert {"solve", "task", "Scorer", "evaluate"} <= set(dir(logicgen))

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from functools import partial
+from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from logicgen.cli.options import SCORING, integer_option
-from logicgen.cli.reply_options import REPLIES, check_options
+from logicgen.cli.reply_options import REPLIES, check_no_replies, check_options
 from logicgen.cli.terminal import put, say
+from logicgen.errors import LogicgenError
 
 if TYPE_CHECKING:
     from pyarrow import Table
 
     from logicgen.data.dataset import Dataset
+    from logicgen.score.places import Mode
 
 
-_OF_REPLIES = ("run", "data", "out", "split")
+_OF_REPLIES = ("run", "data", "out", "split", "mode", "mixed_prompts")
+_OF_PROMPTS = ("run", "data", "split", "limit", "prompts")
 
 
 @click.command("covariance")
 @SCORING
-@click.option("--split", default="test", show_default=True)
+@click.option("--split", help="test if not given; of replies the one that they say.")
 @integer_option(
     "--limit", 100, help="At most so many problems, over all cells; each is asked up to 120 times."
 )
@@ -36,9 +39,9 @@ _OF_REPLIES = ("run", "data", "out", "split")
 def command(
     run: Path,
     data: Path,
-    split: str,
+    split: str | None,
     out: Path | None,
-    mode: str | None,
+    mode: Mode | None,
     mixed_prompts: bool,
     prompts: bool,
     **options: Any,
@@ -59,16 +62,19 @@ def command(
 
     dataset = load_dataset(data)
     if prompts:
-        check_options(True, (*_OF_REPLIES[:2], "split", "limit", "prompts"))
-        _write_prompts(dataset, split, options["limit"], run)
+        check_options(_OF_PROMPTS, "writes prompts, and no model is asked")
+        _write_prompts(dataset, split or "test", options["limit"], run)
         return
-    check_options(run.is_file(), _OF_REPLIES)
-    if run.is_file():
-        how = (mode or "strict", mixed_prompts)
-        table, folder = _of_replies(run, dataset, split, out, *how)
+    if isfile(run):
+        check_options(_OF_REPLIES, "replies are given, and no model is asked")
+        table, folder = _of_replies(run, dataset, split, out, mode or "strict", mixed_prompts)
     else:
-        table, folder = _of_model(run, dataset, split, out, **options)
+        check_no_replies(run)
+        table, folder = _of_model(run, dataset, split or "test", out, **options)
     summary = write_covariance(table, folder)
+    if unread := summary["decoding"].get("unread"):
+        said = f"{unread:,} of {len(table):,} replies have no answer that can be read"
+        put(f"{said}; each counts as another one")
     put("mean, median [quartiles] of the alpha-covariance of problems")
     put(f"{'symbols':>7} {'problems':>8}  {'exact strings':<27} up to equivalence")
     for symbols, part in [*summary["by_symbols"].items(), ("all", summary["overall"])]:
@@ -112,33 +118,28 @@ def _of_model(
 
 
 def _of_replies(
-    path: Path, dataset: Dataset, split: str, out: Path | None, mode: str, mixed: bool
+    path: Path, dataset: Dataset, split: str | None, out: Path | None, mode: Mode, mixed: bool
 ) -> tuple[Table, Path]:
     """Return the table of replies to renamed problems, and the folder for it."""
     from logicgen.atomic import prepare_folder
-    from logicgen.cli.progress import stage_bars
-    from logicgen.evaluate.covariance import judge_renamed
-    from logicgen.evaluate.replies import replies_to
+    from logicgen.evaluate.covariance import read_renamed
+    from logicgen.evaluate.replies import replies_to, said_split, scores_folder
     from logicgen.integrations.reply_files import read_replies
 
     entries = read_replies(path)
+    split = split or said_split(entries) or "test"
     replies = replies_to(dataset, split, entries, str(path), mixed=mixed, renamed=True)
-    folder = out or path.with_suffix("")
+    folder = out or scores_folder(path)
     prepare_folder(folder)
-    with stage_bars("replies") as bars:
-        judging = partial(bars, "judging")
-        table = judge_renamed(dataset, split, replies, path.stem, mode=mode, progress=judging)
-    unread = table["prediction"].to_pylist().count("")
-    if unread:
-        say(
-            f"{unread:,} of {len(table):,} replies have no answer that can be read, which counts as"
-            " one and the same answer"
-        )
-    return table, folder
+    return read_renamed(dataset, split, replies, path.stem, mode), folder
 
 
 def _write_prompts(dataset: Dataset, split: str, limit: int, path: Path) -> None:
-    """Write renamed problems as prompts."""
+    """Write renamed problems as prompts. Raises LogicgenError where there is such a file."""
+    if isfile(path):
+        raise LogicgenError(
+            f"{path}: is there, and may hold what a model wrote: give another name, or remove it"
+        )
     from logicgen.atomic import write_atomically
     from logicgen.data.prompt_files import write_lines
     from logicgen.evaluate.covariance import renamed_prompts

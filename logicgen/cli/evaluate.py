@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from logicgen.cli import options as opt
-from logicgen.cli.reply_options import REPLIES, check_options
+from logicgen.cli.reply_options import REPLIES, check_no_replies, check_options
 from logicgen.cli.terminal import put, say
 from logicgen.errors import LogicgenError
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from logicgen.data.dataset import Dataset
 
 _CORPUS = ("context", "beyond")  # options that go with a corpus alone
-_OF_REPLIES = ("run", "data", "out", "split", "workers", "timeout")
+_OF_REPLIES = ("run", "data", "out", "split", "workers", "timeout", "mode", "mixed_prompts")
 _BOTH = ("run", "data", "out", "device", "split", "limit", "embedding_seeds")
 
 
@@ -70,16 +71,20 @@ def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     A language model is asked look-up and permutation problems as prompts. On a corpus its
     perplexity is measured by position; on one from an automaton, also how far it is from the truth.
     """
-    check_options(run.is_file(), _OF_REPLIES)
+    replies = isfile(run)
+    if replies:
+        check_options(_OF_REPLIES, "replies are given, and no model is asked")
+    else:
+        check_no_replies(run)
     mode, mixed = options.pop("mode"), options.pop("mixed_prompts")
     _decoding(**options)  # complains
 
     from logicgen.data.opening import as_corpus, as_dataset, open_data
 
     opened = open_data(data)
-    if run.is_file():
-        kept = {name: options[name] for name in ("split", "workers")}
-        kept |= {"mode": mode or "strict", "mixed_prompts": mixed, "seconds": options["timeout"]}
+    if replies:
+        kept = {name: options[name] for name in ("split", "workers", "timeout")}
+        kept |= {"mode": mode or "strict", "mixed_prompts": mixed}
         return _judge_replies(run, as_dataset(opened), out, **kept)
     problems = opened.holds == "problems"
     for parameter in opt.changed():
@@ -133,7 +138,6 @@ def evaluate_with_bars(
     dataset: Dataset,
     out: Path | None = None,
     *,
-    timeout: float = 10.0,
     sample: bool = False,
     verified: int | None = None,
     votes: int | None = None,
@@ -158,7 +162,6 @@ def evaluate_with_bars(
             votes=votes,
             decoding=sampling if sample else BeamSearch(**search),
             verified=None if verified is None else Verified(verified, sampling),
-            seconds=timeout,
             progress=bars,
             say=say,
             **others,

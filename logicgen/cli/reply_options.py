@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from os.path import exists
+from pathlib import Path
 
 import click
 
 from logicgen.cli import options as opt
 from logicgen.errors import LogicgenError
 
+SUFFIXES = (".jsonl", ".json", ".eval")
 OF_REPLIES = ("mode", "mixed_prompts")
 REPLIES = opt.together(
     click.option(
@@ -25,16 +28,17 @@ REPLIES = opt.together(
 """What is said of a file of replies alone."""
 
 
-def check_options(replies: bool, allowed: Collection[str]) -> None:
-    """Raise LogicgenError for an option that does not go with replies, or only with them.
-
-    allowed: names of parameters that go with replies.
-    """
+def check_options(allowed: Collection[str], why: str) -> None:
+    """Raise LogicgenError for an option that is given and not allowed; `why` says why not."""
     for parameter in opt.changed():
-        name = str(parameter.name)
-        if replies and name not in allowed and name not in OF_REPLIES:
-            raise LogicgenError(
-                f"{opt.flag(name)}: replies are given, and no model is asked; leave it out"
-            )
-        if not replies and name in OF_REPLIES:
+        if (name := str(parameter.name)) not in allowed:
+            raise LogicgenError(f"{opt.flag(name)}: {why}; leave it out")
+
+
+def check_no_replies(run: Path) -> None:
+    """Raise LogicgenError for what goes with replies alone, where there is no file of them."""
+    if run.suffix in SUFFIXES and not exists(run):
+        raise LogicgenError(f"{run}: no such file of replies")
+    for parameter in opt.changed():
+        if (name := str(parameter.name)) in OF_REPLIES:
             raise LogicgenError(f"{opt.flag(name)}: goes with a file of replies; leave it out")

@@ -8,6 +8,7 @@ from typing import Any
 from logicgen.data.dataset import Dataset
 from logicgen.data.drawer import alpha_class_of
 from logicgen.score.prompts import VERSION, Notation, Wording, prompt_of, wording_of
+from logicgen.solvers import Status
 from logicgen.syntax.no_answer import NO_ANSWER
 from logicgen.tasks import Task
 from logicgen.tasks.problem_samples import ProblemSamples
@@ -55,7 +56,7 @@ def sampled_rows(
     for number in numbers:
         problem, cell = samples[number], samples.cell(number)
         solution = task.solve(problem)
-        answer = NO_ANSWER if solution.witness is None else solution.witness
+        answer = NO_ANSWER if solution.status is Status.UNSAT else solution.witness
         yield {
             **_asked(task, wording, problem, answer, examples, notation),
             "split": "train",

@@ -35,7 +35,9 @@ from logicgen.evaluate.predictions import (
     schema_of,
     spread,
 )
-from logicgen.evaluate.replies import Reply, in_prefix, judgements
+from logicgen.evaluate.replies import EFFORT, Reply, check_even
+from logicgen.score.judgement import answer_of
+from logicgen.score.places import Mode
 from logicgen.score.prompts import VERSION, prompt_of, wording_of
 from logicgen.tasks import Task, load_task
 from logicgen.tasks.task import rename, symbols_of
@@ -188,44 +190,44 @@ def renamed_prompts(
         }
 
 
-def judge_renamed(
-    data: Dataset, split: str, replies: Sequence[Reply], called: str, **settings: Any
+def read_renamed(
+    data: Dataset, split: str, replies: Sequence[Reply], called: str, mode: Mode = "strict"
 ) -> pa.Table:
     """Return a table of replies to renamed problems, as `predict_renamed` makes of predictions.
 
-    A completion without an answer that can be read has an empty one. The second reply to a problem
-    stands for a second embedding seed, and so on.
-    settings: those of `judgements`.
+    Answers are read and not checked. A completion whose answer cannot be read is written `? N`,
+    with its number, so that it differs from all others. The second reply to a problem stands for a
+    second embedding seed, and so on.
 
-    Raises LogicgenError where a problem has not all its renamings.
+    Raises LogicgenError where a problem has not all its renamings, equally often.
     """
-    task = data.task
+    task = data.task.limited(EFFORT, None)
     rows = np.unique([reply.row for reply in replies])
     table = data.table(split).take(pa.array(rows))
     every = _renamed(rows, table, _letters(data, table))
     asked = {(each.row, each.problem): each for each in every}
-    counts: Counter[tuple[int, str]] = Counter()
-    found = []
-    judged = judgements(task, replies, **settings)
-    for reply, judgement in zip(replies, judged, strict=True):
-        key = reply.row, reply.problem
-        if key not in asked:
+    said = {key: f"row {key[0]}, asked as {key[1]!r}," for key in asked}
+    for reply in replies:
+        if (reply.row, reply.problem) not in asked:
             raise LogicgenError(
                 f"row {reply.row} is asked as {reply.problem!r}, which is none of its renamings:"
                 " ask the prompts that logicgen covariance --prompts writes"
             )
-        found.append((asked[key], counts[key], in_prefix(task, judgement)))
+    given = Counter((reply.row, reply.problem) for reply in replies)
+    check_even(Counter({said[key]: given[key] for key in asked}))
+    counts: Counter[tuple[int, str]] = Counter()
+    found: list[tuple[Renamed, int, str]] = []
+    unread = 0
+    for reply in replies:
+        key = reply.row, reply.problem
+        answer = answer_of(task, reply.completion, mode)
+        text = f"? {len(found)}" if answer is None else task.encode(answer)
+        unread += answer is None
+        found.append((asked[key], counts[key], text))
         counts[key] += 1
-    for key in asked:
-        if counts[key] != counts[next(iter(asked))]:
-            raise LogicgenError(
-                f"row {key[0]} has {counts[key]} replies to {key[1]!r}, others have another number:"
-                " ask all prompts that logicgen covariance --prompts writes, equally often"
-            )
     found.sort(key=lambda each: (each[1], each[0].row))
     about = About.in_region(data.region, called, data, split)
-    how = {"mode": settings.get("mode", "strict")}
-    return _answered(found, replace(about, decoding=how))
+    return _answered(found, replace(about, decoding={"mode": mode, "unread": unread}))
 
 
 def _letters(data: Dataset, table: pa.Table) -> np.ndarray:
@@ -264,6 +266,7 @@ class Covariance:
 def covariances(table: pa.Table) -> list[Covariance]:
     """Return one for each problem and embedding seed of a table; no value where one renaming."""
     task = load_task(json.loads(table.schema.metadata[b"logicgen"])["task"])
+    task = task.limited(EFFORT, None)
     found = []
     for (seed, row), group in groupby(
         table.to_pylist(), lambda each: (each["embedding_seed"], each["row"])

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +31,19 @@ from logicgen.score import Judgement, Scorer
 from logicgen.score.places import Mode
 from logicgen.solvers import Verdict
 from logicgen.tasks import Task
+
+EFFORT = 10_000
+"""Steps of search in which two answers are compared; those that take more count as different."""
+
+TYPES = {
+    "row": (int, NoneType),
+    "prompt_version": (int, NoneType),
+    "problem": (str, NoneType),
+    "split": (str, NoneType),
+    "dataset": (str, NoneType),
+    "fingerprint": (str, NoneType),
+}
+"""What a reply may say besides its completion."""
 
 BATCH = 1024
 """Replies that are judged between two steps of a progress bar."""
@@ -51,8 +66,15 @@ class Reply:
 
 def said_split(entries: Sequence[Mapping[str, Any]]) -> str | None:
     """Return the split that replies say they are of; None where they do not say one."""
-    said = {entry.get("split") for entry in entries}
-    return str(said.pop()) if len(said) == 1 and None not in said else None
+    said = {str(entry["split"]) for entry in entries if entry.get("split") is not None}
+    return said.pop() if len(said) == 1 else None
+
+
+def scores_folder(path: Path) -> Path:
+    """Return the folder for what comes out of a file of replies, called like it."""
+    if not path.suffix:
+        raise LogicgenError(f"{path}: its name has no suffix: say with --out where scores go")
+    return path.with_suffix("")
 
 
 def replies_to(
@@ -76,6 +98,7 @@ def replies_to(
         raise LogicgenError(f"{where}: no replies")
     table = data.table(split)
     known = _Problems(data.task, table, renamed)
+    _check_types(entries, where)
     own_values = {"split": split, "dataset": data.name, "fingerprint": data.fingerprint}
     versions: dict[Any, int] = {}
     found = []
@@ -85,8 +108,9 @@ def replies_to(
             raise LogicgenError(f"{place}: no `completion`, which is what a model wrote")
         for key, own in own_values.items():
             if (said := entry.get(key)) is not None and said != own:
+                asked = "--split is" if key == "split" else f"{data.folder} has"
                 raise LogicgenError(
-                    f"{place}: {key} {shown(said)}, but {data.folder} has {own!r}: give the data"
+                    f"{place}: {key} {shown(said)}, but {asked} {own!r}: give the data and split"
                     " that the model was asked"
                 )
         versions.setdefault(entry.get("prompt_version"), number)
@@ -98,6 +122,17 @@ def replies_to(
             )
         found.append(Reply(*known.find(entry, place), entry["completion"]))
     return found
+
+
+def _check_types(entries: Sequence[Mapping[str, Any]], where: str) -> None:
+    """Raise LogicgenError naming the first entry with a key whose value is of another type."""
+    for number, entry in enumerate(entries, 1):
+        for key, kinds in TYPES.items():
+            if not isinstance(value := entry.get(key), kinds) or isinstance(value, bool):
+                raise LogicgenError(
+                    f"{where}, reply {number}: {key} {shown(value)}: it has to be"
+                    f" {'a number' if int in kinds else 'text'}"
+                )
 
 
 class _Problems:
@@ -117,7 +152,7 @@ class _Problems:
         row, text = entry.get("row"), entry.get("problem")
         if row is None and text is None:
             raise LogicgenError(f"{place}: neither `row` nor `problem` says what it answers")
-        if row is not None and (type(row) is not int or not 0 <= row < len(self.problems)):
+        if row is not None and not 0 <= row < len(self.problems):
             last = len(self.problems) - 1
             raise LogicgenError(f"{place}: row {shown(row)}; the split has rows 0 to {last:,}")
         if row is not None and text is None:
@@ -145,12 +180,12 @@ def judgements(
     *,
     mode: Mode = "strict",
     workers: int = 1,
-    seconds: float = 10.0,
+    timeout: float = 10.0,
     progress: Counted = lambda done, total: None,
 ) -> Iterator[Judgement]:
     """Yield the judgements on replies, in order, as `Scorer` gives them."""
     progress(0, len(replies))
-    with Scorer(task.name, mode, timeout=seconds, workers=workers, reasons=False) as scorer:
+    with Scorer(task.name, mode, timeout=timeout, workers=workers, reasons=False) as scorer:
         for first in range(0, len(replies), BATCH):
             batch = replies[first : first + BATCH]
             yield from scorer.score_batch(
@@ -159,32 +194,32 @@ def judgements(
             progress(min(first + BATCH, len(replies)), len(replies))
 
 
-def in_prefix(task: Task, judgement: Judgement) -> str:
-    """Return the answer that was read, in prefix notation; empty where none was."""
-    return task.encode(task.read_answer(judgement.answer)) if judgement.answer else ""
-
-
 def judge_replies(
     data: Dataset, split: str, replies: Sequence[Reply], called: str, **settings: Any
 ) -> pa.Table:
     """Return a table of replies with their verdicts, as `predict_and_verify` makes of predictions.
 
     The second reply to a problem stands for a second embedding seed, and so on; `invalid` ones
-    whose answer could not be read have an empty prediction.
+    whose answer could not be read have an empty prediction. A right answer is `exact` where it is
+    found to equal the stored one within `EFFORT`.
     called: the name of the model. settings: those of `judgements`.
 
     Raises LogicgenError where problems do not have equally many replies.
     """
-    task, table = data.task, data.table(split)
+    task, table = data.task.limited(EFFORT, None), data.table(split)
+    each = check_even(Counter(f"row {reply.row}" for reply in replies))
     counts: Counter[int] = Counter()
     columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
     asked = table.take(pa.array([reply.row for reply in replies])).to_pylist()
     found = judgements(task, replies, **settings)
     for reply, example, judgement in zip(replies, asked, found, strict=True):
-        prediction, verdict = in_prefix(task, judgement), judgement.verdict
-        stored = task.decode_answer(example["answer"])
-        if verdict is Verdict.CORRECT and task.same(task.read_answer(judgement.answer), stored):
-            verdict = Verdict.EXACT
+        verdict, prediction = judgement.verdict, ""
+        if judgement.answer:
+            answer = task.read_answer(judgement.answer)
+            prediction = task.encode(answer)
+            stored = task.decode_answer(example["answer"])
+            if verdict is Verdict.CORRECT and task.same(answer, stored):
+                verdict = Verdict.EXACT
         values = {name: example[name] for name in ("symbols", "length", "problem", "answer")}
         values |= {"row": reply.row, "embedding_seed": counts[reply.row]}
         values |= {"prediction": prediction, "verdict": str(verdict)}
@@ -195,14 +230,18 @@ def judge_replies(
         for name, column in columns.items():
             column.append(values.get(name))
         counts[reply.row] += 1
-    uneven = {row: count for row, count in counts.items() if count != counts[replies[0].row]}
-    if uneven:
-        row, count = next(iter(uneven.items()))
-        raise LogicgenError(
-            f"row {replies[0].row} has {counts[replies[0].row]} replies and row {row} has {count}:"
-            " give as many for each problem"
-        )
     # The model's own training region is not known: it is asked beyond that of the data.
     about = About.in_region(data.region, called, data, split)
-    how = {"mode": settings.get("mode", "strict"), "replies": counts[replies[0].row]}
+    how = {"mode": settings.get("mode", "strict"), "replies": each}
     return described(columns, SCHEMA, replace(about, decoding=how))
+
+
+def check_even(counts: Counter[str]) -> int:
+    """Return how many replies each has. Raises LogicgenError where some have more than others."""
+    (first, most), *others = counts.items()
+    for name, count in others:
+        if count != most:
+            raise LogicgenError(
+                f"{first} has {most} replies and {name} has {count}: give as many for each"
+            )
+    return most

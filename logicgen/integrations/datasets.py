@@ -44,6 +44,8 @@ def stream(
     with extras_named():
         from datasets import IterableDataset
     at_least("datasets", "2.19")
+    if shards < 1:
+        raise LogicgenError(f"shards: {shards}; there is at least 1")
     if kind not in FORMATS:
         raise LogicgenError(f"no format is called {kind!r}: {nearest(kind, list(FORMATS))}")
     asked = {"task": task, "kind": kind, "examples": examples, "notation": notation, **how}

@@ -1,5 +1,6 @@
 """Data sets for Reasoning Gym: random problems without end, judged by the solver.
 
+    import reasoning_gym
     import logicgen.integrations.reasoning_gym
     data = reasoning_gym.create_dataset("logicgen_ltl", seed=0, size=100, max_length=30)
 

@@ -10,7 +10,7 @@ from typing import Any
 from logicgen.errors import LogicgenError, at, reading
 from logicgen.extras import extras_named
 from logicgen.integrations.versions import at_least
-from logicgen.tasks.bulk import fields_of
+from logicgen.tasks.bulk import LONGEST, fields_of
 
 SAID = ("row", "problem", "split", "dataset", "fingerprint", "prompt_version")
 """What the metadata of a sample say of the problem that it asks."""
@@ -24,9 +24,19 @@ def read_replies(path: Path) -> list[dict[str, Any]]:
 
     Raises LogicgenError naming the line or the sample that is damaged or has no completion.
     """
-    if path.suffix in (".eval", ".json"):
+    if path.suffix in (".eval", ".json") and not _has_lines(path):
         return list(_of_log(path))
     return list(read_lines(path))
+
+
+def _has_lines(path: Path) -> bool:
+    """Return whether a file begins with a line that is a reply, which no log does."""
+    with reading(path), path.open("rb") as file:
+        first = file.readline(LONGEST)
+    try:
+        return "completion" in fields_of(first.decode(), json_only=True)
+    except (LogicgenError, UnicodeDecodeError):
+        return False
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:

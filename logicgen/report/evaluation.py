@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from logicgen.atomic import prepare_folder
 from logicgen.evaluate.predictions import About, Progress, check_fits, predict_and_verify
-from logicgen.evaluate.replies import judge_replies, replies_to, said_split
+from logicgen.evaluate.replies import judge_replies, replies_to, said_split, scores_folder
 from logicgen.report.evaluation_files import write_predictions, write_report
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def evaluate_answers(
     device: str = "auto",
     votes: int | None = None,
     reset_rows: int | None = None,
+    timeout: float = 10.0,
     progress: Progress = _silent,
     say: Say = _silent,
     **settings: Any,
@@ -43,7 +44,8 @@ def evaluate_answers(
     out: folder; `SPLIT` in the run's folder if not given.
     votes: of language models, how many draws elect an answer.
     reset_rows: a seed, with which rows of symbols that never occur in training are drawn anew.
-    settings: those of `predict_and_verify`.
+    timeout: seconds per answer.
+    settings: further ones of `predict_and_verify`.
 
     Raises LogicgenError where the model does not fit the data, or the folder holds other things.
     """
@@ -64,7 +66,7 @@ def evaluate_answers(
     scores += "" if reset_rows is None else f"-reset-rows-{reset_rows}"
     folder = out or checkpoint.scores_folder(run, scores)
     prepare_folder(folder)  # before anything slow
-    table = predict_and_verify(model, data, about, progress=progress, **settings)
+    table = predict_and_verify(model, data, about, seconds=timeout, progress=progress, **settings)
     write_predictions(table, folder)
     return folder, write_report(folder)
 
@@ -91,7 +93,7 @@ def evaluate_replies(
     """
     split = split or said_split(entries) or "grid"
     replies = replies_to(data, split, entries, str(where), mixed=mixed_prompts)
-    folder = out or where.with_suffix("")
+    folder = out or scores_folder(where)
     prepare_folder(folder)
     judging = partial(progress, "judging")
     table = judge_replies(data, split, replies, where.stem, progress=judging, **settings)

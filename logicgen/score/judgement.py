@@ -59,6 +59,19 @@ def judge(
     return Judgement(verdict, task.show(answer), reason)
 
 
+def answer_of(task: Task, completion: object, mode: Mode = "strict") -> Any:
+    """Return the answer that a completion holds, unchecked; None where none can be read.
+
+    Answers that differ are none; a task of limited effort takes for different what it cannot tell.
+    """
+    if refusal(completion) is not None:
+        return None
+    try:
+        return _answer(task, str(completion), mode)
+    except (NoAnswerError, FormatError):
+        return None
+
+
 def refusal(completion: object) -> Judgement | None:
     """Return the judgement on what is no text, or is too long to be read; None for all else."""
     reason = ""

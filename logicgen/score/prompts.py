@@ -7,7 +7,7 @@ change of any wording is another version, so that scores of two wordings are nev
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from logicgen.errors import LogicgenError, nearest
 from logicgen.tasks import load_task
@@ -148,6 +148,8 @@ def prompt_of(
     task: Task, wording: Wording, problem: Any, examples: int = 0, notation: Notation = "infix"
 ) -> str:
     """Return the same as `prompt` of a value of the task."""
+    if notation not in get_args(Notation):
+        raise LogicgenError(f"notation: {notation!r}; prompts are in infix or prefix notation")
     if not 0 <= examples <= len(wording.examples):
         most = len(wording.examples)
         raise LogicgenError(f"examples: {examples}; of {task.name} there are 0 to {most}")

@@ -1,7 +1,7 @@
 """Formulas and traces in Unicode and LaTeX, from their infix text.
 
 Infix text has as few parentheses as it needs; here its tokens alone are written otherwise. What is
-written in Unicode reads back (`plain`); LaTeX is for people's eyes.
+written in Unicode is read as the infix it stands for (`plain`); LaTeX is for people's eyes.
 """
 
 from __future__ import annotations

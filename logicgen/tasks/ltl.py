@@ -15,6 +15,7 @@ from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import propositional
 from logicgen.syntax.language import Language
 from logicgen.syntax.no_answer import NO_ANSWER, NoAnswer, says_none
+from logicgen.syntax.notations import plain
 from logicgen.syntax.trace import Trace, trace_language
 from logicgen.tasks.formula_task import FormulaSettings, FormulaTask, Weight
 from logicgen.tasks.specification_patterns import PatternSource
@@ -64,14 +65,17 @@ class LTL(FormulaTask):
         return answer.nested_right()
 
     def same(self, answer: Trace | NoAnswer, other: Trace | NoAnswer) -> bool:
-        """Return whether both have the same shape and equivalent formulas, position by position."""
+        """Return whether both have the same shape and equivalent formulas, position by position.
+
+        Not so where the effort of the task (`limited`) does not suffice to tell.
+        """
         if answer == other:
             return True
         if isinstance(answer, NoAnswer) or isinstance(other, NoAnswer):
             return False
         if (len(answer.stem), len(answer.period)) != (len(other.stem), len(other.period)):
             return False
-        differs = load_solver("pysat", "propositional").solve
+        differs = load_solver("pysat", "propositional", self.effort).solve
         pairs = zip(answer.positions, other.positions, strict=True)
         return all(p is q or differs(p ^ q).status is Status.UNSAT for p, q in pairs)
 
@@ -82,7 +86,7 @@ class LTL(FormulaTask):
     def read_answer(self, text: str) -> Trace | NoAnswer:
         """Return the answer of a text: `unsat`, `0`, or a trace in any notation."""
         none = says_none(text) or text.strip() == NO_ANSWER.prefix
-        return NO_ANSWER if none else Trace.read_either(text)
+        return NO_ANSWER if none else Trace.read_either(plain(text))
 
     def decode_answer(self, text: str) -> Trace | NoAnswer:
         return NO_ANSWER if text.strip() == NO_ANSWER.prefix else Trace.read_prefix(text)

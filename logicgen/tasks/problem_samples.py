@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property, partial
 from itertools import count, product
+from operator import index as as_index
 from random import Random
 from typing import Any, Literal
 
@@ -38,7 +39,8 @@ class ProblemSamples:
         seed: another one gives other problems.
         names: how symbols are called: `shuffled`, drawn from as many letters as the range allows,
             or `first-occurrence` (a, b, c, ...).
-        satisfiable: whether problems have an answer; None for both kinds, as they come.
+        satisfiable: whether problems have an answer; of formulas, False for those that have none,
+            None for both kinds, as they come.
         curriculum: number of problems over which the cells are added, from the shortest with the
             fewest symbols to all; all from the beginning if not given.
         settings: keys of the `[problem]` table of recipes, such as `operators`.
@@ -64,6 +66,11 @@ class ProblemSamples:
             raise LogicgenError(f"names: {names!r}; it is 'shuffled' or 'first-occurrence'")
         if curriculum is not None and curriculum < 1:
             raise LogicgenError(f"curriculum: {curriculum}; it has to be at least 1")
+        if satisfiable is not True and task.logic is None:
+            raise LogicgenError(
+                f"satisfiable: {satisfiable}; that there is no answer is one to formulas alone, and"
+                f" {task.name} asks none"
+            )
         self.seed, self.names, self.satisfiable = seed, names, satisfiable
         self.curriculum = curriculum
         self.task, self._settings = task.limited(EFFORT, None), settings
@@ -87,7 +94,7 @@ class ProblemSamples:
         return [cell for n, k in cells if self._holds(cell := Cell(k, n))]
 
     def __getitem__(self, index: int) -> Any:
-        """Return problem number `index`, from 0."""
+        """Return problem number `index`, from 0. `itertools.islice` gives several."""
         return self._item(index)[0]
 
     def __iter__(self) -> Iterator[Any]:
@@ -100,6 +107,7 @@ class ProblemSamples:
 
     def _item(self, index: int) -> tuple[Any, Cell]:
         """Return a problem and its cell; the last one is kept."""
+        index = as_index(index)
         last = self._last  # another thread may write it meanwhile
         if last is None or last[0] != index:
             self._last = last = index, *self._drawn(index)
@@ -145,9 +153,9 @@ class ProblemSamples:
         return self._known[cell]
 
     def _wanted(self, problem: Any) -> bool:
-        if self.satisfiable is None:
-            return True
         status = self.task.solve(problem).status
+        if self.satisfiable is None:
+            return status in (Status.SAT, Status.UNSAT)
         return status is (Status.SAT if self.satisfiable else Status.UNSAT)
 
     def _named(self, text: str, rng: Random) -> Any:

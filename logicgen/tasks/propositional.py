@@ -59,8 +59,8 @@ class Propositional(FormulaTask):
         """Return the answer of a text: `unsat`, or an assignment in any notation."""
         return NO_ANSWER if says_none(text) else Assignment.read_either(text)
 
-    def decode_answer(self, text: str) -> Assignment:
-        return Assignment.read_prefix(text)
+    def decode_answer(self, text: str) -> Assignment | NoAnswer:
+        return NO_ANSWER if text.strip() == NO_ANSWER.prefix else Assignment.read_prefix(text)
 
     @property
     def answer_language(self) -> Language:

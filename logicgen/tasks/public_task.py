@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
-from logicgen.errors import LogicgenError
+from logicgen.errors import FormatError, LogicgenError, shown
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax import notations
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.trace import Trace
 from logicgen.tasks import limited, load_task
-from logicgen.tasks.problem_samples import ProblemSamples
+from logicgen.tasks.problem_samples import ProblemSamples, Range
 
 Notation = Literal["infix", "prefix", "unicode", "latex"]
 
@@ -19,7 +20,8 @@ class PublicTask:
     """Problems and answers of a task, each given as text in any notation or as a value.
 
     Values are what `read`, `read_answer`, `sample` and solutions give: formulas, traces,
-    assignments, strings of symbols. `str()` of an answer is what people write.
+    assignments, strings of symbols. `write` makes text of all of them, `str()` of traces and
+    assignments.
     """
 
     def __init__(self, name: str) -> None:
@@ -29,13 +31,17 @@ class PublicTask:
     def __repr__(self) -> str:
         return f"logicgen.task({self.name!r})"
 
-    def sample(self, *, seed: int = 0, index: int = 0, **how: Any) -> Any:
-        """Return one random problem: `samples(seed=seed, **how)[index]`."""
-        return ProblemSamples(self._task, seed=seed, **how)[index]
+    def sample(
+        self, *, symbols: Range, length: Range, seed: int = 0, index: int = 0, **how: Any
+    ) -> Any:
+        """Return one random problem: item `index` of `samples`, with the same arguments."""
+        return self.samples(symbols=symbols, length=length, seed=seed, **how)[index]
 
-    def samples(self, **how: Any) -> ProblemSamples:
-        """Return endless random problems: `ProblemSamples` of `symbols`, `length`, ..."""
-        return ProblemSamples(self._task, **how)
+    def samples(
+        self, *, symbols: Range, length: Range, seed: int = 0, **how: Any
+    ) -> ProblemSamples:
+        """Return random problems without end; `how`: further arguments of `ProblemSamples`."""
+        return ProblemSamples(self._task, symbols, length, seed, **how)
 
     def read(self, problem: str) -> Any:
         """Return the problem of a text. Raises FormatError with line and column."""
@@ -48,15 +54,22 @@ class PublicTask:
     def write(self, value: Any, notation: Notation = "infix") -> str:
         """Return a problem or an answer as text.
 
+        value: a text is read first, as a problem, or as an answer if it is none.
         notation: `infix`, as people write it; `prefix`, as data sets hold it; and of formulas and
             traces `unicode` or `latex` (for math mode).
 
-        Raises LogicgenError for a notation that there is not.
+        Raises LogicgenError for a notation that there is not and for what is no such value,
+        FormatError for a text that does not parse.
         """
+        if isinstance(value, str):
+            try:
+                value = self.read(value)
+            except FormatError:
+                value = self.read_answer(value)
         if notation == "prefix":
-            return self._task.encode(value)
+            return self._written(self._task.encode, value)
         is_formula = isinstance(value, Formula)
-        infix = self._task.show_problem(value) if is_formula else self._task.show(value)
+        infix = self._written(self._task.show_problem if is_formula else self._task.show, value)
         if notation == "infix":
             return infix
         ways = {"unicode": notations.unicode, "latex": notations.latex}
@@ -72,7 +85,7 @@ class PublicTask:
         self, problem: Any, *, solver: str | None = None, timeout: float | None = None
     ) -> Solution:
         """Return the canonical answer to a problem, as `logicgen.solve`."""
-        return limited.solve(self.name, self._text(problem), solver, timeout)
+        return limited.solve(self.name, self._problem(problem), solver, timeout)
 
     def verify(
         self,
@@ -83,11 +96,20 @@ class PublicTask:
         timeout: float | None = None,
     ) -> Verdict:
         """Return the verdict on an answer, as `logicgen.verify`."""
-        texts = self._text(problem), self._text(answer)
+        said = answer if isinstance(answer, str) else self._written(self._task.show, answer)
         try:
-            return limited.verify(self.name, *texts, solver, timeout)[0]
+            return limited.verify(self.name, self._problem(problem), said, solver, timeout)[0]
         except limited.AnswerError:
             return Verdict.INVALID
 
-    def _text(self, value: Any) -> str:
-        return value if isinstance(value, str) else self._task.encode(value)
+    def _problem(self, value: Any) -> str:
+        """Return the text of a problem."""
+        return value if isinstance(value, str) else self._written(self._task.encode, value)
+
+    def _written(self, write: Callable[[Any], str], value: Any) -> str:
+        """Return a value as text. Raises LogicgenError for what is no value of the task."""
+        try:
+            return write(value)
+        except (AttributeError, TypeError):
+            said = "nothing" if value is None else shown(value)
+            raise LogicgenError(f"{said} is no problem and no answer of {self.name}") from None

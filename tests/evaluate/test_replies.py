@@ -10,9 +10,11 @@ import logicgen
 from logicgen.data.dataset import load_dataset
 from logicgen.data.drawer import alpha_class_of
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.replies import judge_replies, replies_to
+from logicgen.evaluate.covariance import count_inequivalent
+from logicgen.evaluate.replies import EFFORT, judge_replies, replies_to
 from logicgen.extras import EXTRAS
 from logicgen.report.evaluation_files import read_predictions
+from logicgen.score.judgement import answer_of
 from tests.cli.test_commands import refused, run
 from tests.test_extras import without_extras
 
@@ -117,9 +119,11 @@ def test_several_replies_to_each_problem_are_averaged(data, right, tmp_path):
         ({"row": None, "problem": "a U b U X a"}, "no row has this problem"),
         ({"row": None, "problem": None}, "neither `row` nor `problem`"),
         ({"row": 99}, "the split has rows 0 to"),
-        ({"row": True}, "row True"),
+        ({"row": True}, "row True: it has to be a number"),
+        ({"split": ["grid"]}, "split .'grid'.: it has to be text"),
+        ({"prompt_version": [1]}, "prompt_version .1.: it has to be a number"),
         ({"problem": "a U ("}, "column 6"),
-        ({"split": "test"}, "split 'test', but"),
+        ({"split": "test"}, "split 'test', but --split is"),
         ({"dataset": "other"}, "dataset 'other', but"),
         ({"fingerprint": "0"}, "fingerprint '0', but"),
         ({"prompt_version": 2}, "another version of the prompt"),
@@ -196,7 +200,7 @@ def test_all_renamings_have_to_be_asked(data, tmp_path):
     last = [row for row in prompts if row["row"] == prompts[-1]["row"]]
     assert len(last) == 2
     for entries, said in (
-        (prompts[:-1], "others have another number"),
+        (prompts[:-1], "give as many for each"),
         (
             [*prompts, {**prompts[-1], "problem": last[0]["problem"].replace("a", "z")}],
             "none of its",
@@ -219,3 +223,63 @@ def test_it_takes_figures_and_no_training(data, right, tmp_path):
     assert "'accuracy': 1.0" in done.stdout, done.stderr
     done = without_extras(code, tmp_path)
     assert "pip install 'logicgen[figures]'" in done.stderr
+
+
+def holes(pigeons, free):
+    """A tautology that is hard to see: so many pigeons do not fit into one hole less."""
+    names = {}
+
+    def sits(pigeon, hole):
+        return names.setdefault((pigeon, hole), f"{free}{len(names)}")
+
+    numbers = range(pigeons - 1)
+    homeless = [" & ".join(f"!{sits(p, h)}" for h in numbers) for p in range(pigeons)]
+    crowded = [
+        f"{sits(p, h)} & {sits(q, h)}" for h in numbers for p in range(pigeons) for q in range(p)
+    ]
+    return " | ".join(f"({part})" for part in [*homeless, *crowded])
+
+
+def test_a_reply_that_is_hard_to_compare_takes_no_longer(data, right):
+    """It says more than the stored answer in a way that only a long search finds out."""
+    row = next(r for r, e in enumerate(data.table("grid").to_pylist()) if "X" not in e["problem"])
+    answer = right[row]["completion"].split("<answer>")[1].split("<")[0]
+    stem, _, last = answer.rpartition("}")[0].rpartition("{")
+    hard = f"{stem}{{({last}) & ({holes(12, 'p')})}}"
+    entry = {**right[row], "completion": f"<answer>{hard}</answer>"}
+    assert verdicts(data, [entry])[0] in ("correct", "unknown")
+    renamed = [*[answer_of(data.task, entry["completion"])] * 2]
+    texts = [data.task.encode(renamed[0]), data.task.encode(data.task.read_answer(answer))]
+    assert count_inequivalent(data.task.limited(EFFORT, None), texts) == 2
+
+
+def test_a_model_that_never_answers_is_not_invariant(data, tmp_path):
+    silent = [{**row, "completion": f"no idea {n}"} for n, row in enumerate(asked(data, tmp_path))]
+    result = run("covariance", write(silent, tmp_path / "s.jsonl"), "--data", data.folder)
+    assert f"{len(silent):,} of {len(silent):,} replies have no answer" in result.stdout
+    found = json.loads((tmp_path / "s" / "covariance.json").read_text())
+    assert found["overall"]["strings"]["mean"] == 0.0
+    assert found["decoding"]["unread"] == len(silent)
+
+
+def test_prompts_overwrite_nothing(data, tmp_path):
+    path = tmp_path / "replies.jsonl"
+    path.write_text("a night's work")
+    command = ("covariance", path, "--data", data.folder, "--prompts")
+    refused(run(*command), "is there, and may hold what a model wrote")
+    other = run("covariance", tmp_path / "p", *command[2:], "--mode", "strict")
+    refused(other, "--mode: writes prompts")
+
+
+def test_what_names_no_file_or_no_folder(data, right, tmp_path):
+    missing = run("evaluate", tmp_path / "no.jsonl", "--data", data.folder)
+    refused(missing, "no such file of replies")
+    write(right, tmp_path / "replies")
+    refused(run("evaluate", tmp_path / "replies", "--data", data.folder), "no suffix", "--out")
+    with pytest.raises(LogicgenError, match=r"verified: 9; .* replies are given"):
+        logicgen.evaluate(tmp_path / "replies", data.folder, verified=9)
+
+
+def test_lines_may_be_called_json(data, right, tmp_path):
+    path = write(right, tmp_path / "m.json")
+    assert logicgen.evaluate(path, data.folder, timeout=5)["overall"]["accuracy"] == 1.0

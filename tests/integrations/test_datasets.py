@@ -69,6 +69,8 @@ def test_unsatisfiable_problems_have_their_answer():
         ("ltl", {"kind": "trll"}, "no format is called 'trll'"),
         ("ltl", {"examples": 9}, "examples: 9"),
         ("ltl", {"length": 0}, "length: 0"),
+        ("ltl", {"shards": 0}, "shards: 0"),
+        ("ltl", {"shards": -1}, "shards: -1"),
         ("ltl", {"colour": 1}, "unknown key"),
     ],
 )

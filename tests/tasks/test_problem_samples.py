@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.tasks import TASKS, load_task
+from logicgen.tasks import TASKS, load_task, problem_samples
 from logicgen.tasks.problem_samples import ProblemSamples
 from logicgen.tasks.task import Cell, symbols_of
 
@@ -67,6 +67,19 @@ def test_problems_without_an_answer():
         assert task.solve(problem).status == "unsat"
     any_kind = samples("propositional", satisfiable=None, symbols=1, length=6)
     assert {task.solve(problem).status for problem in islice(any_kind, 60)} == {"sat", "unsat"}
+
+
+def test_what_could_not_be_solved_is_not_given(monkeypatch):
+    monkeypatch.setattr(problem_samples, "EFFORT", 1)
+    task = load_task("ltl")
+    for problem in islice(samples("ltl", satisfiable=None, symbols=5, length=30), 10):
+        assert task.limited(1, None).solve(problem).status in ("sat", "unsat")
+
+
+@pytest.mark.parametrize("satisfiable", [None, False])
+def test_only_formulas_can_have_no_answer(satisfiable):
+    with pytest.raises(LogicgenError, match="one to formulas alone"):
+        samples("permutation", satisfiable=satisfiable)
 
 
 @pytest.mark.parametrize("name", TASKS)

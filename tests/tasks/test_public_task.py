@@ -52,6 +52,38 @@ def test_notations():
         assignments.write(assignments.read_answer("a=1"), "latex")
 
 
+def test_values_and_texts_are_judged_alike():
+    for name in ("ltl", "propositional"):
+        task = logicgen.task(name)
+        none = task.read_answer("unsat")
+        for answer in ("unsat", none):
+            assert task.verify("a & !a", answer) is Verdict.CORRECT
+            assert task.verify("a", answer) is Verdict.INCORRECT
+        assert task.write(none) == "unsat"
+    task = logicgen.task("ltl")
+    assert task.verify("a", "a ∧ ¬b ; {⊤}") is Verdict.CORRECT
+    trace = task.read_answer("a & !b ; {c}")
+    assert task.read_answer(task.write(trace, "unicode")) == trace
+
+
+def test_texts_are_written_in_other_notations():
+    task = logicgen.task("ltl")
+    assert task.write("U a ! b") == "a U !b"
+    assert task.write("a U !b", "prefix") == "U a ! b"
+    assert task.write("a ; {b}", "prefix") == "a ; { b }"
+
+
+def test_what_is_no_value_is_refused():
+    task = logicgen.task("ltl")
+    for wrong in (None, 3, task.solve("a & !a").witness):
+        with pytest.raises(LogicgenError, match="is no problem and no answer of ltl"):
+            task.write(wrong)
+        with pytest.raises(LogicgenError, match="is no problem and no answer of ltl"):
+            task.verify("a", wrong)
+    with pytest.raises(TypeError):
+        task.samples(symbols=1, length=3)[0:2]
+
+
 def test_errors():
     with pytest.raises(LogicgenError, match="no task is called 'ltll': did you mean ltl"):
         logicgen.task("ltll")
