@@ -8,11 +8,15 @@ import sys
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 import logicgen
+from logicgen.data.prompt_rows import prompt_rows
+from logicgen.evaluate.covariance import renamed_prompts
+from tests.cli.test_commands import run as cli
 
 pytest.importorskip("trl")
 
@@ -88,3 +92,25 @@ def test_a_wrong_request_is_refused_and_the_next_one_answered(url, wrong):
     assert answer["error"]["message"]
     assert sent(f"{url}/nothing", {})[0] == 404
     assert sent(f"{url}/models")[0] == 200
+
+
+def test_what_the_served_model_writes_is_drawn_like_our_own(url, taught, tmp_path):
+    """Its replies to a data set, and to renamed problems, as files of replies."""
+    data = logicgen.load_dataset(taught / "data")
+
+    def asked(row):
+        request = {"messages": [{"role": "user", "content": row["prompt"]}], "temperature": 0}
+        status, answer = sent(f"{url}/chat/completions", request)
+        assert status == 200
+        return {**row, "completion": answer["choices"][0]["message"]["content"]}
+
+    replies = tmp_path / "tiny.jsonl"
+    rows = map(asked, islice(prompt_rows(data, "test"), 6))
+    replies.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert logicgen.evaluate(replies, data.folder)["overall"]["examples"] == 6
+    assert (tmp_path / "tiny" / "heatmap.png").is_file()
+    rows = map(asked, renamed_prompts(data, "test", limit=1))
+    replies.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = cli("covariance", replies, "--data", data.folder, "-o", tmp_path / "names")
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "names" / "covariance.png").is_file()
