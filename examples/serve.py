@@ -32,7 +32,7 @@ class Chat:
     def __init__(self, folder: Path) -> None:
         self.name = folder.resolve().name
         self.tokenizer = AutoTokenizer.from_pretrained(folder)
-        self.model = AutoModelForCausalLM.from_pretrained(folder).eval()
+        self.model = AutoModelForCausalLM.from_pretrained(folder, use_safetensors=True)
         self.lock = threading.Lock()
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:

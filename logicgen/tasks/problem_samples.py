@@ -81,7 +81,7 @@ class ProblemSamples:
         self._last: tuple[int, Any, Cell] | None = None  # number, problem and cell
 
     def __reduce__(self) -> Any:
-        """Return what pickle stores: the arguments."""
+        """Return the arguments: another process makes the same problems from them."""
         named: dict[str, Any] = {"names": self.names, "satisfiable": self.satisfiable}
         named |= {"curriculum": self.curriculum, **self._settings}
         return partial(_again, **named), (self.task.name, self.symbols, self.length, self.seed)
@@ -168,7 +168,7 @@ class ProblemSamples:
 
 
 def _again(task: str, *arguments: Any, **named: Any) -> ProblemSamples:
-    """Return the problems of these arguments, for pickle."""
+    """Return the same problems again, from the arguments that a copy of them was sent."""
     return ProblemSamples(load_task(task), *arguments, **named)
 
 

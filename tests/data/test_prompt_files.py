@@ -51,7 +51,7 @@ def test_every_split_is_written_in_order_and_loses_nothing(data, tmp_path, kind,
 
 
 def test_what_each_trainer_is_given(data, tmp_path):
-    """The text that asks, where it looks for it, and what it hands to the reward function."""
+    """Check the prompt where a trainer finds it, and what its reward function is handed."""
     found = {}
     for kind, (suffix, _) in FORMATS.items():
         write_prompts(data, tmp_path / kind, kind)

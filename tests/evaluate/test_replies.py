@@ -42,7 +42,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def right(data):
-    """A right reply to each problem of the grid."""
+    """Return a right reply to each problem of the grid."""
     task = logicgen.task("ltl")
     return [
         {
@@ -168,7 +168,7 @@ def test_options_of_replies_go_with_replies(data):
 
 
 def asked(data, tmp_path):
-    """The prompts of all renamings of the problems of the test split."""
+    """Write the prompts of all renamings of the problems of the test split."""
     path = tmp_path / "prompts.jsonl"
     result = run("covariance", path, "--data", data.folder, "--prompts")
     assert "the renamings of" in result.stderr
@@ -226,7 +226,7 @@ def test_it_takes_figures_and_no_training(data, right, tmp_path):
 
 
 def holes(pigeons, free):
-    """A tautology that is hard to see: so many pigeons do not fit into one hole less."""
+    """Return a tautology that is slow to prove: n pigeons do not fit into n - 1 holes."""
     names = {}
 
     def sits(pigeon, hole):
@@ -241,7 +241,7 @@ def holes(pigeons, free):
 
 
 def test_a_reply_that_is_hard_to_compare_takes_no_longer(data, right):
-    """It says more than the stored answer in a way that only a long search finds out."""
+    """Check that comparing with an answer that is slow to compare ends at the limit."""
     row = next(r for r, e in enumerate(data.table("grid").to_pylist()) if "X" not in e["problem"])
     answer = right[row]["completion"].split("<answer>")[1].split("<")[0]
     stem, _, last = answer.rpartition("}")[0].rpartition("{")

@@ -14,7 +14,7 @@ from tests.data.data_sets import make
 
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory):
-    """The folder of the small data set as prompts, one for each trainer."""
+    """Return a function that exports the small data set for a trainer, and the folder it wrote."""
     folder = tmp_path_factory.mktemp("exported")
     make(folder / "d", {"sizes": {"train": 60, "validation": 0, "test": 0}, "grid": None})
     for kind in ("trl", "verl", "openrlhf"):
@@ -23,7 +23,7 @@ def exported(tmp_path_factory):
 
 
 class Undecided(scorers.Scorer):
-    """A scorer that reaches its limit over every completion."""
+    """Reach the time limit on every completion."""
 
     def score_batch(self, problems, completions):
         return [Judgement(Verdict.UNKNOWN, reason="time limit of 1 s") for _ in problems]
@@ -31,6 +31,6 @@ class Undecided(scorers.Scorer):
 
 @pytest.fixture
 def undecided(monkeypatch):
-    """From now on no verdict is known."""
+    """Make every verdict of the test unknown."""
     monkeypatch.setattr(scorers, "Scorer", Undecided)
     monkeypatch.setattr(scorers, "_SCORERS", {})

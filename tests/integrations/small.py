@@ -21,11 +21,11 @@ def small(folder, seed: int = 0) -> DataFolder:
 
 
 def right(answer: str) -> str:
-    """A completion with an answer."""
+    """Write a completion that ends with this answer."""
     return f"<think>Perhaps <answer>0</answer>.</think>So: {answer_text(answer)}"
 
 
 WRONG = answer_text("unsat")
-"""Of formulas that are satisfiable, as all of the data set are."""
+"""An answer that is wrong for every problem of the data set, since each can be satisfied."""
 
 INVALID = "I do not know."

@@ -25,7 +25,7 @@ EXAMPLES = Path(logicgen.__file__).parent.parent / "examples"
 
 @pytest.fixture(scope="module")
 def taught(tmp_path_factory):
-    """The folder that the example writes, after a few steps."""
+    """Run the example for a few steps and return the folder that it writes."""
     folder = tmp_path_factory.mktemp("grpo") / "out"
     command = [sys.executable, EXAMPLES / "grpo.py", "--small", "--out", folder]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -50,7 +50,7 @@ def test_what_is_written(taught):
 
 @pytest.fixture
 def url(taught):
-    """Where the model is served."""
+    """Serve the trained model and return the address of the server."""
     command = [sys.executable, EXAMPLES / "serve.py", taught / "model", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -95,7 +95,7 @@ def test_a_wrong_request_is_refused_and_the_next_one_answered(url, wrong):
 
 
 def test_what_the_served_model_writes_is_drawn_like_our_own(url, taught, tmp_path):
-    """Its replies to a data set, and to renamed problems, as files of replies."""
+    """Ask the server data-set problems and renamed ones, and let the commands judge its replies."""
     data = logicgen.load_dataset(taught / "data")
 
     def asked(row):

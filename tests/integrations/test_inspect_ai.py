@@ -19,7 +19,8 @@ from tests.integrations.small import INVALID, WRONG, right, small
 
 pytest.importorskip("inspect_ai", reason="pip install 'logicgen[inspect]'")
 
-from inspect_ai import Task, eval
+from inspect_ai import Task
+from inspect_ai import eval as evaluate
 from inspect_ai.dataset import Sample
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
@@ -34,19 +35,19 @@ def data(tmp_path_factory):
 
 
 def run(task, completions, folder):
-    """The log of an evaluation in which the model says these completions, read from its file."""
+    """Evaluate a model that says these completions, and return the log, read from its file."""
     outputs = [ModelOutput.from_content("mock", text) for text in completions]
     for output in outputs:
         output.usage = ModelUsage()  # or the tokens would be counted, with a vocabulary to download
     model = get_model("mockllm/model", custom_outputs=outputs)
-    (log,) = eval(
+    (log,) = evaluate(
         task, model=model, log_dir=str(folder), display="none", max_connections=1, max_samples=1
     )
     return read_eval_log(log.location)
 
 
 def metrics(log):
-    """Metrics of a log by name."""
+    """Return the metrics of a log by name."""
     return {
         name: each.value for score in log.results.scores for name, each in score.metrics.items()
     }
@@ -106,7 +107,7 @@ def test_another_split_fewer_samples_examples_and_notation(data, tmp_path):
 
 
 class Undecided:
-    """A judge that reaches its limit on every second completion."""
+    """Check how a judge that reaches its limit on every second completion is counted."""
 
     def __init__(self):
         self.asked = 0
@@ -131,19 +132,19 @@ def test_what_cannot_be_decided_is_counted_by_no_metric(data, tmp_path, monkeypa
 
 
 BY_NAME = """
-from inspect_ai import eval
+from inspect_ai import eval as evaluate
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 output = ModelOutput.from_content("mock", "<answer>no</answer>")
 output.usage = ModelUsage()
 model = get_model("mockllm/model", custom_outputs=lambda *_: output)
-(log,) = eval("logicgen/solve", model=model, task_args={"data": "d", "limit": 2}, log_dir="logs",
-              display="none")
+(log,) = evaluate("logicgen/solve", model=model, task_args={"data": "d", "limit": 2},
+                  log_dir="logs", display="none")
 print(log.eval.task, [sample.id for sample in log.samples])
 """
 
 
 def test_inspect_finds_the_task_by_its_name(data, tmp_path):
-    """Where nobody has imported logicgen: by the entry point."""
+    """Find the tasks by their entry point, in a program that has not imported logicgen."""
     done = subprocess.run(
         [sys.executable, "-c", BY_NAME], capture_output=True, text=True, cwd=data.folder.parent
     )
@@ -176,7 +177,7 @@ def test_what_cannot_be_asked_is_refused(data, tmp_path, monkeypatch):
 
 
 def test_prompts_of_a_file_are_asked_and_give_an_alpha_covariance(data, tmp_path):
-    """Two commands of ours, and Inspect between them."""
+    """Walk from exported prompts through Inspect to verdicts."""
     prompts = tmp_path / "prompts.jsonl"
     assert cli("covariance", prompts, "--data", data.folder, "--prompts").returncode == 0
     rows = list(read_lines(prompts))

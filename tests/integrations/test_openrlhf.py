@@ -62,7 +62,7 @@ def test_a_prompt_that_is_not_found_is_unknown_and_never_paid():
 
 
 def test_an_end_that_the_prompt_says_before_is_not_where_it_ends():
-    """As where a worked example begins like the problem, and nothing stands behind this."""
+    """Find no completion behind a prompt whose end also stands in its worked example."""
     prompt = "\nFormula: b & a\n<answer>a=1, b=1</answer>\nFormula: b"
     assert completion_in(prompt + "x", prompt) == "x"
     assert completion_in("<s>" + prompt + "x", prompt) is None
@@ -70,7 +70,7 @@ def test_an_end_that_the_prompt_says_before_is_not_where_it_ends():
 
 
 def test_what_a_model_copies_of_its_prompt_is_part_of_its_completion():
-    """It cannot move the place where its completion begins behind answers of its own."""
+    """Check that a completion which repeats the prompt does not move its own beginning."""
     cut = PROMPT[9:]
     assert paid([PROMPT + WRONG + PROMPT + RIGHT, cut + WRONG + cut + RIGHT]) == ([0, 0], [0, 0])
     assert completion_in(cut + WRONG + PROMPT + RIGHT, PROMPT) == WRONG + PROMPT + RIGHT
@@ -96,7 +96,7 @@ def test_a_label_of_another_form_is_an_error_of_one_line(label):
 
 
 class Engine:
-    """In place of vLLM: writes one text, whatever it is asked."""
+    """Write one text, whatever is asked: stands in for vLLM."""
 
     def __init__(self, tokens):
         self.tokens = tokens
@@ -108,7 +108,7 @@ class Engine:
 
 @pytest.mark.parametrize("room", [100_000, 300])
 def test_the_executor_of_openrlhf_is_paid(exported, room):
-    """From the lines of the export to the reward; where there is little room, it cuts prompts."""
+    """Check the path from exported lines to rewards, with prompts whole and cut."""
     pytest.importorskip("openrlhf", reason=HOW)
     from openrlhf.datasets.prompts_dataset import preprocess_data
     from openrlhf.utils.agent import SingleTurnAgentExecutor

@@ -53,7 +53,7 @@ def test_items_depend_on_configuration_and_index_alone(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_stored_answers_score_and_others_do_not(name):
-    """The first is what the package's own test asks of all data sets."""
+    """Check what the package's own tests ask of a data set, and what answers are paid."""
     data = reasoning_gym.create_dataset(name, size=10, seed=1234)
     for entry in data:
         assert isinstance(entry["answer"], str)
@@ -126,7 +126,7 @@ def test_a_data_set_can_be_drawn_from_for_ever():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_curriculum(name):
-    """What the package's tests ask of the curricula of its data sets."""
+    """Check what the package's own tests ask of a curriculum."""
     curriculum = create_curriculum(name)
     base = {"size": 150, "seed": 1}
     lengths = adapter.LENGTHS[name.removeprefix("logicgen_")]

@@ -70,7 +70,7 @@ SAYS = [
 
 @pytest.fixture
 def trainer(exported, tmp_path):
-    """A trainer of TRL with a network of a few weights, and what it sent to be paid."""
+    """Train a tiny network with TRL; return the trainer and what it sent to the reward function."""
     trl = pytest.importorskip("trl", reason="pip install 'logicgen[trl]'")
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers

@@ -53,7 +53,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    """A module with the taskset, found by its id."""
+    """Write a module with the taskset, which is found by its id."""
     (tmp_path / "my_logic.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(tmp_path))
     return "my-logic"
@@ -61,7 +61,7 @@ def module(tmp_path, monkeypatch):
 
 @pytest.fixture
 def model():
-    """A list of completions that a server on this machine says in turn, and its address."""
+    """Serve a list of completions in turn; return the list and the address."""
     said = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -96,7 +96,7 @@ def model():
 
 
 def traced(task, reply):
-    """A trace in which a model gave a reply."""
+    """Return a trace in which a model gave a reply."""
     messages = [vf.UserMessage(content=task.data.prompt), vf.AssistantMessage(content=reply)]
     nodes = [
         vf.MessageNode(parent=None, message=messages[0], sampled=False),
@@ -110,7 +110,7 @@ def traced(task, reply):
 
 
 def scored(task, reply):
-    """The trace of a reply, once it is scored."""
+    """Score a reply and return its trace."""
     trace = traced(task, reply)
     asyncio.run(task.score(trace))
     return trace
@@ -167,7 +167,7 @@ def test_what_cannot_be_decided_is_an_error_without_a_reward(data, monkeypatch):
 
 
 def test_an_agent_plays_the_tasks(data, module, model):
-    """As `vf-eval my-logic` does: taskset and harness by id, the model behind its client."""
+    """Evaluate as `vf-eval my-logic` does: taskset and harness by id, the model behind a client."""
     said, address = model
     config = vf.taskset_config_type(module)(id=module, data=str(data.folder), split="test")
     tasks = list(vf.load_taskset(config).take(3))

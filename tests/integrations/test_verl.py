@@ -66,7 +66,7 @@ HOW = (
 
 
 def config(path, manager="naive"):
-    """What verl is configured with for a custom reward function."""
+    """Return verl's configuration of a custom reward function."""
     pytest.importorskip("verl", reason=HOW)
     from omegaconf import OmegaConf
 

@@ -29,7 +29,7 @@ BATCH = 500
 
 
 def fuzzed_completion(task: str, rng: Random) -> str:
-    """Pieces at random, mostly inside the right answer, which is cut there."""
+    """Return a text of random pieces, mostly put into the right answer at a random place."""
     text = "".join(rng.choices(PIECES, k=rng.randrange(30)))
     if rng.random() < 0.7:
         right = f"So.\n<answer>{PROBLEMS[task][1]}</answer>"
@@ -39,7 +39,7 @@ def fuzzed_completion(task: str, rng: Random) -> str:
 
 
 def check_judgement(task: str, found: Judgement) -> None:
-    """A known verdict; what is right is so when its answer is read again."""
+    """Check that the verdict is known and that an answer called right is right when read again."""
     assert found.verdict in (Verdict.CORRECT, Verdict.INCORRECT, Verdict.INVALID)
     if found.verdict is Verdict.CORRECT:
         chosen = load_task(task)
