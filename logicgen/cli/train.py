@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,21 @@ from logicgen.cli.terminal import say
     metavar="RUN",
     help="Start from the weights of RUN; a learned model becomes a symbol-invariant one.",
 )
+@click.option(
+    "--learn",
+    type=click.Choice(["answers", "everything", "accepted"]),
+    help="Instead of the recipe's training.learn: stored answers, problems and answers, or answers"
+    " of its own that the verifier accepts ([reward] of the recipe), starting --from a model.",
+)
+@click.option(
+    "--held-out",
+    type=PATH,
+    multiple=True,
+    metavar="DATA",
+    help="With --learn accepted: a data set whose test problems it must not see, beside those of"
+    " --data. May be repeated.",
+)
+@integer_option("--workers", 1, help="With --learn accepted: processes that judge.")
 def command(model: str, data: Path, out: Path | None, **settings: Any) -> None:
     """Train the model of recipe MODEL, a shipped name or the path of a TOML file.
 
@@ -41,12 +57,26 @@ def command(model: str, data: Path, out: Path | None, **settings: Any) -> None:
     say(f"{folder}: try logicgen evaluate {folder} --data {data}")
 
 
-def train(model: str, data: Path, out: Path, **settings: Any) -> None:
-    """Train the model of a recipe on the data in a folder, with the settings of `fit`."""
-    from logicgen.data.opening import open_data
+def train(
+    model: str,
+    data: Path,
+    out: Path,
+    *,
+    learn: str | None = None,
+    held_out: Sequence[Path] = (),
+    **settings: Any,
+) -> None:
+    """Train the model of a recipe on the data in a folder, with the settings of `fit`.
+
+    learn: instead of the recipe's `training.learn`. held_out: folders of data sets.
+    """
+    from logicgen.data.opening import as_dataset, open_data
     from logicgen.model.model_recipe import read_model_recipe
 
     recipe, opened = read_model_recipe(model), open_data(data)  # before anything slow
+    if learn is not None:
+        recipe = recipe.learning(learn)
+    settings["held_out"] = [as_dataset(open_data(folder)) for folder in held_out]
 
     from logicgen.train.fit import fit, training_data
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -15,6 +17,12 @@ class Ragged:
 
     ids: np.ndarray  # (total,) int32
     offsets: np.ndarray  # (rows + 1,) int64
+
+    @staticmethod
+    def of(sequences: Sequence[Sequence[int]]) -> Ragged:
+        """Return some sequences end to end."""
+        ids = np.fromiter(chain.from_iterable(sequences), np.int32)
+        return Ragged(ids, np.cumsum([0, *map(len, sequences)]))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.predictions import Verifier, grammar_mask
+from logicgen.evaluate.predictions import Verifier
 from logicgen.evaluate.verified import Outcome, Verified, draw_until_accepted
 from logicgen.model.encoder_decoder import EncoderDecoder
+from logicgen.model.grammar_mask import grammar_mask
 from logicgen.nn.samples import Sampling
 from logicgen.solvers import Status, Verdict
 from logicgen.tasks import Task, fitting_solver, load_task

@@ -22,7 +22,7 @@ from logicgen.workers import Failure, Limits, Workers
 
 if TYPE_CHECKING:
     from logicgen.model.model import Answer, Answerer
-    from logicgen.nn.decoding import Decoding, GrammarMask
+    from logicgen.nn.decoding import Decoding
 
 T = TypeVar("T")
 
@@ -249,6 +249,8 @@ class Predictor:
     def __init__(
         self, model: Answerer, data: Dataset, table: pa.Table, grammar: bool, ensemble: int
     ) -> None:
+        from logicgen.model.grammar_mask import grammar_mask
+
         self.model = model
         self.vocabulary = data.vocabulary
         self.ensemble = ensemble
@@ -340,16 +342,6 @@ class Predictor:
                 batch = []
         if batch:
             yield np.array(batch)
-
-
-def grammar_mask(task: Task, longest: int) -> GrammarMask:
-    """Return the mask under which answers of up to `longest` tokens parse."""
-    import torch
-
-    from logicgen.nn.decoding import GrammarMask
-
-    automaton = task.answer_automaton(longest)
-    return GrammarMask(torch.from_numpy(automaton.transition), torch.from_numpy(automaton.distance))
 
 
 Triple = tuple[str, str, str]

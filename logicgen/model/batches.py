@@ -34,13 +34,24 @@ class Batch(NamedTuple):
 
 def make_batch(split: EncodedSplit, rows: np.ndarray, step: int = 0) -> Batch:
     """Return the chosen rows of a split as one batch, in that order."""
-    vocabulary = split.vocabulary
-    problems, targets = (_ended(each, rows, vocabulary) for each in (split.problems, split.answers))
+    return padded_batch(split.problems, split.answers, split.vocabulary, step, rows)
+
+
+def padded_batch(
+    problems: Ragged,
+    answers: Ragged,
+    vocabulary: Vocabulary,
+    step: int = 0,
+    rows: np.ndarray | None = None,
+) -> Batch:
+    """Return problems and answers, or chosen rows of them, as one batch."""
+    rows = np.arange(len(problems)) if rows is None else rows
+    padded, targets = (_ended(each, rows, vocabulary) for each in (problems, answers))
     inputs = np.roll(targets, 1, axis=1)
     inputs[inputs == vocabulary.end] = vocabulary.pad  # nothing follows the end
     inputs[:, 0] = vocabulary.start
     places = np.flatnonzero(inputs != vocabulary.pad)
-    return Batch(step, *(torch.from_numpy(array) for array in (problems, inputs, targets, places)))
+    return Batch(step, *(torch.from_numpy(array) for array in (padded, inputs, targets, places)))
 
 
 def _ended(sequences: Ragged, rows: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:

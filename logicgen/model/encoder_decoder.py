@@ -160,8 +160,13 @@ class EncoderDecoder(Model):
 
     @property
     def training_symbols(self) -> int:
-        """Return the symbol rows in training: all that can be trained, else the alphabet's."""
-        return self.embedding.max_symbols or self.alphabet
+        """Return the symbol rows in training: all that can be trained, else the alphabet's.
+
+        Fresh problems of a model that learns from verdicts may be over a larger alphabet.
+        """
+        reward = self.recipe.reward
+        fresh = reward.symbols[1] if reward is not None and reward.symbols else 0
+        return self.embedding.max_symbols or max(self.alphabet, fresh)
 
     def batches(self, data: ProblemData, step: int) -> Iterator[Batch]:
         assert self.recipe.training is not None
@@ -180,16 +185,47 @@ class EncoderDecoder(Model):
 
     def training_loss(self, batch: Batch, generator: torch.Generator, measured: bool) -> Loss:
         """Return the loss of a training batch; measured, with the accuracy of single tokens."""
-        batch = self.named(batch, self.training_symbols)
-        sequences = len(batch.problems) if self.rows.resample == "sequence" else None
-        matrix = self.embedding.matrix(self.training_symbols, generator, sequences)
-        logits = self.transformer(matrix, batch.problems, batch.inputs, batch.places)
+        batch, logits = self._logits(batch, generator)
         loss: Tensor = self.loss(logits, batch.targets)
         if not measured:
             return Loss(loss, {})
         real = batch.targets != self.vocabulary.pad
         accuracy = ((logits.argmax(-1) == batch.targets) & real).sum() / real.sum()
         return Loss(loss, {"loss": loss, "token_accuracy": accuracy})
+
+    def right_loss(
+        self, batch: Batch, right: Tensor, generator: torch.Generator, measured: bool
+    ) -> Loss:
+        """Return the loss of a batch in which several tokens may be right at each place.
+
+        right: bool (B, T, V), over the names of the batch; V symbols as in training. Measured, with
+        the share of places where the likeliest token is a right one.
+        """
+        if self.recipe.canonical:
+            fixed = len(self.vocabulary)
+            symbol = first_occurrence(batch.problems, fixed, self.training_symbols).symbol
+            columns = torch.arange(fixed, device=right.device).expand(len(right), -1)
+            columns = torch.cat([columns, symbol + fixed], dim=1)  # (B, V), of each new name
+            right = right.gather(2, columns[:, None].expand(-1, right.shape[1], -1))
+        batch, logits = self._logits(batch, generator)
+        loss: Tensor = self.loss.any_of(logits, right)
+        if not measured:
+            return Loss(loss, {})
+        real = right.any(-1)
+        hit = right.gather(2, logits.argmax(-1, keepdim=True))[..., 0]
+        return Loss(loss, {"loss": loss, "token_accuracy": hit[real].float().mean()})
+
+    def log_probabilities(self, batch: Batch, generator: torch.Generator) -> Tensor:
+        """Return the log-probability of each token of the answers (B, T), 0 of padding."""
+        batch, logits = self._logits(batch, generator)
+        return self.loss.log_probabilities(logits, batch.targets)
+
+    def _logits(self, batch: Batch, generator: torch.Generator) -> tuple[Batch, Tensor]:
+        """Return a batch as the network sees it, and the logits (B, T, V) of its answers."""
+        batch = self.named(batch, self.training_symbols)
+        sequences = len(batch.problems) if self.rows.resample == "sequence" else None
+        matrix = self.embedding.matrix(self.training_symbols, generator, sequences)
+        return batch, self.transformer(matrix, batch.problems, batch.inputs, batch.places)
 
     def validate(self, batch: Batch, data: ProblemData) -> dict[str, Tensor]:
         """Return the loss of a held-out batch, and the share of exact greedy answers."""
@@ -218,8 +254,10 @@ class EncoderDecoder(Model):
             *("position_range", "shared_positions"),
         )
         check_same_keys(trained.network, self.network, keys, name)
-        # The scale of AdaCos starts anew: it depends on the number of rows.
-        load_start(self, self._start_weights(trained, name), name, without=("loss.scale",))
+        # The scale of AdaCos starts anew, since it depends on the number of rows; but not where the
+        # first thing to do is to answer.
+        without = () if self.recipe.learns == "accepted" else ("loss.scale",)
+        load_start(self, self._start_weights(trained, name), name, without)
 
     def _start_weights(self, trained: EncoderDecoder, name: str) -> dict[str, Tensor]:
         """Return a trained model's weights under the names of this one's."""

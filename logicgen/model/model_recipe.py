@@ -24,6 +24,7 @@ from logicgen.model.recipe_tables import (
     Hidden,
     Layers,
     LossTable,
+    RewardTable,
     TrainingTable,
     Width,
 )
@@ -77,15 +78,9 @@ class NetworkTable(Table):
                 f"canonical: for models that answer problems, not network.kind {recipe.kind!r}"
             )
         if recipe.training is not None:
-            given = {key for key in ("context", "learn") if getattr(recipe.training, key)}
-            keys = _keys("context learn") if self.reads_sequences else _keys()
-            if given - (keys[0] | keys[1]):
-                raise ValueError(
-                    f"training.{min(given)}: for models that read sequences, not network.kind"
-                    f" {recipe.kind!r}"
-                )
-            if keys[0] - given:
-                raise ValueError("key 'training.context' is missing")
+            self._check_training(recipe)
+        if recipe.reward is not None and recipe.learns != "accepted":
+            raise ValueError("[reward]: goes with training.learn = 'accepted', and only with it")
         if recipe.embedding is not None:
             method = recipe.embedding.method
             if method not in self.methods:
@@ -100,6 +95,23 @@ class NetworkTable(Table):
                 _check_keys(given, self.methods[method], f"method {method!r}", "method")
             except ValueError as error:
                 raise ValueError(f"embedding: {error}") from None
+
+    def _check_training(self, recipe: ModelRecipe) -> None:
+        """Raise ValueError where `[training]` has keys of models of the other use."""
+        assert recipe.training is not None
+        if self.reads_sequences == (recipe.training.context is None):
+            if self.reads_sequences:
+                raise ValueError("key 'training.context' is missing")
+            raise ValueError(
+                "training.context: for models that read sequences, not network.kind"
+                f" {recipe.kind!r}"
+            )
+        known = ("answers", "everything") if self.reads_sequences else ("answers", "accepted")
+        if recipe.learns not in known:
+            raise ValueError(
+                f"training.learn: {recipe.learns!r} is not for network.kind {recipe.kind!r}: use"
+                f" {' or '.join(map(repr, known))}"
+            )
 
 
 class EncoderDecoderTable(NetworkTable):
@@ -380,21 +392,40 @@ class ModelRecipe(Table):
     embedding: EmbeddingTable | None = None
     loss: LossTable | None = None
     training: TrainingTable | None = None
+    reward: RewardTable | None = None
 
     @property
     def kind(self) -> str:
         """Return which of the six kinds of networks the model has."""
         return self.network.kind
 
+    @property
+    def learns(self) -> str:
+        """Return what the model is trained on (`training.learn`)."""
+        return (self.training and self.training.learn) or "answers"
+
     @model_validator(mode="before")
     @classmethod
     def _upgraded(cls, tables: Any) -> Any:
-        return upgraded(tables) if isinstance(tables, Mapping) else tables
+        if not isinstance(tables, Mapping):
+            return tables
+        tables, training = upgraded(tables), tables.get("training")
+        if isinstance(training, Mapping) and training.get("learn") == "accepted":
+            tables = {"reward": {}, **tables}
+        return tables
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         self.network.check(self)
         return self
+
+    def learning(self, learn: str) -> ModelRecipe:
+        """Return the recipe with another `training.learn`. Raises LogicgenError if it cannot."""
+        tables = self.model_dump(exclude_none=True)
+        tables["training"] = {**tables.get("training", {}), "learn": learn}
+        if learn != "accepted":
+            tables.pop("reward", None)
+        return validate(ModelRecipe, tables, "--learn", "recipe")
 
     def with_steps(self, steps: int) -> ModelRecipe:
         """Return the recipe with another number of training steps, where it has one."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from logicgen.declaration import Table
 from logicgen.vocabulary import MOST_SYMBOLS
@@ -73,8 +73,10 @@ class TrainingTable(Table):
             `checkpoint_every` of them.
         validation_examples: examples that each validation uses.
         context: most tokens of a training sequence of a model that reads sequences.
-        learn: whether such a model learns the `answers` of a task's examples alone, or
-            `everything`, which says more where problems repeat themselves.
+        learn: what is learnt. The stored `answers` (the default). Of a model that reads sequences
+            also `everything`, problems and answers, which says more where problems repeat
+            themselves. Of a model that answers problems also answers of its own that were
+            `accepted` (`[reward]`).
     """
 
     steps: Count
@@ -94,4 +96,61 @@ class TrainingTable(Table):
     validate_every: Count = 500
     validation_examples: Count = 256
     context: Context | None = None
-    learn: Literal["answers", "everything"] | None = None
+    learn: Literal["answers", "everything", "accepted"] | None = None
+
+
+Draws = Annotated[int, Field(ge=1, le=1000)]
+Symbols = Annotated[tuple[Annotated[int, Field(ge=0)], Count], Field(strict=False)]
+Lengths = Annotated[tuple[Count, Count], Field(strict=False)]
+
+
+class RewardTable(Table):
+    """How a model learns from the verdicts on answers of its own, in rounds.
+
+    Attributes:
+        method: `expert-iteration` imitates accepted answers; `policy-gradient` makes answers more
+            probable that are better than the mean of their problem, and others less.
+        problems: fresh problems of a round, drawn from the source of the data set's recipe.
+        draws: answers that are drawn to each: different ones for `expert-iteration`, independent
+            ones for `policy-gradient`.
+        temperature: of these draws.
+        steps: training steps of a round.
+        answers: which of a problem's accepted answers `expert-iteration` imitates: the `likeliest`
+            (if not given), the `shortest`, or `all`, of which each step takes one.
+        stored: share of each batch that are stored examples of the data set.
+        symbols, length: of fresh problems, the fewest and the most; those of the data set's
+            training problems if not given.
+        curriculum: whether problems come from where the accepted share is neither near 0 nor 1
+            (`train/curriculum.py`); evenly from all cells otherwise.
+        clip: `policy-gradient` leaves an answer alone once its probability for each token has
+            changed by this share since it was drawn; 0.2 if not given.
+    """
+
+    method: Literal["expert-iteration", "policy-gradient"] = "expert-iteration"
+    problems: Count = 256
+    draws: Draws = 8
+    temperature: Annotated[float, Field(gt=0, le=100)] = 1.0
+    steps: Count = 25
+    answers: Literal["likeliest", "shortest", "all"] | None = None
+    stored: Annotated[float, Field(ge=0, lt=1)] = 0.25
+    symbols: Symbols | None = None
+    length: Lengths | None = None
+    curriculum: bool = True
+    clip: Annotated[float, Field(gt=0, lt=1)] | None = None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        for key in ("symbols", "length"):
+            bounds = getattr(self, key)
+            if bounds is not None and bounds[0] > bounds[1]:
+                raise ValueError(f"{key}: the range {list(bounds)} is empty: the smaller one first")
+        gradient = self.method == "policy-gradient"
+        if gradient and self.draws == 1:
+            raise ValueError(
+                "draws: 1, but 'policy-gradient' compares the answers to a problem with each other:"
+                " give at least 2"
+            )
+        other = "answers" if gradient else "clip"
+        if getattr(self, other) is not None:
+            raise ValueError(f"{other}: is of the other method, not {self.method!r}: leave it out")
+        return self

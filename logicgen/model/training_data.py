@@ -51,6 +51,7 @@ class TrainingData(Generic[Split, Known]):
     task_name: str
     fingerprint: str
     region: TrainingRegion | None = None
+    dataset: Dataset | None = None  # whose problems they are; None of sequences
 
 
 ProblemData = TrainingData[EncodedSplit, Vocabulary]
@@ -76,6 +77,7 @@ def problem_data(dataset: Dataset) -> ProblemData:
         task_name=dataset.task.name,
         fingerprint=dataset.fingerprint,
         region=TrainingRegion(region.symbols, region.length, tokens),
+        dataset=dataset,
     )
 
 

@@ -24,6 +24,19 @@ class CrossEntropy(nn.Module):
         super().__init__()
         self.pad = pad
 
+    def log_probabilities(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Return the log-probability of each target (B, T), 0 of padding."""
+        return -F.cross_entropy(
+            logits.flatten(0, 1), targets.flatten(), ignore_index=self.pad, reduction="none"
+        ).view_as(targets)
+
+    def any_of(self, logits: Tensor, right: Tensor) -> Tensor:
+        """Return the mean of -log p(any right token); right: bool (B, T, V), none where padded."""
+        real = right.any(-1)
+        probability = logits.log_softmax(-1).masked_fill(~right, -math.inf)
+        each = probability[real].logsumexp(-1)
+        return -each.sum() / max(len(each), 1)
+
     def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Return the mean loss in nats, 0 for a batch of padding alone."""
         total = F.cross_entropy(
@@ -65,12 +78,35 @@ class AdaCos(nn.Module):
         self.register_buffer("scale", torch.tensor(min(max(initial, least), self.highest)))
         self.cross_entropy = CrossEntropy(pad)
 
+    def log_probabilities(self, cosines: Tensor, targets: Tensor) -> Tensor:
+        """Return the log-probability of each target (B, T), 0 of padding; the scale stays."""
+        scaled = self.scale.clone() * self._possible(cosines)
+        return self.cross_entropy.log_probabilities(scaled, targets)
+
+    def any_of(self, cosines: Tensor, right: Tensor) -> Tensor:
+        """Return the mean of -log p(any right token); in training, adapt the scale first.
+
+        right: bool (B, T, V), none where padded. The scale takes the likeliest right token for the
+        target.
+        """
+        cosines = self._possible(cosines)
+        if self.training:
+            best = cosines.detach().masked_fill(~right, -math.inf).argmax(-1)
+            targets = best.masked_fill(~right.any(-1), self.pad)
+            self._adapt(cosines.detach().flatten(0, 1), targets.flatten())
+        return self.cross_entropy.any_of(self.scale.clone() * cosines, right)
+
+    def _possible(self, cosines: Tensor) -> Tensor:
+        """Return cosines, -inf for rows that are no target."""
+        if not self.never:
+            return cosines
+        column = torch.arange(cosines.shape[-1], device=cosines.device)
+        never = sum((column == each for each in self.never), start=column < 0)
+        return cosines.masked_fill(never, -math.inf)
+
     def forward(self, cosines: Tensor, targets: Tensor) -> Tensor:
         """Return the mean loss in nats; in training, adapt the scale first."""
-        if self.never:
-            column = torch.arange(cosines.shape[-1], device=cosines.device)
-            never = sum((column == each for each in self.never), start=column < 0)
-            cosines = cosines.masked_fill(never, -math.inf)
+        cosines = self._possible(cosines)
         if self.training:
             self._adapt(cosines.detach().flatten(0, 1), targets.flatten())
         # A copy: the next step changes the scale in place, and a backward pass may still need this.

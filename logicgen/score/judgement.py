@@ -11,8 +11,6 @@ from logicgen.score.spellings import read_answer
 from logicgen.solvers import Verdict
 from logicgen.tasks.task import Task
 
-_REWARDS = {Verdict.EXACT: 1.0, Verdict.CORRECT: 1.0, Verdict.UNKNOWN: None}
-
 
 @dataclass(frozen=True)
 class Judgement:
@@ -31,7 +29,7 @@ class Judgement:
     @property
     def reward(self) -> float | None:
         """Return 1.0 for a right answer, None for a verdict that is not known, else 0.0."""
-        return _REWARDS.get(self.verdict, 0.0)
+        return self.verdict.reward
 
 
 def judge(

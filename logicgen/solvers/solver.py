@@ -21,6 +21,11 @@ class Verdict(StrEnum):
         """Return whether the answer solves the problem."""
         return self in (Verdict.EXACT, Verdict.CORRECT)
 
+    @property
+    def reward(self) -> float | None:
+        """Return 1.0 for a right answer, 0.0 for a wrong one, None where that is not known."""
+        return None if self is Verdict.UNKNOWN else float(self.is_right)
+
 
 class Status(StrEnum):
     """The result of solving a problem."""

@@ -35,7 +35,7 @@ class TruthTableSolver(Solver):
         """Return the canonical witness, or unsat; raise LogicgenError above 20 symbols."""
         symbols = problem.symbols
         columns, full = table_columns(len(symbols))
-        table = _table(problem, dict(zip(symbols, columns, strict=True)), full)
+        table = truth_table(problem, dict(zip(symbols, columns, strict=True)), full)
         if not table:
             return UNSAT
         # Row 0 makes every symbol true and the first symbol counts most, so the first model in
@@ -85,7 +85,7 @@ def _falsifying(problem: Formula, answer: Assignment) -> int:
     for name, value in answer.literals:
         if name in column:  # a symbol that does not occur does no harm
             cover &= column[name] if value else full ^ column[name]
-    return cover & ~_table(problem, column, full)
+    return cover & ~truth_table(problem, column, full)
 
 
 @cache
@@ -109,7 +109,8 @@ def table_columns(symbols: int) -> tuple[list[int], int]:
     return columns, full
 
 
-def _table(formula: Formula, column: dict[str, int], full: int) -> int:
+def truth_table(formula: Formula, column: dict[str, int], full: int) -> int:
+    """Return the rows that satisfy a formula. column, full: from `table_columns`, by symbol."""
     stack: list[int] = []
     nodes: list[Formula] = []
     todo = [formula]

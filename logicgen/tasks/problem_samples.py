@@ -40,7 +40,7 @@ class ProblemSamples:
         names: how symbols are called: `shuffled`, drawn from as many letters as the range allows,
             or `first-occurrence` (a, b, c, ...).
         satisfiable: whether problems have an answer; of formulas, False for those that have none,
-            None for both kinds, as they come.
+            None for all, as they are drawn, without asking a solver.
         curriculum: number of problems over which the cells are added, from the shortest with the
             fewest symbols to all; all from the beginning if not given.
         settings: keys of the `[problem]` table of recipes, such as `operators`.
@@ -153,10 +153,10 @@ class ProblemSamples:
         return self._known[cell]
 
     def _wanted(self, problem: Any) -> bool:
-        status = self.task.solve(problem).status
         if self.satisfiable is None:
-            return status in (Status.SAT, Status.UNSAT)
-        return status is (Status.SAT if self.satisfiable else Status.UNSAT)
+            return True
+        wanted = Status.SAT if self.satisfiable else Status.UNSAT
+        return self.task.solve(problem).status is wanted
 
     def _named(self, text: str, rng: Random) -> Any:
         """Return the problem of a prefix text, with its symbols named."""

@@ -16,6 +16,7 @@ from logicgen.syntax.language import Language
 from logicgen.syntax.no_answer import NO_ANSWER, NoAnswer, says_none
 from logicgen.tasks.cnf import CNFSource
 from logicgen.tasks.formula_task import FormulaSettings, FormulaTask
+from logicgen.tasks.right_tokens import RightTokens
 
 # A truth table over so many symbols is faster than a SAT solver.
 FEW = 10
@@ -34,6 +35,7 @@ class Propositional(FormulaTask):
     about: ClassVar = "a formula -> a partial assignment all of whose completions satisfy it"
     Settings: ClassVar = PropositionalSettings
     solver: ClassVar = "pysat"
+    hard_operators: ClassVar = ("^", "<->")  # neither operand alone decides their value
     logic: ClassVar = "propositional"
     other_source: ClassVar = CNFSource
 
@@ -49,6 +51,10 @@ class Propositional(FormulaTask):
         few = len(problem.symbols) <= FEW
         solver = TruthTableSolver() if few else PySATSolver()
         return solver.counterexample(problem, answer)
+
+    def right_tokens(self, problem: Formula) -> RightTokens:
+        """Return which tokens may follow the beginning of an assignment, by truth table."""
+        return RightTokens(problem)
 
     def same(self, answer: Assignment | NoAnswer, other: Assignment | NoAnswer) -> bool:
         if isinstance(answer, NoAnswer) or isinstance(other, NoAnswer):

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from random import Random
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -22,6 +22,9 @@ from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.answer_automaton import TokenAutomaton, token_automaton
 from logicgen.syntax.language import Language, read_either
 from logicgen.vocabulary import Vocabulary, symbol_index
+
+if TYPE_CHECKING:
+    from logicgen.tasks.right_tokens import RightTokens
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,7 @@ class Task(ABC):
     symbols_meaning: ClassVar[str] = "number of distinct symbols in the problem"
     edit_distance: ClassVar[bool] = False  # whether scores report it
     token_accuracy: ClassVar[bool] = False  # likewise
+    hard_operators: ClassVar[Collection[str]] = ()  # that make answers hard to see
     refutation: ClassVar[Any] = None  # the answer that says there is none, if the task has one
     effort: int | None = None  # steps and
     seconds: float | None = None  # seconds after which a solver gives a problem up
@@ -137,6 +141,16 @@ class Task(ABC):
     def reason(self, problem: Any, answer: Any, verdict: Verdict) -> str:
         """Say why an answer is `incorrect` or `invalid`; nothing where the task cannot tell."""
         return ""
+
+    def right_tokens(self, problem: Any) -> RightTokens:
+        """Return which tokens may follow the beginning of an answer so that it can become right.
+
+        Raises LogicgenError where the task cannot tell, and for a problem that is too large.
+        """
+        raise LogicgenError(
+            f"{self.name}: no method tells which tokens lead to a right answer; the task"
+            " propositional has one"
+        )
 
     def same(self, answer: Any, other: Any) -> bool:
         """Return whether two answers are equal, which makes a correct answer an exact one."""

@@ -8,67 +8,31 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import torch
 from rich.console import Console
 from rich.progress import track
-from torch import Tensor
 
+from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError
 from logicgen.model import checkpoint
+from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.kinds import new_model, training_data
-from logicgen.model.model import AnyData, Model, find_device
+from logicgen.model.model import AnyData, find_device
 from logicgen.model.model_recipe import ModelRecipe
-from logicgen.model.recipe_tables import TrainingTable
+from logicgen.train.acceptance import AcceptanceLearner
 from logicgen.train.callbacks import Checkpoints, Deadline, ProgressBar
-from logicgen.train.learner import Learner
 from logicgen.train.loop import run_steps
-from logicgen.train.optimizer import make_optimizer
+from logicgen.train.model_learner import ModelLearner
 from logicgen.train.run_folder import open_run
-from logicgen.train.schedule import Schedule
 
 __all__ = ["fit", "training_data"]
 
 # Sequences, and tokens of each, that a model learns from together when it learns once.
 WINDOWS, CONTEXT = 64, 4096
-
-
-class ModelLearner(Learner):
-    """A model with its training data, as the loop wants them."""
-
-    def __init__(self, model: Model, data: AnyData) -> None:
-        assert model.recipe.training is not None
-        self.module, self.model, self.data = model, model, data
-        self.table: TrainingTable = model.recipe.training
-        self.schedule = Schedule.of(self.table)
-        self.seed = self.table.seed
-        self.gradient_clip = self.table.gradient_clip
-        self.log_every = self.table.log_every
-
-    def optimizer(self) -> torch.optim.Optimizer:
-        """Return a new optimizer of the weights."""
-        return make_optimizer(self.model, self.table)
-
-    def batches(self, step: int) -> Iterator[Any]:
-        """Yield the batches from a step on, without end."""
-        return self.model.batches(self.data, step)
-
-    def loss(
-        self, batch: Any, generator: torch.Generator, measured: bool
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss of a batch and, where it is measured, what is logged."""
-        return self.model.training_loss(batch, generator, measured)
-
-    def validation_batches(self) -> list[Any]:
-        """Return the held-out batches; none where nothing is held out."""
-        return [] if self.data.validation is None else self.model.validation_batches(self.data)
-
-    def validate(self, batch: Any) -> dict[str, Tensor]:
-        """Return what is logged of a held-out batch."""
-        return self.model.validate(batch, self.data)
 
 
 def fit(
@@ -81,6 +45,8 @@ def fit(
     device: str = "auto",
     resume: bool = False,
     start: Path | None = None,
+    held_out: Sequence[Dataset] = (),
+    workers: int = 1,
     quiet: bool = False,
 ) -> Path:
     """Train a model into the run folder `out`, and return that folder.
@@ -90,6 +56,9 @@ def fit(
     max_minutes: stop at the first step after that long, with a model that can be used or resumed.
     resume: go on from the folder's last checkpoint; without one, start from the beginning.
     start: folder of a finished run whose weights to start from.
+    held_out: of a model that learns from verdicts, data sets whose problems it must not see, beside
+        the held-out parts of its own.
+    workers: likewise, processes that judge.
     quiet: no progress bar.
 
     Ctrl-C (or SIGTERM) finishes the step, saves a checkpoint but no model, and raises
@@ -112,7 +81,15 @@ def fit(
                 raise LogicgenError(
                     f"{option}: n-grams are counted, once and in no steps; leave it out"
                 )
-    with torch.random.fork_rng(devices=[0] if where.type == "cuda" else []):
+    if recipe.learns == "accepted" and start is None:
+        raise LogicgenError(
+            "--learn accepted: learns from right answers of its own, and untrained weights give"
+            " none: start from a trained model with --from RUN"
+        )
+    with (
+        torch.random.fork_rng(devices=[0] if where.type == "cuda" else []),
+        ExitStack() as stack,
+    ):
         torch.manual_seed(0 if table is None else table.seed)
         # What cannot be trained fails here, before there is a folder.
         model = new_model(recipe, data)
@@ -132,11 +109,16 @@ def fit(
             model.learn_once(shown)
             done = 1
         else:
+            learner = ModelLearner(model, data)
+            if recipe.learns == "accepted":
+                assert isinstance(model, EncoderDecoder)
+                learner = AcceptanceLearner(model, data, out, held_out, workers)
+                stack.callback(learner.close)
             deadline = math.inf if max_minutes is None else started + 60 * max_minutes
             checkpoints = Checkpoints(table.checkpoint_every, done)
             try:
                 run_steps(
-                    ModelLearner(model, data),
+                    learner,
                     [Deadline(deadline), checkpoints, *([] if quiet else [ProgressBar()])],
                     device=where,
                     bf16=table.precision == "bf16",

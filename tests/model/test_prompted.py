@@ -14,8 +14,9 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.predictions import About, grammar_mask, predict_and_verify
+from logicgen.evaluate.predictions import About, predict_and_verify
 from logicgen.model import prompted
+from logicgen.model.grammar_mask import grammar_mask
 from logicgen.model.language_model import NeuralLanguageModel
 from logicgen.model.prompted import Prompted
 from logicgen.model.sequences import example_tokens

@@ -24,8 +24,9 @@ from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.training_data import TrainingData, TrainingRegion
 from logicgen.nn.embedding import Embedding
 from logicgen.tasks import load_task
-from logicgen.train.fit import ModelLearner, fit
+from logicgen.train.fit import fit
 from logicgen.train.loop import Steps, step_seeds
+from logicgen.train.model_learner import ModelLearner
 from logicgen.train.schedule import Schedule
 from tests.train.conftest import REGION, copying, made, recipe_with
 

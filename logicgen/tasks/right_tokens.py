@@ -1,0 +1,82 @@
+"""Which tokens may follow the beginning of an assignment so that it can still become right.
+
+An assignment is right if every completion satisfies the formula. Its beginning can become one as
+long as some completion does: the table of the formula, restricted to the rows that agree with the
+literals so far, is not empty. Literals may come in any order, each symbol once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from logicgen.solvers.truth_table import table_columns, truth_table
+from logicgen.syntax.formula import Formula
+from logicgen.vocabulary import END
+
+
+class RightTokens:
+    """The right beginnings of assignments to one formula of at most 20 symbols.
+
+    A beginning is a list of tokens: a symbol, its value (`1` or `0`), a symbol, and so on. Raises
+    LogicgenError for more symbols.
+    """
+
+    def __init__(self, problem: Formula) -> None:
+        columns, self._full = table_columns(len(problem.symbols))
+        self._column = dict(zip(problem.symbols, columns, strict=True))
+        self._table = truth_table(problem, self._column, self._full)
+
+    @property
+    def satisfiable(self) -> bool:
+        """Return whether there is a right assignment at all."""
+        return self._table != 0
+
+    def along(self, answer: Sequence[str]) -> list[list[str]]:
+        """Return the right tokens behind each beginning of an answer, the empty one first.
+
+        `<end>` is one where the beginning is a right assignment. The list ends with the whole
+        answer, or behind the first token that is none of the right ones.
+        """
+        cover, pending, left = self._full, "", dict.fromkeys(self._column)
+        found = [self._next(cover, pending, left)]
+        for token in answer:
+            if token not in found[-1]:
+                break
+            if pending:
+                cover &= self._rows(pending, token)
+                pending = ""
+            else:
+                pending = token
+                left.pop(token)
+            found.append(self._next(cover, pending, left))
+        return found
+
+    def random(self, rng: Random, beginning: Sequence[str] = ()) -> list[str]:
+        """Return a right assignment that goes on from a beginning, each token drawn evenly.
+
+        Of the beginning only what is right is kept. Raises ValueError for an unsatisfiable formula.
+        """
+        if not self.satisfiable:
+            raise ValueError("an unsatisfiable formula has no right assignment")
+        answer = list(beginning)
+        while True:
+            along = self.along(answer)
+            answer = answer[: len(along) - 1]
+            token = rng.choice(along[-1])
+            if token == END:
+                return answer
+            answer.append(token)
+
+    def _next(self, cover: int, pending: str, left: dict[str, None]) -> list[str]:
+        if pending:
+            return [value for value in "10" if self._rows(pending, value) & cover & self._table]
+        if not cover & self._table:
+            return []
+        end = [] if cover & ~self._table else [END]
+        return [*left, *end]
+
+    def _rows(self, symbol: str, value: str) -> int:
+        """Return the rows in which a symbol has a value."""
+        column = self._column[symbol]
+        return column if value == "1" else self._full ^ column
