@@ -34,6 +34,7 @@ from logicgen.study.trial import (
     read_model,
     run_folder,
     train_and_measure,
+    weights_folder,
 )
 
 # Recipes of every trial are read and checked before the first one is trained: seconds for these.
@@ -70,7 +71,10 @@ class TrainingPlan(Plan):
 
     def context(self, point: Point, folder: Path, device: str) -> Json:
         """Return folder and device, and the run folder whose weights a trial starts from."""
-        source = point.after and str(run_folder(self.trials[point.after], folder))
+        weights = self.trials[point.name].weights
+        source = str(weights_folder(weights)) if weights else None
+        if point.after:
+            source = str(run_folder(self.trials[point.after], folder))
         return {"folder": str(folder), "device": device, "source": source}
 
     def score(self, record: Record) -> tuple[float, bool]:
@@ -210,7 +214,12 @@ def _trial(study: Study, combination: Combination, seed: int) -> Trial:
             for recipe in [each.data_recipe(base)]
         ),
         start=start,
+        weights=given["weights"],
     )
+    if trial.weights is not None:
+        if start is not None:
+            raise LogicgenError(f"{study.path}: weights and from: both say what to start from")
+        weights_folder(trial.weights)
     for each in trial.measures:
         check_measure(each, model, str(study.path))
     return trial

@@ -17,7 +17,7 @@ Changes = dict[str, Any]
 """Values by dotted key of a recipe."""
 
 # What an axis of plain values may be, beside a dotted key of the model recipe.
-PLAIN = ("model", "data", "size")
+PLAIN = ("model", "data", "size", "weights")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
 
@@ -27,6 +27,7 @@ class Recipes(Table):
 
     model: str | None = None
     data: str | None = None
+    weights: str | None = None  # to start from: a folder of `studies/weights`, or a run's path
     size: Count | None = None  # of train, validation and test together; as in the data recipe
     set: Changes = Field(default_factory=dict)  # of the model recipe
     data_set: Changes = Field(default_factory=dict)

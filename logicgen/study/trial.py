@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from logicgen import shipped
 from logicgen.atomic import prepare_folder
 from logicgen.checksum import text_sha256
 from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
@@ -70,6 +71,7 @@ class Trial(Table):
     trained: DataSet
     measures: tuple[MeasureOn, ...]
     start: str | None = None  # name of the trial whose weights it starts from
+    weights: str | None = None  # kept ones that it starts from
 
     @property
     def combination(self) -> str:
@@ -133,6 +135,17 @@ def check_measure(asked: MeasureOn, model: ModelRecipe, where: str) -> None:
 # Folders
 
 
+def weights_folder(name: str) -> Path:
+    """Return the folder of kept weights: one of `studies/weights`, or a path.
+
+    Raises LogicgenError where there is no trained model.
+    """
+    folder = Path(name) if "/" in name else shipped.folder("studies") / "weights" / name
+    if not os.path.isfile(folder / "model.json"):
+        raise LogicgenError(f"weights: {folder} holds no trained model: train it, or leave it out")
+    return folder
+
+
 def data_folder(data: DataSet, folder: Path) -> Path:
     """Return where a data set is, in the folder of a study's results."""
     return folder / RUNS / "data" / data.folder
@@ -193,7 +206,17 @@ def run_trial(asked: Trial, root: Path, device: str, start: Path | None) -> Json
     run = run_folder(asked, root)
     data = training_data(asked.model, open_data(data_folder(asked.trained, root)))
     check_answers(asked, data, root)
-    fit(asked.model, data, run, device=device, resume=True, start=start, quiet=True)
+    measured_on = [open_data(data_folder(each.data, root)) for each in asked.measures]
+    fit(
+        asked.model,
+        data,
+        run,
+        device=device,
+        resume=True,
+        start=start,
+        held_out=[as_dataset(each) for each in measured_on if each.holds == "problems"],
+        quiet=True,
+    )
     model = checkpoint.open_model(run, device)
     measures = {}
     for each in asked.measures:

@@ -1,8 +1,8 @@
 """Learning that any right token is right: the verifier's truth table in place of one answer.
 
 At each place of an answer the loss is -log of the probability of all tokens that still lead to a
-right answer. What the decoder reads before is a right answer as well: `stored`, or one that is
-drawn `random`ly, each token evenly from the right ones, anew in each step.
+right answer. What the decoder reads before is a right answer as well: the stored one, or one whose
+tokens are drawn evenly from the right ones, anew in each step.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from logicgen.train.model_learner import ModelLearner
 
 KNOWN = 100_000
 """Problems whose truth tables are kept."""
+
+STORED = 0.5
+"""Share of the answers read by the decoder that are stored ones."""
 
 
 class RightTokensLearner(ModelLearner):
