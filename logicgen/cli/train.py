@@ -33,9 +33,10 @@ from logicgen.cli.terminal import say
 )
 @click.option(
     "--learn",
-    type=click.Choice(["answers", "everything", "accepted"]),
-    help="Instead of the recipe's training.learn: stored answers, problems and answers, or answers"
-    " of its own that the verifier accepts ([reward] of the recipe), starting --from a model.",
+    type=click.Choice(["answers", "everything", "right", "accepted"]),
+    help="Instead of the recipe's training.learn: stored answers; problems and answers; every token"
+    " that leads to a right answer; or, --from a trained model, answers of its own that are"
+    " accepted by the verifier ([reward] of the recipe).",
 )
 @click.option(
     "--held-out",

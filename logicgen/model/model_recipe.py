@@ -106,7 +106,8 @@ class NetworkTable(Table):
                 "training.context: for models that read sequences, not network.kind"
                 f" {recipe.kind!r}"
             )
-        known = ("answers", "everything") if self.reads_sequences else ("answers", "accepted")
+        own = ("everything",) if self.reads_sequences else ("right", "accepted")
+        known = ("answers", *own)
         if recipe.learns not in known:
             raise ValueError(
                 f"training.learn: {recipe.learns!r} is not for network.kind {recipe.kind!r}: use"

@@ -75,8 +75,9 @@ class TrainingTable(Table):
         context: most tokens of a training sequence of a model that reads sequences.
         learn: what is learnt. The stored `answers` (the default). Of a model that reads sequences
             also `everything`, problems and answers, which says more where problems repeat
-            themselves. Of a model that answers problems also answers of its own that were
-            `accepted` (`[reward]`).
+            themselves. Of a model that answers problems also `right`: every token that still leads
+            to a right answer (`train/right_tokens.py`); and `accepted`: answers of its own that
+            the verifier accepts (`[reward]`).
     """
 
     steps: Count
@@ -96,7 +97,7 @@ class TrainingTable(Table):
     validate_every: Count = 500
     validation_examples: Count = 256
     context: Context | None = None
-    learn: Literal["answers", "everything", "accepted"] | None = None
+    learn: Literal["answers", "everything", "right", "accepted"] | None = None
 
 
 Draws = Annotated[int, Field(ge=1, le=1000)]

@@ -27,6 +27,7 @@ from logicgen.train.acceptance import AcceptanceLearner
 from logicgen.train.callbacks import Checkpoints, Deadline, ProgressBar
 from logicgen.train.loop import run_steps
 from logicgen.train.model_learner import ModelLearner
+from logicgen.train.right_tokens import RightTokensLearner
 from logicgen.train.run_folder import open_run
 
 __all__ = ["fit", "training_data"]
@@ -109,11 +110,16 @@ def fit(
             model.learn_once(shown)
             done = 1
         else:
-            learner = ModelLearner(model, data)
+            learner: ModelLearner
             if recipe.learns == "accepted":
                 assert isinstance(model, EncoderDecoder)
                 learner = AcceptanceLearner(model, data, out, held_out, workers)
                 stack.callback(learner.close)
+            elif recipe.learns == "right":
+                assert isinstance(model, EncoderDecoder)
+                learner = RightTokensLearner(model, data)
+            else:
+                learner = ModelLearner(model, data)
             deadline = math.inf if max_minutes is None else started + 60 * max_minutes
             checkpoints = Checkpoints(table.checkpoint_every, done)
             try:

@@ -1,0 +1,101 @@
+"""Right tokens of assignments, against brute force over all continuations."""
+
+from __future__ import annotations
+
+from functools import cache
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logicgen.errors import LogicgenError
+from logicgen.solvers import Verdict
+from logicgen.solvers.pysat import PySATSolver
+from logicgen.syntax.assignment import Assignment
+from logicgen.tasks import load_task
+from logicgen.tasks.right_tokens import RightTokens
+
+TASK = load_task("propositional")
+
+
+@st.composite
+def formulas(draw, symbols="abc", depth=3):
+    """Draw a formula in prefix notation."""
+    if depth == 0 or draw(st.integers(0, 3)) == 0:
+        return draw(st.sampled_from([*symbols, "1", "0"]))
+    token = draw(st.sampled_from(["!", "&", "|", "^", "<->", "->"]))
+    parts = [draw(formulas(symbols, depth - 1)) for _ in range(1 if token == "!" else 2)]
+    return " ".join([token, *parts])
+
+
+def right_answers(problem) -> set[tuple[str, ...]]:
+    """Return all right assignments, in all orders, judged by a SAT solver."""
+    solver = PySATSolver()
+    found = set()
+
+    def extend(answer, left):
+        pairs = [(answer[i], answer[i + 1] == "1") for i in range(0, len(answer), 2)]
+        if solver.check(problem, Assignment(tuple(pairs))) is Verdict.CORRECT:
+            found.add(tuple(answer))
+        for symbol in left:
+            for value in "10":
+                extend([*answer, symbol, value], left - {symbol})
+
+    extend([], frozenset(problem.symbols))
+    return found
+
+
+@given(formulas(), st.integers(0, 2**32))
+def test_right_tokens_are_those_of_the_right_answers(text, seed):
+    problem = TASK.decode_problem(text)
+    answers = right_answers(problem)
+
+    @cache
+    def after(beginning):
+        """Return the tokens that follow a beginning in right answers."""
+        size = len(beginning)
+        fitting = [each for each in answers if each[:size] == beginning]
+        return {each[size] if len(each) > size else "<end>" for each in fitting}
+
+    right = RightTokens(problem)
+    assert right.satisfiable == bool(answers)
+    if not answers:
+        assert right.along(["a", "1"]) == [[]]
+        with pytest.raises(ValueError, match="unsatisfiable"):
+            right.random(Random(seed))
+        return
+    answer = right.random(Random(seed))
+    assert tuple(answer) in answers
+    for place, tokens in enumerate(right.along(answer)):
+        assert set(tokens) == after(tuple(answer[:place]))
+        assert len(set(tokens)) == len(tokens)
+
+
+def test_a_wrong_answer_is_followed_to_its_first_wrong_token():
+    right = RightTokens(TASK.decode_problem("& a ^ b c"))
+    assert right.along("b 1 a 0 c 0".split()) == [
+        ["a", "b", "c"],
+        ["1", "0"],
+        ["a", "c"],
+        ["1"],
+    ]
+    assert right.random(Random(0), "b 1 a 0".split())[:3] == ["b", "1", "a"]
+
+
+def test_a_tautology_may_end_at_once_and_go_on():
+    right = RightTokens(TASK.decode_problem("| a ! a"))
+    assert right.along(["a", "1"]) == [["a", "<end>"], ["1", "0"], ["<end>"]]
+    assert RightTokens(TASK.decode_problem("1")).along([]) == [["<end>"]]
+
+
+def test_too_many_symbols_are_refused_in_a_line():
+    text = " ".join(["&"] * 20 + [f"p{n}" for n in range(21)])
+    with pytest.raises(LogicgenError, match="21 symbols are too many"):
+        RightTokens(TASK.decode_problem(text))
+
+
+def test_other_tasks_say_that_they_cannot_tell():
+    task = load_task("ltl")
+    with pytest.raises(LogicgenError, match="propositional has one"):
+        task.right_tokens(task.decode_problem("X a"))
