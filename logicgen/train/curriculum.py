@@ -11,6 +11,8 @@ longer problems, and those with more hard operators, come once shorter and easie
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 LENGTHS = 5
@@ -44,17 +46,20 @@ def kind_of(problem: str, symbols: int, hard: Collection[str]) -> Kind:
     return Kind(symbols, len(tokens) // LENGTHS, operators // OPERATORS)
 
 
+@dataclass(frozen=True)
 class Curriculum:
-    """What is known of each kind.
+    """What is known of each kind: how many problems were asked, and the sum of their worths."""
 
-    known: how many problems were asked, and the sum of what they were worth.
-    """
+    known: Mapping[Kind, tuple[float, float]] = field(default_factory=dict)
 
-    def __init__(self, known: Mapping[Kind, tuple[float, float]] | None = None) -> None:
-        self.known = dict(known or {})
+    @cached_property
+    def _mean(self) -> float:
         asked, worth = (sum(each) for each in zip((0.0, 0.0), *self.known.values(), strict=True))
-        self._mean = worth / asked if asked else 1.0
-        self._most = max(map(self.worth, self.known), default=1.0)
+        return worth / asked if asked else 1.0
+
+    @cached_property
+    def _most(self) -> float:
+        return max(map(self.worth, self.known), default=1.0)
 
     def worth(self, kind: Kind) -> float:
         """Return what a problem of a kind is worth, as far as is known."""

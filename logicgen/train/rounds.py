@@ -190,7 +190,13 @@ class Rounds:
             satisfiable=None,
             **recipe.problem,
         )
-        model.check(self.problems.symbols[1])
+        rows = model.embedding.max_symbols
+        if rows is not None and self.problems.symbols[1] > rows:
+            raise LogicgenError(
+                f"reward.symbols: problems of up to {self.problems.symbols[1]} symbols, but the"
+                f" model has trained rows for {rows}: lower it, or start from a model whose"
+                " embedding.method takes any number"
+            )
         self.excluded = {key for each in (data, *held_out) for key in self._keys(each)}
         stored = int(data.encoded("train").answers.lengths.max(initial=0))
         self.longest = ROOM + math.ceil(stored * max(1.0, length[1] / region.length[1]))

@@ -74,13 +74,13 @@ def test_right_tokens_are_those_of_the_right_answers(text, seed):
 
 def test_a_wrong_answer_is_followed_to_its_first_wrong_token():
     right = RightTokens(TASK.decode_problem("& a ^ b c"))
-    assert right.along("b 1 a 0 c 0".split()) == [
+    assert right.along(["b", "1", "a", "0", "c", "0"]) == [
         ["a", "b", "c"],
         ["1", "0"],
         ["a", "c"],
         ["1"],
     ]
-    assert right.random(Random(0), "b 1 a 0".split())[:3] == ["b", "1", "a"]
+    assert right.random(Random(0), ["b", "1", "a", "0"])[:3] == ["b", "1", "a"]
 
 
 def test_a_tautology_may_end_at_once_and_go_on():

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from logicgen.data.dataset import Dataset, load_dataset
 from logicgen.data.encoded import EncodedSplit, Ragged
 from logicgen.model.model_recipe import ModelRecipe
 from logicgen.model.training_data import TrainingData, TrainingRegion
+from logicgen.train.fit import fit, training_data
 from logicgen.vocabulary import Vocabulary
+from tests.data.data_sets import make
 
 
 def copying(count: int, symbols: int, length: int, seed: int) -> EncodedSplit:
@@ -76,3 +80,32 @@ def recipe_with(**changes: Any) -> ModelRecipe:
     if tables["embedding"]["method"] == "symbol-invariant":
         tables["network"]["kind"] = "symbol-invariant"
     return ModelRecipe.model_validate({**tables, **changes})
+
+
+class Learnt(NamedTuple):
+    """A data set, and the run of a model that has learnt a little from it."""
+
+    data: Dataset
+    run: Path
+
+
+def _learnt(folder: Path, **changes: Any) -> Learnt:
+    make(folder / "data")
+    data = load_dataset(folder / "data")
+    training = {"steps": 120, "batch_size": 32, "validate_every": 200, "checkpoint_every": 200}
+    recipe = recipe_with(training=training, **changes)
+    return Learnt(data, fit(recipe, training_data(recipe, data), folder / "run", quiet=True))
+
+
+@pytest.fixture(scope="session")
+def learnt(tmp_path_factory: pytest.TempPathFactory) -> Learnt:
+    """Train a small model on formulas of up to three symbols; it is right about half of the time."""
+    return _learnt(tmp_path_factory.mktemp("learnt"))
+
+
+@pytest.fixture(scope="session")
+def learnt_rows(tmp_path_factory: pytest.TempPathFactory) -> Learnt:
+    """Train the same with a row for each of three symbols."""
+    rows = {"method": "learned", "normalize_rows": True, "max_symbols": 3}
+    embedding = {**dict.fromkeys(TABLES["embedding"]), **rows}
+    return _learnt(tmp_path_factory.mktemp("learnt-rows"), embedding=embedding)
