@@ -66,7 +66,7 @@ class ProblemSamples:
             raise LogicgenError(f"names: {names!r}; it is 'shuffled' or 'first-occurrence'")
         if curriculum is not None and curriculum < 1:
             raise LogicgenError(f"curriculum: {curriculum}; it has to be at least 1")
-        if satisfiable is not True and task.logic is None:
+        if satisfiable is False and task.logic is None:
             raise LogicgenError(
                 f"satisfiable: {satisfiable}; that there is no answer is one to formulas alone, and"
                 f" {task.name} asks none"

@@ -99,7 +99,7 @@ def _learnt(folder: Path, **changes: Any) -> Learnt:
 
 @pytest.fixture(scope="session")
 def learnt(tmp_path_factory: pytest.TempPathFactory) -> Learnt:
-    """Train a small model on formulas of up to three symbols; it is right about half of the time."""
+    """Train a small model on formulas of up to three symbols; it is right half of the time."""
     return _learnt(tmp_path_factory.mktemp("learnt"))
 
 

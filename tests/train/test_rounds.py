@@ -8,16 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.drawer import alpha_class_of
+from logicgen.data.generate import generate as make_any
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_model
+from logicgen.model.kinds import new_model, training_data
 from logicgen.model.recipe_tables import RewardTable
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
 from logicgen.train.curriculum import Curriculum
 from logicgen.train.rounds import Asked, Attempt, Round, Rounds
 from tests.data.data_sets import make
+from tests.train.conftest import recipe_with
 
 
 @pytest.fixture
@@ -170,3 +174,25 @@ def test_the_file_of_a_round_tells_it(rounds):
     assert [each[0] for each in told["problems"][0][1]] == [
         each.answer for each in found.asked[0].attempts
     ]
+
+
+def test_a_task_whose_check_needs_no_solver(tmp_path):
+    """Judge answers of an untrained model to problems of copying, where comparing is checking."""
+    tables = {
+        "task": "copying",
+        "region": {"symbols": [1, 4], "length": [1, 4]},
+        "sizes": {"train": 200, "validation": 0, "test": 20},
+    }
+    make_any(DataRecipe.model_validate(tables), tmp_path / "data", name="copying")
+    data = load_dataset(tmp_path / "data")
+    recipe = recipe_with()
+    model = new_model(recipe, training_data(recipe, data))
+    table = RewardTable(problems=30, symbols=(1, 5), length=(1, 5))
+    mine = Rounds(model, table, data, tmp_path)
+    found = mine._made(0, 0, Curriculum())
+    mine.close()
+    held_out = {*data.table("test")["problem"].to_pylist()}
+    for asked in found.asked:
+        assert asked.problem not in held_out
+        for each in asked.attempts:
+            assert each.verdict.is_right == (each.answer == asked.problem)

@@ -1,0 +1,189 @@
+"""Learning from verdicts: what is learnt of a round, resuming, and what cannot be."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+import pytest
+import torch
+
+from logicgen.errors import LogicgenError
+from logicgen.model.checkpoint import load_model
+from logicgen.model.kinds import new_model
+from logicgen.solvers import Verdict
+from logicgen.train.acceptance import AcceptanceLearner, Row, advantages
+from logicgen.train.fit import fit, training_data
+from logicgen.train.loop import Steps
+from logicgen.train.rounds import Asked, Attempt
+from tests.train.conftest import recipe_with
+from tests.train.test_fit import losses, weights
+
+RIGHT, WRONG, UNKNOWN = Verdict.CORRECT, Verdict.INCORRECT, Verdict.UNKNOWN
+ACCEPTED = {"training": {"learn": "accepted"}}
+METHODS = ("expert-iteration", "policy-gradient")
+
+
+def accepting(method="expert-iteration", steps=6, **reward):
+    """Return a recipe that learns from verdicts in rounds of three steps."""
+    training = {"steps": steps, "batch_size": 16, "learn": "accepted", "learning_rate": 1e-3}
+    own = {"problems": 20, "draws": 4, "steps": 3, "method": method}
+    return recipe_with(training=training, reward={**own, **reward})
+
+
+def trained(learnt, out, recipe, **settings):
+    """Train from the small model."""
+    data = training_data(recipe, learnt.data)
+    return fit(recipe, data, out, start=learnt.run, quiet=True, **settings)
+
+
+def interrupted_after(step, monkeypatch, *arguments, **settings):
+    """Train, and send SIGINT to ourselves in the midst of a step."""
+    original = Steps.training_step
+
+    def training_step(self, batch, batch_idx):
+        if batch == step - 1:
+            signal.raise_signal(signal.SIGINT)
+        return original(self, batch, batch_idx)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Steps, "training_step", training_step)
+        with pytest.raises(KeyboardInterrupt, match=rf"after step {step} of 6.*--resume"):
+            trained(*arguments, **settings)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_training_that_is_stopped_in_a_round_goes_on_exactly(
+    learnt, tmp_path, monkeypatch, method
+):
+    recipe = accepting(method)
+    whole, run = trained(learnt, tmp_path / "whole", recipe), tmp_path / "run"
+    for stop in (2, 4):
+        interrupted_after(stop, monkeypatch, learnt, run, recipe, resume=True)
+    trained(learnt, run, recipe, resume=True)
+    for name, value in weights(whole).items():
+        assert torch.equal(value, weights(run)[name]), name
+    if method == "expert-iteration":
+        assert losses(run) == losses(whole)
+    names = sorted(path.name for path in (whole / "rounds").iterdir())
+    assert names == ["000000.json", "000001.json"]
+    for name in names:
+        assert (run / "rounds" / name).read_bytes() == (whole / "rounds" / name).read_bytes()
+    assert json.loads((whole / "model.json").read_text())["recipe"]["reward"]["method"] == method
+
+
+def test_the_logs_tell_of_steps_and_rounds(learnt, tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    run = trained(learnt, tmp_path / "run", accepting())
+    events = EventAccumulator(str(run / "logs")).Reload()
+    told = "accepted solved worth different unknown length entropy symbolless commonest distance"
+    names = {f"round_{name}" for name in (*told.split(), "verdicts", "waiting")}
+    assert names <= {*events.Tags()["scalars"]}
+    distance = [each.value for each in events.Scalars("round_distance")]
+    assert abs(distance[0]) < 1e-3 < abs(distance[-1])  # the model at first, and after three steps
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_right_answers_become_more_probable_than_wrong_ones(learnt, tmp_path, method):
+    recipe = accepting(method, steps=40, problems=80, stored=0.0)
+    once = recipe.reward.model_copy(update={"steps": 40})
+    run = trained(learnt, tmp_path / "run", recipe.model_copy(update={"reward": once}))
+    answers = {True: [], False: []}
+    encode = load_model(run).vocabulary.encode
+    for problem, attempts in json.loads((run / "rounds/000000.json").read_text())["problems"]:
+        found = {verdict for _, _, verdict in attempts}
+        if found == {"correct", "incorrect"}:
+            answer, _, verdict = attempts[0]
+            answers[verdict == "correct"].append(Row(encode(problem), encode(answer)))
+
+    def mean(path, rows):
+        """Return the mean log-probability of answers."""
+        learner = AcceptanceLearner.__new__(AcceptanceLearner)
+        learner.model = load_model(path, "cpu")
+        with torch.no_grad():
+            logs = learner.model.log_probabilities(learner._batch(0, rows), torch.Generator())
+        return float(logs.sum(1).mean())
+
+    gained = {right: mean(run, rows) - mean(learnt.run, rows) for right, rows in answers.items()}
+    assert gained[True] > gained[False] + 0.05
+
+
+def test_which_answers_are_imitated(learnt, tmp_path):
+    attempts = [
+        Attempt("b 1", -2.0, WRONG),
+        Attempt("a 1 b 1 c 1", -1.0, RIGHT),
+        Attempt("a 1 b 0", -3.0, RIGHT),
+        Attempt("a 1 b 0", -3.0, RIGHT),
+        Attempt("a 1 b 1", -2.5, RIGHT),
+        Attempt("a 0", -0.1, UNKNOWN),
+    ]
+    expected = {
+        None: ["a 1 b 1 c 1"],
+        "likeliest": ["a 1 b 1 c 1"],
+        "shortest": ["a 1 b 1"],
+        "all": ["a 1 b 1 c 1", "a 1 b 0", "a 1 b 1"],
+    }
+    for which, answers in expected.items():
+        recipe = accepting(answers=which)
+        learner = AcceptanceLearner.__new__(AcceptanceLearner)
+        learner.reward = recipe.reward
+        assert learner._imitable(Asked("a", attempts)) == answers
+
+
+def test_advantages_compare_the_answers_to_a_problem():
+    def of(*verdicts):
+        return advantages(Asked("a", [Attempt("a 1", -1.0, verdict) for verdict in verdicts]))
+
+    assert of(RIGHT, WRONG) == [1.0, -1.0]
+    assert of(RIGHT, WRONG, WRONG, WRONG) == pytest.approx([3**0.5, *[-(3**-0.5)] * 3])
+    assert of(RIGHT, UNKNOWN, WRONG) == [1.0, 0.0, -1.0]
+    for alike in ((RIGHT, RIGHT), (WRONG, WRONG, UNKNOWN), (UNKNOWN,), ()):
+        assert of(*alike) == [0.0] * len(alike)
+
+
+def test_a_round_without_anything_to_learn_leaves_stored_examples(learnt, tmp_path, monkeypatch):
+    """Of policy gradients, a round in which all answers to each problem are alike."""
+    recipe = accepting("policy-gradient")
+    data = training_data(recipe, learnt.data)
+    model = new_model(recipe, data)
+    model.start_from(load_model(learnt.run, "cpu"), "start")
+    learner = AcceptanceLearner(model, data, tmp_path)
+    monkeypatch.setattr(learner, "_learnt", lambda found: [])
+    own, stored = learner._rows(0)
+    learner.close()
+    assert (len(own), len(stored)) == (0, 16)
+    assert torch.isfinite(learner.loss(0, torch.Generator(), True)[0])
+
+
+def test_an_untrained_model_is_refused(learnt, tmp_path):
+    recipe = accepting()
+    with pytest.raises(LogicgenError, match=r"untrained weights give none.*--from RUN"):
+        fit(recipe, training_data(recipe, learnt.data), tmp_path / "run", quiet=True)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({"reward": {}}, r"\[reward\]: goes with training.learn = 'accepted'"),
+        ({"training": {"learn": "everything"}}, r"'everything' is not for .*'right' or 'accepted'"),
+        (
+            {**ACCEPTED, "reward": {"method": "policy-gradient", "draws": 1}},
+            r"draws: 1, but 'policy-gradient' compares.*at least 2",
+        ),
+        ({**ACCEPTED, "reward": {"clip": 0.1}}, "clip: is of the other"),
+        ({**ACCEPTED, "reward": {"length": [9, 3]}}, r"length: the range \[9, 3\] is empty"),
+    ],
+)
+def test_recipes_that_contradict_themselves_are_refused(tables, message):
+    with pytest.raises(ValueError, match=message):
+        recipe_with(**tables)
+
+
+def test_the_table_is_there_with_its_defaults():
+    recipe = recipe_with(training={"learn": "accepted"})
+    assert recipe.reward is not None
+    assert recipe.reward.draws == 8
+    assert recipe.learning("answers").reward is None
+    assert recipe_with().learning("accepted").reward == recipe.reward
