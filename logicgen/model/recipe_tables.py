@@ -76,7 +76,7 @@ class TrainingTable(Table):
         learn: what is learnt. The stored `answers` (the default). Of a model that reads sequences
             also `everything`, problems and answers, which says more where problems repeat
             themselves. Of a model that answers problems also `right`: every token that still leads
-            to a right answer (`train/right_tokens.py`); and `accepted`: answers of its own that
+            to a right answer (`train/right_learner.py`); and `accepted`: answers of its own that
             the verifier accepts (`[reward]`).
     """
 

@@ -27,7 +27,7 @@ from logicgen.train.acceptance import AcceptanceLearner
 from logicgen.train.callbacks import Checkpoints, Deadline, ProgressBar
 from logicgen.train.loop import run_steps
 from logicgen.train.model_learner import ModelLearner
-from logicgen.train.right_tokens import RightTokensLearner
+from logicgen.train.right_learner import RightTokensLearner
 from logicgen.train.run_folder import open_run
 
 __all__ = ["fit", "training_data"]

@@ -11,9 +11,9 @@ from logicgen.model.batches import make_batch
 from logicgen.model.kinds import new_model
 from logicgen.nn.loss import AdaCos, CrossEntropy
 from logicgen.tasks import load_task
-from logicgen.train import right_tokens
+from logicgen.train import right_learner
 from logicgen.train.fit import fit, training_data
-from logicgen.train.right_tokens import RightTokensLearner
+from logicgen.train.right_learner import RightTokensLearner
 from tests.train.conftest import copying, made, recipe_with
 from tests.train.test_fit import weights
 
@@ -67,7 +67,7 @@ def test_paths_are_stored_answers_or_drawn_ones(learnt, monkeypatch):
     def same(share):
         """Return the share of paths that are stored answers, where so many are to be."""
         paths = []
-        monkeypatch.setattr(right_tokens, "STORED", share)
+        monkeypatch.setattr(right_learner, "STORED", share)
         monkeypatch.setattr(learner.model, "right_loss", lambda batch, *_: paths.append(batch))
         learner.loss(batch, torch.Generator(), False)
         width = min(batch.targets.shape[1], paths[0].targets.shape[1])
