@@ -119,23 +119,42 @@ def load_dataset(folder: str | Path) -> Dataset:
     return load_dataset(folder)
 
 
-def train(recipe: str | Path, data: str | Path, run: str | Path, **settings: Any) -> Path:
+def train(
+    recipe: str | Path,
+    data: str | Path,
+    run: str | Path,
+    *,
+    learn: str | None = None,
+    held_out: Sequence[str | Path] = (),
+    **settings: Any,
+) -> Path:
     """Train the model of a recipe on the data in a folder, into the folder `run`; return it.
 
     recipe: a shipped name, or the path of a TOML file.
-    settings: `steps`, `max_minutes`, `device`, `resume` and `start`, as of `logicgen train`
-        (`start` is its `--from`); and `quiet=False` for a progress bar.
+    learn: instead of the recipe's `training.learn`.
+    held_out: with `accepted`, folders of data sets whose test problems the model must not see.
+    settings: `steps`, `max_minutes`, `device`, `resume`, `workers` and `start`, as of `logicgen
+        train` (`start` is its `--from`); and `quiet=False` for a progress bar.
 
     Raises LogicgenError for data that do not fit the recipe, and a folder that holds something
     else; KeyboardInterrupt once a checkpoint is saved.
     """
-    from logicgen.data.opening import open_data
+    from logicgen.data.opening import as_dataset, open_data
     from logicgen.model.model_recipe import read_model_recipe
 
-    chosen, opened = read_model_recipe(str(recipe)), open_data(data)
+    chosen, opened = read_model_recipe(str(recipe)), open_data(data)  # before anything slow
+    if learn is not None:
+        chosen = chosen.learning(learn)
+    if held_out and chosen.learns != "accepted":
+        raise LogicgenError(
+            "--held-out: only --learn accepted draws problems that could be held-out ones; leave it"
+            " out"
+        )
+    settings = {"quiet": True, **settings}
+    settings["held_out"] = [as_dataset(open_data(each)) for each in held_out]
     with extras_named():
         from logicgen.train.fit import fit, training_data
-    return fit(chosen, training_data(chosen, opened), Path(run), **{"quiet": True, **settings})
+    return fit(chosen, training_data(chosen, opened), Path(run), **settings)
 
 
 def load_model(run: str | Path, device: str = "auto") -> Model:

@@ -80,7 +80,7 @@ def command(out: Path | None, quick: bool, train: bool) -> None:
     """
     from logicgen.cli.evaluate import evaluate_with_bars
     from logicgen.cli.generate import generate_with_bars
-    from logicgen.cli.train import train as train_model
+    from logicgen.library import train as train_model
     from logicgen.data.data_recipe import DataRecipe
     from logicgen.data.dataset import load_dataset
     from logicgen.extras import need
@@ -101,7 +101,7 @@ def command(out: Path | None, quick: bool, train: bool) -> None:
         generate_with_bars(recipe, data, name=part.data, seed=seed, workers=os.cpu_count() or 1)
         if part.steps is not None and not (run / "model.json").exists():
             steps, resume = QUICK_STEPS if quick else part.steps, (run / "run.json").exists()
-            train_model(part.model, data, run, steps=steps, resume=resume)
+            train_model(part.model, data, run, steps=steps, resume=resume, quiet=False)
         results[part.data] = evaluate_with_bars(
             run if part.steps is not None else Path(part.model),
             load_dataset(data),

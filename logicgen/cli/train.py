@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import click
 
 from logicgen.cli.options import DEVICE, PATH, POSITIVE, data_option, integer_option, out_option
 from logicgen.cli.terminal import say
+from logicgen.library import train
 
 
 @click.command("train")
@@ -54,31 +54,5 @@ def command(model: str, data: Path, out: Path | None, **settings: Any) -> None:
     tensorboard --logdir OUT/logs.
     """
     folder = out or Path("runs") / Path(model).stem
-    train(model, data, folder, **settings)
+    train(model, data, folder, quiet=False, **settings)
     say(f"{folder}: try logicgen evaluate {folder} --data {data}")
-
-
-def train(
-    model: str,
-    data: Path,
-    out: Path,
-    *,
-    learn: str | None = None,
-    held_out: Sequence[Path] = (),
-    **settings: Any,
-) -> None:
-    """Train the model of a recipe on the data in a folder, with the settings of `fit`.
-
-    learn: instead of the recipe's `training.learn`. held_out: folders of data sets.
-    """
-    from logicgen.data.opening import as_dataset, open_data
-    from logicgen.model.model_recipe import read_model_recipe
-
-    recipe, opened = read_model_recipe(model), open_data(data)  # before anything slow
-    if learn is not None:
-        recipe = recipe.learning(learn)
-    settings["held_out"] = [as_dataset(open_data(folder)) for folder in held_out]
-
-    from logicgen.train.fit import fit, training_data
-
-    fit(recipe, training_data(recipe, opened), out, **settings)

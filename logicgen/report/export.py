@@ -82,6 +82,7 @@ def _card(
         f"{made['steps']:,} steps{duration} on problems of {ranges[0]} symbols and"
         f" {ranges[1]} tokens"
         + (f" (`{' '.join(region['tokens'])}`)." if region.get("tokens") else "."),
+        *_learning(made),
         "The recipe is in `model.json`, with the sha256 of the weights, which loading checks; the "
         "weights are",
         "in half precision.",
@@ -105,6 +106,21 @@ def _card(
         lines.append(markdown_table(["where", *columns, "examples"], rows))
     lines += ["", *_limits(made)]
     return "\n".join(lines) + "\n"
+
+
+def _learning(made: dict[str, Any]) -> list[str]:
+    """Return sentences on how it learnt, where not from stored answers alone."""
+    region, reward = made["region"], made["recipe"].get("reward")
+    if reward is None:
+        return []
+    symbols, length = (reward.get(key) or region[key] for key in ("symbols", "length"))
+    return [
+        "It began as a model that was trained on stored answers, and learnt in these steps from"
+        " answers of its own that",
+        f"the verifier judged (`{reward['method']}`), to problems of {symbols[0]} to {symbols[1]}"
+        f" symbols and {length[0]} to {length[1]} tokens that nobody had solved,",
+        f"beside stored ones ({100 * reward['stored']:.0f}%).",
+    ]
 
 
 def _interval(score: dict[str, Any], key: str) -> str:

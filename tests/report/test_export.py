@@ -11,6 +11,7 @@ from torch.utils.tensorboard import SummaryWriter
 from logicgen import shipped
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_model, save_model, scores_folder, weights_digest
+from logicgen.model.recipe_tables import RewardTable
 from logicgen.report.export import export
 from tests.model.test_encoder_decoder import PROBLEMS, new_model
 
@@ -66,6 +67,24 @@ def test_the_card_tells_time_verified_scores_and_limits(run: Path, tmp_path: Pat
     assert "| all | 50.0% [40.0, 60.0] | 100.0% [90.0, 100.0] | 90 |" in card
     assert card.index("on `a`, grid") < card.index("on `b`, grid")
     assert "\nLimits: " in card
+
+
+def test_the_card_tells_how_it_learnt(run: Path, tmp_path: Path) -> None:
+    export(run, tmp_path / "out", "mine")
+    assert "answers of its own" not in (tmp_path / "out" / "README.md").read_text()
+    model = new_model()
+    reward = {"symbols": (1, 9), "stored": 0.5}
+    model.recipe = model.recipe.learning("accepted").model_copy(
+        update={"reward": RewardTable(**reward)}
+    )
+    (tmp_path / "better").mkdir()
+    save_model(model, tmp_path / "better", steps=7, fingerprint="some")
+    export(tmp_path / "better", tmp_path / "out2", "mine")
+    card = (tmp_path / "out2" / "README.md").read_text()
+    low, high = model.region.length
+    assert "answers of its own that\nthe verifier judged (`expert-iteration`)" in card
+    assert f"of 1 to 9 symbols and {low} to {high} tokens that nobody had solved" in card
+    assert "beside stored ones (50%)" in card
 
 
 def test_what_is_there_is_kept(run: Path, tmp_path: Path) -> None:
