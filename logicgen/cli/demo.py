@@ -80,10 +80,10 @@ def command(out: Path | None, quick: bool, train: bool) -> None:
     """
     from logicgen.cli.evaluate import evaluate_with_bars
     from logicgen.cli.generate import generate_with_bars
-    from logicgen.library import train as train_model
     from logicgen.data.data_recipe import DataRecipe
     from logicgen.data.dataset import load_dataset
     from logicgen.extras import need
+    from logicgen.library import train as train_model
 
     need("train")
     out = out or Path("runs") / ("demo-quick" if quick else "demo")

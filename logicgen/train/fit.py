@@ -98,28 +98,26 @@ def fit(
             alike = recipe.network.reads_sequences
             opened = checkpoint.load_language_model if alike else checkpoint.load_model
             model.start_from(opened(start, "cpu"), str(start))
+        learner: ModelLearner | None = None
+        if isinstance(model, EncoderDecoder) and recipe.learns == "accepted":
+            learner = AcceptanceLearner(model, data, out, held_out, workers)
+            stack.callback(learner.close)
+        elif isinstance(model, EncoderDecoder) and recipe.learns == "right":
+            learner = RightTokensLearner(model, data)
+        elif table is not None:
+            learner = ModelLearner(model, data)
         begun = None if start is None else checkpoint.weights_digest(start)
         identity = {**model.identity(), "data": data.fingerprint, "start": begun}
         wanted = 1 if table is None else table.steps
         done = open_run(out, identity, wanted, resume=resume)
         if done >= wanted and (out / checkpoint.CARD).is_file():
             return out
-        if table is None:
+        if table is None or learner is None:
             pieces = data.train.once(WINDOWS, CONTEXT)
             shown = track(pieces, "counting", console=Console(stderr=True), disable=quiet)
             model.learn_once(shown)
             done = 1
         else:
-            learner: ModelLearner
-            if recipe.learns == "accepted":
-                assert isinstance(model, EncoderDecoder)
-                learner = AcceptanceLearner(model, data, out, held_out, workers)
-                stack.callback(learner.close)
-            elif recipe.learns == "right":
-                assert isinstance(model, EncoderDecoder)
-                learner = RightTokensLearner(model, data)
-            else:
-                learner = ModelLearner(model, data)
             deadline = math.inf if max_minutes is None else started + 60 * max_minutes
             checkpoints = Checkpoints(table.checkpoint_every, done)
             try:

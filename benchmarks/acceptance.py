@@ -1,0 +1,65 @@
+"""Rounds of learning from verdicts: answers drawn and judged a second. Part of `make bench`.
+
+Models that ship, problems of the length that they were trained on, eight different answers each. What a
+round takes is nearly all drawing; the judges work meanwhile. Beside it, the judges alone, with
+batches of all answers of a round: as fast as verdicts would come if drawing took no time. The
+median of three rounds. Run on a quiet machine; compare figures of one run only.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.dataset import load_dataset
+from logicgen.model.checkpoint import load_model
+from logicgen.model.recipe_tables import RewardTable
+from logicgen.train.rounds import SECONDS, Round, Rounds
+
+ROUNDS = 3
+CASES = {"ltl": "ltl-35-right", "propositional": "propositional-35"}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data in CASES.items():
+            made = Path(folder, name)
+            recipe = DataRecipe.read(data).resized(2_000, data)
+            recipe.make(made, name=data, workers=os.cpu_count() or 1)
+            table = RewardTable(problems=512, draws=8)
+            model = load_model(name, "cpu")
+            rounds = Rounds(model, table, load_dataset(made), made / "run")
+            found = [rounds.round(number) for number in range(ROUNDS)]
+            judged = [_judged(rounds, each) for each in found]
+            rounds.close()
+            _say(f"{name}: answers drawn and judged", median(map(_drawn, found)))
+            _say(f"{name}: answers judged, the judges alone", median(judged))
+            waited = median(waiting / whole for whole, waiting in (each.seconds for each in found))
+            print(
+                f"{name}: share of a round spent waiting for verdicts {waited:>27.1%}", flush=True
+            )
+
+
+def _drawn(found: Round) -> float:
+    """Return the answers a second of a round."""
+    return sum(len(each.attempts) for each in found.asked) / found.seconds[0]
+
+
+def _judged(rounds: Rounds, found: Round) -> float:
+    """Return the verdicts a second of a round's answers, once the judges are there."""
+    items = [(each.problem, [attempt.answer for attempt in each.attempts]) for each in found.asked]
+    start = time.perf_counter()
+    rounds.judges.submit(items, SECONDS).result()
+    return sum(len(answers) for _, answers in items) / (time.perf_counter() - start)
+
+
+def _say(what: str, rate: float) -> None:
+    print(f"{what:<66} {rate:>8,.0f} /s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
