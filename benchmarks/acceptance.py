@@ -1,9 +1,9 @@
 """Rounds of learning from verdicts: answers drawn and judged a second. Part of `make bench`.
 
-Models that ship, problems of the length that they were trained on, eight different answers each. What a
-round takes is nearly all drawing; the judges work meanwhile. Beside it, the judges alone, with
-batches of all answers of a round: as fast as verdicts would come if drawing took no time. The
-median of three rounds. Run on a quiet machine; compare figures of one run only.
+Models that ship, problems of the length that they were trained on, eight different answers each.
+What a round takes is nearly all drawing; one judge works meanwhile. Beside it, the judge alone,
+given all answers of a round: as fast as verdicts would come if drawing took no time. The median of
+three rounds. Run on a quiet machine; compare figures of one run only.
 """
 
 from __future__ import annotations
@@ -37,11 +37,9 @@ def main() -> None:
             judged = [_judged(rounds, each) for each in found]
             rounds.close()
             _say(f"{name}: answers drawn and judged", median(map(_drawn, found)))
-            _say(f"{name}: answers judged, the judges alone", median(judged))
-            waited = median(waiting / whole for whole, waiting in (each.seconds for each in found))
-            print(
-                f"{name}: share of a round spent waiting for verdicts {waited:>27.1%}", flush=True
-            )
+            _say(f"{name}: answers judged, the judge alone", median(judged))
+            waited = median(each.seconds[1] / each.seconds[0] for each in found)
+            print(f"{f'{name}: time spent waiting for verdicts':<66} {waited:>8.1%}", flush=True)
 
 
 def _drawn(found: Round) -> float:
