@@ -238,6 +238,28 @@ def test_a_trial_that_starts_from_another(study_file):
     assert not made.trials
 
 
+def test_a_trial_that_starts_from_kept_weights(study_file):
+    axes = """
+    [axes]
+    method = [
+      { name = "kept", weights = "ltl-imitation" },
+      { name = "after", from = "kept" },
+      { name = "both", from = "kept", weights = "ltl-imitation" },
+      { name = "lost", weights = "nothing" },
+    ]
+    """
+    made = planned(study_file(axes))
+    kept = made.trials["kept-0"]
+    assert (kept.weights, kept.start) == ("ltl-imitation", None)
+    folder = shipped.folder("studies") / "weights" / "ltl-imitation"
+    context = made.context(made.points["kept-0"], Path("out"), "cpu")
+    assert context["source"] == str(folder)
+    assert made.trials["after-0"].weights is None
+    assert "kept-0-" in made.context(made.points["after-0"], Path("out"), "cpu")["source"]
+    assert made.impossible["both-0"].endswith("weights and from: both say what to start from")
+    assert "weights/nothing holds no trained model" in made.impossible["lost-0"]
+
+
 STUDIES = shipped.names("studies", ".toml")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -13,6 +14,7 @@ import time
 import pytest
 
 from logicgen.data.dataset import load_dataset
+from logicgen.data.drawer import alpha_class_of
 from logicgen.data.folder import alone
 from logicgen.model import checkpoint
 from logicgen.study.engine import environments
@@ -160,6 +162,40 @@ def test_trials_that_fail_are_named_and_the_others_go_on(study_file, tmp_path):
     # The weights of continued-0 are still there, so it can be gone on from.
     assert list(after) == ["good-0", "too-few-points-0", "once-more-0"]
     assert after["good-0"] == records["good-0"]
+
+
+VERDICTS = """
+[base]
+model = "ltl-symbol-invariant"
+weights = "ltl-imitation"
+data = "ltl-mini"
+size = 300
+set = { "training.steps" = 2, "training.batch_size" = 8, "training.validate_every" = 9, \
+"training.learn" = "accepted", "reward.problems" = 20, "reward.draws" = 2, "reward.steps" = 1 }
+
+[evaluate]
+split = "test"
+limit = 10
+
+[axes]
+"reward.stored" = [0.5]
+"""
+
+
+def test_a_point_that_learns_from_verdicts(study_file, tmp_path):
+    out = tmp_path / "out"
+    result = run("study", study_file(VERDICTS, tiny=""), "-o", out)
+    assert result.returncode == 0, result.stderr
+    ((name, record),) = read_lines(out).items()
+    assert record["arguments"]["weights"] == "ltl-imitation"
+    folder = run_of(name, out)
+    rounds = [json.loads(path.read_text()) for path in sorted((folder / "rounds").iterdir())]
+    assert [len(each["problems"]) for each in rounds] == [20, 20]
+    assert rounds[0]["measures"]["solved"] > 0.5
+    (data,) = (out / "runs" / "data").iterdir()
+    held_out = load_dataset(data).table("test")["alpha_class"].to_pylist()
+    asked = {alpha_class_of(problem) for each in rounds for problem, _ in each["problems"]}
+    assert not asked & {*held_out}
 
 
 LONG = TINY.replace('steps" = 4', 'steps" = 400')
