@@ -108,6 +108,8 @@ def fit(
             learner = ModelLearner(model, data)
         begun = None if start is None else checkpoint.weights_digest(start)
         identity = {**model.identity(), "data": data.fingerprint, "start": begun}
+        if recipe.learns == "accepted":  # other data sets would make other rounds
+            identity["held_out"] = sorted({each.fingerprint for each in held_out})
         wanted = 1 if table is None else table.steps
         done = open_run(out, identity, wanted, resume=resume)
         if done >= wanted and (out / checkpoint.CARD).is_file():

@@ -55,6 +55,9 @@ TOGETHER = {"cpu": 64, "cuda": 256}
 ROOM = 8
 """Tokens that an answer may have beyond the longest stored one, stretched to longer problems."""
 
+LOWEST = -1e6
+"""Log-probability that stands for all lower ones."""
+
 CANDIDATES = 1000
 """Problems that are drawn for each one that a curriculum keeps, at most."""
 
@@ -314,7 +317,10 @@ class Rounds:
                 table.temperature, seed=number * table.draws + draw, answers=together
             )
             for place, answers in enumerate(self.model.predict_several(*asked, decoding=sampling)):
-                found[place] += [(vocabulary.decode(each.ids), each.score) for each in answers]
+                # JSON has no infinity, which an answer that did not end would have.
+                found[place] += [
+                    (vocabulary.decode(each.ids), max(each.score, LOWEST)) for each in answers
+                ]
         return found
 
 

@@ -8,6 +8,7 @@ import signal
 import pytest
 import torch
 
+from logicgen.data.dataset import load_dataset
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_model
 from logicgen.model.kinds import new_model
@@ -16,6 +17,7 @@ from logicgen.train.acceptance import AcceptanceLearner, Row, advantages
 from logicgen.train.fit import fit, training_data
 from logicgen.train.loop import Steps
 from logicgen.train.rounds import Asked, Attempt
+from tests.data.data_sets import make
 from tests.train.conftest import recipe_with
 from tests.train.test_fit import losses, weights
 
@@ -154,6 +156,15 @@ def test_a_round_without_anything_to_learn_leaves_stored_examples(learnt, tmp_pa
     learner.close()
     assert (len(own), len(stored)) == (0, 16)
     assert torch.isfinite(learner.loss(0, torch.Generator(), True)[0])
+
+
+def test_other_held_out_data_make_another_run(learnt, tmp_path):
+    make(tmp_path / "other", seed=9)
+    recipe, other = accepting(steps=3), load_dataset(tmp_path / "other")
+    trained(learnt, tmp_path / "run", recipe, held_out=[other])
+    with pytest.raises(LogicgenError, match="this run has another held_out"):
+        trained(learnt, tmp_path / "run", accepting(steps=6), resume=True)
+    trained(learnt, tmp_path / "run", accepting(steps=6), held_out=[other], resume=True)
 
 
 def test_an_untrained_model_is_refused(learnt, tmp_path):
