@@ -132,7 +132,8 @@ def train(
 
     recipe: a shipped name, or the path of a TOML file.
     learn: instead of the recipe's `training.learn`.
-    held_out: with `accepted`, folders of data sets whose test problems the model must not see.
+    held_out: with `accepted`, folders of data sets whose problems, but those of their training
+        part, the model must not see.
     settings: `steps`, `max_minutes`, `device`, `resume`, `workers` and `start`, as of `logicgen
         train` (`start` is its `--from`); and `quiet=False` for a progress bar.
 

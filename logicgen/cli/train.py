@@ -43,8 +43,8 @@ from logicgen.library import train
     type=PATH,
     multiple=True,
     metavar="DATA",
-    help="With --learn accepted: a data set whose test problems it must not see, beside those of"
-    " --data. May be repeated.",
+    help="With --learn accepted: a data set whose problems, but those to train on, it must not see;"
+    " those of --data it does not, either. May be repeated.",
 )
 @integer_option("--workers", 1, help="With --learn accepted: processes that judge.")
 def command(model: str, data: Path, out: Path | None, **settings: Any) -> None:

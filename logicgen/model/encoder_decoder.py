@@ -94,14 +94,16 @@ class EncoderDecoder(Model):
             arities=self._arities() if tree else None,
         )
         added = self.network.encoder_positions == "tree"
-        if added and region.length[1] > self.transformer.tree.levels + 1:
+        reward = recipe.reward
+        longest = max(region.length[1], reward.length[1] if reward and reward.length else 0)
+        if added and longest > self.transformer.tree.levels + 1:
             levels = self.transformer.tree.levels
             raise LogicgenError(
-                f"the training data have problems of up to {region.length[1]} tokens, but tree"
+                f"training has problems of up to {longest} tokens, but tree"
                 f" positions of width {self.network.width} tell only {levels} levels apart: raise"
                 " network.width, or choose other network.encoder_positions"
             )
-        self._check_range(region.length[1])
+        self._check_range(longest)
         rows = len(vocabulary) + self.training_symbols
         self.loss: CrossEntropy | AdaCos
         if recipe.loss.method == "adacos":
@@ -165,7 +167,7 @@ class EncoderDecoder(Model):
         Fresh problems of a model that learns from verdicts may be over a larger alphabet.
         """
         reward = self.recipe.reward
-        fresh = reward.symbols[1] if reward is not None and reward.symbols else 0
+        fresh = 0 if reward is None else (reward.symbols or self.region.symbols)[1]
         return self.embedding.max_symbols or max(self.alphabet, fresh)
 
     def batches(self, data: ProblemData, step: int) -> Iterator[Batch]:
@@ -223,7 +225,8 @@ class EncoderDecoder(Model):
     def _logits(self, batch: Batch, generator: torch.Generator) -> tuple[Batch, Tensor]:
         """Return a batch as the network sees it, and the logits (B, T, V) of its answers."""
         batch = self.named(batch, self.training_symbols)
-        sequences = len(batch.problems) if self.rows.resample == "sequence" else None
+        anew = self.training and self.rows.resample == "sequence"
+        sequences = len(batch.problems) if anew else None
         matrix = self.embedding.matrix(self.training_symbols, generator, sequences)
         return batch, self.transformer(matrix, batch.problems, batch.inputs, batch.places)
 

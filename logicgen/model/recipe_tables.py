@@ -151,6 +151,11 @@ class RewardTable(Table):
                 "draws: 1, but 'policy-gradient' compares the answers to a problem with each other:"
                 " give at least 2"
             )
+        if self.curriculum and self.draws == 1:
+            raise ValueError(
+                "draws: 1, but what a problem is worth shows in several answers: give at least 2,"
+                " or curriculum = false"
+            )
         other = "answers" if gradient else "clip"
         if getattr(self, other) is not None:
             raise ValueError(f"{other}: is of the other method, not {self.method!r}: leave it out")

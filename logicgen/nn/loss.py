@@ -87,13 +87,16 @@ class AdaCos(nn.Module):
         """Return the mean of -log p(any right token); in training, adapt the scale first.
 
         right: bool (B, T, V), none where padded. The scale takes the likeliest right token for the
-        target.
+        target, and leaves out the others.
         """
         cosines = self._possible(cosines)
         if self.training:
-            best = cosines.detach().masked_fill(~right, -math.inf).argmax(-1)
-            targets = best.masked_fill(~right.any(-1), self.pad)
-            self._adapt(cosines.detach().flatten(0, 1), targets.flatten())
+            seen = cosines.detach()
+            best = seen.masked_fill(~right, -math.inf).argmax(-1, keepdim=True)
+            others = right.scatter(-1, best, False)
+            targets = best[..., 0].masked_fill(~right.any(-1), self.pad)
+            seen = seen.masked_fill(others, -math.inf)
+            self._adapt(seen.flatten(0, 1), targets.flatten())
         return self.cross_entropy.any_of(self.scale.clone() * cosines, right)
 
     def _possible(self, cosines: Tensor) -> Tensor:

@@ -199,6 +199,8 @@ def run_trial(asked: Trial, root: Path, device: str, start: Path | None) -> Json
     from logicgen.train.run_folder import training_minutes, validation_curves
 
     if start is not None and not os.path.isfile(start / checkpoint.CARD):
+        if asked.start is None:
+            raise LogicgenError(f"weights: {start} holds no trained model any more: restore it")
         raise LogicgenError(
             f"starts from {asked.start}, whose weights are not in {start}: take the line of"
             f" {asked.start} out of the file of trials to train it again"
@@ -214,7 +216,11 @@ def run_trial(asked: Trial, root: Path, device: str, start: Path | None) -> Json
         device=device,
         resume=True,
         start=start,
-        held_out=[as_dataset(each) for each in measured_on if each.holds == "problems"],
+        held_out=[
+            data_set
+            for each, data_set in zip(asked.measures, measured_on, strict=True)
+            if isinstance(data_set, Dataset) and each.data.recipe.task == asked.trained.recipe.task
+        ],
         quiet=True,
     )
     model = checkpoint.open_model(run, device)

@@ -32,7 +32,7 @@ from logicgen.train.model_learner import ModelLearner
 from logicgen.train.rounds import Asked, Round, Rounds
 
 EASY = 0.05
-"""Weight of a problem that is worth nothing, beside 1 of one that is worth most."""
+"""Weight of any problem with a right answer; what it is worth is added."""
 
 WATCHED = 128
 """First answers of a round whose probability the model had at the start is computed, too."""
@@ -103,7 +103,7 @@ class AcceptanceLearner(ModelLearner):
         own, stored = self._rows(batch)
         gradient = self.reward.method == "policy-gradient"
         if gradient and own:
-            loss, measures = self._policy_gradient(batch, own, generator, measured)
+            loss, measures = self._policy_gradient(batch, own, measured)
             if stored:
                 imitated = self._imitated(batch, stored, generator, measured)
                 share = len(stored) / (len(own) + len(stored))
@@ -128,7 +128,7 @@ class AcceptanceLearner(ModelLearner):
         lessons = self.current[1]
         rng = np.random.default_rng((self.seed, step))
         size = self.table.batch_size
-        wanted = size - round(size * self.reward.stored) if lessons else 0
+        wanted = max(size - round(size * self.reward.stored), 1) if lessons else 0
         own: list[Row] = []
         if lessons and self.reward.method == "policy-gradient":
             # All answers in turn, in an order of the round's own.
@@ -190,10 +190,14 @@ class AcceptanceLearner(ModelLearner):
         return self.model.training_loss(self._batch(step, rows), generator, measured)
 
     def _policy_gradient(
-        self, step: int, rows: Sequence[Row], generator: torch.Generator, measured: bool
+        self, step: int, rows: Sequence[Row], measured: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
         batch = self._batch(step, rows)
-        logs = self.model.log_probabilities(batch, generator)  # (B, T)
+        # As the answers were drawn: with the round's rows of the embedding, without dropout.
+        rows_of_round = torch.Generator().manual_seed(step // self.reward.steps)
+        self.model.eval()
+        logs = self.model.log_probabilities(batch, rows_of_round)  # (B, T)
+        self.model.train()
         lengths = (batch.targets != self.model.vocabulary.pad).sum(1)
         advantage, before = (
             torch.tensor(each, dtype=torch.float32, device=logs.device)
@@ -205,7 +209,12 @@ class AcceptanceLearner(ModelLearner):
         loss = -torch.minimum(ratio * advantage, kept * advantage).mean()
         if not measured:
             return loss, {}
-        return loss, {"policy_loss": loss.detach(), "clipped": (ratio != kept).float().mean()}
+        clipped = (ratio != kept).float().mean()
+        return loss, {
+            "policy_loss": loss.detach(),
+            "ratio": ratio.detach().mean(),
+            "clipped": clipped,
+        }
 
     # -- logs ---------------------------------------------------------------------------------
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from logicgen.tasks.task import symbols_of
+
 LENGTHS = 5
 """Lengths that are one kind."""
 
@@ -39,11 +41,11 @@ class Kind(NamedTuple):
     operators: int
 
 
-def kind_of(problem: str, symbols: int, hard: Collection[str]) -> Kind:
+def kind_of(problem: str, hard: Collection[str]) -> Kind:
     """Return the kind of a problem in prefix notation. hard: operators that are counted."""
     tokens = problem.split()
     operators = sum(token in hard for token in tokens)
-    return Kind(symbols, len(tokens) // LENGTHS, operators // OPERATORS)
+    return Kind(len(symbols_of(problem)), len(tokens) // LENGTHS, operators // OPERATORS)
 
 
 @dataclass(frozen=True)

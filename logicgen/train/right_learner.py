@@ -7,7 +7,7 @@ tokens are drawn evenly from the right ones, anew in each step.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Sequence
 from random import Random
 
 import torch
@@ -22,9 +22,6 @@ from logicgen.tasks import load_task
 from logicgen.tasks.right_tokens import RightTokens
 from logicgen.train.model_learner import ModelLearner
 
-KNOWN = 100_000
-"""Problems whose truth tables are kept."""
-
 STORED = 0.5
 """Share of the answers read by the decoder that are stored ones."""
 
@@ -38,9 +35,8 @@ class RightTokensLearner(ModelLearner):
     def __init__(self, model: EncoderDecoder, data: ProblemData) -> None:
         super().__init__(model, data)
         self.task = load_task(data.task_name)
-        self.right = lru_cache(KNOWN)(self._right)
-        with at("training.learn: 'right'"):
-            self.right(tuple(data.train.problems[0].tolist()))
+        with at("training.learn: 'right'"):  # what the task cannot tell is said at once
+            self.right(data.train.problems[int(data.train.symbols.argmax())].tolist())
 
     def loss(
         self, batch: Batch, generator: torch.Generator, measured: bool
@@ -51,7 +47,7 @@ class RightTokensLearner(ModelLearner):
         problems, answers, allowed = [], [], []
         stored = [[i for i in row if i not in (pad, end)] for row in batch.targets.tolist()]
         for row, answer in zip(batch.problems.tolist(), stored, strict=True):
-            ids = tuple(i for i in row if i not in (pad, end))
+            ids = [i for i in row if i not in (pad, end)]
             right = self.right(ids)
             decode = self.model.vocabulary.decode
             path = decode(answer).split() if rng.random() < STORED else right.random(rng)
@@ -69,8 +65,7 @@ class RightTokensLearner(ModelLearner):
         made = Batch(batch.step, *(each.to(device) for each in made[1:]))
         return self.model.right_loss(made, mask.to(device), generator, measured)
 
-    def _right(self, ids: tuple[int, ...]) -> RightTokens:
+    def right(self, ids: Sequence[int]) -> RightTokens:
         """Return the right tokens of a problem."""
-        return self.task.right_tokens(
-            self.task.decode_problem(self.model.vocabulary.decode(list(ids)))
-        )
+        problem = self.task.decode_problem(self.model.vocabulary.decode(ids))
+        return self.task.right_tokens(problem)

@@ -55,9 +55,6 @@ TOGETHER = {"cpu": 64, "cuda": 256}
 ROOM = 8
 """Tokens that an answer may have beyond the longest stored one, stretched to longer problems."""
 
-LOWEST = -1e6
-"""Log-probability that stands for all lower ones."""
-
 CANDIDATES = 1000
 """Problems that are drawn for each one that a curriculum keeps, at most."""
 
@@ -116,10 +113,7 @@ class Round:
 
     def worths(self, hard: Collection[str]) -> list[tuple[Kind, float]]:
         """Return the kind of each problem, and what it was worth."""
-        return [
-            (kind_of(each.problem, len(symbols_of(each.problem)), hard), each.worth)
-            for each in self.asked
-        ]
+        return [(kind_of(each.problem, hard), each.worth) for each in self.asked]
 
     def measures(self) -> dict[str, float]:
         """Return what is logged of a round.
@@ -147,7 +141,7 @@ class Round:
             "different": _mean([len({*answers}) for answers in solved]),
             "unknown": _mean([each.verdict is Verdict.UNKNOWN for each in attempts]),
             "length": _mean([len(answer.split()) for answer in right]),
-            "entropy": _mean([-each.score for each in firsts if math.isfinite(each.score)]),
+            "entropy": _mean([-each.score for each in firsts]),
             "symbolless": _mean([not symbols_of(answer) for answer in right]),
             "commonest": max(common.values(), default=0) / max(len(solved), 1),
         }
@@ -190,6 +184,7 @@ class Rounds:
             table.symbols or region.symbols,
             length := table.length or region.length,
             seed,
+            names="first-occurrence" if recipe.names == "first-occurrence" else "shuffled",
             satisfiable=None,
             **recipe.problem,
         )
@@ -200,6 +195,12 @@ class Rounds:
                 f" model has trained rows for {rows}: lower it, or start from a model whose"
                 " embedding.method takes any number"
             )
+        for each in held_out:
+            if each.task.name != self.task.name:
+                raise LogicgenError(
+                    f"--held-out {each.folder}: holds problems of {each.task.name}, and the model"
+                    f" is asked problems of {self.task.name}: leave it out"
+                )
         self.excluded = {key for each in (data, *held_out) for key in self._keys(each)}
         stored = int(data.encoded("train").answers.lengths.max(initial=0))
         self.longest = ROOM + math.ceil(stored * max(1.0, length[1] / region.length[1]))
@@ -259,7 +260,8 @@ class Rounds:
         drawn: list[list[tuple[str, float]]] = []
         judged: list[Future[list[Any]]] = []
         training = self.model.training
-        with torch.random.fork_rng(devices=[]):
+        full = torch.autocast(self.model.device.type, enabled=False)
+        with torch.random.fork_rng(devices=[]), full:
             for start in range(0, len(problems), CHUNK):
                 chunk = problems[start : start + CHUNK]
                 answers = self._answers(chunk, number)
@@ -293,7 +295,7 @@ class Rounds:
                     " and differ from each other: widen reward.symbols or reward.length"
                 )
             text = self.task.encode(self.problems[number])
-            kind = kind_of(text, self.problems.cell(number).symbols or 0, hard)
+            kind = kind_of(text, hard)
             luck = Random(f"{self.seed}/kept/{number}").random()
             number += 1
             if self.table.curriculum and luck >= curriculum.probability(kind):
@@ -317,9 +319,10 @@ class Rounds:
                 table.temperature, seed=number * table.draws + draw, answers=together
             )
             for place, answers in enumerate(self.model.predict_several(*asked, decoding=sampling)):
-                # JSON has no infinity, which an answer that did not end would have.
                 found[place] += [
-                    (vocabulary.decode(each.ids), max(each.score, LOWEST)) for each in answers
+                    (vocabulary.decode(each.ids), each.score)
+                    for each in answers
+                    if math.isfinite(each.score)  # it has ended
                 ]
         return found
 

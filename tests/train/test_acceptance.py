@@ -14,11 +14,12 @@ from logicgen.model.checkpoint import load_model
 from logicgen.model.kinds import new_model
 from logicgen.solvers import Verdict
 from logicgen.train.acceptance import AcceptanceLearner, Row, advantages
+from logicgen.train.curriculum import Curriculum
 from logicgen.train.fit import fit, training_data
 from logicgen.train.loop import Steps
-from logicgen.train.rounds import Asked, Attempt
+from logicgen.train.rounds import Asked, Attempt, Round
 from tests.data.data_sets import make
-from tests.train.conftest import recipe_with
+from tests.train.conftest import TABLES, recipe_with
 from tests.train.test_fit import losses, weights
 
 RIGHT, WRONG, UNKNOWN = Verdict.CORRECT, Verdict.INCORRECT, Verdict.UNKNOWN
@@ -30,7 +31,8 @@ def accepting(method="expert-iteration", steps=6, **reward):
     """Return a recipe that learns from verdicts in rounds of three steps."""
     training = {"steps": steps, "batch_size": 16, "learn": "accepted", "learning_rate": 1e-3}
     own = {"problems": 20, "draws": 4, "steps": 3, "method": method}
-    return recipe_with(training=training, reward={**own, **reward})
+    tables = {key: reward.pop(key) for key in ("embedding", "canonical") if key in reward}
+    return recipe_with(training=training, reward={**own, **reward}, **tables)
 
 
 def trained(learnt, out, recipe, **settings):
@@ -111,6 +113,62 @@ def test_right_answers_become_more_probable_than_wrong_ones(learnt, tmp_path, me
     assert gained[True] > gained[False] + 0.05
 
 
+RENAMING = {
+    **dict.fromkeys(TABLES["embedding"]),
+    "method": "alpha-renaming",
+    "normalize_rows": True,
+    "max_symbols": 6,
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"embedding": RENAMING},
+        {"embedding": {**RENAMING, "resample": "sequence"}},
+        {"canonical": True},
+    ],
+    ids=["interchangeable", "alpha-renaming", "of-sequences", "canonical"],
+)
+def test_ratios_begin_at_one(learnt, tmp_path, changes):
+    """Compute the probabilities of answers as they were drawn: without dropout, on equal rows."""
+    recipe = accepting("policy-gradient", symbols=[1, 6], **changes)
+    data = training_data(recipe, learnt.data)
+    torch.manual_seed(0)
+    learner = AcceptanceLearner(new_model(recipe, data).train(), data, tmp_path)
+    problems = [("a", "a 1"), ("& b a", "b 1 a 1"), ("| c ! a", "c 1"), ("^ f e", "")]
+    answers = learner.rounds._answers([problem for problem, _ in problems], number=0)
+    learner.close()
+    encode = learner.model.vocabulary.encode
+    rows = [
+        Row(encode(problem), encode(text), advantage, score)
+        for (problem, _), drawn in zip(problems, answers, strict=True)
+        for (text, score), advantage in zip(drawn, (1.0, -1.0, 1.0, -1.0), strict=True)
+    ]
+    learner.model.train()
+    loss, measures = learner._policy_gradient(0, rows, True)
+    assert measures["ratio"] == pytest.approx(1.0, abs=1e-4)
+    assert measures["clipped"] == 0
+    assert loss.item() == pytest.approx(0.0, abs=1e-4)
+    loss.backward()
+    assert learner.model.training
+    assert any(each.grad is not None and each.grad.any() for each in learner.model.parameters())
+
+
+def test_fresh_problems_may_have_symbols_that_no_stored_one_has(tmp_path, learnt):
+    region = {"symbols": [1, 4], "length": [1, 4], "balance": "length"}
+    make(tmp_path / "data", {"region": region, "names": "first-occurrence", "grid": None})
+    data = load_dataset(tmp_path / "data")
+    recipe = accepting(steps=2, symbols=[1, 5], length=[1, 9])
+    assert data.encoded("train").alphabet < 4
+    for changed in (recipe, accepting(steps=2)):
+        chosen = training_data(changed, data)
+        model = new_model(changed, chosen)
+        symbols = (changed.reward.symbols or region["symbols"])[1]
+        assert model.training_symbols == symbols
+
+
 def test_which_answers_are_imitated(learnt, tmp_path):
     attempts = [
         Attempt("b 1", -2.0, WRONG),
@@ -145,13 +203,16 @@ def test_advantages_compare_the_answers_to_a_problem():
 
 
 def test_a_round_without_anything_to_learn_leaves_stored_examples(learnt, tmp_path, monkeypatch):
-    """Of policy gradients, a round in which all answers to each problem are alike."""
+    """Make a round for policy gradients in which all answers to each problem are alike."""
     recipe = accepting("policy-gradient")
     data = training_data(recipe, learnt.data)
     model = new_model(recipe, data)
     model.start_from(load_model(learnt.run, "cpu"), "start")
     learner = AcceptanceLearner(model, data, tmp_path)
-    monkeypatch.setattr(learner, "_learnt", lambda found: [])
+    alike = [Asked("a", [Attempt("a 0", -1.0, WRONG)] * 2), Asked("b", [])]
+    monkeypatch.setattr(
+        learner.rounds, "round", lambda number: Round(number, alike, 0, Curriculum())
+    )
     own, stored = learner._rows(0)
     learner.close()
     assert (len(own), len(stored)) == (0, 16)
@@ -183,6 +244,7 @@ def test_an_untrained_model_is_refused(learnt, tmp_path):
             {**ACCEPTED, "reward": {"method": "policy-gradient", "draws": 1}},
             r"draws: 1, but 'policy-gradient' compares.*at least 2",
         ),
+        ({**ACCEPTED, "reward": {"draws": 1}}, "draws: 1, .*or curriculum = false"),
         ({**ACCEPTED, "reward": {"clip": 0.1}}, "clip: is of the other"),
         ({**ACCEPTED, "reward": {"length": [9, 3]}}, r"length: the range \[9, 3\] is empty"),
     ],

@@ -10,9 +10,9 @@ EASY, MIXED, HARD = Kind(1, 0, 0), Kind(2, 1, 0), Kind(5, 7, 3)
 
 
 def test_kinds_tell_symbols_lengths_and_hard_operators_apart():
-    assert kind_of("& a ! b", 2, ("^", "<->")) == Kind(2, 0, 0)
-    assert kind_of("^ a ^ b ^ a <-> b a", 2, ("^", "<->")) == Kind(2, 1, 1)
-    assert kind_of("a", 1, ()) == Kind(1, 0, 0)
+    assert kind_of("& a ! b", ("^", "<->")) == Kind(2, 0, 0)
+    assert kind_of("^ a ^ b ^ a <-> b a", ("^", "<->")) == Kind(2, 1, 1)
+    assert kind_of("a", ()) == Kind(1, 0, 0)
 
 
 def test_at_first_all_kinds_are_alike():

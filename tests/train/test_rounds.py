@@ -29,10 +29,10 @@ def rounds(learnt, tmp_path):
     """Return a function that makes rounds of a small trained model."""
     opened = []
 
-    def begin(folder=tmp_path, held_out=(), data=learnt.data, **keys):
+    def begin(folder=tmp_path, held_out=(), data=learnt.data, seed=3, **keys):
         table = RewardTable(**{"problems": 40, "draws": 4, **keys})
         model = load_model(learnt.run, "cpu")
-        opened.append(Rounds(model, table, data, folder, seed=3, held_out=held_out))
+        opened.append(Rounds(model, table, data, folder, seed=seed, held_out=held_out))
         return opened[-1]
 
     yield begin
@@ -61,6 +61,7 @@ def test_a_round_depends_on_seed_weights_and_number_alone(rounds, tmp_path):
         assert first.round(number) == again.round(number)
     assert first.path(2).read_bytes() == again.path(2).read_bytes()
     assert first.round(0).asked != first.round(1).asked
+    assert rounds(tmp_path / "c", seed=4).round(0).asked != first.round(0).asked
     # From the files alone, whatever the model has become meanwhile.
     assert rounds(tmp_path / "a", draws=2).round(1) == first.round(1)
 
