@@ -118,7 +118,7 @@ def test_what_the_verifier_cannot_judge_is_unknown(rounds, monkeypatch):
     from logicgen.train import rounds as module
 
     monkeypatch.setattr(module, "SECONDS", 1e-9)
-    mine = rounds()
+    mine = rounds(problems=4)  # each costs a worker
     monkeypatch.setattr(mine, "path", lambda number: mine.folder / "none")
     with pytest.raises(LogicgenError, match="none of"):
         mine.round(0)
