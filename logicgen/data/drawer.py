@@ -200,7 +200,7 @@ class Drawer:
                 " problem with its answer: give another solver"
             )
         found = solution.witness if solution.status is Status.SAT else task.refutation
-        found = task.arranged(found, self.settings)
+        found = task.arranged(draw.problem, found, self.settings)
         answer = task.encode(found)
         verdict = task.check(draw.problem, found, recipe.verifier or task.solver)
         if verdict is Verdict.UNKNOWN:

@@ -110,10 +110,12 @@ class RewardTable(Table):
 
     Attributes:
         method: `expert-iteration` imitates accepted answers; `policy-gradient` makes answers more
-            probable that are better than the mean of their problem, and others less.
+            probable that are better than the mean of their problem, and others less;
+            `right-tokens` imitates all tokens that are right next, along each answer until it is
+            wrong, which propositional logic can tell.
         problems: fresh problems of a round, drawn from the source of the data set's recipe.
-        draws: answers that are drawn to each: different ones for `expert-iteration`, independent
-            ones for `policy-gradient`.
+        draws: answers that are drawn to each: independent ones for `policy-gradient`, different
+            ones otherwise.
         temperature: of these draws.
         steps: training steps of a round.
         answers: which of a problem's accepted answers `expert-iteration` imitates: the `likeliest`
@@ -127,7 +129,7 @@ class RewardTable(Table):
             changed by this share since it was drawn; 0.2 if not given.
     """
 
-    method: Literal["expert-iteration", "policy-gradient"] = "expert-iteration"
+    method: Literal["expert-iteration", "policy-gradient", "right-tokens"] = "expert-iteration"
     problems: Count = 256
     draws: Draws = 8
     temperature: Annotated[float, Field(gt=0, le=100)] = 1.0
@@ -156,7 +158,7 @@ class RewardTable(Table):
                 "draws: 1, but what a problem is worth shows in several answers: give at least 2,"
                 " or curriculum = false"
             )
-        other = "answers" if gradient else "clip"
-        if getattr(self, other) is not None:
-            raise ValueError(f"{other}: is of the other method, not {self.method!r}: leave it out")
+        for key, method in (("answers", "expert-iteration"), ("clip", "policy-gradient")):
+            if getattr(self, key) is not None and self.method != method:
+                raise ValueError(f"{key}: is of {method!r}, not {self.method!r}: leave it out")
         return self

@@ -6,6 +6,8 @@ A table over n symbols is one Python integer of 2**n bits; an operator is one op
 from __future__ import annotations
 
 from functools import cache
+from itertools import combinations
+from random import Random
 from typing import ClassVar
 
 from logicgen.errors import LogicgenError
@@ -33,27 +35,8 @@ class TruthTableSolver(Solver):
 
     def solve(self, problem: Formula) -> Solution:
         """Return the canonical witness, or unsat; raise LogicgenError above 20 symbols."""
-        symbols = problem.symbols
-        columns, full = table_columns(len(symbols))
-        table = truth_table(problem, dict(zip(symbols, columns, strict=True)), full)
-        if not table:
-            return UNSAT
-        # Row 0 makes every symbol true and the first symbol counts most, so the first model in
-        # lexicographic order is the lowest bit.
-        row = (table & -table).bit_length() - 1
-        wrong = full ^ table
-        literals = [column if column >> row & 1 else full ^ column for column in columns]
-        # covers[i]: rows that agree with the literals before place i.
-        covers = [full]
-        for literal in literals:
-            covers.append(covers[-1] & literal)
-        kept = full
-        values: list[tuple[str, bool]] = []
-        for i in range(len(symbols) - 1, -1, -1):
-            if covers[i] & kept & wrong:
-                kept &= literals[i]
-                values.append((symbols[i], literals[i] == columns[i]))
-        return Solution.sat(Assignment(tuple(reversed(values))))
+        found = first_assignment(problem)
+        return UNSAT if found is None else Solution.sat(found)
 
     def check(self, problem: Formula, answer: Assignment) -> Verdict:
         """Return `correct` if every completion of the assignment satisfies the formula."""
@@ -74,6 +57,64 @@ class TruthTableSolver(Solver):
         row = (found & -found).bit_length() - 1
         values = (bool(column >> row & 1) for column in columns)
         return Assignment(tuple(zip(symbols, values, strict=True)))
+
+
+def first_assignment(problem: Formula, rng: Random | None = None) -> Assignment | None:
+    """Return the canonical right assignment to a formula; None if it is unsatisfiable.
+
+    rng: begins with a random total model, each as likely, in place of the first one. Raises
+    LogicgenError above 20 symbols.
+    """
+    symbols = problem.symbols
+    columns, full = table_columns(len(symbols))
+    table = truth_table(problem, dict(zip(symbols, columns, strict=True)), full)
+    if not table:
+        return None
+    # Row 0 makes every symbol true and the first symbol counts most, so the first model in
+    # lexicographic order is the lowest bit.
+    row = (table & -table).bit_length() - 1 if rng is None else rng.choice(_rows(table))
+    wrong = full ^ table
+    literals = [column if column >> row & 1 else full ^ column for column in columns]
+    # covers[i]: rows that agree with the literals before place i.
+    covers = [full]
+    for literal in literals:
+        covers.append(covers[-1] & literal)
+    kept = full
+    values: list[tuple[str, bool]] = []
+    for i in range(len(symbols) - 1, -1, -1):
+        if covers[i] & kept & wrong:
+            kept &= literals[i]
+            values.append((symbols[i], literals[i] == columns[i]))
+    return Assignment(tuple(reversed(values)))
+
+
+def fewest_literals(problem: Formula) -> Assignment | None:
+    """Return the right assignment with the fewest literals; None if there is no right one.
+
+    Of several it is the first: by its symbols, in order of their first occurrence, then by its
+    values, true before false. Raises LogicgenError above 20 symbols; above a dozen it is slow.
+    """
+    symbols = problem.symbols
+    columns, full = table_columns(len(symbols))
+    table = truth_table(problem, dict(zip(symbols, columns, strict=True)), full)
+    if not table:
+        return None
+    places = range(len(symbols))
+    for chosen in (each for size in range(len(symbols) + 1) for each in combinations(places, size)):
+        right = table  # rows that satisfy the formula whatever the symbols left out are
+        for i in set(places).difference(chosen):
+            run = 1 << (len(symbols) - 1 - i)  # the distance of rows that differ in this symbol
+            both = right & right >> run & columns[i]
+            right = both | both << run
+        if right:
+            row = (right & -right).bit_length() - 1
+            return Assignment(tuple((symbols[i], bool(columns[i] >> row & 1)) for i in chosen))
+    raise AssertionError("a satisfiable formula has a total model")
+
+
+def _rows(table: int) -> list[int]:
+    """Return the numbers of the rows in a table."""
+    return [row for row in range(table.bit_length()) if table >> row & 1]
 
 
 def _falsifying(problem: Formula, answer: Assignment) -> int:
@@ -97,7 +138,7 @@ def table_columns(symbols: int) -> tuple[list[int], int]:
     if symbols > MOST_SYMBOLS:
         raise LogicgenError(
             f"{symbols} symbols are too many for a truth table (at most {MOST_SYMBOLS}); "
-            "use the pysat solver"
+            "use the pysat solver, which finds the first one in order"
         )
     rows = 1 << symbols
     full = (1 << rows) - 1

@@ -59,7 +59,9 @@ class LTL(FormulaTask):
     def _counterexample(self, problem: Formula, answer: Trace) -> Trace | None:
         return EmbeddedSolver().counterexample(problem, answer)
 
-    def arranged(self, answer: Trace | NoAnswer, settings: LTLSettings) -> Trace | NoAnswer:
+    def arranged(
+        self, problem: Formula, answer: Trace | NoAnswer, settings: LTLSettings
+    ) -> Trace | NoAnswer:
         if settings.conjunctions == "left" or isinstance(answer, NoAnswer):
             return answer
         return answer.nested_right()

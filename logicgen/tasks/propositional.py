@@ -5,11 +5,13 @@ Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 
 from __future__ import annotations
 
+from random import Random
 from typing import ClassVar, Literal
 
+from logicgen.errors import at
 from logicgen.solvers import Solver
 from logicgen.solvers.pysat import PySATSolver
-from logicgen.solvers.truth_table import TruthTableSolver
+from logicgen.solvers.truth_table import TruthTableSolver, fewest_literals, first_assignment
 from logicgen.syntax.assignment import Assignment, assignment_language
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.language import Language
@@ -23,9 +25,14 @@ FEW = 10
 
 
 class PropositionalSettings(FormulaSettings):
-    """Keys of `[problem]`; source `cnf` draws clauses, as NeuroSAT does, and takes no other key."""
+    """Keys of `[problem]`; with source `cnf`, clauses as of NeuroSAT, only `assignment` goes."""
+
+    of_all_sources: ClassVar = frozenset({"source", "assignment"})
 
     source: Literal["random", "cnf"] = "random"
+    # Which right assignment is stored: the `first` in order, whatever the solver; one of the
+    # `fewest` literals; or one from a `random` model. The last two by truth table
+    assignment: Literal["first", "fewest", "random"] = "first"
 
 
 class Propositional(FormulaTask):
@@ -51,6 +58,17 @@ class Propositional(FormulaTask):
         few = len(problem.symbols) <= FEW
         solver = TruthTableSolver() if few else PySATSolver()
         return solver.counterexample(problem, answer)
+
+    def arranged(
+        self, problem: Formula, answer: Assignment | NoAnswer, settings: PropositionalSettings
+    ) -> Assignment | NoAnswer:
+        if settings.assignment == "first" or isinstance(answer, NoAnswer):
+            return answer
+        with at("problem.assignment"):
+            if settings.assignment == "fewest":
+                return fewest_literals(problem) or answer
+            # A function of the problem, so that data stay the same bytes.
+            return first_assignment(problem, Random(self.encode(problem))) or answer
 
     def right_tokens(self, problem: Formula) -> RightTokens:
         """Return which tokens may follow the beginning of an assignment, by truth table."""

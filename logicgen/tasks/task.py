@@ -156,8 +156,8 @@ class Task(ABC):
         """Return whether two answers are equal, which makes a correct answer an exact one."""
         return bool(answer == other)
 
-    def arranged(self, answer: Any, settings: Any) -> Any:
-        """Return an equal answer, written as the settings of a data set ask for."""
+    def arranged(self, problem: Any, answer: Any, settings: Any) -> Any:
+        """Return the answer that the settings of a data set ask for, given the solver's."""
         return answer
 
     @property

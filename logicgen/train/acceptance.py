@@ -4,6 +4,9 @@
     policy gradient     make an answer more probable by how much better it is than the mean of the
                         answers to its problem, in standard deviations (GRPO: Shao et al. 2024),
                         with one ratio of probabilities for each answer (GSPO: Zheng et al. 2025)
+    right tokens        imitate all tokens that are right next, along each answer until it is wrong,
+                        where the task can tell them (as an expert that corrects what a learner
+                        does: DAgger, Ross et al. 2011)
 
 Each round (`rounds.py`) is followed by so many training steps on it. A part of every batch are
 stored examples, so that what is known is not forgotten.
@@ -24,11 +27,14 @@ from torch import Tensor
 
 from logicgen.data.dataset import Dataset
 from logicgen.data.encoded import Ragged
+from logicgen.errors import at
 from logicgen.model.batches import Batch, padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.recipe_tables import RewardTable
 from logicgen.model.training_data import ProblemData
+from logicgen.tasks.right_tokens import RightTokens
 from logicgen.train.model_learner import ModelLearner
+from logicgen.train.right_learner import RightPath, right_batch
 from logicgen.train.rounds import Asked, Round, Rounds
 
 EASY = 0.05
@@ -85,6 +91,9 @@ class AcceptanceLearner(ModelLearner):
             held_out=held_out,
             workers=workers,
         )
+        if self.reward.method == "right-tokens":
+            most = int(data.train.symbols.argmax())
+            self._right(model.vocabulary.decode(data.train.problems[most].tolist()))
         self.current: tuple[int, list[Lesson]] = (-1, [])
         self.measures: dict[str, Tensor] = {}
 
@@ -101,8 +110,10 @@ class AcceptanceLearner(ModelLearner):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the loss of a step and, where it is measured, what is logged of step and round."""
         own, stored = self._rows(batch)
-        gradient = self.reward.method == "policy-gradient"
-        if gradient and own:
+        method = self.reward.method
+        if method == "right-tokens":
+            loss, measures = self._right_tokens(batch, own + stored, generator, measured)
+        elif method == "policy-gradient" and own:
             loss, measures = self._policy_gradient(batch, own, measured)
             if stored:
                 imitated = self._imitated(batch, stored, generator, measured)
@@ -151,7 +162,13 @@ class AcceptanceLearner(ModelLearner):
         encode = self.model.vocabulary.encode
         lessons: list[Lesson] = []
         for asked in found.asked:
-            if self.reward.method == "policy-gradient":
+            weight = EASY + asked.worth
+            if self.reward.method == "right-tokens":
+                # Of a problem that is never solved most is to be learnt.
+                weight = EASY + 1 - asked.share
+                solvable = self._right(asked.problem).satisfiable
+                weighed = [(answer, 1.0, 0.0) for answer in asked.different if solvable]
+            elif self.reward.method == "policy-gradient":
                 weighed = [
                     (each.answer, advantage, each.score)
                     for each, advantage in zip(asked.attempts, advantages(asked), strict=True)
@@ -162,7 +179,7 @@ class AcceptanceLearner(ModelLearner):
             problem = encode(asked.problem)
             rows = [Row(problem, encode(answer), *numbers) for answer, *numbers in weighed]
             if rows:
-                lessons.append(Lesson(rows, EASY + asked.worth))
+                lessons.append(Lesson(rows, weight))
         return lessons
 
     def _imitable(self, asked: Asked) -> list[str]:
@@ -215,6 +232,22 @@ class AcceptanceLearner(ModelLearner):
             "ratio": ratio.detach().mean(),
             "clipped": clipped,
         }
+
+    def _right_tokens(
+        self, step: int, rows: Sequence[Row], generator: torch.Generator, measured: bool
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        decode = self.model.vocabulary.decode
+        paths = [
+            RightPath(row.problem, decode(row.answer).split(), self._right(decode(row.problem)))
+            for row in rows
+        ]
+        batch, right = right_batch(self.model, step, paths)
+        return self.model.right_loss(batch, right, generator, measured)
+
+    def _right(self, problem: str) -> RightTokens:
+        task = self.rounds.task
+        with at("reward.method: 'right-tokens'"):
+            return task.right_tokens(task.decode_problem(problem))
 
     # -- logs ---------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -24,6 +25,38 @@ from logicgen.train.model_learner import ModelLearner
 
 STORED = 0.5
 """Share of the answers read by the decoder that are stored ones."""
+
+
+class RightPath(NamedTuple):
+    """An answer that is read as far as it is right, to learn what is right next.
+
+    problem: ids. answer: tokens. right: those of the problem.
+    """
+
+    problem: list[int]
+    answer: list[str]
+    right: RightTokens
+
+
+def right_batch(
+    model: EncoderDecoder, step: int, paths: Sequence[RightPath]
+) -> tuple[Batch, Tensor]:
+    """Return the batch of some paths, and the right tokens at each place, as bool (B, T, V)."""
+    encode = model.vocabulary.encode
+    along = [path.right.along(path.answer) for path in paths]
+    answers = [
+        encode(" ".join(path.answer[: len(sets) - 1]))
+        for path, sets in zip(paths, along, strict=True)
+    ]
+    problems = Ragged.of([path.problem for path in paths])
+    batch = padded_batch(problems, Ragged.of(answers), model.vocabulary)
+    rows = len(model.vocabulary) + model.training_symbols
+    mask = torch.zeros(*batch.targets.shape, rows, dtype=torch.bool)
+    for number, sets in enumerate(along):
+        for place, tokens in enumerate(sets):
+            mask[number, place, encode(" ".join(tokens))] = True
+    device = model.device
+    return Batch(step, *(each.to(device) for each in batch[1:])), mask.to(device)
 
 
 class RightTokensLearner(ModelLearner):
@@ -43,27 +76,17 @@ class RightTokensLearner(ModelLearner):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the loss of a batch and, where it is measured, what is logged."""
         pad, end = self.model.vocabulary.pad, self.model.vocabulary.end
+        decode = self.model.vocabulary.decode
         rng = Random(f"{self.seed}/{batch.step}/right")
-        problems, answers, allowed = [], [], []
-        stored = [[i for i in row if i not in (pad, end)] for row in batch.targets.tolist()]
-        for row, answer in zip(batch.problems.tolist(), stored, strict=True):
-            ids = [i for i in row if i not in (pad, end)]
+        rows = []
+        for problem, answer in zip(batch.problems.tolist(), batch.targets.tolist(), strict=True):
+            ids = [i for i in problem if i not in (pad, end)]
             right = self.right(ids)
-            decode = self.model.vocabulary.decode
-            path = decode(answer).split() if rng.random() < STORED else right.random(rng)
-            encode = self.model.vocabulary.encode
-            problems.append(ids)
-            answers.append(encode(" ".join(path)))
-            allowed.append([encode(" ".join(tokens)) for tokens in right.along(path)])
-        made = padded_batch(Ragged.of(problems), Ragged.of(answers), self.model.vocabulary)
-        rows = len(self.model.vocabulary) + self.model.training_symbols
-        mask = torch.zeros(*made.targets.shape, rows, dtype=torch.bool)
-        for number, sets in enumerate(allowed):
-            for place, tokens in enumerate(sets):
-                mask[number, place, tokens] = True
-        device = self.model.device
-        made = Batch(batch.step, *(each.to(device) for each in made[1:]))
-        return self.model.right_loss(made, mask.to(device), generator, measured)
+            stored = [i for i in answer if i not in (pad, end)]
+            path = decode(stored).split() if rng.random() < STORED else right.random(rng)
+            rows.append(RightPath(ids, path, right))
+        made, mask = right_batch(self.model, batch.step, rows)
+        return self.model.right_loss(made, mask, generator, measured)
 
     def right(self, ids: Sequence[int]) -> RightTokens:
         """Return the right tokens of a problem."""

@@ -80,6 +80,11 @@ class Asked:
         return [each for each in self.attempts if each.verdict.is_right]
 
     @property
+    def different(self) -> list[str]:
+        """Return the answers without repetitions."""
+        return list(dict.fromkeys(each.answer for each in self.attempts))
+
+    @property
     def share(self) -> float:
         """Return the share of the known answers that are right, weighed by their probabilities."""
         known = {a.answer: a for a in self.attempts if a.verdict is not Verdict.UNKNOWN}
@@ -312,7 +317,7 @@ class Rounds:
         symbols = max(self.model.training_symbols, self.problems.symbols[1])
         batch = TOGETHER[self.model.device.type]
         asked = ids, symbols, number, self.longest, self.mask, batch
-        together = table.draws if table.method == "expert-iteration" else 1
+        together = 1 if table.method == "policy-gradient" else table.draws
         found: list[list[tuple[str, float]]] = [[] for _ in problems]
         for draw in range(table.draws // together):
             sampling = Sampling(

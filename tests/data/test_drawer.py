@@ -67,6 +67,34 @@ def test_answers_are_written_without_counting_where_the_recipe_says_so(tmp_path,
     assert different
 
 
+def test_the_stored_assignment_is_the_one_that_the_recipe_says(tmp_path):
+    task = load_task("propositional")
+    answers = {}
+    for kind in ("first", "fewest", "random"):
+        make(tmp_path / kind, {"problem": {"assignment": kind}})
+        rows = load_dataset(tmp_path / kind).table("train").to_pylist()
+        assert all(
+            task.verdict(row["problem"], row["answer"], row["answer"]).is_right for row in rows
+        )
+        answers[kind] = {row["problem"]: row["answer"].split() for row in rows}
+    first, fewest, random = answers.values()
+    assert first.keys() == fewest.keys() == random.keys()
+    assert all(len(fewest[each]) <= min(len(first[each]), len(random[each])) for each in first)
+    assert sum(map(len, fewest.values())) < sum(map(len, random.values()))
+    assert len({str(each) for each in answers.values()}) == 3
+
+
+def test_a_random_assignment_is_refused_where_no_table_holds_the_formula(tmp_path):
+    changes = {
+        "problem": {"assignment": "random"},
+        "region": {"symbols": [21, 40], "length": [150, 151]},
+        "grid": None,
+        "solver": "pysat",
+    }
+    with pytest.raises(LogicgenError, match=r"^problem\.assignment: \d+ symbols are too many"):
+        make(tmp_path, changes)
+
+
 DETERMINED = {
     "solver": None,
     "verifier": None,
