@@ -110,18 +110,20 @@ class AcceptanceLearner(ModelLearner):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the loss of a step and, where it is measured, what is logged of step and round."""
         own, stored = self._rows(batch)
-        method = self.reward.method
-        if method == "right-tokens":
-            loss, measures = self._right_tokens(batch, own + stored, generator, measured)
-        elif method == "policy-gradient" and own:
-            loss, measures = self._policy_gradient(batch, own, measured)
+        taught = {
+            "expert-iteration": None,
+            "policy-gradient": self._policy_gradient,
+            "right-tokens": self._right_tokens,
+        }[self.reward.method]
+        if taught is None or not own:
+            loss, measures = self._imitated(batch, own + stored, generator, measured)
+        else:
+            loss, measures = taught(batch, own, generator, measured)
             if stored:
                 imitated = self._imitated(batch, stored, generator, measured)
                 share = len(stored) / (len(own) + len(stored))
                 loss = (1 - share) * loss + share * imitated[0]
-                measures |= imitated[1]
-        else:
-            loss, measures = self._imitated(batch, own + stored, generator, measured)
+                measures = {**imitated[1], **measures}
         return loss, {**measures, **self.measures} if measured else {}
 
     # -- rows ---------------------------------------------------------------------------------
@@ -207,7 +209,7 @@ class AcceptanceLearner(ModelLearner):
         return self.model.training_loss(self._batch(step, rows), generator, measured)
 
     def _policy_gradient(
-        self, step: int, rows: Sequence[Row], measured: bool
+        self, step: int, rows: Sequence[Row], generator: torch.Generator, measured: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
         batch = self._batch(step, rows)
         # As the answers were drawn: with the round's rows of the embedding, without dropout.

@@ -147,7 +147,7 @@ def test_ratios_begin_at_one(learnt, tmp_path, changes):
         for (text, score), advantage in zip(drawn, (1.0, -1.0, 1.0, -1.0), strict=True)
     ]
     learner.model.train()
-    loss, measures = learner._policy_gradient(0, rows, True)
+    loss, measures = learner._policy_gradient(0, rows, torch.Generator(), True)
     assert measures["ratio"] == pytest.approx(1.0, abs=1e-4)
     assert measures["clipped"] == 0
     assert loss.item() == pytest.approx(0.0, abs=1e-4)
