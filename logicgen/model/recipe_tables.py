@@ -119,7 +119,8 @@ class RewardTable(Table):
         temperature: of these draws.
         steps: training steps of a round.
         answers: which of a problem's accepted answers `expert-iteration` imitates: the `likeliest`
-            (if not given), the `shortest`, or `all`, of which each step takes one.
+            (if not given), the `shortest`, or `all`, of which each step takes one; `any` is `all`,
+            where each token is right with which some of them goes on.
         stored: share of each batch that are stored examples of the data set.
         symbols, length: of fresh problems, the fewest and the most; those of the data set's
             training problems if not given.
@@ -134,7 +135,7 @@ class RewardTable(Table):
     draws: Draws = 8
     temperature: Annotated[float, Field(gt=0, le=100)] = 1.0
     steps: Count = 25
-    answers: Literal["likeliest", "shortest", "all"] | None = None
+    answers: Literal["likeliest", "shortest", "all", "any"] | None = None
     stored: Annotated[float, Field(ge=0, lt=1)] = 0.25
     symbols: Symbols | None = None
     length: Lengths | None = None

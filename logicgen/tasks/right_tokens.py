@@ -1,18 +1,48 @@
-"""Which tokens may follow the beginning of an assignment so that it can still become right.
+"""Which tokens may follow the beginning of an answer so that it can still become right.
 
-An assignment is right if every completion satisfies the formula. Its beginning can become one as
-long as some completion does: the table of the formula, restricted to the rows that agree with the
-literals so far, is not empty. Literals may come in any order, each symbol once.
+Of any task: those with which an answer goes on that is known to be right. Of assignments all can be
+told: one is right if every completion satisfies the formula, so its beginning can become one as
+long as some completion does, that is, if the table of the formula, restricted to the rows that
+agree with the literals so far, is not empty. Literals may come in any order, each symbol once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
+from typing import Protocol
 
 from logicgen.solvers.truth_table import table_columns, truth_table
 from logicgen.syntax.formula import Formula
 from logicgen.vocabulary import END
+
+
+class NextTokens(Protocol):
+    """What tells which tokens are right next."""
+
+    def along(self, answer: Sequence[str]) -> list[list[str]]:
+        """Return the right tokens behind each beginning of an answer, the empty one first.
+
+        `<end>` is one where the beginning is a right answer. The list ends with the whole answer,
+        or behind the first token that is none of the right ones.
+        """
+
+
+class KnownAnswers:
+    """The beginnings of some right answers to a problem."""
+
+    def __init__(self, answers: Iterable[str]) -> None:
+        self._answers = [[*answer.split(), END] for answer in answers]
+
+    def along(self, answer: Sequence[str]) -> list[list[str]]:
+        left, found = self._answers, []
+        for place, token in enumerate([*answer, END]):
+            left = [each for each in left if len(each) > place]
+            found.append(list(dict.fromkeys(each[place] for each in left)))
+            left = [each for each in left if each[place] == token]
+            if not left:
+                break
+        return found
 
 
 class RightTokens:
@@ -33,11 +63,6 @@ class RightTokens:
         return self._table != 0
 
     def along(self, answer: Sequence[str]) -> list[list[str]]:
-        """Return the right tokens behind each beginning of an answer, the empty one first.
-
-        `<end>` is one where the beginning is a right assignment. The list ends with the whole
-        answer, or behind the first token that is none of the right ones.
-        """
         cover, pending, left = self._full, "", dict.fromkeys(self._column)
         found = [self._next(cover, pending, left)]
         for token in answer:

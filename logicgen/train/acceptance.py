@@ -32,7 +32,7 @@ from logicgen.model.batches import Batch, padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.recipe_tables import RewardTable
 from logicgen.model.training_data import ProblemData
-from logicgen.tasks.right_tokens import RightTokens
+from logicgen.tasks.right_tokens import KnownAnswers, NextTokens, RightTokens
 from logicgen.train.model_learner import ModelLearner
 from logicgen.train.right_learner import RightPath, right_batch
 from logicgen.train.rounds import Asked, Round, Rounds
@@ -51,6 +51,7 @@ class Row(NamedTuple):
     answer: list[int]
     advantage: float = 1.0  # over the mean of its problem's answers
     score: float = 0.0  # log-probability with which it was drawn
+    right: NextTokens | None = None  # tokens that are right beside those of the answer
 
 
 class Lesson(NamedTuple):
@@ -93,7 +94,7 @@ class AcceptanceLearner(ModelLearner):
         )
         if self.reward.method == "right-tokens":
             most = int(data.train.symbols.argmax())
-            self._right(model.vocabulary.decode(data.train.problems[most].tolist()))
+            self._next(model.vocabulary.decode(data.train.problems[most].tolist()), [])
         self.current: tuple[int, list[Lesson]] = (-1, [])
         self.measures: dict[str, Tensor] = {}
 
@@ -110,20 +111,17 @@ class AcceptanceLearner(ModelLearner):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the loss of a step and, where it is measured, what is logged of step and round."""
         own, stored = self._rows(batch)
-        taught = {
-            "expert-iteration": None,
-            "policy-gradient": self._policy_gradient,
-            "right-tokens": self._right_tokens,
-        }[self.reward.method]
-        if taught is None or not own:
-            loss, measures = self._imitated(batch, own + stored, generator, measured)
-        else:
-            loss, measures = taught(batch, own, generator, measured)
+        rows = own + stored
+        if self.reward.method == "policy-gradient" and own:
+            loss, measures = self._policy_gradient(batch, own, measured)
             if stored:
                 imitated = self._imitated(batch, stored, generator, measured)
-                share = len(stored) / (len(own) + len(stored))
-                loss = (1 - share) * loss + share * imitated[0]
-                measures = {**imitated[1], **measures}
+                loss = (len(own) * loss + len(stored) * imitated[0]) / len(rows)
+                measures |= imitated[1]
+        elif all(row.right for row in rows):
+            loss, measures = self._right_tokens(batch, rows, generator, measured)
+        else:
+            loss, measures = self._imitated(batch, rows, generator, measured)
         return loss, {**measures, **self.measures} if measured else {}
 
     # -- rows ---------------------------------------------------------------------------------
@@ -156,33 +154,45 @@ class AcceptanceLearner(ModelLearner):
                 own.append(answers[rng.integers(len(answers))])
         train = self.data.train
         chosen = rng.integers(len(train), size=size - wanted)
-        stored = [Row(train.problems[row].tolist(), train.answers[row].tolist()) for row in chosen]
-        return own, stored
+        return own, [self._stored(train.problems[i], train.answers[i]) for i in chosen]
+
+    def _stored(self, problem: np.ndarray, answer: np.ndarray) -> Row:
+        """Return a stored example, as the method learns it."""
+        decode = self.model.vocabulary.decode
+        row = Row(problem.tolist(), answer.tolist())
+        return row._replace(right=self._next(decode(row.problem), [decode(row.answer)]))
 
     def _learnt(self, found: Round) -> list[Lesson]:
         """Return what is learnt of a round, by problem; those without anything are left out."""
         encode = self.model.vocabulary.encode
         lessons: list[Lesson] = []
         for asked in found.asked:
-            weight = EASY + asked.worth
-            if self.reward.method == "right-tokens":
-                # Of a problem that is never solved most is to be learnt.
-                weight = EASY + 1 - asked.share
-                solvable = self._right(asked.problem).satisfiable
-                weighed = [(answer, 1.0, 0.0) for answer in asked.different if solvable]
-            elif self.reward.method == "policy-gradient":
-                weighed = [
-                    (each.answer, advantage, each.score)
+            problem, weight = encode(asked.problem), EASY + asked.worth
+            if self.reward.method == "policy-gradient":
+                rows = [
+                    Row(problem, encode(each.answer), advantage, each.score)
                     for each, advantage in zip(asked.attempts, advantages(asked), strict=True)
                     if advantage
                 ]
             else:
-                weighed = [(answer, 1.0, 0.0) for answer in self._imitable(asked)]
-            problem = encode(asked.problem)
-            rows = [Row(problem, encode(answer), *numbers) for answer, *numbers in weighed]
+                answers = self._imitable(asked)
+                right = self._next(asked.problem, answers)
+                if isinstance(right, RightTokens):
+                    # Of a problem that is never solved most is to be learnt, if it can be solved.
+                    weight = EASY + 1 - asked.share
+                    answers = asked.different if right.satisfiable else []
+                rows = [Row(problem, encode(answer), right=right) for answer in answers]
             if rows:
                 lessons.append(Lesson(rows, weight))
         return lessons
+
+    def _next(self, problem: str, answers: Sequence[str]) -> NextTokens | None:
+        """Return what tells the right next tokens, given answers; None if these are imitated."""
+        if self.reward.method == "right-tokens":
+            task = self.rounds.task
+            with at("reward.method: 'right-tokens'"):
+                return task.right_tokens(task.decode_problem(problem))
+        return KnownAnswers(answers) if self.reward.answers == "any" else None
 
     def _imitable(self, asked: Asked) -> list[str]:
         """Return the accepted answers to a problem that are imitated."""
@@ -192,7 +202,8 @@ class AcceptanceLearner(ModelLearner):
             accepted.sort(key=lambda each: (len(each.answer.split()), -each.score))
         elif which == "likeliest":
             accepted.sort(key=lambda each: -each.score)
-        return [each.answer for each in (accepted if which == "all" else accepted[:1])]
+        several = which in ("all", "any")
+        return [each.answer for each in (accepted if several else accepted[:1])]
 
     def _batch(self, step: int, rows: Sequence[Row]) -> Batch:
         problems = Ragged.of([row.problem for row in rows])
@@ -209,7 +220,7 @@ class AcceptanceLearner(ModelLearner):
         return self.model.training_loss(self._batch(step, rows), generator, measured)
 
     def _policy_gradient(
-        self, step: int, rows: Sequence[Row], generator: torch.Generator, measured: bool
+        self, step: int, rows: Sequence[Row], measured: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
         batch = self._batch(step, rows)
         # As the answers were drawn: with the round's rows of the embedding, without dropout.
@@ -240,16 +251,12 @@ class AcceptanceLearner(ModelLearner):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         decode = self.model.vocabulary.decode
         paths = [
-            RightPath(row.problem, decode(row.answer).split(), self._right(decode(row.problem)))
+            RightPath(row.problem, decode(row.answer).split(), row.right)
             for row in rows
+            if row.right is not None
         ]
         batch, right = right_batch(self.model, step, paths)
         return self.model.right_loss(batch, right, generator, measured)
-
-    def _right(self, problem: str) -> RightTokens:
-        task = self.rounds.task
-        with at("reward.method: 'right-tokens'"):
-            return task.right_tokens(task.decode_problem(problem))
 
     # -- logs ---------------------------------------------------------------------------------
 

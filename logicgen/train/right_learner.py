@@ -20,7 +20,7 @@ from logicgen.model.batches import Batch, padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.training_data import ProblemData
 from logicgen.tasks import load_task
-from logicgen.tasks.right_tokens import RightTokens
+from logicgen.tasks.right_tokens import NextTokens, RightTokens
 from logicgen.train.model_learner import ModelLearner
 
 STORED = 0.5
@@ -30,12 +30,12 @@ STORED = 0.5
 class RightPath(NamedTuple):
     """An answer that is read as far as it is right, to learn what is right next.
 
-    problem: ids. answer: tokens. right: those of the problem.
+    problem: ids. answer: tokens. right: what tells which tokens are right.
     """
 
     problem: list[int]
     answer: list[str]
-    right: RightTokens
+    right: NextTokens
 
 
 def right_batch(

@@ -14,7 +14,7 @@ from logicgen.solvers import Verdict
 from logicgen.solvers.pysat import PySATSolver
 from logicgen.syntax.assignment import Assignment
 from logicgen.tasks import load_task
-from logicgen.tasks.right_tokens import RightTokens
+from logicgen.tasks.right_tokens import KnownAnswers, RightTokens
 
 TASK = load_task("propositional")
 
@@ -70,6 +70,21 @@ def test_right_tokens_are_those_of_the_right_answers(text, seed):
     for place, tokens in enumerate(right.along(answer)):
         assert set(tokens) == after(tuple(answer[:place]))
         assert len(set(tokens)) == len(tokens)
+
+
+@given(formulas(), st.lists(st.sampled_from("abc10"), max_size=6))
+def test_where_all_right_answers_are_known_their_tokens_are_the_right_ones(text, answer):
+    problem = TASK.decode_problem(text)
+    known = KnownAnswers(" ".join(each) for each in right_answers(problem))
+    sets, expected = known.along(answer), RightTokens(problem).along(answer)
+    assert [set(each) for each in sets] == [set(each) for each in expected]
+
+
+def test_one_known_answer_is_its_tokens():
+    assert KnownAnswers([""]).along([]) == [["<end>"]]
+    assert KnownAnswers(["a 1"]).along(["a", "1"]) == [["a"], ["1"], ["<end>"]]
+    assert KnownAnswers(["a 1", "a 0 b 1"]).along(["a", "0", "c"]) == [["a"], ["1", "0"], ["b"]]
+    assert KnownAnswers([]).along(["a"]) == [[]]
 
 
 def test_a_wrong_answer_is_followed_to_its_first_wrong_token():

@@ -147,7 +147,7 @@ def test_ratios_begin_at_one(learnt, tmp_path, changes):
         for (text, score), advantage in zip(drawn, (1.0, -1.0, 1.0, -1.0), strict=True)
     ]
     learner.model.train()
-    loss, measures = learner._policy_gradient(0, rows, torch.Generator(), True)
+    loss, measures = learner._policy_gradient(0, rows, True)
     assert measures["ratio"] == pytest.approx(1.0, abs=1e-4)
     assert measures["clipped"] == 0
     assert loss.item() == pytest.approx(0.0, abs=1e-4)
@@ -183,6 +183,7 @@ def test_which_answers_are_imitated(learnt, tmp_path):
         "likeliest": ["a 1 b 1 c 1"],
         "shortest": ["a 1 b 1"],
         "all": ["a 1 b 1 c 1", "a 1 b 0", "a 1 b 1"],
+        "any": ["a 1 b 1 c 1", "a 1 b 0", "a 1 b 1"],
     }
     for which, answers in expected.items():
         recipe = accepting(answers=which)
@@ -212,6 +213,32 @@ def test_right_tokens_are_learnt_until_an_answer_is_wrong(learnt, tmp_path, monk
         [{"a", "b"}, {"1"}, {"a"}, {"1"}, {"<end>"}],
         [{"a", "b"}, {"1"}, set(), set(), set()],  # `0` is wrong: nothing is right behind it
     ]
+
+
+def test_any_accepted_answer_is_right(learnt, tmp_path, monkeypatch):
+    """Read `a 1`, where `b 0` is accepted, too, and a stored answer alone."""
+    recipe = accepting(answers="any", steps=3)
+    data = training_data(recipe, learnt.data)
+    learner = AcceptanceLearner(new_model(recipe, data).train(), data, tmp_path)
+    asked = [Asked("| a b", [Attempt("a 1", -1.0, RIGHT), Attempt("b 1", -2.0, RIGHT)])]
+    monkeypatch.setattr(
+        learner.rounds, "round", lambda number: Round(number, asked, 0, Curriculum())
+    )
+    seen = []
+    monkeypatch.setattr(
+        learner.model,
+        "right_loss",
+        lambda batch, right, *_: seen.append((batch, right)) or (right.sum() * 0.0, {}),
+    )
+    learner.loss(0, torch.Generator(), False)
+    learner.close()
+    ((batch, right),) = seen
+    own = batch.problems.shape[0] * 3 // 4
+    token = data.vocabulary.token
+    firsts = [{token(int(i)) for i in row[0].nonzero()} for row in right]
+    assert firsts[:own] == [{"a", "b"}] * own
+    assert right[:own, 1].sum(-1).tolist() == [1] * own
+    assert right[own:].sum() == (batch.targets[own:] != 0).sum()
 
 
 def test_right_tokens_need_a_task_that_tells_them(tmp_path):
