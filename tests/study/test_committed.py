@@ -39,7 +39,12 @@ QUOTED = [
     *("propositional-35", "copying-positions", "ltl-positions", "ltl-baselines", "perturbation"),
     *("ltl-35", "propositional-baselines", "ltl-100-symbols", "propositional-100-symbols"),
     *("ablation", "stream-ablation", "copying-baselines", "small-data", "propositional-positions"),
-    *("lexinvariant-deciphering", "lexinvariant-letters", "acceptance-ltl"),
+    *(
+        "lexinvariant-deciphering",
+        "lexinvariant-letters",
+        "acceptance-ltl",
+        "acceptance-propositional",
+    ),
 ]
 
 
