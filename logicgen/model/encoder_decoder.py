@@ -15,7 +15,8 @@ from logicgen.data.opening import as_dataset
 from logicgen.errors import LogicgenError
 from logicgen.model.batches import Batch, BatchStream, make_batch
 from logicgen.model.model import Answer, Loss, Model
-from logicgen.model.model_recipe import EncoderDecoderTable, ModelRecipe
+from logicgen.model.model_recipe import ModelRecipe
+from logicgen.model.network_tables import EncoderDecoderTable
 from logicgen.model.start import check_same_keys, load_start
 from logicgen.model.training_data import ProblemData, TrainingRegion, problem_data
 from logicgen.nn.canonical import first_occurrence, rename

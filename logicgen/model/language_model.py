@@ -14,7 +14,8 @@ from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError
 from logicgen.model.model import Loss, Model
-from logicgen.model.model_recipe import LanguageModelTable, ModelRecipe
+from logicgen.model.model_recipe import ModelRecipe
+from logicgen.model.network_tables import LanguageModelTable
 from logicgen.model.prompted import Prompted
 from logicgen.model.sequences import TokenBatch
 from logicgen.model.start import check_same_keys, load_start

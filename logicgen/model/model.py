@@ -1,6 +1,6 @@
 """The one protocol of a model: what training, saving, scoring and decoding need of any kind.
 
-Each kind of network (`model_recipe.py`) has one class that implements it:
+Each kind of network (`network_tables.py`) has one class that implements it:
 
     encoder-decoder     encoder_decoder.py
     symbol-invariant    symbol_invariant.py

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from logicgen.errors import LogicgenError
 from logicgen.model.language_model import LanguageModel
-from logicgen.model.model_recipe import NGramTable
+from logicgen.model.network_tables import NGramTable
 from logicgen.model.sequences import TokenBatch
 from logicgen.nn.generation import Reader
 from logicgen.tokens import NOTHING

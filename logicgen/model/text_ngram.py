@@ -27,7 +27,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from logicgen.model.language_model import LanguageModel
-from logicgen.model.model_recipe import TextNGramTable
+from logicgen.model.network_tables import TextNGramTable
 from logicgen.model.sequences import TokenBatch
 from logicgen.nn.generation import Reader, reading_again
 from logicgen.tokens import NOTHING

@@ -7,7 +7,8 @@ import torch
 from logicgen import shipped
 from logicgen.errors import LogicgenError
 from logicgen.model.inductive import InductiveStarts
-from logicgen.model.model_recipe import InductiveTable, ModelRecipe, read_model_recipe
+from logicgen.model.model_recipe import ModelRecipe, read_model_recipe
+from logicgen.model.network_tables import InductiveTable
 from logicgen.tokens import Tokens
 from tests.languages import language_model
 
