@@ -35,7 +35,7 @@ class TruthTableSolver(Solver):
 
     def solve(self, problem: Formula) -> Solution:
         """Return the canonical witness, or unsat; raise LogicgenError above 20 symbols."""
-        found = first_assignment(problem)
+        found = minimal_assignment(problem)
         return UNSAT if found is None else Solution.sat(found)
 
     def check(self, problem: Formula, answer: Assignment) -> Verdict:
@@ -59,15 +59,14 @@ class TruthTableSolver(Solver):
         return Assignment(tuple(zip(symbols, values, strict=True)))
 
 
-def first_assignment(problem: Formula, rng: Random | None = None) -> Assignment | None:
-    """Return the canonical right assignment to a formula; None if it is unsatisfiable.
+def minimal_assignment(problem: Formula, rng: Random | None = None) -> Assignment | None:
+    """Return a right assignment no literal of which can be dropped; None if there is no right one.
 
-    rng: begins with a random total model, each as likely, in place of the first one. Raises
-    LogicgenError above 20 symbols.
+    It is the canonical one; with rng, what is left of a random model, of which each is as likely.
+    Raises LogicgenError above 20 symbols.
     """
     symbols = problem.symbols
-    columns, full = table_columns(len(symbols))
-    table = truth_table(problem, dict(zip(symbols, columns, strict=True)), full)
+    columns, full, table = _tables(problem)
     if not table:
         return None
     # Row 0 makes every symbol true and the first symbol counts most, so the first model in
@@ -95,8 +94,7 @@ def fewest_literals(problem: Formula) -> Assignment | None:
     values, true before false. Raises LogicgenError above 20 symbols; above a dozen it is slow.
     """
     symbols = problem.symbols
-    columns, full = table_columns(len(symbols))
-    table = truth_table(problem, dict(zip(symbols, columns, strict=True)), full)
+    columns, _, table = _tables(problem)
     if not table:
         return None
     places = range(len(symbols))
@@ -112,9 +110,16 @@ def fewest_literals(problem: Formula) -> Assignment | None:
     raise AssertionError("a satisfiable formula has a total model")
 
 
+def _tables(problem: Formula) -> tuple[list[int], int, int]:
+    """Return the columns of a formula's symbols, the set of all rows, and those that satisfy it."""
+    columns, full = table_columns(len(problem.symbols))
+    column = dict(zip(problem.symbols, columns, strict=True))
+    return columns, full, truth_table(problem, column, full)
+
+
 def _rows(table: int) -> list[int]:
-    """Return the numbers of the rows in a table."""
-    return [row for row in range(table.bit_length()) if table >> row & 1]
+    """Return the numbers of the rows in a table, in time proportional to its size."""
+    return [row for row, bit in enumerate(reversed(f"{table:b}")) if bit == "1"]
 
 
 def _falsifying(problem: Formula, answer: Assignment) -> int:
@@ -138,7 +143,7 @@ def table_columns(symbols: int) -> tuple[list[int], int]:
     if symbols > MOST_SYMBOLS:
         raise LogicgenError(
             f"{symbols} symbols are too many for a truth table (at most {MOST_SYMBOLS}); "
-            "use the pysat solver, which finds the first one in order"
+            "use fewer symbols, or the pysat solver, which needs no table"
         )
     rows = 1 << symbols
     full = (1 << rows) - 1

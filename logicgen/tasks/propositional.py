@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from logicgen.errors import at
 from logicgen.solvers import Solver
 from logicgen.solvers.pysat import PySATSolver
-from logicgen.solvers.truth_table import TruthTableSolver, fewest_literals, first_assignment
+from logicgen.solvers.truth_table import TruthTableSolver, fewest_literals, minimal_assignment
 from logicgen.syntax.assignment import Assignment, assignment_language
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.language import Language
@@ -64,11 +64,13 @@ class Propositional(FormulaTask):
     ) -> Assignment | NoAnswer:
         if settings.assignment == "first" or isinstance(answer, NoAnswer):
             return answer
-        with at("problem.assignment"):
+        with at(f"problem.assignment: {settings.assignment!r}"):
             if settings.assignment == "fewest":
-                return fewest_literals(problem) or answer
-            # A function of the problem, so that data stay the same bytes.
-            return first_assignment(problem, Random(self.encode(problem))) or answer
+                chosen = fewest_literals(problem)
+            else:  # a function of the problem, so that data stay the same bytes
+                chosen = minimal_assignment(problem, Random(self.encode(problem)))
+        # There is none only where the solver is wrong, which the verifier says of its answer.
+        return chosen or answer
 
     def right_tokens(self, problem: Formula) -> RightTokens:
         """Return which tokens may follow the beginning of an assignment, by truth table."""

@@ -91,7 +91,9 @@ def test_a_random_assignment_is_refused_where_no_table_holds_the_formula(tmp_pat
         "grid": None,
         "solver": "pysat",
     }
-    with pytest.raises(LogicgenError, match=r"^problem\.assignment: \d+ symbols are too many"):
+    with pytest.raises(
+        LogicgenError, match=r"^problem\.assignment: 'random': \d+ symbols are too many"
+    ):
         make(tmp_path, changes)
 
 

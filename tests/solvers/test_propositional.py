@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Verdict, load_solver
 from logicgen.solvers.pysat import tseitin_encoding
-from logicgen.solvers.truth_table import fewest_literals, first_assignment
+from logicgen.solvers.truth_table import fewest_literals, minimal_assignment
 from logicgen.syntax import Assignment, Formula, propositional
 from logicgen.syntax.sampler import FormulaSampler
 from tests.solvers.lasso_words import BOOLEAN
@@ -102,17 +102,24 @@ def test_no_right_assignment_has_fewer_literals_and_ties_are_broken_by_order(for
 
 @given(formula=formulas(most=14), seed=st.integers())
 def test_a_random_assignment_is_right_and_minimal(formula, seed):
-    found = first_assignment(formula, Random(seed))
+    found = minimal_assignment(formula, Random(seed))
     if found is None:
-        assert first_assignment(formula) is None
+        assert minimal_assignment(formula) is None
         return
     assert is_right(formula, found.literals)
     for left_out in found.literals:
         assert not is_right(formula, [each for each in found.literals if each != left_out])
 
 
+def test_a_random_assignment_is_found_in_the_largest_table():
+    parity = " ^ ".join(f"p{i}" for i in range(20))
+    found = minimal_assignment(READ(parity), Random(0))
+    assert len(found.literals) == 20
+    assert sum(value for _, value in found.literals) % 2 == 1
+
+
 def test_random_assignments_come_from_every_model():
-    found = {first_assignment(READ("a ^ b ^ c"), Random(seed)).infix for seed in range(100)}
+    found = {minimal_assignment(READ("a ^ b ^ c"), Random(seed)).infix for seed in range(100)}
     assert found == {"a=1, b=1, c=1", "a=1, b=0, c=0", "a=0, b=1, c=0", "a=0, b=0, c=1"}
 
 
