@@ -219,9 +219,16 @@ class EncoderDecoder(Model):
         return Loss(loss, {"loss": loss, "token_accuracy": hit[real].float().mean()})
 
     def log_probabilities(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        """Return the log-probability of each token of the answers (B, T), 0 of padding."""
+        """Return the log-probability of each token of the answers (B, T), 0 of padding.
+
+        As answers are drawn, whether in training or not: without dropout, on rows of one draw.
+        """
+        training = self.training
+        self.train(False)
         batch, logits = self._logits(batch, generator)
-        return self.loss.log_probabilities(logits, batch.targets)
+        found = self.loss.log_probabilities(logits, batch.targets)
+        self.train(training)
+        return found
 
     def _logits(self, batch: Batch, generator: torch.Generator) -> tuple[Batch, Tensor]:
         """Return a batch as the network sees it, and the logits (B, T, V) of its answers."""

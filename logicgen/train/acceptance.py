@@ -82,7 +82,7 @@ class AcceptanceLearner(ModelLearner):
         assert model.recipe.reward is not None
         assert data.dataset is not None
         self.reward: RewardTable = model.recipe.reward
-        self.start = deepcopy(model).eval()  # what it began as
+        self.start = deepcopy(model)  # what it began as
         self.rounds = Rounds(
             model,
             self.reward,
@@ -118,7 +118,7 @@ class AcceptanceLearner(ModelLearner):
                 imitated = self._imitated(batch, stored, generator, measured)
                 loss = (len(own) * loss + len(stored) * imitated[0]) / len(rows)
                 measures |= imitated[1]
-        elif all(row.right for row in rows):
+        elif all(row.right is not None for row in rows):
             loss, measures = self._right_tokens(batch, rows, generator, measured)
         else:
             loss, measures = self._imitated(batch, rows, generator, measured)
@@ -223,11 +223,9 @@ class AcceptanceLearner(ModelLearner):
         self, step: int, rows: Sequence[Row], measured: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
         batch = self._batch(step, rows)
-        # As the answers were drawn: with the round's rows of the embedding, without dropout.
+        # With the round's rows of the embedding, as the answers were drawn.
         rows_of_round = torch.Generator().manual_seed(step // self.reward.steps)
-        self.model.eval()
         logs = self.model.log_probabilities(batch, rows_of_round)  # (B, T)
-        self.model.train()
         lengths = (batch.targets != self.model.vocabulary.pad).sum(1)
         advantage, before = (
             torch.tensor(each, dtype=torch.float32, device=logs.device)
