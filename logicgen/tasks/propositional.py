@@ -8,10 +8,15 @@ from __future__ import annotations
 from random import Random
 from typing import ClassVar, Literal
 
-from logicgen.errors import at
+from logicgen.errors import LogicgenError
 from logicgen.solvers import Solver
 from logicgen.solvers.pysat import PySATSolver
-from logicgen.solvers.truth_table import TruthTableSolver, fewest_literals, minimal_assignment
+from logicgen.solvers.truth_table import (
+    MOST_SYMBOLS,
+    TruthTableSolver,
+    fewest_literals,
+    minimal_assignment,
+)
 from logicgen.syntax.assignment import Assignment, assignment_language
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.language import Language
@@ -64,11 +69,16 @@ class Propositional(FormulaTask):
     ) -> Assignment | NoAnswer:
         if settings.assignment == "first" or isinstance(answer, NoAnswer):
             return answer
-        with at(f"problem.assignment: {settings.assignment!r}"):
-            if settings.assignment == "fewest":
-                chosen = fewest_literals(problem)
-            else:  # a function of the problem, so that data stay the same bytes
-                chosen = minimal_assignment(problem, Random(self.encode(problem)))
+        if len(problem.symbols) > MOST_SYMBOLS:
+            raise LogicgenError(
+                f"problem.assignment: {settings.assignment!r}: is chosen by truth table, of at most"
+                f" {MOST_SYMBOLS} symbols, not {len(problem.symbols)}: ask for fewer, or leave the"
+                " key out"
+            )
+        if settings.assignment == "fewest":
+            chosen = fewest_literals(problem)
+        else:  # a function of the problem, so that data stay the same bytes
+            chosen = minimal_assignment(problem, Random(self.encode(problem)))
         # There is none only where the solver is wrong, which the verifier says of its answer.
         return chosen or answer
 
