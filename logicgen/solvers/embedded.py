@@ -6,12 +6,13 @@ from typing import ClassVar
 
 from logicgen.solvers.bounded import shapes, word_of_shape
 from logicgen.solvers.lassos import Columns, Values, all_or_some, evaluate, exhaustive, holds
-from logicgen.solvers.ltl_graph import SYMBOL, TRUE, Graph
+from logicgen.solvers.ltl_graph import FALSE, SYMBOL, TRUE, Graph
 from logicgen.solvers.sat_engine import Effort, EffortError
 from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
 from logicgen.solvers.tableau import Tableau
 from logicgen.solvers.unfolding import Letter
 from logicgen.solvers.witness import Literals, all_satisfy, certain, justify, minimal
+from logicgen.solvers.word import Word
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import propositional
 from logicgen.syntax.trace import Trace, literals_of
@@ -94,26 +95,53 @@ class EmbeddedSolver(Solver):
     def counterexample(self, problem: Formula, answer: Trace) -> Trace | None:
         """Return a trace whose words falsify a formula and of which the answer has one, or None.
 
-        The word is the first that the tableau finds; only the literals that falsify the formula are
-        kept. None, too, after more steps than the effort. Positions are satisfiable.
+        It has the literals of `falsifying_word` that falsify the formula. None, too, after more
+        steps than the effort. Positions are satisfiable.
         """
         graph = Graph()
         root = graph.add(problem) ^ 1
+        if root == TRUE:
+            return _ANYTHING
+        found = self._falsifying(graph, root, answer)
+        if found is None:
+            return None
+        values, lane, positions, period = _single(graph, graph.reachable(root), *found)
+        literals = justify(graph, root, values, lane, positions - period)
+        return _trace(graph, literals, positions, positions - period)
+
+    def falsifying_word(self, problem: Formula, answer: Trace) -> Word | None:
+        """Return the first word of the answer that the tableau finds to falsify a formula, or None.
+
+        None, too, after more steps than the effort. Positions are satisfiable.
+        """
+        graph = Graph()
+        root = graph.add(problem) ^ 1
+        if root == TRUE:
+            return Word.of(answer)
+        found = self._falsifying(graph, root, answer)
+        if found is None:
+            return None
+        letters, period = found
+        true = (
+            frozenset(name for name, value in zip(graph.symbols, letter, strict=True) if value)
+            for letter in letters
+        )
+        return Word(tuple(true), len(letters) - period)
+
+    def _falsifying(
+        self, graph: Graph, root: int, answer: Trace
+    ) -> tuple[list[Letter], int] | None:
+        """Return letters and period of a word of the answer that satisfies `root`, if there is."""
         letters = [graph.add(position) for position in answer.positions]
-        if root <= 1:
-            return _ANYTHING if root == TRUE else None
+        if root == FALSE:
+            return None
         try:
             effort = Effort.of(self.effort)
             with Tableau(graph, root, letters, len(answer.stem), effort) as tableau:
                 word = tableau.word()
         except EffortError:
             return None
-        if word is None:
-            return None
-        nodes = graph.reachable(root)
-        values, lane, positions, period = _single(graph, nodes, *_rolled(*word))
-        literals = justify(graph, root, values, lane, positions - period)
-        return _trace(graph, literals, positions, positions - period)
+        return None if word is None else _rolled(*word)
 
     def _verdict(self, problem: Formula, answer: Trace, effort: Effort | None) -> Verdict:
         graph = Graph()

@@ -110,6 +110,35 @@ def fewest_literals(problem: Formula) -> Assignment | None:
     raise AssertionError("a satisfiable formula has a total model")
 
 
+def determined(problem: Formula, answer: Assignment) -> dict[Formula, bool | None]:
+    """Return the value that each subformula has in all completions of an answer; None if several.
+
+    Raises LogicgenError where the answer leaves more than 20 symbols open, or is contradictory.
+    """
+    if answer.is_contradictory:
+        raise LogicgenError("a contradictory assignment has no completions")
+    given = dict(answer.literals)
+    free = [name for name in problem.symbols if name not in given]
+    columns, full = table_columns(len(free))
+    column = {name: full if value else 0 for name, value in given.items()}
+    column |= dict(zip(free, columns, strict=True))
+    found: dict[Formula, bool | None] = {}
+
+    def table(node: Formula, operands: list[int]) -> int:
+        if operands:  # the operator alone, on what is known of its operands
+            places = tuple(map(Formula, "ab"[: len(operands)]))
+            rows = truth_table(
+                Formula(node.token, places), dict(zip("ab", operands, strict=False)), full
+            )
+        else:
+            rows = truth_table(node, column, full)
+        found[node] = True if rows == full else None if rows else False
+        return rows
+
+    problem.fold(table)
+    return found
+
+
 def _tables(problem: Formula) -> tuple[list[int], int, int]:
     """Return the columns of a formula's symbols, the set of all rows, and those that satisfy it."""
     columns, full = table_columns(len(problem.symbols))

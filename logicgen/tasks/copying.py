@@ -83,3 +83,6 @@ class Copying(StringTask):
 
     def check(self, problem: Letters, answer: Letters, solver: str | None = None) -> Verdict:
         return Verdict.CORRECT if answer == problem else Verdict.INCORRECT
+
+    def deciding(self, problem: Letters) -> tuple[tuple[int, ...], ...]:
+        return tuple((place,) for place in range(len(problem)))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from random import Random
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from logicgen.solvers import Solution, Solver, Status, Verdict, load_solver
+from logicgen.solvers.word import Word
 from logicgen.syntax.clauses import operands_of
 from logicgen.syntax.core import within
 from logicgen.syntax.formula import Formula
@@ -18,6 +20,7 @@ from logicgen.syntax.language import Language
 from logicgen.syntax.no_answer import NoAnswer
 from logicgen.syntax.notations import plain, spaced
 from logicgen.syntax.sampler import LONGEST, FormulaSampler, Pattern, most_symbols
+from logicgen.tasks.explanation import Explanation
 from logicgen.tasks.task import Cell, Draw, Settings, Source, Task
 from logicgen.vocabulary import symbol_name
 
@@ -148,6 +151,29 @@ class FormulaTask(Task):
                 )
         return "not all that it allows satisfies the formula"
 
+    def explain(self, problem: Formula, answer: Any, verdict: Verdict) -> Explanation:
+        found = Explanation(self.reason(problem, answer, verdict))
+        if isinstance(answer, NoAnswer):
+            # What satisfies the formula all the same, if the solver was found to have something.
+            answer = self.solve(problem).witness if verdict is Verdict.INCORRECT else None
+        if answer is None or verdict is Verdict.INVALID:
+            return found
+        words = (self._falsifying_word(part, answer) for part in operands_of("&", problem))
+        word = next((word for word in words if word is not None), None) or self._any_word(answer)
+        if word is None:
+            return replace(found, truth=self._truth(problem, answer))
+        truth = word.truth(problem)
+        others = frozenset().union(*word.letters).difference(problem.symbols)
+        named = (*problem.symbols, *sorted(others))
+        return replace(
+            found,
+            truth=tuple("".join("01"[held] for held in truth[f]) for f in problem.preorder()),
+            letters=tuple(
+                tuple(name for name in named if name in letter) for letter in word.letters
+            ),
+            loop=word.loop,
+        )
+
     @abstractmethod
     def _contradiction(self, answer: Any) -> str:
         """Say why an answer stands for nothing."""
@@ -155,6 +181,18 @@ class FormulaTask(Task):
     @abstractmethod
     def _counterexample(self, problem: Formula, answer: Any) -> Any:
         """Return something that an answer stands for and that falsifies a formula; None if none."""
+
+    @abstractmethod
+    def _falsifying_word(self, problem: Formula, answer: Any) -> Word | None:
+        """Return such a thing as a word, with a value for every symbol."""
+
+    def _any_word(self, answer: Any) -> Word | None:
+        """Return a word of a right answer; None where `_truth` tells more."""
+        return None
+
+    def _truth(self, problem: Formula, answer: Any) -> tuple[str, ...]:
+        """Return the truth of subformulas that a right answer gives them, in prefix order."""
+        return ()
 
     @property
     def problem_language(self) -> Language:

@@ -257,3 +257,13 @@ class Lookup(Determined):
                     "fits"
                 )
         return Solution.sat(tuple(mapping[key] for key in problem.queries))
+
+    def deciding(self, problem: LookupProblem) -> tuple[tuple[int, ...], ...]:
+        """Return, by key that is asked for, it and all pairs that show it; see `StringTask`."""
+        if self.solve(problem).witness is None:
+            return ()
+        shown: dict[str, list[int]] = {}
+        for number, (key, _) in enumerate(problem.pairs):
+            shown.setdefault(key, []).extend((3 * number, 3 * number + 2))
+        asked = 3 * len(problem.pairs)
+        return tuple((*shown[key], asked + i) for i, key in enumerate(problem.queries))

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from logicgen.solvers import Status, load_solver
 from logicgen.solvers.embedded import EmbeddedSolver
+from logicgen.solvers.word import Word
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import propositional
 from logicgen.syntax.language import Language
@@ -58,6 +59,12 @@ class LTL(FormulaTask):
 
     def _counterexample(self, problem: Formula, answer: Trace) -> Trace | None:
         return EmbeddedSolver().counterexample(problem, answer)
+
+    def _falsifying_word(self, problem: Formula, answer: Trace) -> Word | None:
+        return EmbeddedSolver().falsifying_word(problem, answer)
+
+    def _any_word(self, answer: Trace) -> Word:
+        return Word.of(answer)
 
     def arranged(
         self, problem: Formula, answer: Trace | NoAnswer, settings: LTLSettings

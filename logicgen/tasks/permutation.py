@@ -281,10 +281,7 @@ class Permutation(Determined):
                     f"no answer: {len(before)} symbols become {len(after)}, and of {len(query)} is "
                     f"asked; one rule takes equally many each time, and gives equally many, no more"
                 )
-        inputs, outputs = (
-            [tuple(pair[side][i] for pair in problem.demonstrations) for i in range(length)]
-            for side, length in enumerate((len(query), kept))
-        )
+        inputs, outputs = self._columns(problem)
         if not Counter(outputs) <= Counter(inputs):
             return Solution.unsat("no answer: no permutation of positions fits every demonstration")
         shown = set(outputs)
@@ -298,3 +295,28 @@ class Permutation(Determined):
                     "is asked"
                 )
         return Solution.sat(tuple(query[first[column]] for column in outputs))
+
+    def deciding(self, problem: PermutationProblem) -> tuple[tuple[int, ...], ...]:
+        """Return, by place of the answer, what stands there, asked for and shown.
+
+        Of several positions that may go to a place, which then hold the same, it is the first.
+        """
+        if self.solve(problem).witness is None:
+            return ()
+        inputs, outputs = self._columns(problem)
+        size, step = len(problem.query), len(problem.query) + len(outputs) + 2
+        shown = len(problem.demonstrations)
+        return tuple(
+            (
+                *(d * step + at for d in range(shown) for at in (source, size + 1 + place)),
+                shown * step + source,
+            )
+            for place, source in enumerate(map(inputs.index, outputs))
+        )
+
+    def _columns(self, problem: PermutationProblem) -> list[list[Symbols]]:
+        """Return what all demonstrations show at each position of inputs, and of outputs."""
+        return [
+            [tuple(pair[side][i] for pair in problem.demonstrations) for i in range(length)]
+            for side, length in enumerate((len(problem.query), self.answer_length(problem)))
+        ]

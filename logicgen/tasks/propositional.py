@@ -14,9 +14,11 @@ from logicgen.solvers.pysat import PySATSolver
 from logicgen.solvers.truth_table import (
     MOST_SYMBOLS,
     TruthTableSolver,
+    determined,
     fewest_literals,
     minimal_assignment,
 )
+from logicgen.solvers.word import Word
 from logicgen.syntax.assignment import Assignment, assignment_language
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.language import Language
@@ -63,6 +65,20 @@ class Propositional(FormulaTask):
         few = len(problem.symbols) <= FEW
         solver = TruthTableSolver() if few else PySATSolver()
         return solver.counterexample(problem, answer)
+
+    def _falsifying_word(self, problem: Formula, answer: Assignment) -> Word | None:
+        example = self._counterexample(problem, answer)
+        if example is None:
+            return None
+        literals = (*answer.literals, *example.literals)
+        return Word((frozenset(name for name, value in literals if value),), 0)
+
+    def _truth(self, problem: Formula, answer: Assignment) -> tuple[str, ...]:
+        given = {name for name, _ in answer.literals}
+        if sum(name not in given for name in problem.symbols) > MOST_SYMBOLS:
+            return ()
+        values = determined(problem, answer)
+        return tuple({True: "1", False: "0", None: "?"}[values[f]] for f in problem.preorder())
 
     def arranged(
         self, problem: Formula, answer: Assignment | NoAnswer, settings: PropositionalSettings

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Verdict
 from logicgen.syntax.language import Language, Token
+from logicgen.tasks.explanation import Explanation
 from logicgen.tasks.task import Task
 
 Symbols = tuple[str, ...]
@@ -37,6 +38,16 @@ class StringTask(Task):
         if solution.witness is None:
             return solution.reason
         return _difference(answer, tuple(solution.witness))
+
+    def explain(self, problem: Any, answer: Symbols, verdict: Verdict) -> Explanation:
+        return Explanation(self.reason(problem, answer, verdict), deciding=self.deciding(problem))
+
+    def deciding(self, problem: Any) -> tuple[tuple[int, ...], ...]:
+        """Return, by token of the right answer, the tokens of the problem that decide it.
+
+        Tokens are numbered in prefix notation, from 0. Empty where there is no right answer.
+        """
+        return ()
 
 
 def _difference(answer: Symbols, right: Symbols) -> str:

@@ -21,6 +21,7 @@ from logicgen.errors import FormatError, LogicgenError
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.answer_automaton import TokenAutomaton, token_automaton
 from logicgen.syntax.language import Language, read_either
+from logicgen.tasks.explanation import Explanation
 from logicgen.vocabulary import Vocabulary, symbol_index
 
 if TYPE_CHECKING:
@@ -141,6 +142,10 @@ class Task(ABC):
     def reason(self, problem: Any, answer: Any, verdict: Verdict) -> str:
         """Say why an answer is `incorrect` or `invalid`; nothing where the task cannot tell."""
         return ""
+
+    def explain(self, problem: Any, answer: Any, verdict: Verdict) -> Explanation:
+        """Return what there is to see of an answer with its verdict: at least the reason."""
+        return Explanation(self.reason(problem, answer, verdict))
 
     def right_tokens(self, problem: Any) -> RightTokens:
         """Return which tokens may follow the beginning of an answer so that it can become right.

@@ -93,7 +93,7 @@ def test_a_random_assignment_is_refused_where_no_table_holds_the_formula(tmp_pat
     }
     with pytest.raises(
         LogicgenError,
-        match=r"^problem\.assignment: 'random': .* at most 20 symbols, not \d+: .* leave the key out",
+        match=r"^problem\.assignment: 'random': .* at most 20 symbols, not \d+: ask",
     ):
         make(tmp_path, changes)
 
