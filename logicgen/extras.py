@@ -15,6 +15,7 @@ from logicgen.errors import LogicgenError
 EXTRAS = {
     "datasets": "datasets",
     "inspect_ai": "inspect",
+    "jinja2": "figures",
     "lightning": "train",
     "matplotlib": "figures",
     "rapidfuzz": "figures",

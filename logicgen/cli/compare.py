@@ -19,7 +19,8 @@ def command(folders: tuple[Path, ...], out: Path) -> None:
     """Set evaluations of the same examples side by side.
 
     FOLDERS are what logicgen evaluate wrote, such as RUN/grid. Writes a table, heat maps with one
-    scale, maps of the difference to the first evaluation, and accuracy by number of symbols. Of
+    scale, maps of the difference to the first evaluation, accuracy by number of symbols, and
+    report.html, a page with the examples that one gets right and another does not. Of
     corpora, perplexity by position in one plot.
     """
     from logicgen.report.perplexity_files import POSITIONS, compare_curves, summary_lines
@@ -40,3 +41,4 @@ def command(folders: tuple[Path, ...], out: Path) -> None:
     rows = compare(list(folders), out)
     put(markdown(rows))
     say(f"figures: {out / 'heatmaps.png'}, differences.png, symbols.png")
+    say(f"report, with every answer: {out / 'report.html'}")

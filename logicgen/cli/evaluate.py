@@ -65,8 +65,9 @@ def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     REPLIES is what any other model wrote: JSON lines with `completion` and `row` or `problem`, or a
     log of Inspect (`.eval`).
 
-    Writes predictions.parquet and, made from it alone, summary.json, cells.csv, a heat map, and
-    pictures by number of symbols and by length. [low, high] is a 95% interval over problems.
+    Writes predictions.parquet and, made from it alone, summary.json, cells.csv, a heat map,
+    pictures by number of symbols and by length, and report.html, a page with all answers. [low,
+    high] is a 95% interval over problems.
 
     A language model is asked look-up and permutation problems as prompts. On a corpus its
     perplexity is measured by position; on one from an automaton, also how far it is from the truth.
@@ -189,6 +190,7 @@ def print_scores(summary: dict[str, Any], folder: Path) -> None:
             put(line)
     for name, called in (("heatmap", "heat map"), ("symbols", "symbols"), ("lengths", "lengths")):
         say(f"{called}: {folder / name}.png")
+    say(f"report, with every answer: {folder / 'report.html'}")
 
 
 def _decoding(

@@ -20,6 +20,7 @@ COMMANDS = {
     "complete": "Go on from a text with a language model.",
     "probability": "Give the probability of a text, by a language model.",
     "compare": "Set evaluations of the same examples side by side.",
+    "report": "Show an evaluation or a data set as one HTML file.",
     "covariance": "Measure whether renaming a problem renames the answer.",
     "collapse": "Tell how alike the rows of symbols are that training never showed.",
     "probe": "Ask a frozen language model for the keys of ciphers.",

@@ -17,6 +17,7 @@ from logicgen.evaluate.scores import Scores
 from logicgen.report.evaluation_files import PREDICTIONS, read_predictions
 from logicgen.report.figure_style import save
 from logicgen.report.heatmap import draw_differences, draw_heatmaps
+from logicgen.report.html.comparison_page import write_comparison_page
 from logicgen.report.symbols_figure import draw_symbols
 from logicgen.report.tables import markdown_table, percent, write_csv
 
@@ -36,7 +37,7 @@ COLUMNS = {
 
 
 def compare(folders: list[Path], out: Path) -> list[dict[str, Any]]:
-    """Write the table and the figures of a comparison; returns the table's rows.
+    """Write table, figures and page of a comparison; returns the table's rows.
 
     `comparison.csv` has a row for each evaluation and part of the examples: the parts are those of
     the first evaluation's training region, so that a part holds the same examples for all.
@@ -44,12 +45,14 @@ def compare(folders: list[Path], out: Path) -> list[dict[str, Any]]:
     `out` is one of them, whose own pictures would be lost.
     """
     check_folders(folders, out)
-    runs = read_evaluations(folders)
+    read = read_runs(folders)
+    runs = [(label, Scores.of(table, about)) for label, table, about in read]
     prepare_folder(out)
     rows = [row for label, scores in runs for row in _rows(label, scores, runs[0][1].about)]
     write_csv(rows, out / COMPARISON)
     for name, _, figure in comparison_figures(runs):
         save(figure, out, name)
+    write_comparison_page(read, out)
     return rows
 
 
@@ -71,8 +74,11 @@ def comparison_figures(runs: list[tuple[str, Scores]]) -> list[tuple[str, str, F
     return [*pictures, (SYMBOLS, "accuracy by number of symbols", draw_symbols(runs, title))]
 
 
-def read_evaluations(folders: list[Path]) -> list[tuple[str, Scores]]:
-    """Read label and scores of evaluations. Raises LogicgenError where they cannot be compared."""
+def read_runs(folders: list[Path]) -> list[tuple[str, pa.Table, About]]:
+    """Read label, predictions and description of evaluations.
+
+    Raises LogicgenError where they cannot be compared.
+    """
     tables, abouts = zip(*map(_read, folders), strict=True)
     labels = labels_of(folders, abouts, ("task", "data", "split"))
     examples = [_examples(table) for table in tables]
@@ -83,7 +89,7 @@ def read_evaluations(folders: list[Path]) -> list[tuple[str, Scores]]:
                 f"({len(here):,} and {len(examples[0]):,}): evaluate both on the same data set, "
                 "with the same --limit"
             )
-    return list(zip(labels, map(Scores.of, tables, abouts), strict=True))
+    return list(zip(labels, tables, abouts, strict=True))
 
 
 def check_folders(folders: Sequence[Path], out: Path) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from logicgen.atomic import prepare_folder
 from logicgen.evaluate.predictions import About, Progress, check_fits, predict_and_verify
 from logicgen.evaluate.replies import judge_replies, replies_to, said_split, scores_folder
-from logicgen.report.evaluation_files import write_predictions, write_report
+from logicgen.report.evaluation_files import write_figures, write_predictions
+from logicgen.report.html.evaluation_page import write_evaluation_page
 
 if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
@@ -68,7 +69,7 @@ def evaluate_answers(
     prepare_folder(folder)  # before anything slow
     table = predict_and_verify(model, data, about, seconds=timeout, progress=progress, **settings)
     write_predictions(table, folder)
-    return folder, write_report(folder)
+    return folder, write_report(folder, workers=settings.get("workers", 1), progress=progress)
 
 
 def evaluate_replies(
@@ -98,7 +99,18 @@ def evaluate_replies(
     judging = partial(progress, "judging")
     table = judge_replies(data, split, replies, where.stem, progress=judging, **settings)
     write_predictions(table, folder)
-    return folder, write_report(folder)
+    return folder, write_report(folder, workers=settings.get("workers", 1), progress=progress)
+
+
+def write_report(folder: Path, *, workers: int = 1, progress: Progress = _silent) -> dict[str, Any]:
+    """Write all that is made from the predictions in a folder; return the summary.
+
+    workers: processes that look for the reasons of verdicts. Raises LogicgenError where there are
+    no whole predictions.
+    """
+    summary = write_figures(folder)
+    write_evaluation_page(folder, workers=workers, progress=partial(progress, "explaining"))
+    return summary
 
 
 def evaluate_corpus(

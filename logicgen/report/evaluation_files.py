@@ -4,6 +4,7 @@ predictions.parquet   a row per answer, with its verdict
 summary.json          the scores of all answers and of parts of them
 cells.csv             the score of every cell
 heatmap, symbols, lengths   figures, each as .png and .svg
+report.html           a page of all of it, with the answers
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ def read_predictions(folder: Path) -> tuple[pa.Table, About]:
         ) from error
 
 
-def write_report(folder: Path) -> dict[str, Any]:
-    """Write all that is made from the predictions in a folder; returns the summary.
+def write_figures(folder: Path) -> dict[str, Any]:
+    """Write all but the page that is made from the predictions in a folder; return the summary.
 
     Raises LogicgenError where there are no whole predictions.
     """

@@ -153,15 +153,17 @@ class FormulaTask(Task):
 
     def explain(self, problem: Formula, answer: Any, verdict: Verdict) -> Explanation:
         found = Explanation(self.reason(problem, answer, verdict))
-        if isinstance(answer, NoAnswer):
-            # What satisfies the formula all the same, if the solver was found to have something.
-            answer = self.solve(problem).witness if verdict is Verdict.INCORRECT else None
-        if answer is None or verdict is Verdict.INVALID:
+        wrong = verdict is Verdict.INCORRECT
+        if isinstance(answer, NoAnswer):  # what satisfies the formula all the same, if that is so
+            answer = self.solve(problem).witness if wrong else None
+            wrong = False
+        elif not (wrong or verdict.is_right):
+            answer = None
+        if answer is None:
             return found
-        words = (self._falsifying_word(part, answer) for part in operands_of("&", problem))
-        word = next((word for word in words if word is not None), None) or self._any_word(answer)
+        word = self._falsifying(problem, answer) if wrong else self._any_word(answer)
         if word is None:
-            return replace(found, truth=self._truth(problem, answer))
+            return replace(found, truth=() if wrong else self._truth(problem, answer))
         truth = word.truth(problem)
         others = frozenset().union(*word.letters).difference(problem.symbols)
         named = (*problem.symbols, *sorted(others))
@@ -173,6 +175,11 @@ class FormulaTask(Task):
             ),
             loop=word.loop,
         )
+
+    def _falsifying(self, problem: Formula, answer: Any) -> Word | None:
+        """Return a word of an answer that falsifies the first conjunct that it can."""
+        words = (self._falsifying_word(part, answer) for part in operands_of("&", problem))
+        return next((word for word in words if word is not None), None)
 
     @abstractmethod
     def _contradiction(self, answer: Any) -> str:

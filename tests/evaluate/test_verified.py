@@ -15,7 +15,7 @@ from logicgen.evaluate.verified import Outcome, Verified, draw_until_accepted
 from logicgen.model.model import Answer
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.samples import Sampling
-from logicgen.report.evaluation_files import read_predictions, write_predictions, write_report
+from logicgen.report.evaluation_files import read_predictions, write_figures, write_predictions
 from tests.evaluate.conftest import Parrot
 
 
@@ -62,7 +62,7 @@ def scored(data, about, tmp_path):
     model = Slow(data, "grid")
     table = predict_and_verify(model, data, about, embedding_seeds=2, verified=VERIFIED)
     write_predictions(table, tmp_path)
-    return model, table.to_pylist(), write_report(tmp_path), tmp_path
+    return model, table.to_pylist(), write_figures(tmp_path), tmp_path
 
 
 def test_the_first_accepted_answer_is_kept_and_counted(scored):
@@ -127,7 +127,7 @@ def test_predictions_that_know_nothing_of_verified_decoding_are_still_read(score
         folder / "predictions.parquet",
     )
     assert read_predictions(folder)[1] == replace(known, decoding={})
-    assert "verified_accuracy" not in write_report(folder)["overall"]
+    assert "verified_accuracy" not in write_figures(folder)["overall"]
 
 
 def test_without_it_nothing_is_drawn_or_said(data, about, tmp_path):
@@ -135,7 +135,7 @@ def test_without_it_nothing_is_drawn_or_said(data, about, tmp_path):
     for name in ("verified_prediction", "verified_verdict", "draws"):
         assert table[name].null_count == len(table)
     write_predictions(table, tmp_path)
-    summary = write_report(tmp_path)
+    summary = write_figures(tmp_path)
     assert not {"verified_accuracy", "draws"} & set(summary["overall"])
     assert summary["decoding"]["beams"] == 3
 

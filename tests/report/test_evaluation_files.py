@@ -14,7 +14,7 @@ from logicgen.errors import LogicgenError
 from logicgen.evaluate.predictions import predict_and_verify
 from logicgen.evaluate.scores import VERDICTS
 from logicgen.evaluate.wilson import wilson_interval
-from logicgen.report.evaluation_files import read_predictions, write_predictions, write_report
+from logicgen.report.evaluation_files import read_predictions, write_figures, write_predictions
 from tests.evaluate.conftest import Parrot
 
 
@@ -29,7 +29,7 @@ def test_everything_follows_from_the_predictions(table, about, tmp_path):
     assert known == replace(about, decoding=known.decoding)
     assert known.decoding["beams"] == 1
     assert again.equals(table)
-    summary = write_report(tmp_path)
+    summary = write_figures(tmp_path)
     assert json.loads((tmp_path / "summary.json").read_text()) == json.loads(json.dumps(summary))
     rows = table.to_pylist()
     region = {
@@ -64,7 +64,7 @@ def test_everything_follows_from_the_predictions(table, about, tmp_path):
 def test_the_same_predictions_give_the_same_files(table, tmp_path):
     for name in ("one", "two"):
         write_predictions(table, tmp_path / name)
-        write_report(tmp_path / name)
+        write_figures(tmp_path / name)
     pictures = [f"{n}.{k}" for n in ("heatmap", "symbols", "lengths") for k in ("png", "svg")]
     for file in ("summary.json", "cells.csv", "predictions.parquet", *pictures):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
@@ -72,7 +72,7 @@ def test_the_same_predictions_give_the_same_files(table, tmp_path):
 
 def test_the_heat_map_is_green_where_answers_are_right_and_red_where_not(table, tmp_path):
     write_predictions(table, tmp_path)
-    write_report(tmp_path)
+    write_figures(tmp_path)
     picture = matplotlib.image.imread(tmp_path / "heatmap.png")[:, :, :3]
     red, green = picture[:, :, 0], picture[:, :, 1]
     share_green = np.mean((green > red + 0.2) & (green > 0.3))
@@ -84,7 +84,7 @@ def test_the_heat_map_is_green_where_answers_are_right_and_red_where_not(table, 
 
 def test_missing_and_damaged_predictions_are_refused(tmp_path):
     with pytest.raises(LogicgenError, match="run logicgen evaluate first"):
-        write_report(tmp_path)
+        write_figures(tmp_path)
     (tmp_path / "predictions.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(LogicgenError, match="damaged"):
-        write_report(tmp_path)
+        write_figures(tmp_path)

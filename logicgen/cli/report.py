@@ -1,0 +1,85 @@
+"""`logicgen report`."""
+
+from __future__ import annotations
+
+from functools import partial
+from os.path import isdir, isfile
+from pathlib import Path
+
+import click
+
+from logicgen.cli import options as opt
+from logicgen.cli.terminal import say
+from logicgen.errors import LogicgenError
+
+
+@click.command("report")
+@click.argument("folder", type=opt.PATH, metavar="EVALUATION|DATA")
+@click.option(
+    "-o",
+    "--out",
+    type=opt.PATH,
+    metavar="FILE.html",
+    help="[report.html in the folder]",
+)
+@opt.WORKERS
+def command(folder: Path, out: Path | None, workers: int) -> None:
+    """Show an evaluation or a data set as one HTML file, which opens from disk.
+
+    EVALUATION is a folder that logicgen evaluate wrote, such as RUN/grid, and DATA one that
+    logicgen generate wrote. The page has heat maps, every example behind a cell, and why an answer
+    is wrong: the word that falsifies the formula, and the truth of each subformula on it. logicgen
+    compare writes such a page of several evaluations.
+    """
+    from logicgen.data.corpus import Corpus
+    from logicgen.data.dataset import Dataset
+    from logicgen.report.evaluation_files import PREDICTIONS
+
+    if not isdir(folder):
+        raise LogicgenError(f"{folder}: no such folder: give an evaluation, or a data set")
+    if out is not None and out.suffix.lower() not in (".html", ".htm"):
+        raise LogicgenError(f"{out}: a report is an HTML file: give a name that ends in .html")
+    if isfile(folder / PREDICTIONS):
+        path = _evaluation(folder, out, workers)
+    elif isfile(folder / Dataset.file):
+        path = _dataset(folder, out, workers)
+    else:
+        raise LogicgenError(_neither(folder, isfile(folder / Corpus.file)))
+    say(f"report: {path}")
+
+
+def _evaluation(folder: Path, out: Path | None, workers: int) -> Path:
+    from logicgen.cli.progress import stage_bars
+    from logicgen.report.html.evaluation_page import write_evaluation_page
+
+    with stage_bars("answers") as bars:
+        explaining = partial(bars, "explaining")
+        return write_evaluation_page(folder, out, workers=workers, progress=explaining)
+
+
+def _dataset(folder: Path, out: Path | None, workers: int) -> Path:
+    from logicgen.cli.progress import stage_bars
+    from logicgen.data.dataset import load_dataset
+    from logicgen.report.html.dataset_page import write_dataset_page
+    from logicgen.report.html.example_rows import REPORT
+
+    dataset = load_dataset(folder)
+    with stage_bars("examples") as bars:
+        explaining = partial(bars, "explaining")
+        path = out or folder / REPORT
+        return write_dataset_page(dataset, path, workers=workers, progress=explaining)
+
+
+def _neither(folder: Path, corpus: bool) -> str:
+    """Say why a folder has no report, and what to give instead."""
+    from logicgen.report.evaluation_files import PREDICTIONS
+
+    if corpus:
+        return f"{folder}: a corpus, whose sequences have no answers: give a data set of problems"
+    below = [str(path.parent) for path in sorted(folder.glob(f"*/{PREDICTIONS}"))]
+    if below:
+        return f"{folder}: no {PREDICTIONS}; did you mean {' or '.join(below)}?"
+    return (
+        f"{folder}: neither an evaluation (no {PREDICTIONS}) nor a data set (no dataset.json): run"
+        " logicgen evaluate or logicgen generate first"
+    )

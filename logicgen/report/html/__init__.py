@@ -1,0 +1,1 @@
+"""One HTML file that shows a data set, an evaluation, a comparison, or what ships."""

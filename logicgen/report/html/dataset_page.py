@@ -1,0 +1,189 @@
+"""The page of a data set: what it holds, against what was asked for and what exists."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from logicgen.data.dataset import Dataset
+from logicgen.data.generate import CELLS
+from logicgen.errors import reading
+from logicgen.report.html.document import Document, Facts, write_document
+from logicgen.report.html.example_rows import (
+    MOST,
+    Progress,
+    chosen,
+    column,
+    explanations,
+    problem_rows,
+    task_facts,
+)
+
+Cells = dict[tuple[str, int | None, int], dict[str, str]]
+"""Rows of `cells.csv` by split, symbols and length; symbols are None of a cell of all numbers."""
+
+
+def write_dataset_page(
+    dataset: Dataset, path: Path, *, workers: int = 1, progress: Progress = lambda *_: None
+) -> Path:
+    """Write the page of a data set; return its path."""
+    write_document(dataset_document(dataset, workers=workers, progress=progress), path)
+    return path
+
+
+def dataset_document(
+    dataset: Dataset,
+    *,
+    most: int = MOST,
+    workers: int = 1,
+    progress: Progress = lambda *_: None,
+) -> Document:
+    """Return the page of a data set. most: examples that it holds, equally many of each split."""
+    task, planned = dataset.task, _planned(dataset.folder)
+    splits = [split for split, examples in dataset.splits.items() if examples]
+    maps, tables = [], []
+    left = most
+    for number, split in enumerate(splits):
+        table = dataset.table(split, ["problem", "answer", "symbols", "length"])
+        maps.append(_count_map(dataset, split, table, planned))
+        here = chosen(np.zeros(len(table), bool), max(1, left // (len(splits) - number)))
+        left -= len(here)
+        tables.append((split, here, table.take(pa.array(here)).to_pydict()))
+    listed = {
+        name: [value for _, _, table in tables for value in table[name]]
+        for name in ("problem", "answer", "symbols", "length")
+    }
+    where = [(split, row) for split, rows, _ in tables for row in rows.tolist()]
+    items = [(p, a, "correct") for p, a in zip(listed["problem"], listed["answer"], strict=True)]
+    explained = explanations(task, items, workers, progress)
+    rows: dict[str, list[Any]] = {
+        "key": [f"{split}-{row}" for split, row in where],
+        "split": [split for split, _ in where],
+        "row": [row for _, row in where],
+        "symbols": listed["symbols"],
+        "length": listed["length"],
+        **problem_rows(task, listed["problem"]),
+        "answer_length": [len(text.split()) for text in listed["answer"]],
+        "answer": [text for text, _ in explained],
+        "explained": [found for _, found in explained],
+    }
+    columns = [
+        column("row", "row", "number", shown=True),
+        column("split", "split", "choice", facet=True, shown=True),
+        column("symbols", "symbols", "number", facet=True, shown=True),
+        column("length", "length", "number", facet=True, shown=True),
+        column("problem", "problem", "text", shown=True),
+        column("answer", "answer", "text", shown=True),
+        column("answer_length", "tokens of the answer", "number", facet=True),
+    ]
+    if task.refutation is not None:
+        none = task.encode(task.refutation)
+        rows["answered"] = ["no" if text == none else "yes" for text in listed["answer"]]
+        columns.append(column("answered", "has an answer", "choice", facet=True))
+    if "operators" in rows:
+        columns.append(column("operators", "operators", "choices", facet=True))
+    data = {
+        "tasks": {dataset.task_name: task_facts(task)},
+        "maps": maps,
+        "columns": columns,
+        "rows": rows,
+        "answers": [
+            {"label": "answer", "text": "answer", "explanation": "explained", "drawn": True}
+        ],
+        "problem": "problem",
+        "total": sum(dataset.splits.values()),
+        "sampled": "some of each split, at random",
+    }
+    return Document(
+        title=f"{dataset.name}, seed {dataset.description['seed']}",
+        lead=dataset.recipe.description or f"Problems of the task {dataset.task_name}.",
+        summary=[_splits(dataset)],
+        data=data,
+        facts=[_recipe(dataset), _versions(dataset), _files(dataset)],
+        notes=["Made by logicgen. Every answer was verified when the data were made."],
+    )
+
+
+def _planned(folder: Path) -> Cells:
+    """Return what was asked for of each cell, if the folder still says so."""
+    found: Cells = {}
+    path = folder / CELLS
+    if path.is_file():
+        with reading(path), path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                symbols = int(row["symbols"]) if row["symbols"] else None
+                found[row["split"], symbols, int(row["length"])] = row
+    return found
+
+
+def _count_map(dataset: Dataset, split: str, table: pa.Table, planned: Cells) -> dict[str, Any]:
+    """Return the map of how many examples each cell of a split holds, as the scripts read it."""
+    recipe = dataset.recipe
+    part = recipe.grid if split == "grid" and recipe.grid else recipe.region
+    symbols, length = (table[name].to_numpy() for name in ("symbols", "length"))
+    length = length - (length - part.length[0]) % part.step
+    pairs, counts = np.unique(np.stack([symbols, length]), axis=1, return_counts=True)
+    held = {(s, n): c for s, n, c in zip(*pairs.tolist(), counts.tolist(), strict=True)}
+    of_split = {(s, n): row for (name, s, n), row in planned.items() if name == split}
+    held |= {(s, n): 0 for s, n in of_split if s is not None and (s, n) not in held}
+    cells = []
+    for (s, n), count in sorted(held.items()):
+        says = f"{count:,} examples"
+        if (row := of_split.get((s, n))) is not None:
+            says += f" of {row['asked']} asked for; {row['exist']} problems exist"
+        elif (row := of_split.get((None, n))) is not None:
+            says += f"; of all numbers of symbols {row['held']} of {row['asked']} asked for"
+        cells.append([s, n, count, says])
+    return {
+        "title": f"{split}: examples",
+        "kind": "count",
+        "cells": cells,
+        "trained": None,
+        "step": part.step,
+        "also": {"split": split},
+    }
+
+
+def _splits(dataset: Dataset) -> Facts:
+    rows = []
+    for split, examples in dataset.splits.items():
+        said = dataset.description["splits"][split]
+        part = dataset.recipe.grid if split == "grid" else dataset.recipe.region
+        ranges = ["{} to {}".format(*part.symbols), "{} to {}".format(*part.length)] if part else []
+        short = [f"{said[key]:,}" for key in ("cells", "cells_short", "cells_empty")]
+        rows.append([split, f"{examples:,}", *ranges, *short])
+    heads = ["split", "examples", "symbols", "length", "cells", "short of what was asked", "empty"]
+    return Facts("Splits", heads, rows)
+
+
+def _recipe(dataset: Dataset) -> Facts:
+    rows = [[name, value] for name, value in _flat(dataset.description["recipe"])]
+    return Facts("Recipe", ["key", "value"], rows)
+
+
+def _flat(table: dict[str, Any], above: str = "") -> list[tuple[str, str]]:
+    """Return the keys of nested tables with their values as JSON."""
+    found = []
+    for name, value in table.items():
+        if isinstance(value, dict) and value:
+            found += _flat(value, f"{above}{name}.")
+        elif value is not None:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            found.append((above + name, text))
+    return found
+
+
+def _versions(dataset: Dataset) -> Facts:
+    return Facts("Versions", ["package", "version"], _flat(dataset.description["versions"]))
+
+
+def _files(dataset: Dataset) -> Facts:
+    files = dataset.files(dataset.description)
+    rows = [[f["file"], f"{f['examples']:,}", f"{f['bytes']:,}", f["sha256"]] for f in files]
+    says = "" if len(rows) <= 200 else f"The first 200 of {len(rows):,}."
+    return Facts("Files", ["file", "examples", "bytes", "SHA-256"], rows[:200], says)

@@ -1,0 +1,200 @@
+"""The page of an evaluation: heat maps, and every answer behind them with why it is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from logicgen.errors import LogicgenError
+from logicgen.evaluate.predictions import About
+from logicgen.evaluate.scores import VERDICTS, Score, Scores
+from logicgen.report.evaluation_files import PARTS, read_predictions
+from logicgen.report.html.document import Document, Facts, write_document
+from logicgen.report.html.example_rows import (
+    MOST,
+    REPORT,
+    Progress,
+    chosen,
+    column,
+    explanations,
+    problem_rows,
+    shown_answers,
+    task_facts,
+)
+from logicgen.report.tables import percent
+from logicgen.solvers import Verdict
+from logicgen.tasks import load_task
+
+SAMPLED = "wrong answers first, then right ones at random"
+
+
+def write_evaluation_page(
+    folder: Path,
+    path: Path | None = None,
+    *,
+    workers: int = 1,
+    progress: Progress = lambda *_: None,
+) -> Path:
+    """Write the page of the evaluation in a folder; return its path, `report.html` there or `path`.
+
+    Raises LogicgenError where there are no whole predictions, or none at all.
+    """
+    table, about = read_predictions(folder)
+    if not len(table):
+        raise LogicgenError(f"{folder}: holds no answers: evaluate a split that has examples")
+    path = path or folder / REPORT
+    write_document(evaluation_document(table, about, workers=workers, progress=progress), path)
+    return path
+
+
+def evaluation_document(
+    table: pa.Table,
+    about: About,
+    *,
+    most: int = MOST,
+    workers: int = 1,
+    progress: Progress = lambda *_: None,
+) -> Document:
+    """Return the page of predictions. most: answers that it holds, wrong ones first."""
+    task, scores = load_task(about.task), Scores.of(table, about)
+    verdicts = np.array(table["verdict"].to_pylist(), dtype=object)
+    places = chosen(np.array([not Verdict(name).is_right for name in verdicts], bool), most)
+    listed = table.take(pa.array(places)).to_pydict()
+
+    items = zip(listed["problem"], listed["prediction"], listed["verdict"], strict=True)
+    explained = explanations(task, list(items), workers, progress)
+    seeds = [""] if scores.seeds == 1 else [f".{seed}" for seed in range(scores.seeds)]
+    rows: dict[str, list[Any]] = {
+        "key": [
+            f"{row}{seeds[seed]}"
+            for row, seed in zip(listed["row"], listed["embedding_seed"], strict=True)
+        ],
+        **{name: listed[name] for name in ("row", "symbols", "length", "verdict")},
+        **problem_rows(task, listed["problem"]),
+        "answer_length": [len(text.split()) for text in listed["prediction"]],
+        "answer": shown_answers(task, listed["answer"]),
+        "prediction": [text for text, _ in explained],
+        "explained": [found for _, found in explained],
+        "tokens": listed["prediction"],
+    }
+    columns = [
+        column("row", "row", "number", shown=True),
+        column("symbols", "symbols", "number", facet=True, shown=True),
+        column("length", "length", "number", facet=True, shown=True),
+        column("verdict", "verdict", "choice", facet=True, shown=True),
+        column("problem", "problem", "text", shown=True),
+        column("prediction", "prediction", "text", shown=True),
+        column("answer", "stored answer", "text"),
+        column("answer_length", "tokens of the prediction", "number", facet=True),
+    ]
+    if scores.seeds > 1:
+        rows["embedding_seed"] = listed["embedding_seed"]
+        columns.insert(1, column("embedding_seed", "embedding seed", "number", facet=True))
+    if "operators" in rows:
+        columns.append(column("operators", "operators", "choices", facet=True))
+    answers = [
+        {"label": "stored answer", "text": "answer"},
+        {
+            "label": "prediction",
+            "text": "prediction",
+            "verdict": "verdict",
+            "explanation": "explained",
+            "tokens": "tokens",
+            "drawn": True,
+        },
+    ]
+    cells = scores.by_cell()
+    maps = [share_map("right answers", cells, about, lambda score: score.accuracy)]
+    if listed.get("verified_prediction", [None])[:1] != [None]:
+        rows["verified"] = shown_answers(task, listed["verified_prediction"])
+        rows["verified_verdict"] = listed["verified_verdict"]
+        columns.append(column("verified_verdict", "verdict after drawing", "choice", facet=True))
+        answers.append(
+            {
+                "label": "first accepted of several draws",
+                "text": "verified",
+                "verdict": "verified_verdict",
+            }
+        )
+        accepted = "right among several draws"
+        maps.append(share_map(accepted, cells, about, lambda score: score.verified_accuracy))
+    data = {
+        "tasks": {about.task: task_facts(task)},
+        "maps": maps,
+        "columns": columns,
+        "rows": rows,
+        "answers": answers,
+        "problem": "problem",
+        "total": len(table),
+        "sampled": SAMPLED,
+    }
+    overall = scores.score()
+    return Document(
+        title=f"{about.model} on {about.data} ({about.split})",
+        lead=f"{percent(overall.flat())} of {len(table):,} answers are right, as the solver says.",
+        summary=[_scores(scores)],
+        data=data,
+        facts=[_facts(about, scores)],
+        notes=["Made by logicgen. Intervals are Wilson's, of 95%, over problems."],
+    )
+
+
+def share_map(
+    title: str,
+    cells: dict[tuple[int, int], Score],
+    about: About,
+    share: Callable[[Score], tuple[float, float] | None],
+) -> dict[str, Any]:
+    """Return the heat map of a share of each cell's answers, as the scripts read it."""
+    rows = []
+    for (symbols, length), score in sorted(cells.items()):
+        value = share(score)
+        low, high = (100 * bound for bound in score.interval)
+        counts = ", ".join(f"{name} {count:,}" for name, count in score.counts.items() if count)
+        says = f"{score.examples:,} examples: {counts}"
+        if value is not None:
+            plain = f" [{low:.1f}, {high:.1f}]" if value is score.accuracy else ""
+            says = f"{100 * value[0]:.1f}%{plain}\n{says}"
+        rows.append([symbols, length, None if value is None else value[0], says])
+    return {
+        "title": title,
+        "kind": "share",
+        "cells": rows,
+        "trained": [list(about.symbols), list(about.length)],
+        "step": about.step,
+    }
+
+
+def _scores(scores: Scores) -> Facts:
+    """Return the table of scores by part."""
+    rows = []
+    parts = {"overall": scores.score(), **scores.by_part()}
+    flats = {name: score.flat() for name, score in parts.items()}
+    verified = "verified_accuracy" in flats["overall"]
+    heads = ["", "examples", "right", *VERDICTS]
+    heads += ["verified"] if verified else []
+    for name, flat in flats.items():
+        row = [PARTS.get(name, name), f"{flat['examples']:,}", percent(flat)]
+        row += [f"{flat[verdict]:,}" for verdict in VERDICTS]
+        rows.append(row + ([percent(flat, "verified_accuracy")] if verified else []))
+    return Facts("Scores", heads, rows)
+
+
+def _facts(about: About, scores: Scores) -> Facts:
+    """Return the table of what was evaluated, and how."""
+    said: dict[str, Any] = {
+        "task": about.task,
+        "model": about.model,
+        "data set": f"{about.data}, split {about.split}",
+        "symbols it was trained on": "{} to {}".format(*about.symbols),
+        "lengths it was trained on": "{} to {}".format(*about.length),
+        "embedding seeds": scores.seeds,
+        **{f"decoding: {name}": value for name, value in about.decoding.items()},
+    }
+    if about.reset_rows is not None:
+        said["seed of redrawn rows"] = about.reset_rows
+    return Facts("What was evaluated", ["", ""], [[name, str(said[name])] for name in said])

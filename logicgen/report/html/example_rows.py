@@ -1,0 +1,140 @@
+"""Examples as rows of a page, with what the solver says of the answers to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from logicgen.errors import FormatError, printable
+from logicgen.solvers import Verdict
+from logicgen.tasks import Task, load_task
+from logicgen.workers import Failure, Limits, Workers
+
+REPORT = "report.html"
+"""The file of a page, in the folder of what it shows."""
+
+# Examples that a page holds; of more, some are chosen, and the page says so.
+MOST = 10_000
+
+# Seconds after which the reason of a verdict is no longer looked for.
+SECONDS = 2.0
+
+Item = tuple[str, str, str]
+"""A problem, an answer to it, both in prefix notation, and its verdict."""
+
+Explained = tuple[str, list[Any]]
+"""An answer as people write it; and reason, truth, letters, loop, picture, as pages hold them."""
+
+Progress = Callable[[int, int], None]
+
+
+def explanations(
+    task: Task, items: Sequence[Item], workers: int = 1, progress: Progress = lambda *_: None
+) -> list[Explained]:
+    """Return what there is to see of each answer; found by worker processes, each item once."""
+    new = list(dict.fromkeys(items))
+    found: dict[Item, Explained] = {}
+    with Workers(explaining, (task.name,), count=workers, limits=Limits(SECONDS)) as pool:
+        for done, (item, result) in enumerate(zip(new, pool.map(new, 64), strict=True), 1):
+            if isinstance(result, Failure):
+                said = f"looking for the reason was given up: {result.reason}"
+                result = item[1], [said, "", None, None, ""]
+            found[item] = result
+            progress(done, len(new))
+    return [found[item] for item in items]
+
+
+def explaining(task: str) -> Callable[[Item], Explained]:
+    """Return the function that explains items of a task, for a worker process."""
+    chosen = load_task(task)
+
+    def explain(item: Item) -> Explained:
+        problem, text, verdict = item
+        try:
+            answer = chosen.decode_answer(text)
+            parsed = chosen.decode_problem(problem)
+        except FormatError as error:
+            first = printable(str(error).partition("\n")[0])
+            return printable(text), [f"it does not parse: {first}", "", None, None, ""]
+        found = chosen.explain(parsed, answer, Verdict(verdict))
+        letters = ";".join(" ".join(letter) for letter in found.letters)
+        packed = [
+            printable(found.reason),
+            ",".join(found.truth),
+            letters if found.letters else None,
+            found.loop,
+            printable(chosen.picture(answer)),
+        ]
+        return printable(chosen.show(answer)), packed
+
+    return explain
+
+
+def shown_answers(task: Task, texts: Iterable[str]) -> list[str]:
+    """Return answers in prefix notation as people write them; what does not parse as it is."""
+    texts, found = list(texts), dict[str, str]()
+    for text in dict.fromkeys(texts):
+        try:
+            found[text] = printable(task.show(task.decode_answer(text)))
+        except FormatError:
+            found[text] = printable(text)
+    return [found[text] for text in texts]
+
+
+def task_facts(task: Task) -> dict[str, Any]:
+    """Return what a page has to know of a task to draw its problems."""
+    arities = task.problem_arities
+    return {
+        "arities": None if arities is None else dict(arities),
+        "temporal": task.refutation is not None,
+    }
+
+
+def problem_rows(task: Task, problems: Iterable[str]) -> dict[str, list[Any]]:
+    """Return rows of problems in prefix notation: as people write them, and their operators.
+
+    Of tasks that say which tokens decide an answer, these and the right answer, too.
+    """
+    arities = task.problem_arities
+    rows: dict[str, list[Any]] = {"problem": [], "prefix": []}
+    if arities is None:
+        rows |= {"right": [], "deciding": []}
+    else:
+        rows["operators"] = []
+    for text in problems:
+        rows["prefix"].append(printable(text))
+        try:
+            problem = task.decode_problem(text)
+        except FormatError:  # of a damaged file: shown as it is, not drawn
+            rows["problem"].append(printable(text))
+            for name in rows.keys() - {"problem", "prefix"}:
+                rows[name].append("" if name != "deciding" else ())
+            continue
+        rows["problem"].append(printable(task.show_problem(problem)))
+        if arities is None:
+            witness = task.solve(problem).witness
+            rows["right"].append("" if witness is None else printable(task.encode(witness)))
+            rows["deciding"].append(task.explain(problem, witness, Verdict.CORRECT).deciding)
+        else:
+            used = dict.fromkeys(token for token in text.split() if arities.get(token))
+            rows["operators"].append(" ".join(sorted(used)))
+    return rows
+
+
+def chosen(preferred: np.ndarray, most: int = MOST) -> np.ndarray:
+    """Return which examples a page holds, in order: those preferred first, then any, at random.
+
+    preferred: a mask. The choice is the same each time.
+    """
+    if len(preferred) <= most:
+        return np.arange(len(preferred))
+    order = np.random.default_rng(0).permutation(len(preferred))
+    order = order[np.argsort(~preferred[order], kind="stable")]
+    return np.asarray(np.sort(order[:most]))
+
+
+def column(name: str, label: str, kind: str, *, facet: bool = False, shown: bool = False) -> Any:
+    """Return the description of a column, as the scripts read it."""
+    return {"name": name, "label": label, "kind": kind, "facet": facet, "shown": shown}
