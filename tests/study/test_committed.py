@@ -44,6 +44,7 @@ QUOTED = [
         "lexinvariant-letters",
         "acceptance-ltl",
         "acceptance-propositional",
+        "propositional-targets",
     ),
 ]
 
