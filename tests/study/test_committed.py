@@ -17,8 +17,10 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
 
 def test_every_study_has_its_results():
-    assert sorted(folder.name for folder in RESULTS.iterdir()) == shipped.names("studies", ".toml")
-    assert len([path for path in RESULTS.rglob("*") if path.is_file()]) < 180
+    names = shipped.names("studies", ".toml")
+    assert sorted(folder.name for folder in RESULTS.iterdir()) == names
+    # A few files each, none for every trial.
+    assert len([path for path in RESULTS.rglob("*") if path.is_file()]) < 6 * len(names)
 
 
 @pytest.mark.parametrize("folder", sorted(RESULTS.iterdir()), ids=lambda folder: folder.name)
