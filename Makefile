@@ -43,6 +43,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/language.py
 	$(BIN)/python benchmarks/scoring.py
 	$(BIN)/python benchmarks/acceptance.py
+	$(BIN)/python benchmarks/report.py
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || \

@@ -141,6 +141,10 @@ def _heat_map(out: Path, part: Part) -> Path:
     return _folders(out, part)[1] / "grid" / "heatmap.png"
 
 
+def _report(out: Path, part: Part) -> Path:
+    return _folders(out, part)[1] / "grid" / "report.html"
+
+
 def _write_results(out: Path, parts: list[Part], results: dict[str, Any]) -> None:
     """Write `results.json` and `results.md`, a table with the pictures below it."""
     from logicgen.atomic import write_text
@@ -183,6 +187,8 @@ def _last_lines(out: Path, parts: list[Part]) -> str:
 {_sentences(parts)}
 Open the heat maps (also as .svg beside them), or {out / "results.md"} with all of them:
 {pictures}
+Which formulas it gets wrong, and why: open in a browser
+  {_report(out, parts[-1])}
 Try next:
   logicgen solve --task propositional "a & !b | c"
   logicgen solve --task ltl --model ltl "G(request -> F grant) & GF request"

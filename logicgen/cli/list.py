@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from logicgen.cli.options import PAGE
+from logicgen.cli.terminal import say
+from logicgen.errors import LogicgenError
 
 if TYPE_CHECKING:
     from logicgen.solvers import Facts
@@ -14,12 +20,20 @@ KINDS = ["tasks", "datasets", "models", "studies", "solvers"]
 
 @click.command("list")
 @click.argument("kind", required=False, type=click.Choice(KINDS))
-def command(kind: str | None) -> None:
+@click.option(
+    "--html", type=PAGE, metavar="FILE.html", help="Write a gallery: examples of every recipe."
+)
+def command(kind: str | None, html: Path | None) -> None:
     """Show what ships: tasks, data-set recipes, model recipes, studies, solvers.
 
     A recipe's name is what `generate`, `train` and `study` take; the path of a TOML file works as
     well.
     """
+    if html is not None:
+        if kind:
+            raise LogicgenError("--html: shows tasks and data sets with examples: leave KIND out")
+        return _gallery(html)
+
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -37,6 +51,16 @@ def command(kind: str | None) -> None:
         console.print(table)
         if not kind:
             console.print()
+
+
+def _gallery(path: Path) -> None:
+    """Write the gallery behind a progress bar."""
+    from logicgen.cli.progress import stage_bars
+    from logicgen.report.html.gallery_page import write_gallery
+
+    with stage_bars("recipes") as bars:
+        write_gallery(path, progress=partial(bars, "drawing"))
+    say(f"gallery: {path}")
 
 
 def _rows(kind: str) -> list[tuple[str, str]]:

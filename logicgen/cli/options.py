@@ -23,7 +23,19 @@ class Number(click.FloatRange):
         return number
 
 
+class PagePath(click.Path):
+    """The path of an HTML file to write."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the path. Fails with a usage error if its name does not end as a page's does."""
+        path = super().convert(value, param, ctx)
+        if Path(str(path)).suffix.lower() not in (".html", ".htm"):
+            self.fail(f"{value}: give a name that ends in .html", param, ctx)
+        return path
+
+
 PATH = click.Path(path_type=Path)
+PAGE = PagePath(path_type=Path)
 POSITIVE = Number(min=0, min_open=True)
 
 

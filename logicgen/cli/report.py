@@ -18,7 +18,7 @@ from logicgen.errors import LogicgenError
 @click.option(
     "-o",
     "--out",
-    type=opt.PATH,
+    type=opt.PAGE,
     metavar="FILE.html",
     help="[report.html in the folder]",
 )
@@ -34,13 +34,16 @@ def command(folder: Path, out: Path | None, workers: int) -> None:
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
     from logicgen.report.evaluation_files import PREDICTIONS
+    from logicgen.report.html.example_rows import REPORT
+    from logicgen.report.html.perplexity_page import write_perplexity_page
+    from logicgen.report.perplexity_files import POSITIONS, read_readings
 
     if not isdir(folder):
         raise LogicgenError(f"{folder}: no such folder: give an evaluation, or a data set")
-    if out is not None and out.suffix.lower() not in (".html", ".htm"):
-        raise LogicgenError(f"{out}: a report is an HTML file: give a name that ends in .html")
     if isfile(folder / PREDICTIONS):
         path = _evaluation(folder, out, workers)
+    elif isfile(folder / POSITIONS):
+        path = write_perplexity_page(read_readings(folder), out or folder / REPORT)
     elif isfile(folder / Dataset.file):
         path = _dataset(folder, out, workers)
     else:

@@ -11,8 +11,8 @@ what a model says beyond it, it has learnt of the language.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,9 @@ from logicgen.tokens import NOTHING
 
 # Numbers in (sequences, positions, tokens), and in attention, that are made at a time.
 AT_A_TIME = 2**24
+
+# Sequences that are kept as they were read.
+READ = 16
 
 MEASURES = {
     "bits": "bits per token",
@@ -66,8 +69,18 @@ class CurveAbout:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """One sequence as it was read: its tokens, and what was measured where each was expected."""
+
+    tokens: list[str]  # (T,)
+    measured: dict[
+        str, list[float | None]
+    ]  # (T,) by the names in `MEASURES`; None where it has no number
+
+
+@dataclass(frozen=True)
 class Curve:
-    """Means over sequences, by position.
+    """Means over sequences, by position, and the first sequences as they were read.
 
     Parts are `overall`, and `beyond` a position: `from`, that position, the number of `tokens`, and
     each measure's mean over them with a 95% interval over sequences (`_low`, `_high`).
@@ -77,6 +90,7 @@ class Curve:
     tokens: np.ndarray  # (T,) how many were predicted at each position; 0 at position 0
     means: Means  # (T,) each, by the names in `MEASURES`; nan where there are no tokens
     parts: dict[str, dict[str, float]]
+    readings: Sequence[Reading] = ()
 
     @staticmethod
     def stored(summary: Mapping[str, Any], tokens: np.ndarray, means: Means) -> Curve:
@@ -213,7 +227,23 @@ def measure_perplexity(
         name: np.mean([np.concatenate([piece[name] for piece in each]) for each in found], axis=0)
         for name in found[0][0]
     }
-    return Curve.of(about, values, beyond)
+    curve = Curve.of(about, values, beyond)
+    texts = corpus.tokens.texts
+    readings = [
+        _reading([texts[number] for number in row], {n: each[i] for n, each in values.items()})
+        for i, row in enumerate(tokens[:READ].tolist())
+    ]
+    return replace(curve, readings=readings)
+
+
+def _reading(tokens: list[str], values: dict[str, np.ndarray]) -> Reading:
+    """Return a sequence without what stands behind the last token that was expected."""
+    last = int(np.flatnonzero(~np.isnan(values["bits"])).max(initial=-1)) + 1
+    measured = {
+        name: [None, *(round(v, 3) if math.isfinite(v) else None for v in each[:last].tolist())]
+        for name, each in values.items()
+    }
+    return Reading(tokens[: last + 1], measured)
 
 
 def _bits(

@@ -1,27 +1,39 @@
-"""The files of an evaluation on a corpus: positions.csv, summary.json, and a figure."""
+"""The files of an evaluation on a corpus.
+
+positions.csv   means at each position
+summary.json    means over all positions, and from one on
+readings.json   the first sequences, with what was measured at each of their tokens
+perplexity      a figure, as .png and .svg
+report.html     a page of all of it
+"""
 
 from __future__ import annotations
 
 import csv
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
-from logicgen.atomic import prepare_folder
+from logicgen.atomic import prepare_folder, write_text
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.perplexity import CLOSED, MEASURES, Curve
+from logicgen.evaluate.perplexity import CLOSED, MEASURES, Curve, Reading
 from logicgen.report.comparison import check_folders, labels_of
 from logicgen.report.figure_style import save
+from logicgen.report.html.example_rows import REPORT
+from logicgen.report.html.perplexity_page import write_perplexity_page
 from logicgen.report.perplexity_figure import draw_curves
 from logicgen.report.tables import percent_interval, write_csv, write_json
 
 POSITIONS, SUMMARY, FIGURE = "positions.csv", "summary.json", "perplexity"
+READINGS = "readings.json"
 
 
 def write_curve(curve: Curve, folder: Path) -> dict[str, Any]:
-    """Write `positions.csv`, `summary.json` and a figure; returns the summary."""
+    """Write all files of an evaluation on a corpus; returns the summary."""
     rows = [
         {
             "position": position,
@@ -36,6 +48,9 @@ def write_curve(curve: Curve, folder: Path) -> dict[str, Any]:
     write_json(summary, folder / SUMMARY)
     title = f"{curve.about.data} ({curve.about.split})"
     save(draw_curves({"": [(curve.about.model, curve)]}, title), folder, FIGURE)
+    readings = [asdict(reading) for reading in curve.readings]
+    write_text(folder / READINGS, json.dumps(readings, separators=(",", ":")) + "\n")
+    write_perplexity_page(curve, folder / REPORT)
     return summary
 
 
@@ -81,6 +96,18 @@ def read_curve(folder: Path) -> Curve:
         raise LogicgenError(
             f"{path}: damaged, or of another version; run logicgen evaluate again"
         ) from None
+
+
+def read_readings(folder: Path) -> Curve:
+    """Read a curve with the first sequences as they were read. Raises as `read_curve`."""
+    curve, path = read_curve(folder), folder / READINGS
+    if not path.is_file():  # of an evaluation by an older version
+        return curve
+    try:
+        readings = TypeAdapter(list[Reading]).validate_json(path.read_bytes())
+    except (ValidationError, OSError) as error:
+        raise LogicgenError(f"{path}: damaged; run logicgen evaluate again") from error
+    return replace(curve, readings=readings)
 
 
 def compare_curves(folders: list[Path], out: Path) -> list[tuple[str, dict[str, Any]]]:

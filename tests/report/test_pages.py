@@ -28,9 +28,6 @@ from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
 from tests.data.data_sets import make
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync")
-
 
 def evaluated(folder, task, triples, **about):
     """An evaluation of (problem, stored answer, prediction), with verdicts of the solver."""
@@ -88,47 +85,6 @@ STRINGS = {
     "lookup": [("a -> b c -> d a -> b c a ->", "d b", "d d")],
     "permutation": [("a b c > c a ; d e f >", "f d", "f d")],
 }
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Chromium. Its loop must end with this module: others of the same process start their own."""
-    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    if path is None:
-        pytest.skip("no Chromium: apt-get install chromium, which .ci/run does")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=OPTIONS)
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def visit(browser):
-    """Open a page of a report; what it complains of or asks of the network is a failure."""
-    said = []
-    context = browser.new_context(viewport={"width": 1300, "height": 900})
-    # What is copied, as a page from disk may not read the clipboard.
-    context.add_init_script(
-        "Object.defineProperty(navigator, 'clipboard', {value:"
-        " {writeText: async (text) => { globalThis.copied = text; }}})"
-    )
-
-    def go(path, view=""):
-        page = context.new_page()
-        page.on(
-            "console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None
-        )
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda r: said.append(r.url) if not r.url.startswith("file:") else None)
-        page.goto(path.as_uri() + view)
-        page.wait_for_selector("html[data-ready=yes]")
-        return page
-
-    yield go
-    context.close()
-    assert said == []
 
 
 @pytest.fixture(scope="module")

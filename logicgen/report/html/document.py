@@ -31,6 +31,7 @@ SCRIPTS = (
     "drawings.js",
     "heat_map.js",
     "examples.js",
+    "surprise.js",
     "page.js",
 )
 

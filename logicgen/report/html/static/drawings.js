@@ -6,7 +6,7 @@ const SAYS = { 1: "true", 0: "false", "?": "depends on what the answer leaves op
 // A formula as a tree; truth(number) is "1", "0", "?" or undefined.
 function tree(root, truth) {
   const nodes = postorder(root);
-  let leaves = 0, depth = 0;
+  let leaves = 2, depth = 0;
   const width = (node) => Math.max(26, 12 + 8.2 * node.token.length);
   for (const node of nodes) {
     if (node.operands.length) {

@@ -4,14 +4,14 @@ const SVG = "http://www.w3.org/2000/svg";
 
 // An element with attributes and children; a key that begins with `on` is an event.
 function element(name, attributes = {}, ...children) {
-  const svg = ["svg", "g", "line", "rect", "text", "title"].includes(name);
+  const svg = ["svg", "g", "line", "polyline", "rect", "text", "title"].includes(name);
   const made = svg ? document.createElementNS(SVG, name) : document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
     else made.setAttribute(key, value === true ? "" : value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return made;
 }
 

@@ -3,7 +3,9 @@
 const PAGE = 50;
 
 async function unpacked() {
-  const bytes = Uint8Array.from(atob(byId("data").textContent.trim()), (letter) => letter.charCodeAt(0));
+  const text = atob(byId("data").textContent.trim());
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return JSON.parse(await new Response(stream).text());
 }
@@ -194,6 +196,7 @@ byId("theme").addEventListener("click", () => theme(document.documentElement.dat
 
 unpacked().then((data) => {
   if (data.rows) new Page(data);
+  if (data.lines) new SurprisePage(data);
   document.documentElement.dataset.ready = "yes";
 }).catch((error) => {
   byId("maps").append(element("p", {}, `The examples cannot be shown: ${error.message}. A browser of 2023 or later is needed.`));

@@ -1,0 +1,96 @@
+"""How large a report of 10,000 LTL answers is, how long it takes to write, open and filter.
+
+Run it with `python benchmarks/report.py`; it needs Chromium. Half of the answers are wrong: they
+belong to other problems. Times of the browser are medians of eleven, from the press of a button
+until the page is laid out again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from logicgen import task
+from logicgen.evaluate.predictions import SCHEMA, About, described
+from logicgen.report.evaluation_files import write_predictions
+from logicgen.report.html.evaluation_page import write_evaluation_page
+from logicgen.tasks import load_task
+
+ANSWERS, SYMBOLS, LENGTH = 10_000, (3, 10), (10, 50)
+PRESS = """
+(selector) => {
+  const target = document.querySelector(selector);
+  const begin = performance.now();
+  target.click();
+  document.body.offsetHeight;
+  return performance.now() - begin;
+}
+"""
+PRESSED = {
+    "a cell": ".map td button",
+    "a verdict": ".facet.choices button",
+    "an example": "#table tbody tr",
+    "all filters off": "#clear",
+    "an order": "#table th:nth-child(3) button",
+}
+
+
+def evaluation(folder: Path) -> None:
+    """Write predictions for 10,000 formulas, every second one answered as the one before it."""
+    ltl, samples = load_task("ltl"), task("ltl").samples(symbols=SYMBOLS, length=LENGTH, seed=0)
+    columns: dict[str, list] = {name: [] for name in SCHEMA.names}
+    before = "{ 1 }"
+    for row in range(ANSWERS):
+        problem = samples[row]
+        text, answer = ltl.encode(problem), ltl.encode(ltl.solve(problem).witness)
+        guess = answer if row % 2 else before
+        before = answer
+        values = dict.fromkeys(SCHEMA.names) | {
+            "row": row,
+            "embedding_seed": 0,
+            "symbols": len(problem.symbols),
+            "length": len(text.split()),
+            "problem": text,
+            "answer": answer,
+            "prediction": guess,
+            "verdict": str(ltl.verdict(text, guess, answer)),
+        }
+        for name, value in values.items():
+            columns[name].append(value)
+    about = About("ltl", "model", "data", "grid", (1, 5), (10, 35))
+    write_predictions(described(columns, SCHEMA, about), folder)
+
+
+def main() -> None:
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+        folder = Path(name)
+        evaluation(folder)
+        begin = time.perf_counter()
+        path = write_evaluation_page(folder, workers=1)
+        print(f"written in {time.perf_counter() - begin:.1f} s, {path.stat().st_size / 1e6:.2f} MB")
+        path_of = shutil.which("chromium") or shutil.which("google-chrome")
+        browser = playwright.chromium.launch(executable_path=path_of, args=["--no-sandbox"])
+        page = browser.new_page()
+        opened = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            page.goto(path.as_uri())
+            page.wait_for_selector("html[data-ready=yes]")
+            opened.append(time.perf_counter() - begin)
+        print(f"opened in {1000 * median(opened):.0f} ms")
+        for called, selector in PRESSED.items():
+            times = [page.evaluate(PRESS, selector) for _ in range(11)]
+            print(f"{called:<16} {median(times):.0f} ms, at most {max(times):.0f}")
+        begin = time.perf_counter()
+        page.fill("#search", "falsifies")
+        print(f"a first search   {1000 * (time.perf_counter() - begin):.0f} ms")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
