@@ -44,19 +44,23 @@ WORKERS = integer_option("--workers", help="Processes; all cores if not given.")
 def show(run: Path, out: Path | None) -> None:
     """Print all weights of 1% and more, and draw them as a layered graph.
 
-    Writes weights.png and weights.svg to --out, or to RUN if that is a folder.
+    Writes weights.png, weights.svg and report.html, a page, to --out, or to RUN if that is a
+    folder.
     """
     from logicgen.atomic import prepare_folder
     from logicgen.experiments._teacher import load_grammar
     from logicgen.report.figure_style import save
     from logicgen.report.grammar_figure import draw_grammars
+    from logicgen.report.html.example_rows import REPORT
+    from logicgen.report.html.grammar_page import write_grammar_page
 
     grammar, _ = load_grammar(run)
     folder = out or (run if run.is_dir() else Path("."))
     prepare_folder(folder)
     put(described(grammar))
     save(draw_grammars([(run.name, grammar)], "weights"), folder, "weights")
-    say(f"as a graph: {folder / 'weights.png'}")
+    write_grammar_page([(run.name, grammar)], run.name, folder / REPORT)
+    say(f"as a graph: {folder / 'weights.png'}, {folder / REPORT}")
 
 
 @command.command("cut")
@@ -67,9 +71,9 @@ def show(run: Path, out: Path | None) -> None:
 def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     """Take the connection from unit ABOVE to unit BELOW out of RUN's grammar.
 
-    Writes what is left as grammar.toml, and a picture of before and after, to --out, or to
-    RUN/cut-ABOVE-BELOW. Of a trained model, what weighs a thousandth or less counts as nothing and
-    is left out, too. Prints the sentences that have lost more than half of their share.
+    Writes what is left as grammar.toml, and a picture and a page of before and after, to --out, or
+    to RUN/cut-ABOVE-BELOW. Of a trained model, what weighs a thousandth or less counts as nothing
+    and is left out, too. Prints the sentences that have lost more than half of their share.
     """
     import numpy as np
 
@@ -78,6 +82,8 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     from logicgen.productions import cut, find_connection, grammar_text, pruned
     from logicgen.report.figure_style import save
     from logicgen.report.grammar_figure import draw_grammars
+    from logicgen.report.html.example_rows import REPORT
+    from logicgen.report.html.grammar_page import write_grammar_page
     from logicgen.tasks.grammar_sentences import GRAMMAR
 
     whole, least = load_grammar(run)
@@ -88,7 +94,7 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     folder = out or (run if run.is_dir() else Path(".")) / name
     prepare_folder(folder)
     # What an earlier cut wrote may be replaced, but not what this one reads, nor anything else.
-    mine = {GRAMMAR, "cut.png", "cut.svg", "weights.png", "weights.svg"}
+    mine = {GRAMMAR, REPORT, "cut.png", "cut.svg", "weights.png", "weights.svg"}
     held = [each.name for each in folder.iterdir() if each.name not in mine and each.is_file()]
     if (folder / GRAMMAR).resolve() in (run.resolve(), (run / GRAMMAR).resolve()):
         held.append("the grammar that is cut")
@@ -97,6 +103,7 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     write_text(folder / GRAMMAR, grammar_text(left, f"{run} without {above} -> {below}"))
     both = [("before", grammar), (f"{above} -> {below} cut", left)]
     save(draw_grammars(both, run.name, connection), folder, "cut")
+    write_grammar_page(both, f"{run.name} without {above} -> {below}", folder / REPORT, connection)
     layer, unit, chosen = connection
     weight = grammar.below[layer][chosen, unit] * grammar.reach[layer][unit]
     put(f"cut: {weight:.1%} of all sentences went that way")

@@ -1,4 +1,4 @@
-"""The files of an evaluation of a probe: windows.csv, summary.json, and five figures."""
+"""The files of an evaluation of a probe: windows.csv, summary.json, five figures, report.html."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from logicgen.evaluate.keys import Keys
 from logicgen.report.figure_style import save
+from logicgen.report.html.example_rows import REPORT
+from logicgen.report.html.key_page import write_key_page
 from logicgen.report.key_figures import (
     draw_guesses,
     draw_key,
@@ -30,7 +32,7 @@ PRECISION, KEY, KEY_SO_FAR, GUESSES, OCCURRENCES = (
 
 
 def write_keys(found: Keys, tokens: Tokens, folder: Path) -> dict[str, Any]:
-    """Write `windows.csv`, `summary.json` and five figures; returns the summary."""
+    """Write all files of an evaluation of a probe; returns the summary."""
     about, width = found.about, found.about["window"]
     layers = {f"probe of layer {layer}": some for layer, some in found.layers.items()}
     found_by = {"probe": found.windows, **layers, **found.controls}
@@ -53,4 +55,5 @@ def write_keys(found: Keys, tokens: Tokens, folder: Path) -> dict[str, Any]:
     for name, figure in figures.items():
         if figure is not None:
             save(figure, folder, name)
+    write_key_page(found, tokens, folder / REPORT)
     return summary

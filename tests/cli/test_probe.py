@@ -79,7 +79,7 @@ def test_the_command_and_its_files(run, corpus, tmp_path):
     assert summary["probe"]["model"] == weights_digest(run)
     names = ("precision", "key", "key-so-far", "guesses", "occurrences")
     figures = {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
-    others = {"probe.safetensors", "probe.json", "windows.csv", "summary.json"}
+    others = {"probe.safetensors", "probe.json", "windows.csv", "summary.json", "report.html"}
     assert {path.name for path in out.iterdir()} == figures | others
 
 

@@ -32,6 +32,8 @@ SCRIPTS = (
     "heat_map.js",
     "examples.js",
     "surprise.js",
+    "cipher.js",
+    "grammar.js",
     "page.js",
 )
 

@@ -197,6 +197,8 @@ byId("theme").addEventListener("click", () => theme(document.documentElement.dat
 unpacked().then((data) => {
   if (data.rows) new Page(data);
   if (data.lines) new SurprisePage(data);
+  if (data.cipher) new CipherPage(data);
+  if (data.grammars) new GrammarPage(data);
   document.documentElement.dataset.ready = "yes";
 }).catch((error) => {
   byId("maps").append(element("p", {}, `The examples cannot be shown: ${error.message}. A browser of 2023 or later is needed.`));
