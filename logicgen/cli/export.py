@@ -14,6 +14,7 @@ from logicgen.cli.terminal import say
 @click.argument("source", type=PATH)
 @click.argument("target", type=PATH)
 @click.option("--name", help="What the card calls the model; TARGET's name if not given.")
+@click.option("--description", help="What it is, in a sentence; that of its recipe if not given.")
 @click.option(
     "--for",
     "kind",
@@ -30,7 +31,13 @@ from logicgen.cli.terminal import say
     help="In which prompts write formulas.",
 )
 def command(
-    source: Path, target: Path, name: str | None, kind: str | None, examples: int, notation: str
+    source: Path,
+    target: Path,
+    name: str | None,
+    description: str | None,
+    kind: str | None,
+    examples: int,
+    notation: str,
 ) -> None:
     """Write a trained model, or a data set as prompts, into the folder TARGET to be passed on.
 
@@ -47,11 +54,13 @@ def command(
             raise click.UsageError("--examples and --notation are of prompts: give --for, too")
         from logicgen.report.export import export
 
-        size = export(source, target, name or target.resolve().name)
+        size = export(source, target, name or target.resolve().name, description)
         say(f"{target}: {size / 2**20:.2f} MiB")
         return
-    if name is not None:
-        raise click.UsageError("--name is of a model, and --for writes prompts: leave one out")
+    for option, given in (("--name", name), ("--description", description)):
+        if given is not None:
+            said = f"{option} is of a model, and --for writes prompts: leave one out"
+            raise click.UsageError(said)
     from logicgen.cli.progress import stage_bars
     from logicgen.data.dataset import load_dataset
     from logicgen.data.prompt_files import write_prompts

@@ -20,16 +20,20 @@ from logicgen.train.run_folder import training_minutes
 README = "README.md"
 
 
-def export(run: Path, target: Path, name: str) -> int:
+def export(run: Path, target: Path, name: str, description: str | None = None) -> int:
     """Write the finished model of `run` into the folder `target`; returns the bytes of its weights.
 
+    description: of the model, in a sentence; that of its recipe if not given.
     Raises LogicgenError where there is none, or `target` holds something else.
     """
     run = checkpoint.find_run(run)
     model = checkpoint.load_model(run, "cpu")
     before = checkpoint.load_json(run / checkpoint.CARD)
+    if description is not None:
+        model.recipe = model.recipe.model_copy(update={"description": description})
     parameters = sum(weights.numel() for weights in model.parameters())
-    card = _card(name, before, parameters, training_minutes(run), _scores(run))
+    about = _about(name, model.recipe.description)
+    card = _card(name, about, before, parameters, training_minutes(run), _scores(run))
     try:
         target.mkdir(parents=True, exist_ok=True)
         if any(target.iterdir()):
@@ -62,8 +66,16 @@ def _scores(run: Path) -> list[dict[str, Any]]:
     return found
 
 
+def _about(name: str, description: str) -> str:
+    """Return a model's description, or that of the recipe that is called like it."""
+    if not description and name in shipped.names("models", ".toml"):  # trained in a study
+        return read_model_recipe(name).description
+    return description
+
+
 def _card(
     name: str,
+    about: str,
     made: dict[str, Any],
     parameters: int,
     minutes: float | None,
@@ -71,9 +83,6 @@ def _card(
 ) -> str:
     region = made["region"]
     ranges = [f"{low} to {high}" for low, high in (region["symbols"], region["length"])]
-    about = made["recipe"]["description"]
-    if not about and name in shipped.names("models", ".toml"):  # trained in a study
-        about = read_model_recipe(name).description
     duration = "" if minutes is None else f" in {minutes:,.0f} minutes"
     lines = [f"# {plain(name)}", "", *([plain(about), ""] if about else [])]
     lines += [

@@ -35,6 +35,12 @@ def test_weights_take_half_the_bytes_and_answer_alike(run: Path, tmp_path: Path)
     assert (after.region, after.alphabet) == (before.region, before.alphabet)
 
 
+def test_a_description_stands_in_the_card_and_in_the_recipe(run: Path, tmp_path: Path) -> None:
+    export(run, tmp_path / "out", "mine", "It learnt a lot.")
+    assert "It learnt a lot." in (tmp_path / "out" / "README.md").read_text()
+    assert load_model(tmp_path / "out", "cpu").recipe.description == "It learnt a lot."
+
+
 def test_the_card_tells_scores(run: Path, tmp_path: Path) -> None:
     (run / "grid").mkdir()
     score = {"accuracy": 0.5, "accuracy_low": 0.4, "accuracy_high": 0.6, "examples": 90}
