@@ -13,7 +13,7 @@ from logicgen.evaluate.predictions import About
 from logicgen.evaluate.scores import Score, Scores
 from logicgen.report.evaluation_files import PARTS
 from logicgen.report.html.document import Document, Facts, write_document
-from logicgen.report.html.evaluation_page import share_map
+from logicgen.report.html.evaluation_page import are_right, share_map
 from logicgen.report.html.example_rows import (
     MOST,
     REPORT,
@@ -26,7 +26,6 @@ from logicgen.report.html.example_rows import (
     task_facts,
 )
 from logicgen.report.tables import percent
-from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
 
 Run = tuple[str, pa.Table, About]
@@ -62,9 +61,7 @@ def comparison_document(
     scores = [Scores.of(table, each) for _, table, each in runs]
     first, *others = [_of_first_seed(table) for _, table, _ in runs]
     answered = [first, *(_in_order_of(first, table) for table in others)]
-    right = np.array(
-        [[Verdict(name).is_right for name in table["verdict"].to_pylist()] for table in answered]
-    ).reshape(len(runs), len(first))
+    right = np.stack([are_right(table) for table in answered])
     differ = np.asarray(right.any(0) & ~right.all(0))
     places = chosen(differ, most)
     listed = [table.take(pa.array(places)).to_pydict() for table in answered]

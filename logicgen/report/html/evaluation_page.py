@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.predictions import About
@@ -61,8 +62,7 @@ def evaluation_document(
 ) -> Document:
     """Return the page of predictions. most: answers that it holds, wrong ones first."""
     task, scores = load_task(about.task), Scores.of(table, about)
-    verdicts = np.array(table["verdict"].to_pylist(), dtype=object)
-    places = chosen(np.array([not Verdict(name).is_right for name in verdicts], bool), most)
+    places = chosen(~are_right(table), most)
     listed = table.take(pa.array(places)).to_pydict()
 
     items = zip(listed["problem"], listed["prediction"], listed["verdict"], strict=True)
@@ -141,6 +141,12 @@ def evaluation_document(
         facts=[_facts(about, scores)],
         notes=["Made by logicgen. Intervals are Wilson's, of 95%, over problems."],
     )
+
+
+def are_right(table: pa.Table) -> np.ndarray:
+    """Return which answers are right, as a mask."""
+    right = pa.array([str(each) for each in Verdict if each.is_right])
+    return np.asarray(pc.is_in(table["verdict"], value_set=right))
 
 
 def share_map(
