@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from os.path import isfile
 from pathlib import Path
 
 import click
 
-from logicgen.cli.options import PATH, out_option
+from logicgen.cli.options import PATH, WORKERS, out_option
 from logicgen.cli.terminal import put, say
 from logicgen.errors import LogicgenError
 
@@ -15,7 +16,8 @@ from logicgen.errors import LogicgenError
 @click.command("compare")
 @click.argument("folders", nargs=-1, required=True, type=PATH)
 @out_option(required=True)
-def command(folders: tuple[Path, ...], out: Path) -> None:
+@WORKERS
+def command(folders: tuple[Path, ...], out: Path, workers: int) -> None:
     """Set evaluations of the same examples side by side.
 
     FOLDERS are what logicgen evaluate wrote, such as RUN/grid. Writes a table, heat maps with one
@@ -36,9 +38,12 @@ def command(folders: tuple[Path, ...], out: Path) -> None:
             put("\n  ".join([label, *summary_lines(summary)]))
         say(f"figure: {out / 'perplexity.png'}")
         return
+    from logicgen.cli.progress import stage_bars
     from logicgen.report.comparison import compare, markdown
 
-    rows = compare(list(folders), out)
+    with stage_bars("answers") as bars:
+        explaining = partial(bars, "explaining")
+        rows = compare(list(folders), out, workers=workers, progress=explaining)
     put(markdown(rows))
     say(f"figures: {out / 'heatmaps.png'}, differences.png, symbols.png")
     say(f"report, with every answer: {out / 'report.html'}")

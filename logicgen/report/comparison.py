@@ -18,6 +18,7 @@ from logicgen.report.evaluation_files import PREDICTIONS, read_predictions
 from logicgen.report.figure_style import save
 from logicgen.report.heatmap import draw_differences, draw_heatmaps
 from logicgen.report.html.comparison_page import write_comparison_page
+from logicgen.report.html.example_rows import Progress
 from logicgen.report.symbols_figure import draw_symbols
 from logicgen.report.tables import markdown_table, percent, write_csv
 
@@ -36,11 +37,14 @@ COLUMNS = {
 """Parts of a summary that a comparison shows, with their names there."""
 
 
-def compare(folders: list[Path], out: Path) -> list[dict[str, Any]]:
+def compare(
+    folders: list[Path], out: Path, *, workers: int = 1, progress: Progress = lambda *_: None
+) -> list[dict[str, Any]]:
     """Write table, figures and page of a comparison; returns the table's rows.
 
     `comparison.csv` has a row for each evaluation and part of the examples: the parts are those of
     the first evaluation's training region, so that a part holds the same examples for all.
+    workers: processes that look for the reasons of verdicts; progress: of that, done and total.
     Raises LogicgenError where the folders do not hold evaluations of the same examples, or where
     `out` is one of them, whose own pictures would be lost.
     """
@@ -52,7 +56,7 @@ def compare(folders: list[Path], out: Path) -> list[dict[str, Any]]:
     write_csv(rows, out / COMPARISON)
     for name, _, figure in comparison_figures(runs):
         save(figure, out, name)
-    write_comparison_page(read, out)
+    write_comparison_page(read, out, workers=workers, progress=progress)
     return rows
 
 

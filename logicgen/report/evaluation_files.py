@@ -62,10 +62,16 @@ def read_predictions(folder: Path) -> tuple[pa.Table, About]:
             raise FileNotFoundError(path)
         table = parquet.read_table(path, SCHEMA, optional=OPTIONAL, most=MOST_BYTES)
         check_numbers(table)
+        seeds = pc.unique(table["embedding_seed"]).sort().to_pylist()
+        if seeds != list(range(len(seeds))):
+            raise ValueError(f"embedding_seed: {seeds[:3]}...")
         for name in ("verdict", "verified_verdict"):
             for verdict in pc.unique(table[name]).to_pylist() if name in table.column_names else ():
                 _ = None if verdict is None else Verdict(verdict)
-        return table, About.of_json(json.loads((table.schema.metadata or {})[b"logicgen"]))
+        about = About.of_json(json.loads((table.schema.metadata or {})[b"logicgen"]))
+        if about.step < 1:
+            raise ValueError(f"step: {about.step}")
+        return table, about
     except FileNotFoundError as error:
         raise LogicgenError(f"{folder}: no {PREDICTIONS}; run logicgen evaluate first") from error
     except (pa.ArrowException, KeyError, TypeError, ValueError, OSError, RecursionError) as error:

@@ -89,7 +89,10 @@ def read_curve(folder: Path) -> Curve:
             tokens[position] = int(line["tokens"])
             for name, values in means.items():
                 values[position] = float(line[name])
-        return Curve.stored(summary, tokens, means)
+        found = Curve.stored(summary, tokens, means)
+        if not (float(found.parts["overall"]["perplexity"]) >= 1 and found.about.sequences > 0):
+            raise ValueError("overall")
+        return found
     except FileNotFoundError:
         raise LogicgenError(f"{folder}: no {POSITIONS}; run logicgen evaluate first") from None
     except (ValueError, KeyError, TypeError, OSError, IndexError, RecursionError):
@@ -105,7 +108,11 @@ def read_readings(folder: Path) -> Curve:
         return curve
     try:
         readings = TypeAdapter(list[Reading]).validate_json(path.read_bytes())
-    except (ValidationError, OSError) as error:
+        for each in readings:
+            lengths = {len(each.measured[name]) for name in curve.means}
+            if lengths != {len(each.tokens)}:
+                raise ValueError("as many measures as tokens")
+    except (ValidationError, KeyError, ValueError, OSError) as error:
         raise LogicgenError(f"{path}: damaged; run logicgen evaluate again") from error
     return replace(curve, readings=readings)
 

@@ -15,7 +15,8 @@ class Explanation:
             there, at each position of the word: `1`, `0`, or `?` where it depends on symbols that
             the answer leaves open. Of propositional logic there is one position.
         letters: the symbols that are true at each position of the word: one that the answer allows,
-            which falsifies the formula if the answer is wrong. Empty if `truth` holds for all.
+            which falsifies the formula if the answer is wrong; of a wrong `unsat` one that
+            satisfies it. Empty if `truth` holds for all.
         loop: the position that comes again after the last one; None without a word.
         deciding: by token of the right answer, the tokens of the problem that decide it, by number.
     """

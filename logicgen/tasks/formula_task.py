@@ -143,7 +143,8 @@ class FormulaTask(Task):
         if verdict is not Verdict.INCORRECT:
             return ""
         if isinstance(answer, NoAnswer):
-            return f"{self.show(self.solve(problem).witness)} satisfies it"
+            witness = self.solve(problem).witness
+            return "" if witness is None else f"{self.show(witness)} satisfies it"
         for part in operands_of("&", problem):
             if (example := self._counterexample(part, answer)) is not None:
                 return (

@@ -15,15 +15,18 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.predictions import SCHEMA, About, described
 from logicgen.report.comparison import compare
 from logicgen.report.evaluation import write_report
-from logicgen.report.evaluation_files import write_predictions
+from logicgen.report.evaluation_files import read_predictions, write_predictions
+from logicgen.report.html.comparison_page import write_comparison_page
 from logicgen.report.html.dataset_page import dataset_document, write_dataset_page
 from logicgen.report.html.document import rendered
 from logicgen.report.html.evaluation_page import evaluation_document, write_evaluation_page
+from logicgen.report.html.example_rows import explanations
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
 from tests.data.data_sets import make
@@ -246,6 +249,46 @@ def test_numbers_are_copied_as_csv(reports, visit):
     assert {(row["symbols"], row["length"]): float(row["share"]) for row in cells}["2", "7"] == 0
 
 
+def test_the_keyboard_stays_where_it_is(reports, visit):
+    page = visit(reports["ltl"])
+    focused = "document.activeElement.dataset.key"
+    for control, key in (
+        (".facet.choices button:has-text('incorrect')", "verdict=incorrect"),
+        ("#table th button:has-text('length')", "sort length"),
+    ):
+        page.focus(control)
+        page.keyboard.press("Enter")
+        assert page.evaluate(focused) == key
+    page.click("#table tbody tr")
+    page.focus("#example button:has-text('Next')")
+    page.keyboard.press("Enter")
+    assert page.evaluate(focused) == "Next"
+    shown = page.inner_text("#example h3").removeprefix("Example ")
+    page.click("#example button:has-text('Close')")
+    assert page.evaluate(focused) == f"example {shown}"
+
+
+def test_who_skips_the_maps_keeps_the_view(reports, visit):
+    page = visit(reports["ltl"], "#verdict=incorrect")
+    page.focus(".skip")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "examples"
+    assert page.url.endswith("#verdict=incorrect")
+
+
+def test_a_filter_that_nothing_passes_can_be_taken_back(reports, visit):
+    page = visit(reports["ltl"], "#verdict=invalid&symbols=9")
+    assert keys(page) == []
+    pressed = page.locator(".facet button[aria-pressed=true]")
+    assert pressed.all_inner_texts() == ["9", "invalid 0"]
+    pressed.nth(1).click()
+    pressed.first.click()
+    assert len(keys(page)) == len(LTL_TRIPLES)
+    entries = page.evaluate("history.length")
+    page.click("#clear")
+    assert page.evaluate("history.length") == entries
+
+
 # -- what an example shows -------------------------------------------------------------------------
 
 
@@ -306,7 +349,7 @@ def test_strings_show_the_difference_and_what_decides(reports, visit):
 def test_a_comparison_says_who_is_right(reports, visit):
     page = visit(reports["comparison"])
     assert page.locator("figure").count() == 3  # two maps and their difference
-    page.click(".facet.choices button:text-matches('^another model')")
+    page.click(".facet.choices button:text-matches('^only another model')")
     assert keys(page) == ["5"]
     page.click("#table tbody tr")
     verdicts = page.locator("#example dl.answers .verdict").all_inner_texts()
@@ -366,6 +409,22 @@ def test_nothing_from_data_becomes_part_of_the_page(tmp_path, visit):
     assert "'=HYPERLINK" in copied
 
 
+def test_no_page_holds_characters_that_command_a_screen(reports, tmp_path):
+    for name in ("one\u202eeno", "two \udcff"):
+        triples = [("a & b", "a=1", guess.encode("utf-8", "replace").decode()) for guess in HOSTILE]
+        evaluated(tmp_path / name.encode("ascii", "replace").decode(), "propositional", triples)
+    folders = sorted(path for path in tmp_path.iterdir())
+    runs = [
+        (name, *read_predictions(folder))
+        for name, folder in zip(("one\u202eeno", "two \udcff"), folders, strict=True)
+    ]
+    write_comparison_page(runs, tmp_path)
+    for path in (*reports.values(), tmp_path / "report.html"):
+        text = json.dumps(held_by(path), ensure_ascii=False)
+        assert not re.search("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\x7f-\x9f]", text)
+        assert not re.search(r"\\u00[01](?!a|9)", text)
+
+
 def test_the_page_allows_no_network(reports):
     for path in reports.values():
         text = path.read_text()
@@ -382,8 +441,6 @@ def test_the_page_allows_no_network(reports):
 def test_of_many_answers_the_wrong_ones_come_first_and_the_page_says_so(tmp_path, visit):
     triples = [LTL_TRIPLES[i % len(LTL_TRIPLES)] for i in range(60)]
     folder = evaluated(tmp_path / "many", "ltl", triples)
-    from logicgen.report.evaluation_files import read_predictions
-
     table, about = read_predictions(folder)
     wrong = sum(v not in ("exact", "correct") for v in table["verdict"].to_pylist())
     document = evaluation_document(table, about, most=wrong + 3)
@@ -394,8 +451,8 @@ def test_of_many_answers_the_wrong_ones_come_first_and_the_page_says_so(tmp_path
     path.write_text(rendered(document))
     page = visit(path)
     assert page.inner_text("#found") == (
-        f"{wrong + 3} examples of {wrong + 3} that are shown, of 60: wrong answers first, then"
-        " right ones at random"
+        f"{wrong + 3} examples of {wrong + 3} that are shown, of 60: answers that are not right"
+        " first, then right ones at random"
     )
     # The map counts all.
     counted = page.evaluate(
@@ -433,11 +490,64 @@ def test_what_is_no_evaluation_is_refused(tmp_path, reports):
         write_evaluation_page(cut)
 
 
+def held_by(path):
+    """The data of a page."""
+    block = re.search(
+        '<script id="data" type="application/octet-stream">([^<]*)<', path.read_text()
+    )
+    return json.loads(gzip.decompress(base64.b64decode(block[1])))
+
+
+def test_data_whose_cells_have_several_lengths(tmp_path):
+    recipe = DataRecipe.read("lookup-mini").resized(300)
+    recipe.make(tmp_path / "data", name="lookup-mini", workers=1)
+    path = write_dataset_page(load_dataset(tmp_path / "data"), tmp_path / "page.html")
+    maps = held_by(path)["maps"]
+    assert {cells["title"] for cells in maps} >= {"train: examples", "grid: examples"}
+    assert all("asked for" in says for cells in maps for *_, says in cells["cells"])
+    (tmp_path / "data" / "cells.csv").write_text("split,symbols,length\ntrain,x,8-10\n")
+    with pytest.raises(LogicgenError, match=r"cells\.csv: damaged"):
+        write_dataset_page(load_dataset(tmp_path / "data"), path)
+
+
+@pytest.mark.parametrize(
+    ("task", "problem", "answer", "verdict"),
+    [
+        ("ltl", "& a ! a", "0", "incorrect"),
+        ("ltl", "a", "{ & a ! a }", "correct"),
+        ("propositional", "a", "a 1 a 0", "correct"),
+        ("propositional", "& & & constructor __proto__", "a 1", "correct"),
+        ("lookup", "a -> b c ->", "b", "unknown"),
+    ],
+)
+def test_a_verdict_that_the_solver_contradicts_costs_no_page(task, problem, answer, verdict):
+    ((shown, found),) = explanations(load_task(task), [(problem, answer, verdict)])
+    assert shown
+    assert found is None or len(found) == 5
+
+
+def test_several_embedding_seeds_are_answers_not_examples(tmp_path, visit):
+    folder = evaluated(tmp_path / "seeds", "ltl", LTL_TRIPLES)
+    table, _ = read_predictions(folder)
+    one = pa.array([1] * len(table), pa.int32())
+    other = table.set_column(table.schema.get_field_index("embedding_seed"), "embedding_seed", one)
+    both = pa.concat_tables([table, other.cast(table.schema)])
+    write_predictions(both, folder)
+    page = visit(write_evaluation_page(folder))
+    assert page.inner_text("#found") == "12 answers of 12"
+    assert keys(page)[-1] == "5"
+    cell = page.locator('.map td button[data-place="2 7"]')
+    assert "2 examples, 4 answers: incorrect 4" in cell.get_attribute("aria-label")
+    page.evaluate("location.hash = 'example=5-1'")
+    page.locator("#example h3:text-is('Example 5-1')").wait_for()
+    write_predictions(other.cast(table.schema), folder)  # seed 1 without seed 0
+    with pytest.raises(LogicgenError, match="damaged"):
+        write_evaluation_page(folder)
+
+
 def test_pages_hold_what_is_said_of_them(reports):
     for path in reports.values():
-        text = path.read_text()
-        block = re.search('<script id="data" type="application/octet-stream">([^<]*)<', text)[1]
-        data = json.loads(gzip.decompress(base64.b64decode(block)))
+        data = held_by(path)
         lengths = {len(values) for values in data["rows"].values()}
         assert len(lengths) == 1
         named = {column["name"] for column in data["columns"]}

@@ -45,6 +45,7 @@ QUOTED = [
         "lexinvariant-deciphering",
         "lexinvariant-letters",
         "acceptance-ltl",
+        "acceptance-methods",
         "acceptance-propositional",
         "propositional-targets",
     ),

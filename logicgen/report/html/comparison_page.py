@@ -89,7 +89,7 @@ def comparison_document(
         answer = {"label": label, "text": name, "verdict": f"verdict_{number}"}
         if drawn:
             items = list(zip(table["problem"], table["prediction"], table["verdict"], strict=True))
-            explained = explanations(task, items, workers, progress)
+            explained = explanations(task, items, workers, _part_of(progress, number, labels))
             rows[name] = [text for text, _ in explained]
             rows[f"explained_{number}"] = [found for _, found in explained]
             rows[f"tokens_{number}"] = table["prediction"]
@@ -101,13 +101,18 @@ def comparison_document(
         answers.append({**answer, "drawn": drawn})
     cells = [each.by_cell() for each in scores]
     maps = [
-        share_map(f"{label}: right answers", here, each.about, lambda score: score.accuracy)
+        share_map(f"{label}: right answers", here, each.about)
         for label, here, each in zip(labels, cells, scores, strict=True)
     ]
     maps += [
         _difference_map(f"{label} minus {labels[0]}", cells[0], here, about)
         for label, here in zip(labels[1:], cells[1:], strict=True)
     ]
+    notes = ["Made by logicgen. Intervals are Wilson's, of 95%, over problems."]
+    if max(each.seeds for each in scores) > 1:
+        notes.append("The examples hold answers with the first embedding seed; maps count all.")
+    if len(runs) > DRAWN:
+        notes.append(f"Answers of the first {DRAWN} evaluations are drawn and explained.")
     data = {
         "tasks": {about.task: task_facts(task)},
         "maps": maps,
@@ -124,8 +129,14 @@ def comparison_document(
         " accepts.",
         summary=[_scores(labels, scores, about)],
         data=data,
-        notes=["Made by logicgen. Intervals are Wilson's, of 95%, over problems."],
+        notes=notes,
     )
+
+
+def _part_of(progress: Progress, number: int, labels: Sequence[str]) -> Progress:
+    """Return the progress of one evaluation of several, of which equal answers count once."""
+    parts = min(len(labels), DRAWN)
+    return lambda done, total: progress(number * total + done, parts * total)
 
 
 def _of_first_seed(table: pa.Table) -> pa.Table:
@@ -141,8 +152,9 @@ def _in_order_of(first: pa.Table, table: pa.Table) -> pa.Table:
 def _who(labels: Sequence[str], right: np.ndarray) -> str:
     """Return who answers an example right, in words."""
     if right.all() or not right.any():
-        return "all" if right.all() else "none"
-    return " and ".join(label for label, is_right in zip(labels, right, strict=True) if is_right)
+        return "all models" if right.all() else "no model"
+    found = [label for label, is_right in zip(labels, right, strict=True) if is_right]
+    return f"only {found[0]}" if len(found) == 1 else ", ".join(found)
 
 
 def _difference_map(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from logicgen.data.dataset import Dataset
 from logicgen.data.generate import CELLS
-from logicgen.errors import reading
+from logicgen.errors import LogicgenError, reading
 from logicgen.report.html.document import Document, Facts, write_document
 from logicgen.report.html.example_rows import (
     MOST,
@@ -24,8 +25,8 @@ from logicgen.report.html.example_rows import (
     task_facts,
 )
 
-Cells = dict[tuple[str, int | None, int], dict[str, str]]
-"""Rows of `cells.csv` by split, symbols and length; symbols are None of a cell of all numbers."""
+Cells = dict[tuple[str, int | None, int], dict[str, float]]
+"""What `cells.csv` counts, by split, symbols (None of a cell of all numbers) and length."""
 
 
 def write_dataset_page(
@@ -113,11 +114,19 @@ def _planned(folder: Path) -> Cells:
     """Return what was asked for of each cell, if the folder still says so."""
     found: Cells = {}
     path = folder / CELLS
-    if path.is_file():
+    if not path.is_file():
+        return found
+    try:
         with reading(path), path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 symbols = int(row["symbols"]) if row["symbols"] else None
-                found[row["split"], symbols, int(row["length"])] = row
+                first = int(row["length"].partition("-")[0])  # a range where cells have several
+                counts = {name: float(row[name]) for name in ("asked", "held", "exist")}
+                found[row["split"], symbols, first] = counts
+    except (ValueError, KeyError, TypeError, AttributeError, csv.Error):
+        raise LogicgenError(
+            f"{path}: damaged: remove it, or generate the data set again in an empty folder"
+        ) from None
     return found
 
 
@@ -133,11 +142,13 @@ def _count_map(dataset: Dataset, split: str, table: pa.Table, planned: Cells) ->
     held |= {(s, n): 0 for s, n in of_split if s is not None and (s, n) not in held}
     cells = []
     for (s, n), count in sorted(held.items()):
-        says = f"{count:,} examples"
+        says = f"{count:,} example{'' if count == 1 else 's'}"
         if (row := of_split.get((s, n))) is not None:
-            says += f" of {row['asked']} asked for; {row['exist']} problems exist"
+            says += f" of {row['asked']:,.0f} asked for; existing: {_many(row['exist'])}"
         elif (row := of_split.get((None, n))) is not None:
-            says += f"; of all numbers of symbols {row['held']} of {row['asked']} asked for"
+            says += (
+                f"; of all numbers of symbols {row['held']:,.0f} of {row['asked']:,.0f} asked for"
+            )
         cells.append([s, n, count, says])
     return {
         "title": f"{split}: examples",
@@ -147,6 +158,13 @@ def _count_map(dataset: Dataset, split: str, table: pa.Table, planned: Cells) ->
         "step": part.step,
         "also": {"split": split},
     }
+
+
+def _many(count: float) -> str:
+    """Return a number of problems that may be beyond counting."""
+    if math.isinf(count):
+        return "not counted"
+    return f"{count:,.0f}" if count < 1e15 else f"about 10^{math.log10(count):.0f}"
 
 
 def _splits(dataset: Dataset) -> Facts:

@@ -103,6 +103,17 @@ def _hash(text: str) -> str:
 
 def _packed(data: Mapping[str, Any]) -> str:
     """Return data as JSON, compressed, in letters that mean nothing in HTML."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    clean = text.encode("utf-8", "backslashreplace")
-    return base64.b64encode(gzip.compress(clean, mtime=0)).decode()
+    text = json.dumps(_clean(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+def _clean(value: Any) -> Any:
+    """Return plain data without characters that command a screen or turn the writing."""
+    match value:
+        case str():
+            return printable(value)
+        case Mapping():
+            return {_clean(key): _clean(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_clean(each) for each in value]
+    return value

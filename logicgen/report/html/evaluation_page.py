@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from logicgen.report.tables import percent
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
 
-SAMPLED = "wrong answers first, then right ones at random"
+SAMPLED = "answers that are not right first, then right ones at random"
 
 
 def write_evaluation_page(
@@ -67,7 +66,7 @@ def evaluation_document(
 
     items = zip(listed["problem"], listed["prediction"], listed["verdict"], strict=True)
     explained = explanations(task, list(items), workers, progress)
-    seeds = [""] if scores.seeds == 1 else [f".{seed}" for seed in range(scores.seeds)]
+    seeds = [""] if scores.seeds == 1 else [f"-{seed}" for seed in range(scores.seeds)]
     rows: dict[str, list[Any]] = {
         "key": [
             f"{row}{seeds[seed]}"
@@ -108,7 +107,7 @@ def evaluation_document(
         },
     ]
     cells = scores.by_cell()
-    maps = [share_map("right answers", cells, about, lambda score: score.accuracy)]
+    maps = [share_map("right answers", cells, about)]
     if listed.get("verified_prediction", [None])[:1] != [None]:
         rows["verified"] = shown_answers(task, listed["verified_prediction"])
         rows["verified_verdict"] = listed["verified_verdict"]
@@ -121,7 +120,7 @@ def evaluation_document(
             }
         )
         accepted = "right among several draws"
-        maps.append(share_map(accepted, cells, about, lambda score: score.verified_accuracy))
+        maps.append(share_map(accepted, cells, about, verified=True))
     data = {
         "tasks": {about.task: task_facts(task)},
         "maps": maps,
@@ -129,6 +128,7 @@ def evaluation_document(
         "rows": rows,
         "answers": answers,
         "problem": "problem",
+        "noun": "example" if scores.seeds == 1 else "answer",
         "total": len(table),
         "sampled": SAMPLED,
     }
@@ -150,21 +150,21 @@ def are_right(table: pa.Table) -> np.ndarray:
 
 
 def share_map(
-    title: str,
-    cells: dict[tuple[int, int], Score],
-    about: About,
-    share: Callable[[Score], tuple[float, float] | None],
+    title: str, cells: dict[tuple[int, int], Score], about: About, *, verified: bool = False
 ) -> dict[str, Any]:
-    """Return the heat map of a share of each cell's answers, as the scripts read it."""
+    """Return the heat map of right answers, as the scripts read it; of verified ones if so."""
     rows = []
     for (symbols, length), score in sorted(cells.items()):
-        value = share(score)
-        low, high = (100 * bound for bound in score.interval)
-        counts = ", ".join(f"{name} {count:,}" for name, count in score.counts.items() if count)
-        says = f"{score.examples:,} examples: {counts}"
-        if value is not None:
-            plain = f" [{low:.1f}, {high:.1f}]" if value is score.accuracy else ""
-            says = f"{100 * value[0]:.1f}%{plain}\n{says}"
+        value = score.verified_accuracy if verified else score.accuracy
+        there = sum(score.counts.values())
+        says = f"{score.examples:,} example{'' if score.examples == 1 else 's'}"
+        says += f", {there:,} answers" if there != score.examples else ""
+        if not verified:
+            low, high = (100 * bound for bound in score.interval)
+            counts = ", ".join(f"{name} {count:,}" for name, count in score.counts.items() if count)
+            says = f"{100 * score.accuracy[0]:.1f}% [{low:.1f}, {high:.1f}]\n{says}: {counts}"
+        elif value is not None:
+            says = f"{100 * value[0]:.1f}%\n{says}"
         rows.append([symbols, length, None if value is None else value[0], says])
     return {
         "title": title,

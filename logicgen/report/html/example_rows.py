@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from logicgen.errors import FormatError, printable
+from logicgen.errors import FormatError
 from logicgen.solvers import Verdict
 from logicgen.tasks import Task, load_task
+from logicgen.tasks.explanation import Explanation
 from logicgen.workers import Failure, Limits, Workers
 
 REPORT = "report.html"
@@ -24,8 +25,11 @@ SECONDS = 2.0
 Item = tuple[str, str, str]
 """A problem, an answer to it, both in prefix notation, and its verdict."""
 
-Explained = tuple[str, list[Any]]
-"""An answer as people write it; and reason, truth, letters, loop, picture, as pages hold them."""
+Explained = tuple[str, list[Any] | None]
+"""An answer as people write it; and reason, truth, letters, loop, picture, as pages hold them.
+
+None where the problem cannot be read.
+"""
 
 Progress = Callable[[int, int], None]
 
@@ -39,7 +43,8 @@ def explanations(
     with Workers(explaining, (task.name,), count=workers, limits=Limits(SECONDS)) as pool:
         for done, (item, result) in enumerate(zip(new, pool.map(new, 64), strict=True), 1):
             if isinstance(result, Failure):
-                said = f"looking for the reason was given up: {result.reason}"
+                wrong = not Verdict(item[2]).is_right
+                said = f"looking for the reason was given up: {result.reason}" if wrong else ""
                 result = item[1], [said, "", None, None, ""]
             found[item] = result
             progress(done, len(new))
@@ -53,21 +58,29 @@ def explaining(task: str) -> Callable[[Item], Explained]:
     def explain(item: Item) -> Explained:
         problem, text, verdict = item
         try:
-            answer = chosen.decode_answer(text)
             parsed = chosen.decode_problem(problem)
+        except FormatError:  # of a damaged file
+            return text, None
+        try:
+            answer = chosen.decode_answer(text)
         except FormatError as error:
-            first = printable(str(error).partition("\n")[0])
-            return printable(text), [f"it does not parse: {first}", "", None, None, ""]
-        found = chosen.explain(parsed, answer, Verdict(verdict))
+            first = str(error).partition("\n")[0]
+            return text, [f"it does not parse: {first}", "", None, None, ""]
+        try:
+            found = chosen.explain(parsed, answer, Verdict(verdict))
+        except MemoryError:
+            raise
+        except Exception as error:  # such as a verdict of another solver that ours contradicts
+            found = Explanation(f"no explanation: {error}")
         letters = ";".join(" ".join(letter) for letter in found.letters)
         packed = [
-            printable(found.reason),
+            found.reason,
             ",".join(found.truth),
             letters if found.letters else None,
             found.loop,
-            printable(chosen.picture(answer)),
+            chosen.picture(answer),
         ]
-        return printable(chosen.show(answer)), packed
+        return chosen.show(answer), packed
 
     return explain
 
@@ -77,9 +90,9 @@ def shown_answers(task: Task, texts: Iterable[str]) -> list[str]:
     texts, found = list(texts), dict[str, str]()
     for text in dict.fromkeys(texts):
         try:
-            found[text] = printable(task.show(task.decode_answer(text)))
+            found[text] = task.show(task.decode_answer(text))
         except FormatError:
-            found[text] = printable(text)
+            found[text] = text
     return [found[text] for text in texts]
 
 
@@ -104,18 +117,18 @@ def problem_rows(task: Task, problems: Iterable[str]) -> dict[str, list[Any]]:
     else:
         rows["operators"] = []
     for text in problems:
-        rows["prefix"].append(printable(text))
+        rows["prefix"].append(text)
         try:
             problem = task.decode_problem(text)
         except FormatError:  # of a damaged file: shown as it is, not drawn
-            rows["problem"].append(printable(text))
+            rows["problem"].append(text)
             for name in rows.keys() - {"problem", "prefix"}:
                 rows[name].append("" if name != "deciding" else ())
             continue
-        rows["problem"].append(printable(task.show_problem(problem)))
+        rows["problem"].append(task.show_problem(problem))
         if arities is None:
             witness = task.solve(problem).witness
-            rows["right"].append("" if witness is None else printable(task.encode(witness)))
+            rows["right"].append("" if witness is None else task.encode(witness))
             rows["deciding"].append(task.explain(problem, witness, Verdict.CORRECT).deciding)
         else:
             used = dict.fromkeys(token for token in text.split() if arities.get(token))

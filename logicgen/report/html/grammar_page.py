@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from logicgen.errors import printable
 from logicgen.productions import Grammar
 from logicgen.report.grammar_figure import LEAST, Connection
 from logicgen.report.html.document import Document, Facts, write_document
@@ -38,9 +37,7 @@ def grammar_document(
         " switches on one unit of the layer below.",
         summary=[],
         data={
-            "grammars": [
-                {"label": printable(label), **_plain(grammar)} for label, grammar in grammars
-            ],
+            "grammars": [{"label": label, **_plain(grammar)} for label, grammar in grammars],
             "gone": None if gone is None else list(gone),
         },
         facts=[_rules(label, grammar) for label, grammar in grammars],
@@ -56,7 +53,7 @@ def _plain(grammar: Grammar) -> dict[str, Any]:
         layers.append(
             [
                 {
-                    "name": printable(name),
+                    "name": name,
                     "reach": round(float(grammar.reach[number][unit]), 4),
                     "words": _shares(grammar.words, grammar.tokens[number][:, unit]),
                     "next": []
@@ -78,7 +75,7 @@ def _shares(words: Sequence[str], shares: np.ndarray) -> list[list[Any]]:
     """Return words with their probabilities, the most probable first."""
     order = np.argsort(-shares, kind="stable")
     kept = [number for number in order.tolist() if shares[number] >= LEAST]
-    return [[printable(words[number]), round(float(shares[number]), 4)] for number in kept]
+    return [[words[number], round(float(shares[number]), 4)] for number in kept]
 
 
 def _rules(label: str, grammar: Grammar) -> Facts:

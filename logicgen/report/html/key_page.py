@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-from logicgen.errors import printable
 from logicgen.evaluate.keys import Keys, KeyWindow, ProbedRow
 from logicgen.report.html.document import Document, Facts, write_document
 from logicgen.tokens import Tokens
@@ -36,7 +35,7 @@ def _cipher(row: ProbedRow, tokens: Tokens) -> list[dict[str, Any]]:
     """Return each place of a row: what is written, meant and guessed, and the vote so far."""
     votes: dict[int, Counter[int]] = defaultdict(Counter)
     places = []
-    texts = [printable(text) for text in tokens.texts]
+    texts = list(tokens.texts)
     guesses = row.probabilities.argmax(axis=1).tolist()
     for place, (written, meant, guess) in enumerate(
         zip(row.tokens.tolist(), row.plain.tolist(), guesses, strict=True)

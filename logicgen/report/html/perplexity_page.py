@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from logicgen.errors import printable
 from logicgen.evaluate.perplexity import MEASURES, Curve
 from logicgen.report.html.document import Document, Facts, write_document
 from logicgen.report.perplexity_figure import WINDOW, moving_average
@@ -47,7 +46,7 @@ def perplexity_document(curve: Curve) -> Document:
     ]
     readings = [
         {
-            "tokens": [printable(token) for token in reading.tokens],
+            "tokens": list(reading.tokens),
             "measured": {name: reading.measured[name] for name in there},
         }
         for reading in curve.readings

@@ -52,7 +52,7 @@ function timeline(root, truth, letters, loop, chosen) {
   const rows = [];
   const inside = new Set();
   const parts = postorder(root).filter((node) => !seen.has(node.text) && seen.add(node.text));
-  parts.sort((a, b) => (b.operands.length === 0) - (a.operands.length === 0) || a.text.length - b.text.length);
+  parts.sort((a, b) => (b === root) - (a === root) || (b.operands.length === 0) - (a.operands.length === 0) || a.text.length - b.text.length);
   for (const node of parts) {
     if (node.token === "1" || node.token === "0") continue;
     inside.add(node.token);
@@ -60,7 +60,7 @@ function timeline(root, truth, letters, loop, chosen) {
       element("th", { scope: "row" }, formula(node.text)), positions.map((p) => cell(truth[node.number]?.[p], p))));
   }
   for (const name of new Set(letters.flat())) {
-    if (!inside.has(name)) rows.unshift(element("tr", {}, element("th", { scope: "row" }, formula(`${name} (not in the formula)`)),
+    if (!inside.has(name)) rows.push(element("tr", {}, element("th", { scope: "row" }, formula(`${name} (not in the formula)`)),
       positions.map((p) => cell(letters[p].includes(name) ? "1" : "0", p))));
   }
   return element("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Truth at each position" },
@@ -74,8 +74,10 @@ function drawnFormula(tokens, arities, explained) {
   if (!root) return [];
   write(root);
   const holder = element("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": "Tree" });
-  const draw = (position) => holder.replaceChildren(tree(root, (number) => explained.truth[number]?.[position]));
+  const middle = () => { holder.scrollLeft = root.x - holder.clientWidth / 2; };
+  const draw = (position) => holder.replaceChildren(tree(root, (number) => explained?.truth[number]?.[position]));
   draw(0);
+  requestAnimationFrame(middle);
   if (!explained || !explained.truth.length) return [element("div", { class: "drawn" }, holder)];
   const says = element("p", { class: "says" });
   const parts = [holder];
@@ -124,10 +126,11 @@ function drawnTokens(problem, right, given, deciding) {
     buttons.forEach((each, other) => each.setAttribute("aria-pressed", String(other === place)));
     mark(place);
   };
+  if (!right.length) return [element("p", { class: "says" }, "The problem has no right answer.")];
   const rows = [element("dt", {}, "problem"), element("dd", { class: "tokens" }, shown), element("dt", {}, "right answer"), element("dd", { class: "tokens" }, buttons)];
   let first = 0;
   if (given) {
-    const pairs = given.length * right.length > 4e6 ? given.map((token, i) => [token, right[i] ?? null]) : aligned(given, right);
+    const pairs = given.length * right.length > 4e6 ? (given.length > right.length ? given : right).map((_, i) => [given[i] ?? null, right[i] ?? null]) : aligned(given, right);
     const difference = pairs.map(([token, other]) => element("span", { class: `token ${token !== null && token === other ? "same" : "other"}` }, token ?? "(missing)"));
     rows.push(element("dt", {}, "prediction"), element("dd", { class: "tokens" }, difference));
     first = Math.max(0, right.findIndex((token, i) => given[i] !== token));

@@ -17,6 +17,16 @@ function element(name, attributes = {}, ...children) {
 
 const byId = (id) => document.getElementById(id);
 
+// Draw anew; what had the focus gets it back, known by its `data-key`.
+function keepingFocus(draw) {
+  const key = document.activeElement?.dataset.key;
+  const inExample = byId("example").contains(document.activeElement);
+  draw();
+  if (key !== undefined && (inExample || document.activeElement === document.body)) {
+    [...document.querySelectorAll("[data-key]")].find((each) => each.dataset.key === key)?.focus({ preventScroll: true });
+  }
+}
+
 const many = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
 function formula(text) {
@@ -48,7 +58,7 @@ function tipped(target, text) {
 }
 
 // A spreadsheet takes a field that begins so for a formula of its own.
-const COMMAND = /^[=+\-@\t]/;
+const COMMAND = /^(?:[=@\t]|[+-](?![\d.>]))/;
 
 function csv(rows) {
   const field = (value) => {

@@ -13,7 +13,7 @@ function parse(tokens, arities) {
     const node = { token, number: place, operands: [] };
     place += 1;
     last.node.operands.push(node);
-    open.push({ node, missing: arities[token] ?? 0 });
+    open.push({ node, missing: Object.hasOwn(arities, token) ? arities[token] : 0 });
   }
   return root.operands[0] ?? null;
 }

@@ -58,8 +58,9 @@ function heatMap(map, pick) {
   figure.chosen = (state) => {
     for (const button of buttons) {
       const [s, length] = button.dataset.place.split(" ").map(Number);
-      const on = (state.symbols || state.length) && (!state.symbols || inside(s, state.symbols)) && (!state.length || (length >= state.length[0] - map.step + 1 && length <= state.length[1]));
-      button.setAttribute("aria-pressed", String(Boolean(on && state.symbols && state.length)));
+      const here = Object.entries(map.also ?? {}).every(([name, value]) => state[name] === value);
+      const on = here && (state.symbols || state.length) && (!state.symbols || inside(s, state.symbols)) && (!state.length || (length >= state.length[0] - map.step + 1 && length <= state.length[1]));
+      button.setAttribute("aria-pressed", String(Boolean(on)));
     }
   };
   return figure;

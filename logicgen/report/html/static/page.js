@@ -2,6 +2,9 @@
 
 const PAGE = 50;
 
+// Values of a choice that are listed.
+const CHOICES = 40;
+
 async function unpacked() {
   const text = atob(byId("data").textContent.trim());
   const bytes = new Uint8Array(text.length);
@@ -41,6 +44,7 @@ class Page {
     this.examples = new Examples(data);
     this.maps = data.maps.map((map) => heatMap(map, (picked) => this.pick(picked)));
     byId("maps").append(...this.maps);
+    for (const map of document.querySelectorAll(".map")) map.scrollTop = map.scrollHeight;
     byId("examples").hidden = false;
     byId("search").addEventListener("input", (event) => this.go({ q: event.target.value, page: 1, example: null }, true));
     byId("filters").addEventListener("submit", (event) => event.preventDefault());
@@ -55,7 +59,7 @@ class Page {
   go(changes, quietly = false) {
     const hash = hashOf({ ...this.state, ...changes });
     if (quietly) history.replaceState(null, "", hash);
-    else if (location.hash !== hash) history.pushState(null, "", hash);
+    else if ((location.hash || "#") !== hash) history.pushState(null, "", hash);
     this.show();
   }
 
@@ -78,14 +82,15 @@ class Page {
 
   show() {
     const { examples } = this;
-    // The link that skips to the examples is no view.
-    this.state = stateOf(location.hash === "#examples" ? "" : location.hash, examples);
+    this.state = stateOf(location.hash, examples);
     this.places = examples.found(this.state);
     for (const map of this.maps) map.chosen(this.state.filters);
     if (byId("search").value !== this.state.q) byId("search").value = this.state.q;
-    this.showFacets();
-    this.showTable();
-    this.showExample();
+    keepingFocus(() => {
+      this.showFacets();
+      this.showTable();
+      this.showExample();
+    });
   }
 
   showFacets() {
@@ -96,11 +101,15 @@ class Page {
       if (counts.length < 2 && asked === undefined) return "";
       const numbers = column.kind === "number";
       const most = Math.max(1, ...counts.map((each) => each[1]));
-      const items = counts.slice(0, numbers ? undefined : 40).map(([value, count]) => {
-        const pressed = JSON.stringify(asked) === JSON.stringify(value) || (numbers && asked !== undefined && asked[0] <= value[0] && value[1] <= asked[1]);
+      const isPressed = (value) => JSON.stringify(asked) === JSON.stringify(value) || (numbers && asked !== undefined && asked[0] <= value[0] && value[1] <= asked[1]);
+      const listed = numbers ? counts : counts.slice(0, CHOICES);
+      // What is asked for can be taken back, whether or not anything has it.
+      if (asked !== undefined && !listed.some(([value]) => isPressed(value))) listed.push(counts.find(([value]) => isPressed(value)) ?? [asked, 0]);
+      const items = listed.map(([value, count]) => {
+        const pressed = isPressed(value);
         const shown = numbers ? (value[0] === value[1] ? String(value[0]) : value.join("–")) : value;
         const button = element("button", { type: "button", "aria-pressed": String(pressed), "aria-label": `${column.label} ${shown}: ${many(count, "example")}`,
-          onclick: () => this.filter(column.name, value) });
+          "data-key": `${column.name}=${shown}`, onclick: () => this.filter(column.name, pressed ? null : value) });
         if (numbers) {
           const bar = element("span", { class: "bar" });
           bar.style.height = `${Math.round((48 * count) / most)}px`;
@@ -109,7 +118,8 @@ class Page {
         } else button.append(shown, ` ${count.toLocaleString("en")}`);
         return element("li", {}, button);
       });
-      return element("div", { class: `facet ${numbers ? "numbers" : "choices"}` }, element("h3", {}, column.label), element("ul", {}, items));
+      return element("div", { class: `facet ${numbers ? "numbers" : "choices"}` }, element("h3", {}, column.label), element("ul", {}, items,
+        counts.length > listed.length ? element("li", {}, `and ${(counts.length - listed.length).toLocaleString("en")} more`) : null));
     }));
   }
 
@@ -117,11 +127,11 @@ class Page {
     const { examples, state, places } = this;
     const pages = Math.max(1, Math.ceil(places.length / PAGE));
     const page = Math.min(Math.max(state.page, 1), pages);
-    byId("found").textContent = `${many(places.length, "example")} of ${examples.count.toLocaleString("en")}` + (examples.total > examples.count ? ` that are shown, of ${examples.total.toLocaleString("en")}: ${examples.sampled}` : "");
+    byId("found").textContent = `${many(places.length, examples.noun ?? "example")} of ${examples.count.toLocaleString("en")}` + (examples.total > examples.count ? ` that are shown, of ${examples.total.toLocaleString("en")}: ${examples.sampled}` : "");
     const heads = examples.shown.map((column) => {
       const sorted = state.sort.replace(/^-/, "") === column.name ? (state.sort.startsWith("-") ? "descending" : "ascending") : null;
       return element("th", { scope: "col", class: column.kind, "aria-sort": sorted },
-        element("button", { type: "button", onclick: () => this.go({ sort: sorted === "ascending" ? `-${column.name}` : sorted ? "" : column.name, page: 1 }) },
+        element("button", { type: "button", "data-key": `sort ${column.name}`, onclick: () => this.go({ sort: sorted === "ascending" ? `-${column.name}` : sorted ? "" : column.name, page: 1 }) },
           column.label + ({ ascending: " ▲", descending: " ▼" }[sorted] ?? "")));
     });
     const rows = places.slice((page - 1) * PAGE, page * PAGE).map((i) => {
@@ -130,13 +140,13 @@ class Page {
         const value = examples.rows[column.name][i];
         const content = column.name.startsWith("verdict") ? verdict(value) : column.kind === "text" ? formula(value) : String(value);
         if (number) return element("td", { title: column.kind === "text" ? value : null }, content);
-        return element("td", {}, element("a", { href: hashOf({ ...state, example: key }) }, content));
+        return element("td", {}, element("a", { href: hashOf({ ...state, example: key }), "data-key": `example ${key}` }, content));
       });
       return element("tr", { class: key === state.example ? "open" : null, onclick: (event) => { if (!event.target.closest("a")) this.go({ example: key }); } }, cells);
     });
     byId("table").replaceChildren(element("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Table of examples" },
       element("table", {}, element("thead", {}, element("tr", {}, heads)), element("tbody", {}, rows))));
-    const turn = (to, label) => element("button", { type: "button", disabled: to < 1 || to > pages, onclick: () => this.go({ page: to }) }, label);
+    const turn = (to, label) => element("button", { type: "button", "data-key": label, disabled: to < 1 || to > pages, onclick: () => this.go({ page: to }) }, label);
     byId("pages").replaceChildren(...(pages > 1 ? [turn(page - 1, "Previous page"), `page ${page} of ${pages}`, turn(page + 1, "Next page")] : []));
   }
 
@@ -150,11 +160,16 @@ class Page {
       return;
     }
     const at = this.places.indexOf(i);
-    const other = (step, label) => element("button", { type: "button", disabled: this.places[at + step] === undefined || at < 0, onclick: () => this.go({ example: String(examples.rows.key[this.places[at + step]]) }) }, label);
+    const other = (step, label) => element("button", { type: "button", "data-key": label, disabled: this.places[at + step] === undefined || at < 0,
+      onclick: () => this.go({ example: String(examples.rows.key[this.places[at + step]]), page: 1 + Math.floor((at + step) / PAGE) }) }, label);
     const facts = examples.columns.filter((column) => column.kind === "number" || column.kind === "choice").map((column) => `${column.label} ${examples.rows[column.name][i]}`);
     const tools = element("div", { class: "tools" }, element("h3", {}, `Example ${state.example}`), other(-1, "Previous"), other(1, "Next"),
       element("button", { type: "button", onclick: (event) => copy(location.href, event.target) }, "Copy link"),
-      element("button", { type: "button", onclick: () => this.go({ example: null }) }, "Close"));
+      element("button", { type: "button", onclick: () => {
+        const link = [...document.querySelectorAll("#table a")].find((each) => each.dataset.key === `example ${state.example}`);
+        (link ?? byId("search")).focus();
+        this.go({ example: null });
+      } }, "Close"));
     const list = [element("dt", {}, "problem"), element("dd", {}, formula(examples.rows[examples.problem][i])),
       element("dt", {}, "in prefix notation"), element("dd", {}, formula(examples.rows.prefix[i]))];
     const drawings = [];
@@ -186,13 +201,23 @@ class Page {
   csv() {
     const { examples } = this;
     const names = [...new Set([...examples.columns.map((column) => column.name), "prefix", ...examples.answers.map((answer) => answer.text)])];
-    return csv([["key", ...names], ...this.places.map((i) => [examples.rows.key[i], ...names.map((name) => examples.rows[name][i])])]);
+    const labels = new Map([...examples.columns.map((column) => [column.name, column.label]), ...examples.answers.map((answer) => [answer.text, answer.label])]);
+    return csv([["key", ...names.map((name) => labels.get(name) ?? name)], ...this.places.map((i) => [examples.rows.key[i], ...names.map((name) => examples.rows[name][i])])]);
   }
 }
 
 const theme = (name) => { document.documentElement.dataset.theme = name; };
 theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 byId("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+
+// Past the maps, to what they lead to; the address stays.
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  const to = ["examples", "readings", "maps"].map(byId).find((each) => !each.hidden && each.childElementCount);
+  to.tabIndex = -1;
+  to.focus();
+  to.scrollIntoView();
+});
 
 unpacked().then((data) => {
   if (data.rows) new Page(data);

@@ -54,7 +54,7 @@ class SurprisePage {
         if (step) { event.preventDefault(); say(chosen + step); }
       } }, marks, lines, guide);
     const keys = this.lines.map((line, number) => [element("span", { class: `key line-${number}` }), line.label]);
-    const rows = [["position", ...this.lines.map((line) => line.name)], ...this.positions.map((position, i) => [position, ...this.lines.map((line) => line.values[i])])];
+    const rows = [["position", ...this.lines.map((line) => `${line.name}, mean around it`)], ...this.positions.map((position, i) => [position, ...this.lines.map((line) => line.values[i])])];
     return element("figure", { class: "chart" }, element("figcaption", {}, "Bits a token by position"), svg, element("div", { class: "scale" }, keys,
       element("button", { type: "button", onclick: (event) => copy(csv(rows), event.target) }, "Copy as CSV")), said);
   }
@@ -82,7 +82,7 @@ class SurprisePage {
     const choices = this.lines.map((line) => element("button", { type: "button", "aria-pressed": String(line.name === of), onclick: () => go({ of: line.name }) }, line.label));
     byId("readings").replaceChildren(element("h2", {}, "Text coloured by surprise"),
       element("p", { class: "says" }, `The redder a token, the less it was expected: no colour at 0 bits, full at ${MOST_BITS}.`),
-      element("div", { class: "tools" }, element("h3", {}, `Sequence ${number} of ${this.readings.length} that were kept`), choices,
+      element("div", { class: "tools" }, element("h3", {}, `Sequence ${number + 1} of ${this.readings.length} that were kept`), choices,
         element("button", { type: "button", disabled: number === 0, onclick: () => go({ sequence: number - 1 }) }, "Previous"),
         element("button", { type: "button", disabled: number === this.readings.length - 1, onclick: () => go({ sequence: number + 1 }) }, "Next"),
         element("button", { type: "button", onclick: (event) => copy(location.href, event.target) }, "Copy link")),
