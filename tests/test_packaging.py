@@ -80,6 +80,8 @@ def test_it_runs_in_a_fresh_environment(wheel, tmp_path):
         cwd=tmp_path,
     )
     assert (tmp_path / "made" / "dataset.json").is_file()
+    subprocess.run([logicgen, "report", "made"], check=True, capture_output=True, cwd=tmp_path)
+    assert "</html>" in (tmp_path / "made" / "report.html").read_text()
 
 
 def test_the_core_alone_makes_solves_and_verifies(wheel, tmp_path):
