@@ -26,7 +26,7 @@ def moving_average(values: np.ndarray, counts: np.ndarray, width: int) -> np.nda
     """
     there = (counts > 0) & ~np.isnan(values)
     kernel = np.ones(width)
-    weighted = np.convolve(np.where(there, values * counts, 0.0), kernel, "same")
+    weighted = np.convolve(np.where(there, values, 0.0) * counts, kernel, "same")
     weight = np.convolve(np.where(there, counts, 0).astype(np.float64), kernel, "same")
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(there, weighted / weight, np.nan)

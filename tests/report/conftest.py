@@ -49,7 +49,7 @@ def visit(browser):
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("request", lambda r: said.append(r.url) if not r.url.startswith("file:") else None)
         page.goto(path.as_uri() + view)
-        page.wait_for_selector("html[data-ready=yes]")
+        page.wait_for_selector("html[data-ready]")
         return page
 
     yield go

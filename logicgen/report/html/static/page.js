@@ -224,7 +224,8 @@ unpacked().then((data) => {
   if (data.lines) new SurprisePage(data);
   if (data.cipher) new CipherPage(data);
   if (data.grammars) new GrammarPage(data);
-  document.documentElement.dataset.ready = "yes";
+  // In milliseconds from the moment when the file was asked for.
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }).catch((error) => {
   byId("maps").append(element("p", {}, `The examples cannot be shown: ${error.message}. A browser of 2023 or later is needed.`));
 });
