@@ -59,7 +59,7 @@ def evaluation_document(
     workers: int = 1,
     progress: Progress = lambda *_: None,
 ) -> Document:
-    """Return the page of predictions. most: answers that it holds, wrong ones first."""
+    """Return the page of predictions. most: answers that it holds, those not right first."""
     task, scores = load_task(about.task), Scores.of(table, about)
     places = chosen(~are_right(table), most)
     listed = table.take(pa.array(places)).to_pydict()

@@ -5,7 +5,8 @@
 // data.rows       by column and by each name below: a value for each example
 //                 `key`, `task`, `prefix` (tokens), `right` (tokens), `deciding`
 // data.answers    [{label, text, verdict, explanation, tokens}]: names of rows
-// data.problem    the name of the row that holds problems as people write them
+// data.problem    the name of the row that holds problems as people write them; data.noun, what
+//                 rows are called if not examples; data.total, how many there are in all
 
 class Examples {
   constructor(data) {
