@@ -30,6 +30,7 @@ from logicgen.report.html.example_rows import explanations
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
 from tests.data.data_sets import make
+from tests.report.live_reports import FOLDER, renewed
 
 
 def evaluated(folder, task, triples, **about):
@@ -558,3 +559,10 @@ def test_pages_hold_what_is_said_of_them(reports):
             for k, name in a.items()
             if k in ("text", "verdict", "explanation", "tokens")
         } <= set(data["rows"])
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.html")), ids=lambda path: path.stem)
+def test_live_reports_of_the_documentation_are_of_this_version(path, visit):
+    text = path.read_text(encoding="utf-8")
+    assert text == renewed(text), "python -m tests.report.live_reports writes them anew"
+    assert visit(path).locator("h1").count() == 1

@@ -1,0 +1,33 @@
+"""Give the reports in docs/reports the style and the scripts of this version; their data stay.
+
+python -m tests.report.live_reports
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from logicgen.report.html.document import Document, rendered
+
+FOLDER = Path(__file__).parents[2] / "docs" / "reports"
+
+POLICY = re.compile('<meta http-equiv="Content-Security-Policy"[^>]*>')
+STYLE = re.compile("<style>.*?</style>", re.DOTALL)
+SCRIPT = re.compile("<script>.*?</script>", re.DOTALL)
+
+
+def renewed(page: str) -> str:
+    """Return a page with the policy, the style and the scripts of this version."""
+    empty = rendered(Document("", "", [], {}))
+    for part in (POLICY, STYLE, SCRIPT):
+        (now,) = part.findall(empty)
+        page, times = part.subn(lambda _, now=now: now, page)
+        assert times == 1, part.pattern
+    return page
+
+
+if __name__ == "__main__":
+    for path in sorted(FOLDER.glob("*.html")):
+        path.write_text(renewed(path.read_text(encoding="utf-8")), encoding="utf-8")
+        print(path)
