@@ -24,7 +24,7 @@ from logicgen.errors import LogicgenError
 )
 @opt.WORKERS
 def command(folder: Path, out: Path | None, workers: int) -> None:
-    """Show an evaluation or a data set as one HTML file, which opens from disk.
+    """Show an evaluation, a data set or a corpus as one HTML file, which opens from disk.
 
     EVALUATION is a folder that logicgen evaluate wrote, such as RUN/grid, and DATA one that
     logicgen generate wrote. The page has heat maps, every example behind a cell, and why an answer
@@ -46,8 +46,12 @@ def command(folder: Path, out: Path | None, workers: int) -> None:
         path = write_perplexity_page(read_readings(folder), out or folder / REPORT)
     elif isfile(folder / Dataset.file):
         path = _dataset(folder, out, workers)
+    elif isfile(folder / Corpus.file):
+        from logicgen.report.html.corpus_page import write_corpus_page
+
+        path = write_corpus_page(Corpus(folder), out or folder / REPORT)
     else:
-        raise LogicgenError(_neither(folder, isfile(folder / Corpus.file)))
+        raise LogicgenError(_neither(folder))
     say(f"report: {path}")
 
 
@@ -73,12 +77,10 @@ def _dataset(folder: Path, out: Path | None, workers: int) -> Path:
         return write_dataset_page(dataset, path, workers=workers, progress=explaining)
 
 
-def _neither(folder: Path, corpus: bool) -> str:
+def _neither(folder: Path) -> str:
     """Say why a folder has no report, and what to give instead."""
     from logicgen.report.evaluation_files import PREDICTIONS
 
-    if corpus:
-        return f"{folder}: a corpus, whose sequences have no answers: give a data set of problems"
     below = [str(path.parent) for path in sorted(folder.glob(f"*/{PREDICTIONS}"))]
     if below:
         return f"{folder}: no {PREDICTIONS}; did you mean {' or '.join(below)}?"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.test_commands import refused, run
 from tests.data.data_sets import make
-from tests.report.test_pages import LTL_TRIPLES, evaluated
+from tests.report.test_pages import LTL_TRIPLES, evaluated, held_by
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +52,15 @@ def test_what_has_no_report(tmp_path, arguments, words):
     refused(run("report", *arguments, cwd=tmp_path), *words)
 
 
-def test_a_corpus_has_no_report_yet(tmp_path):
-    assert run("generate", "big-cat-small-dog", "-o", tmp_path / "corpus").returncode == 0
-    refused(run("report", tmp_path / "corpus"), "a corpus", "give a data set of problems")
+def test_a_report_of_a_corpus(tmp_path):
+    corpus = tmp_path / "corpus"
+    assert run("generate", "big-cat-small-dog", "-o", corpus).returncode == 0
+    assert run("report", corpus).returncode == 0
+    page = held_by(corpus / "report.html")
+    assert {*page["rows"]["text"]} == {"big cat <end>", "small dog <end>"}
+    assert {*page["rows"]["split"]} == {"train", "validation", "test"}
+    # It is still whole, and made no more.
+    assert run("generate", "big-cat-small-dog", "-o", corpus).returncode == 0
 
 
 def test_a_damaged_evaluation_is_one_line(tmp_path):

@@ -100,12 +100,13 @@ def dataset_document(
         "total": sum(dataset.splits.values()),
         "sampled": "some of each split, at random",
     }
+    of = dataset.description
     return Document(
         title=f"{dataset.name}, seed {dataset.description['seed']}",
         lead=dataset.recipe.description or f"Problems of the task {dataset.task_name}.",
         summary=[_splits(dataset)],
         data=data,
-        facts=[_recipe(dataset), _versions(dataset), _files(dataset)],
+        facts=[recipe_facts(of), version_facts(of), _files(dataset)],
         notes=["Made by logicgen. Every answer was verified when the data were made."],
     )
 
@@ -179,8 +180,9 @@ def _splits(dataset: Dataset) -> Facts:
     return Facts("Splits", heads, rows)
 
 
-def _recipe(dataset: Dataset) -> Facts:
-    rows = [[name, value] for name, value in _flat(dataset.description["recipe"])]
+def recipe_facts(description: dict[str, Any]) -> Facts:
+    """Return the table of a description's recipe, key by key."""
+    rows = [[name, value] for name, value in _flat(description["recipe"])]
     return Facts("Recipe", ["key", "value"], rows)
 
 
@@ -196,8 +198,9 @@ def _flat(table: dict[str, Any], above: str = "") -> list[tuple[str, str]]:
     return found
 
 
-def _versions(dataset: Dataset) -> Facts:
-    return Facts("Versions", ["package", "version"], _flat(dataset.description["versions"]))
+def version_facts(description: dict[str, Any]) -> Facts:
+    """Return the table of versions that data were made with."""
+    return Facts("Versions", ["package", "version"], _flat(description["versions"]))
 
 
 def _files(dataset: Dataset) -> Facts:

@@ -170,8 +170,9 @@ class Page {
         (link ?? byId("search")).focus();
         this.go({ example: null });
       } }, "Close"));
-    const list = [element("dt", {}, "problem"), element("dd", {}, formula(examples.rows[examples.problem][i])),
-      element("dt", {}, "in prefix notation"), element("dd", {}, formula(examples.rows.prefix[i]))];
+    const [written, prefix] = [examples.rows[examples.problem][i], examples.rows.prefix[i]];
+    const list = [element("dt", {}, examples.called ?? "problem"), element("dd", {}, formula(written)),
+      ...(prefix === written ? [] : [element("dt", {}, "in prefix notation"), element("dd", {}, formula(prefix))])];
     const drawings = [];
     const { arities } = examples.task(i);
     const tokens = (text) => text.split(" ").filter(Boolean);

@@ -1,0 +1,103 @@
+"""The page of a corpus: what it was made from, its tokens, and passages of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from logicgen.data.corpus import Corpus, checked_ids
+from logicgen.report.html.dataset_page import recipe_facts, version_facts
+from logicgen.report.html.document import Document, Facts, write_document
+from logicgen.report.html.example_rows import column
+
+# Passages of each split, and tokens of one.
+PASSAGES, LONGEST = 200, 200
+
+# Tokens of a split that are counted, and how many of the most frequent are named.
+COUNTED, NAMED = 1_000_000, 40
+
+
+def write_corpus_page(corpus: Corpus, path: Path) -> Path:
+    """Write the page of a corpus; return its path."""
+    write_document(corpus_document(corpus), path)
+    return path
+
+
+def corpus_document(corpus: Corpus) -> Document:
+    """Return the page of a corpus."""
+    splits = [split for split, tokens in corpus.splits.items() if tokens]
+    between = " " if corpus.tokens.kind == "names" else ""
+    rows: dict[str, list[Any]] = {name: [] for name in ("key", "split", "place", "length", "text")}
+    for split in splits:
+        for place, ids in _passages(corpus, split):
+            rows["key"].append(f"{split}-{place}")
+            rows["split"].append(split)
+            rows["place"].append(place)
+            rows["length"].append(len(ids))
+            rows["text"].append(between.join(corpus.tokens.texts[number] for number in ids))
+    columns = [
+        column("place", "place", "number", shown=True),
+        column("split", "split", "choice", facet=True, shown=True),
+        column("length", "tokens", "number", shown=True),
+        column("text", "text", "text", shown=True),
+    ]
+    data = {
+        "tasks": {corpus.task_name: {"arities": None, "temporal": False}},
+        "maps": [],
+        "columns": columns,
+        "rows": {**rows, "prefix": rows["text"]},
+        "answers": [],
+        "problem": "text",
+        "called": "text",
+        "noun": "passage",
+        "total": len(rows["key"]),
+        "sampled": "",
+    }
+    sizes = [[split, f"{tokens:,}"] for split, tokens in corpus.splits.items()]
+    said = f"{len(corpus.tokens):,} different tokens ({corpus.tokens.kind})."
+    return Document(
+        title=f"{corpus.name}, seed {corpus.description['seed']}",
+        lead=corpus.recipe.description or f"A corpus of the task {corpus.task_name}.",
+        summary=[Facts("Splits", ["split", "tokens"], sizes, said)],
+        data=data,
+        facts=[
+            *(_frequencies(corpus, split) for split in splits[:1]),
+            recipe_facts(corpus.description),
+            version_facts(corpus.description),
+        ],
+        notes=["Made by logicgen."],
+    )
+
+
+def _passages(corpus: Corpus, split: str) -> list[tuple[int, list[int]]]:
+    """Return passages of a split, by the number of their row, or of their first token in a text."""
+    found: list[tuple[int, list[int]]] = []
+    arrays = corpus.arrays(split)
+    before = 0
+    for array in arrays:
+        wanted = max(1, PASSAGES // len(arrays))
+        starts = np.unique(np.linspace(0, max(0, len(array) - 1), wanted).astype(np.int64))
+        if array.ndim == 1:  # one text after another
+            starts = np.unique(starts // LONGEST * LONGEST)
+        for start in starts.tolist():
+            ids = array[start : start + LONGEST] if array.ndim == 1 else array[start, :LONGEST]
+            kept = checked_ids(np.asarray(ids), len(corpus.tokens)).tolist()
+            found.append((before + start, kept))
+        before += len(array)
+    return found
+
+
+def _frequencies(corpus: Corpus, split: str) -> Facts:
+    """Return the table of the most frequent tokens at the beginning of a split."""
+    first = np.asarray(corpus.arrays(split)[0]).reshape(-1)[:COUNTED]
+    counts = np.bincount(checked_ids(first, len(corpus.tokens)), minlength=len(corpus.tokens))
+    order = np.argsort(-counts, kind="stable")[:NAMED]
+    met = [number for number in order.tolist() if counts[number]]
+    rows = [
+        [repr(corpus.tokens.texts[n]), f"{counts[n]:,}", f"{counts[n] / len(first):.2%}"]
+        for n in met
+    ]
+    says = f"Of the first {len(first):,} tokens of {split}."
+    return Facts("Most frequent tokens", ["token", "times", "share"], rows, says)
