@@ -57,7 +57,7 @@ def test_a_report_of_a_corpus(tmp_path):
     assert run("generate", "big-cat-small-dog", "-o", corpus).returncode == 0
     assert run("report", corpus).returncode == 0
     page = held_by(corpus / "report.html")
-    assert {*page["rows"]["text"]} == {"big cat <end>", "small dog <end>"}
+    assert {*page["rows"]["text"]} == {"<start> big cat", "<start> small dog"}
     assert {*page["rows"]["split"]} == {"train", "validation", "test"}
     # It is still whole, and made no more.
     assert run("generate", "big-cat-small-dog", "-o", corpus).returncode == 0
