@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.test_commands import refused, run
 from tests.data.data_sets import make
-from tests.report.test_pages import LTL_TRIPLES, evaluated, held_by
+from tests.report.pages import LTL_TRIPLES, evaluated, held_by
 
 
 @pytest.fixture(scope="module")

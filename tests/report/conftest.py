@@ -6,11 +6,17 @@ import shutil
 
 import pytest
 
+from logicgen.data.dataset import load_dataset
+from logicgen.report.comparison import compare
+from logicgen.report.evaluation import write_report
+from logicgen.report.html.dataset_page import write_dataset_page
+from tests.data.data_sets import make
 from tests.evaluate.conftest import about, data
 from tests.evaluate.test_covariance import data as renamed_data
 from tests.evaluate.test_perplexity import strings
+from tests.report.pages import ASSIGNMENTS, LTL_TRIPLES, STRINGS, evaluated
 
-__all__ = ["about", "browser", "data", "renamed_data", "strings", "visit"]
+__all__ = ["about", "browser", "data", "renamed_data", "reports", "strings", "visit"]
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync")
@@ -55,3 +61,20 @@ def visit(browser):
     yield go
     context.close()
     assert said == []
+
+
+@pytest.fixture(scope="session")
+def reports(tmp_path_factory):
+    """One report of each kind."""
+    top = tmp_path_factory.mktemp("reports")
+    found = {}
+    for task, triples in {"ltl": LTL_TRIPLES, "propositional": ASSIGNMENTS, **STRINGS}.items():
+        write_report(evaluated(top / task, task, triples))
+        found[task] = top / task / "report.html"
+    other = [(p, a, a) if i % 2 else (p, a, g) for i, (p, a, g) in enumerate(LTL_TRIPLES)]
+    evaluated(top / "other", "ltl", other, model="another model")
+    compare([top / "ltl", top / "other"], top / "compared")
+    found["comparison"] = top / "compared" / "report.html"
+    make(top / "data")
+    found["data set"] = write_dataset_page(load_dataset(top / "data"), top / "data.html")
+    return found

@@ -1,0 +1,84 @@
+"""Small evaluations whose pages are tested, and what a page shows."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+
+from logicgen.evaluate.predictions import SCHEMA, About, described
+from logicgen.report.evaluation_files import write_predictions
+from logicgen.tasks import load_task
+
+
+def evaluated(folder, task, triples, **about):
+    """An evaluation of (problem, stored answer, prediction), with verdicts of the solver."""
+    task = load_task(task)
+    columns = {name: [] for name in SCHEMA.names}
+    for row, (problem, answer, prediction) in enumerate(triples):
+        problem = task.encode(task.read_problem(problem))
+        symbols = len({*problem.split()} & set("abcdefghij"))
+        values = dict.fromkeys(SCHEMA.names) | {
+            "row": row,
+            "embedding_seed": 0,
+            "symbols": symbols,
+            "length": len(problem.split()),
+            "problem": problem,
+            "answer": answer,
+            "prediction": prediction,
+            "verdict": str(task.verdict(problem, prediction, answer)),
+        }
+        for name, value in values.items():
+            columns[name].append(value)
+    said = {"model": "a model", "data": "some data", "split": "grid", **about}
+    known = About(task=task.name, symbols=(1, 2), length=(1, 6), **said)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_predictions(described(columns, SCHEMA, known), folder)
+    return folder
+
+
+def prefix(task, text):
+    task = load_task(task)
+    return task.encode(task.read_answer(text))
+
+
+def traces(*examples):
+    return [(p, prefix("ltl", answer), prefix("ltl", guess)) for p, answer, guess in examples]
+
+
+LTL_TRIPLES = traces(
+    ("a U (b & X !b)", "b ; {!b}", "b ; {1}"),
+    ("F a & G (b -> X c)", "{a & !b}", "{a & !b}"),
+    ("G F a & F G b", "{a & b}", "{a}"),
+    ("a & X a", "a ; a ; {1}", "{a}"),
+    ("G (a | X b) & F c", "{a & c}", "{a}"),
+    ("X X c & a", "a ; 1 ; c ; {1}", "a ; 1 ; {!c}"),
+)
+ASSIGNMENTS = [
+    (p, prefix("propositional", a), prefix("propositional", g))
+    for p, a, g in [
+        ("(a | b) & (c ^ d)", "a=1, c=1, d=0", "a=1, c=1"),
+        ("a & b | c", "c=1", "a=1, b=1"),
+        ("a", "a=1", "a=0"),
+    ]
+]
+STRINGS = {
+    "copying": [("a b c d", "a b c d", "a c c d"), ("a b", "a b", "a b b")],
+    "lookup": [("a -> b c -> d a -> b c a ->", "d b", "d d")],
+    "permutation": [("a b c > c a ; d e f >", "f d", "f d")],
+}
+
+
+def keys(page):
+    return page.eval_on_selector_all(
+        "#table tbody tr td:first-child", "cells => cells.map(cell => cell.textContent)"
+    )
+
+
+def held_by(path):
+    """The data of a page."""
+    block = re.search(
+        '<script id="data" type="application/octet-stream">([^<]*)<', path.read_text()
+    )
+    return json.loads(gzip.decompress(base64.b64decode(block[1])))
