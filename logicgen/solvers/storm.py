@@ -12,7 +12,6 @@ the formula and of its negation, and where the answers differ the verdict is `un
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from importlib.util import find_spec
 from itertools import product
@@ -20,21 +19,13 @@ from typing import Any, ClassVar
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
+from logicgen.solvers.word import BOOLEAN
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.trace import Trace
 
 MOST_SYMBOLS = 8
 
 Letter = tuple[bool, ...]
-
-_PROPOSITIONAL: dict[str, Callable[..., bool]] = {
-    "!": lambda a: not a,
-    "&": lambda a, b: a and b,
-    "|": lambda a, b: a or b,
-    "^": lambda a, b: a != b,
-    "->": lambda a, b: not a or b,
-    "<->": lambda a, b: a == b,
-}
 
 # Storm's formulas have the operators ! & | X F G U.
 _WRITTEN = {
@@ -126,9 +117,9 @@ def _letters(position: Formula, symbols: tuple[str, ...]) -> list[Letter]:
 
         def value(node: Formula, operands: list[bool], letter: dict[str, bool] = letter) -> bool:
             if operands:
-                if node.token not in _PROPOSITIONAL:
+                if node.token not in BOOLEAN:
                     raise LogicgenError(f"{node.token} is not an operator of propositional logic")
-                return _PROPOSITIONAL[node.token](*operands)
+                return BOOLEAN[node.token](*operands)
             return letter[node.token] if node.is_symbol else node.token == "1"
 
         if position.fold(value):

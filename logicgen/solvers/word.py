@@ -52,8 +52,8 @@ class Word:
             return tuple(token in letter for letter in self.letters)
         if token in ("0", "1"):
             return (token == "1",) * count
-        if token in _BOOLEAN:
-            return tuple(_BOOLEAN[token](*values) for values in zip(*operands, strict=True))
+        if token in BOOLEAN:
+            return tuple(BOOLEAN[token](*values) for values in zip(*operands, strict=True))
         first, last = operands[0], operands[-1]
         neither, everywhere = (False,) * count, (True,) * count
         match token:
@@ -99,7 +99,7 @@ def _both(first: Truth, last: Truth) -> Truth:
     return tuple(a and b for a, b in zip(first, last, strict=True))
 
 
-_BOOLEAN: dict[str, Callable[..., bool]] = {
+BOOLEAN: dict[str, Callable[..., bool]] = {
     "!": lambda a: not a,
     "&": lambda a, b: a and b,
     "|": lambda a, b: a or b,
@@ -107,3 +107,4 @@ _BOOLEAN: dict[str, Callable[..., bool]] = {
     "->": lambda a, b: not a or b,
     "<->": lambda a, b: a == b,
 }
+"""The operators of propositional logic, on the values of their operands."""
