@@ -101,17 +101,44 @@ class CausalTransformer(nn.Module):
         if start and length > 1:
             raise ValueError("after the first call, a text goes on one token at a time")
         memory.begin(length)
-        mask = rotation = None
-        if self.positions == "rotary":
-            rotation = rotations(start, length, self.width // self.heads, x.device)
-        elif self.positions == "sinusoidal":
-            x = x + sinusoidal(start, length, self.width, x.device)
-        x = self.dropout(x)
+        rotation = self._rotation(start, length, x.device)
+        x = self.dropout(self._placed(x, start))
         for number, layer in enumerate(cast(list[CausalLayer], self.layers)):
-            if self.positions == "relative":
-                mask = self.biases[number](start, length, start + length)
+            mask = self._bias(number, start, length)
             x = layer.remember(x, memory, number, mask, rotation)
             yield x
+
+    def attention(self, x: Tensor) -> list[Tensor]:
+        """Return how much each token of whole texts attends to each, (B, H, T, T) by layer."""
+        befores = [self._placed(x, 0), *self._layers(x)]
+        length = x.shape[1]
+        rotation = self._rotation(0, length, x.device)
+        return [
+            layer.attention.weights(
+                layer.norm_attention(before), rotation, self._bias(number, 0, length)
+            )
+            for number, (layer, before) in enumerate(
+                zip(cast(list[CausalLayer], self.layers), befores, strict=False)
+            )
+        ]
+
+    def _placed(self, x: Tensor, start: int) -> Tensor:
+        """Return the inputs of positions `start..` with what is added to them for their places."""
+        if self.positions != "sinusoidal":
+            return x
+        return x + sinusoidal(start, x.shape[1], self.width, x.device)
+
+    def _rotation(self, start: int, length: int, device: torch.device) -> Rotation | None:
+        if self.positions != "rotary":
+            return None
+        return rotations(start, length, self.width // self.heads, device)
+
+    def _bias(self, layer: int, start: int, length: int) -> Tensor | None:
+        """Return the numbers that a layer adds to attention scores, (1, H, T, tokens so far)."""
+        if self.positions != "relative":
+            return None
+        bias: Tensor = self.biases[layer](start, length, start + length)
+        return bias
 
 
 @dataclass
@@ -230,6 +257,24 @@ class CausalLM(nn.Module):
         if isinstance(self.network, CausalTransformer):
             return self.network.each_layer(inputs)
         return [self.network(inputs)]
+
+    def attention(self, rows: Rows, tokens: Tensor) -> dict[str, Tensor]:
+        """Return how much each token attends to each, (B, T, T), by the names of heads.
+
+        Under "cache": the probability that the cache gives, after a token, to copying each up to
+        it. Networks without attention have no heads.
+        """
+        found: dict[str, Tensor] = {}
+        if isinstance(self.network, CausalTransformer):
+            layers = self.network.attention(self._inputs(rows, tokens))
+            for layer, weights in enumerate(layers, 1):
+                for head, each in enumerate(weights.unbind(1), 1):
+                    found[f"layer {layer}, head {head}"] = each
+        if self.cache is not None:
+            weights, log_share, _ = self.cache(self.features(rows, tokens))
+            # Position i stands for the token that followed it.
+            found["cache"] = (weights * log_share.exp()[..., None]).roll(1, dims=-1)
+        return found
 
     def _inputs(self, rows: Rows, tokens: Tensor) -> Tensor:
         return rows.inputs(tokens) * self.scale + self.bias

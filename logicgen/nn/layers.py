@@ -117,6 +117,22 @@ class Attention(nn.Module):
         output: Tensor = self.output(packing.pack(mixed) if packing is not None else mixed)
         return output
 
+    def weights(
+        self, x: Tensor, rotation: Rotation | None = None, mask: Tensor | None = None
+    ) -> Tensor:
+        """Return how much each of (B, T, width) attends to itself and those before: (B, H, T, T).
+
+        rotation, mask: see `forward`. Rows sum to 1.
+        """
+        keys, _ = self.keys_values(x, rotation)
+        query = self.query(x).unflatten(-1, (self.heads, -1))
+        if rotation is not None:
+            query = rotate(query, rotation)
+        length = x.shape[1]
+        seen = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
+        scores = _scores(_by_head(query, None), keys, mask).masked_fill(~seen, -math.inf)
+        return scores.softmax(dim=-1)
+
 
 _FEW = 256  # keys
 _BLOCK = 64  # queries
@@ -129,11 +145,15 @@ def _attend_few(
 
     In bfloat16, many times: the kernel multiplies matrices of a few rows, one after the other.
     """
-    scores: Tensor = (query * query.shape[-1] ** -0.5) @ keys.transpose(-1, -2)  # (B, H, T, tokens)
-    if mask is not None:
-        seen = mask.dtype == torch.bool
-        scores = scores.masked_fill_(~mask, -math.inf) if seen else scores + mask
-    return F.dropout(scores.softmax(dim=-1), dropout) @ values  # (B, H, T, D)
+    return F.dropout(_scores(query, keys, mask).softmax(dim=-1), dropout) @ values  # (B, H, T, D)
+
+
+def _scores(query: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
+    """Return the attention scores (B, H, T, tokens), before the softmax."""
+    scores: Tensor = (query * query.shape[-1] ** -0.5) @ keys.transpose(-1, -2)
+    if mask is None:
+        return scores
+    return scores.masked_fill_(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
 
 
 def _attend_before(

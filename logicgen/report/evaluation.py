@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from logicgen.atomic import prepare_folder
+from logicgen.evaluate.attention import looks
 from logicgen.evaluate.predictions import About, Progress, check_fits, predict_and_verify
 from logicgen.evaluate.replies import judge_replies, replies_to, said_split, scores_folder
-from logicgen.report.evaluation_files import write_figures, write_predictions
+from logicgen.report.evaluation_files import write_figures, write_looks, write_predictions
 from logicgen.report.html.evaluation_page import write_evaluation_page
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def evaluate_answers(
     prepare_folder(folder)  # before anything slow
     table = predict_and_verify(model, data, about, seconds=timeout, progress=progress, **settings)
     write_predictions(table, folder)
+    write_looks(looks(model, data, table), folder)
     return folder, write_report(folder, workers=settings.get("workers", 1), progress=progress)
 
 
@@ -99,6 +101,7 @@ def evaluate_replies(
     judging = partial(progress, "judging")
     table = judge_replies(data, split, replies, where.stem, progress=judging, **settings)
     write_predictions(table, folder)
+    write_looks((), folder)
     return folder, write_report(folder, workers=settings.get("workers", 1), progress=progress)
 
 

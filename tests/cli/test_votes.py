@@ -15,6 +15,7 @@ from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import save_model
 from logicgen.model.sequences import example_tokens
 from logicgen.model.training_data import TrainingRegion
+from logicgen.report.evaluation_files import ATTENTION
 from tests.data.corpora import automaton_recipe, opened
 from tests.languages import untrained
 
@@ -50,6 +51,10 @@ def test_votes_are_recorded(folder):
     assert result.exit_code == 0, result.exception
     found = json.loads((folder / "out" / "summary.json").read_text())["decoding"]
     assert (found["votes"], found["temperature"]) == (5, 0.7)
+    # Where the model looks is kept, and drawn.
+    assert {
+        len(each["heads"]) for each in json.loads((folder / "out" / ATTENTION).read_text())
+    } == {2}
     evaluated(folder, "data", "--sample")
     assert "votes" not in json.loads((folder / "out" / "summary.json").read_text())["decoding"]
 

@@ -29,6 +29,7 @@ SCRIPTS = (
     "elements.js",
     "formula.js",
     "drawings.js",
+    "attention.js",
     "heat_map.js",
     "examples.js",
     "surprise.js",
