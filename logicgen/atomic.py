@@ -34,10 +34,11 @@ def is_part(path: Path) -> bool:
     return path.name.startswith(".") and path.name.endswith(".part")
 
 
-def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
+def write_atomically(path: Path, write: Callable[[Path], object], *, forced: bool = True) -> None:
     """Let `write` make a file at the path it is given, then rename that to `path`.
 
     The content is on the disk before the name is: a power cut leaves the old file or the new one.
+    Not if it is not `forced`, which takes less time.
     A pipe or a device is itself what `write` is given.
     Raises LogicgenError where that fails; then nothing is left behind, nor after a Ctrl-C.
     """
@@ -56,8 +57,9 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
             write(part)
             if mode is not None:  # who may read the old file may read the new one
                 part.chmod(stat.S_IMODE(mode))
-            with open(part, "rb") as file:
-                os.fsync(file.fileno())
+            if forced:
+                with open(part, "rb") as file:
+                    os.fsync(file.fileno())
             os.replace(part, target)
         except BaseException:
             with suppress(OSError):

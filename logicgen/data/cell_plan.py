@@ -1,6 +1,6 @@
-"""The plan of a data set: how many examples of which cell, in which units of work.
+"""The plan of a data set: how many examples of which cell.
 
-It follows from the recipe, the seed and what earlier units gave, as often as a run is interrupted.
+It follows from the recipe and what earlier rounds gave, as often as a run is interrupted.
 """
 
 from __future__ import annotations
@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from random import Random
 
 from logicgen.data.data_recipe import SPLITS, DataRecipe, Progress
 from logicgen.tasks import Cell, Source
@@ -54,22 +53,6 @@ class CellPlan:
     def rationed(self) -> bool:
         """Return whether it may only take problems that are reserved for held-out splits."""
         return self.held_out and SCARCE * self.quota > self.holds
-
-
-@dataclass(frozen=True)
-class Unit:
-    """The work that becomes one shard.
-
-    Split, round, first slot and seed key the random numbers.
-    """
-
-    split: str
-    number: int
-    round: int  # number of the first shard of the round of drawing that it belongs to
-    first: int  # number of the first slot
-    cells: tuple[Cell, ...] = field(repr=False)  # of the slots, in order
-    rationed: frozenset[Cell] = field(repr=False)  # may only take problems reserved for held-out
-    listed: bool  # the slots are filled from lists of all problems of their cells, not drawn
 
 
 def stages(
@@ -171,64 +154,14 @@ def fill(amount: int, room: Sequence[float]) -> list[int]:
     return given
 
 
-def first_units(
-    plans: Sequence[CellPlan], split: str, seed: int, number: int, shard_size: int
-) -> list[Unit]:
-    """Return the units of a stage's first round: listed cells, then slots to draw, shuffled.
-
-    `number` is that of the first shard.
-    """
-    batches: list[list[Cell]] = []
-    reserved = rationed(plans)
-    for plan in plans:
-        if plan.quota and plan.listed:
-            if not batches or len(batches[-1]) + plan.quota > shard_size:
-                batches.append([])
-            batches[-1] += [plan.cell] * plan.quota
-    units = [
-        Unit(split, number + place, 0, 0, tuple(batch), reserved.intersection(batch), listed=True)
-        for place, batch in enumerate(batches)
-    ]
-    slots = [plan.cell for plan in plans if not plan.listed for _ in range(plan.quota)]
-    return units + draw_units(slots, split, seed, number, number + len(units), reserved, shard_size)
-
-
 def rationed(plans: Iterable[CellPlan]) -> frozenset[Cell]:
     """Return the cells that may only take problems that are reserved for held-out splits."""
     return frozenset(plan.cell for plan in plans if plan.rationed)
 
 
-def draw_units(
-    slots: list[Cell],
-    split: str,
-    seed: int,
-    round_: int,
-    number: int,
-    reserved: frozenset[Cell],
-    shard_size: int,
-) -> list[Unit]:
-    """Return units that draw the slots, in an order shuffled by the seed."""
-    Random(f"{seed}/{split}/{round_}").shuffle(slots)
-    firsts = range(0, len(slots), shard_size)
-    batches = [tuple(slots[first : first + shard_size]) for first in firsts]
-    return [
-        Unit(
-            *(split, number + place, round_, first, batch),
-            reserved.intersection(batch),  # no others: a worker is sent its units whole
-            listed=False,
-        )
-        for place, (first, batch) in enumerate(zip(firsts, batches, strict=True))
-    ]
-
-
-def next_slots(plans: Sequence[CellPlan], missing: int) -> list[Cell]:
-    """Return slots that make up for `missing` examples, in cells that may still hold more."""
+def next_shares(plans: Sequence[CellPlan], missing: int) -> list[tuple[Cell, int]]:
+    """Return cells that may still hold more, with the slots that make up for `missing` examples."""
     open_plans = [plan for plan in plans if not plan.exhausted and plan.held < plan.holds]
     open_plans.sort(key=lambda plan: plan.held)  # what does not divide evenly goes to the emptiest
     shares = fill(missing, [min(plan.holds - plan.held, missing) for plan in open_plans])
-    return [plan.cell for plan, share in zip(open_plans, shares, strict=True) for _ in range(share)]
-
-
-def shard_size(size: int) -> int:
-    """Return the examples per shard of a split of `size`: interruptions lose few, workers share."""
-    return min(10_000, max(500, math.ceil(size / 8)))
+    return [(plan.cell, share) for plan, share in zip(open_plans, shares, strict=True) if share]

@@ -6,15 +6,16 @@ which attempt is taken, also on the examples before it (no two may be the same p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import permutations
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from logicgen.data.cell_plan import REMAINDERS, RESERVED, Unit, alphabet, named_apart
+from logicgen.data.cell_plan import REMAINDERS, RESERVED, alphabet, named_apart
 from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.drawing_round import Slot, Unit
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Status, Verdict
 from logicgen.tasks import Cell, Draw
@@ -68,6 +69,15 @@ def alpha_class_of(problem: str) -> int:
     return fingerprint(rename(problem, dict(zip(symbols, names, strict=True))))
 
 
+class Keys(Protocol):
+    """Keys of examples that are there, to which further ones are added."""
+
+    def __contains__(self, key: object, /) -> bool: ...
+
+    def add(self, key: int, /) -> None:
+        """Add a key."""
+
+
 class Drawer:
     """The source of one recipe's examples, which it draws, answers and names."""
 
@@ -88,7 +98,7 @@ class Drawer:
         before = self.given_up
         for place, cell in enumerate(unit.cells):
             skip = cell in exhausted
-            example, attempt = (None, 0) if skip else self.slot(unit, place, 0, seen)
+            example, attempt = (None, 0) if skip else self.slot(unit.slot(place), 0, seen)
             if example is None:
                 exhausted.add(cell)
             drawn.examples.append(example)
@@ -96,14 +106,11 @@ class Drawer:
         drawn.given_up = self.given_up - before
         return drawn
 
-    def slot(
-        self, unit: Unit, place: int, attempt: int, seen: set[int]
-    ) -> tuple[Example | None, int]:
+    def slot(self, slot: Slot, attempt: int, seen: Keys) -> tuple[Example | None, int]:
         """Return the first example from `attempt` on with a new key, which is added to `seen`."""
-        cell = unit.cells[place]
-        stem = f"{self.seed}/{unit.split}/{unit.round}/{unit.first + place}/"
+        cell, stem = slot.cell, f"{self.seed}/{slot.split}/{slot.round}/{slot.number}/"
         refuted = Random(f"{stem}refuted").random() < self.recipe.unsatisfiable
-        remainder = reserved_remainder(unit, cell)
+        remainder = REMAINDERS[slot.split] if slot.rationed else None
         before = self.given_up
         for number in range(attempt, MOST_ATTEMPTS):
             if self.given_up - before >= MOST_GIVEN_UP:
@@ -122,7 +129,7 @@ class Drawer:
         return None, MOST_ATTEMPTS
 
     def listed(
-        self, cell: Cell, split: str, remainder: int | None, seen: set[int]
+        self, cell: Cell, split: str, remainder: int | None, seen: Keys
     ) -> Iterator[Example]:
         """Yield all examples of a cell with new keys, in an order shuffled by the seed.
 
@@ -160,7 +167,7 @@ class Drawer:
         rng: Random,
         cell: Cell,
         remainder: int | None,
-        seen: set[int],
+        seen: Container[int],
         wanted: Container[Status],
         names: tuple[str, ...] | None = None,
     ) -> Example | None:
@@ -224,13 +231,3 @@ class Drawer:
         if unwanted(key):
             return None
         return Example(problem, answer, draw.symbols, problem.count(" ") + 1, alpha_class, key)
-
-
-def reserved_remainder(unit: Unit, cell: Cell) -> int | None:
-    """Return which problems of a cell a unit may take, by remainder of their keys; None is all."""
-    return REMAINDERS[unit.split] if cell in unit.rationed else None
-
-
-def unit_drawer(recipe: DataRecipe, seed: int) -> Callable[[Unit], Drawn]:
-    """Return the function with which a worker process draws a unit."""
-    return Drawer(recipe, seed).unit

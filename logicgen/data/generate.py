@@ -1,29 +1,56 @@
-"""From a recipe to a data set on disk: resumable, and the same bytes however it is run."""
+"""From a recipe to a data set on disk: resumable, and the same bytes however it is run.
+
+The work is done in steps (`making.py`) by any number of processes. This one plans them, hands on
+what they found, and never holds an example, nor a key for each.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from functools import partial
 from importlib.metadata import version
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from logicgen.atomic import write_text
-from logicgen.checksum import sha256
 from logicgen.data import cell_plan as planning
 from logicgen.data.card import card
-from logicgen.data.cell_plan import CellPlan, Unit
+from logicgen.data.cell_plan import CellPlan
 from logicgen.data.data_recipe import SPLITS, DataRecipe, Progress
 from logicgen.data.dataset import Dataset
-from logicgen.data.drawer import Drawer, Drawn, Example, reserved_remainder, unit_drawer
+from logicgen.data.drawing_round import (
+    DrawingRound,
+    Listing,
+    first_round,
+    next_round,
+    shard_size,
+)
 from logicgen.data.estimate import of_plans
 from logicgen.data.folder import head
-from logicgen.data.shard import given_up, keys, read_shard, shard_path, write_shard
+from logicgen.data.making import (
+    Check,
+    Draw,
+    Facts,
+    Finish,
+    Look,
+    Lost,
+    LostError,
+    Settle,
+    maker,
+    records_file,
+)
+from logicgen.data.partition import Partition
+from logicgen.data.work_files import WorkFiles
 from logicgen.errors import LogicgenError
-from logicgen.tasks import Cell
+from logicgen.tasks import Cell, Source
 from logicgen.workers import Failure, Workers
+
+Step = TypeVar("Step")
 
 CELLS = "cells.csv"
 
@@ -49,141 +76,209 @@ def generate(
         raise LogicgenError(f"{name}: asks for no examples; give it [sizes] or a [grid]")
     if (known := Dataset.finished(folder, begin)) is not None:
         return known
-    run = _Run(recipe, folder, seed, progress)
+    source = recipe.source("recipe")
     for table, part in (("region", recipe.region), ("grid", recipe.grid)):
-        if part is not None and part.step > 1 and run.drawer.source.exact:
+        if part is not None and part.step > 1 and source.exact:
             raise LogicgenError(
                 f"{name}: {table}.step: these problems are made to length, one length a cell; "
                 "leave step out"
             )
-    stages = planning.stages(recipe, run.drawer.source, progress)
-    for split, plans in stages:
-        run.plans[split] = run.plans.get(split, []) + plans
-    for split, plans in run.plans.items():
-        if not any(plan.quota for plan in plans):
-            raise LogicgenError(
-                f"{name}: {split}: no problem has the symbols and lengths that are asked for; "
-                "widen the ranges or add operators"
-            )
-    of_plans(chain.from_iterable(run.plans.values())).check(folder, name)
+    stages = planned(recipe, source, name, progress)
+    of_plans(chain.from_iterable(plans for _, plans in stages)).check(folder, name)
     with Dataset.making(folder, begin) as known:
         if known is not None:  # another process made it since
             return known
-        with Workers[Unit, Drawn](unit_drawer, (recipe, seed), count=workers) as pool:
-            for split, plans in stages:
-                run.make(split, plans, pool)
-            description = {**begin, "complete": True, **run.account()}
+        run = _Run(recipe, folder, seed, progress, stages)
+        try:
+            run.make(workers)
+        except LostError:  # somebody has deleted files meanwhile
+            WorkFiles(folder).clear()
+            run = _Run(recipe, folder, seed, progress, planned(recipe, source, name, progress))
+            run.make(workers)
+        description = {**begin, "complete": True, **run.account()}
         write_text(folder / CELLS, run.cells())
+        WorkFiles(folder).clear()
         Dataset.finish(folder, description, card(recipe, description))
     return description
 
 
-@dataclass
+def planned(
+    recipe: DataRecipe, source: Source, name: str, progress: Progress
+) -> list[tuple[str, list[CellPlan]]]:
+    """Return the stages of a recipe. LogicgenError: a split has no cell that holds a problem."""
+    stages = planning.stages(recipe, source, progress)
+    for split in dict(stages):
+        if not any(plan.quota for each, plans in stages for plan in plans if each == split):
+            raise LogicgenError(
+                f"{name}: {split}: no problem has the symbols and lengths that are asked for; "
+                "widen the ranges or add operators"
+            )
+    return stages
+
+
 class _Run:
-    recipe: DataRecipe
-    folder: Path
-    seed: int
-    progress: Progress
-    plans: dict[str, list[CellPlan]] = field(default_factory=dict)
-    shards: dict[str, list[Path]] = field(default_factory=dict)
-    next_number: dict[str, int] = field(default_factory=dict)
-    seen: set[int] = field(default_factory=set)
-    given_up: Counter[str] = field(default_factory=Counter)  # problems, by split
+    """One pass over the stages of a data set."""
 
-    def __post_init__(self) -> None:
-        self.drawer = Drawer(self.recipe, self.seed)
+    def __init__(
+        self,
+        recipe: DataRecipe,
+        folder: Path,
+        seed: int,
+        progress: Progress,
+        stages: list[tuple[str, list[CellPlan]]],
+    ) -> None:
+        self.recipe, self.folder, self.seed, self.progress = recipe, folder, seed, progress
+        self.files, self.stages = WorkFiles(folder), stages
+        self.plans: dict[str, list[CellPlan]] = {}
+        for split, plans in stages:
+            self.plans[split] = self.plans.get(split, []) + plans
+        every = chain.from_iterable(plans for _, plans in stages)
+        self.partition = Partition.of(every, recipe.load_task())
+        self.tables: dict[int, str] = {}  # by part of the partition, the work file of its keys
+        self.shards: dict[str, list[Facts]] = {split: [] for split in self.plans}
+        self.next_number = dict.fromkeys(self.plans, 0)  # of a shard
 
-    def make(self, split: str, plans: list[CellPlan], pool: Workers[Unit, Drawn]) -> None:
+    def make(self, workers: int) -> None:
+        """Make all shards, and check that no two of their problems are the same."""
+        made = self.recipe, self.seed, self.folder, self.partition
+        pool: Workers[Any, Any] = Workers(maker, made, count=workers)
+        with pool:
+            for split, plans in self.stages:
+                self._stage(split, plans, pool)
+            found = list(_results(pool, map(Check, self.tables.values())))
+        shards = list(chain.from_iterable(self.shards.values()))
+        there = sum(shard.examples for shard in shards), sum(shard.keys for shard in shards) % 2**64
+        if there != (sum(count for count, _ in found), sum(keys for _, keys in found) % 2**64):
+            raise LogicgenError(
+                f"{self.folder}: a shard was changed meanwhile: delete the folder and run the same"
+                " command again"
+            )
+
+    def _stage(self, split: str, plans: list[CellPlan], pool: Workers[Any, Any]) -> None:
         """Make the shards of some cells: a first round, then further ones for what is missing."""
-
-        def held(plans: list[CellPlan]) -> int:
-            return sum(plan.held for plan in plans)
-
-        self.shards.setdefault(split, [])
-        whole, by_cell = self.plans[split], {plan.cell: plan for plan in plans}
+        whole = self.plans[split]
         everywhere, total = (sum(plan.quota for plan in part) for part in (whole, plans))
-        size = planning.shard_size(everywhere)
-        number = self.next_number.get(split, 0)
-        units = planning.first_units(plans, split, self.seed, number, size)
-        self.progress(split, held(whole), everywhere)
-        while units:
-            for unit, found in self._settled(units, pool):
-                _count(by_cell, unit, found)
-                self.progress(split, held(whole), everywhere)
-            self.next_number[split] = number = units[-1].number + 1
-            missing = total - held(plans)
+        size = shard_size(everywhere)
+        one = first_round(plans, split, self.seed, self.next_number[split], size)
+        while one.end > one.number:
+            before = sum(plan.held for plan in whole)
+            say = partial(self._say, split, before, everywhere)
+            say(0)
+            self._round(one, plans, pool, say)
+            say(sum(plan.held for plan in whole) - before)
+            self.next_number[split] = one.end
+            missing = total - sum(plan.held for plan in plans)
             if split == "grid" or not missing:
                 break
-            slots, cells = planning.next_slots(plans, missing), planning.rationed(plans)
-            units = planning.draw_units(slots, split, self.seed, number, number, cells, size)
+            shares = planning.next_shares(plans, missing)
+            one = next_round(shares, plans, split, self.seed, one.end, size)
         if plans[-1] is whole[-1]:  # the split is as full as it gets
-            self.progress(split, held(whole), held(whole))
+            held = sum(plan.held for plan in whole)
+            self.progress(split, held, held)
+
+    def _say(self, split: str, before: int, total: int, new: int) -> None:
+        self.progress(split, min(before + new, total), total)
+
+    def _round(
+        self,
+        one: DrawingRound,
+        plans: list[CellPlan],
+        pool: Workers[Any, Any],
+        say: Callable[[int], None],
+    ) -> None:
+        """Make the shards of a round, or take them as they were made."""
+        stem = f"{one.split}/{one.number:05d}"
+        done = self.files.read_json(f"{stem}-done.json")
+        if done is None:
+            settled = self.files.read_json(f"{stem}-settled.json")
+            if settled is None:
+                buckets = self._drawn(one, pool, say)
+                settled = self._settled(one, buckets, pool)
+                self.files.write_json(f"{stem}-settled.json", settled)
+            facts = self._finished(one, settled, pool)
+            done = {**settled, "shards": [asdict(each) for each in facts]}
+            self.files.write_json(f"{stem}-done.json", done)
+            self.files.remove_all(one.split, f"{one.number:05d}-*-*")
+        else:
+            facts = [Facts(**each) for each in done["shards"]]
+            found = _results(pool, (Look(each.file) for each in facts))
+            for each, known in zip(facts, found, strict=True):
+                if each != known:
+                    raise LogicgenError(
+                        f"{self.folder / each.file}: was changed; delete it and run the same"
+                        " command again, which makes it anew"
+                    )
+        self.shards[one.split] += facts
+        self.tables |= {int(part): name for part, name in done["tables"].items()}
+        held = {int(cell): count for cell, count in done["held"].items()}
+        _count(plans, one, {self.partition.cells[cell]: count for cell, count in held.items()})
+
+    def _drawn(
+        self, one: DrawingRound, pool: Workers[Any, Any], say: Callable[[int], None]
+    ) -> dict[int, list[int]]:
+        """Draw all units, and write their records; return the buckets that have some, by part."""
+        buckets: dict[int, list[int]] = {}
+        found = _results(pool, map(Draw, one.units()))
+        drawn = 0
+        for bucket in range(one.buckets):
+            records: dict[int, list[np.ndarray]] = {}
+            for unit in one.units_in(bucket):
+                if unit < one.first_drawn:
+                    continue
+                for part, each in next(found).items():
+                    records.setdefault(part, []).append(each)
+                    drawn += len(each)
+                say(drawn)
+            for part, arrays in sorted(records.items()):
+                name = records_file(one.split, one.number, bucket, part)
+                self.files.write_array(name, np.concatenate(arrays))
+                buckets.setdefault(part, []).append(bucket)
+        return buckets
 
     def _settled(
-        self, units: list[Unit], pool: Workers[Unit, Drawn]
-    ) -> Iterator[tuple[Unit, Counter[Cell]]]:
-        """Yield the units in order, with how many examples each gave of each cell."""
-        paths = [shard_path(self.folder, unit.split, unit.number) for unit in units]
-        there = [path.exists() for path in paths]
-        results = pool.map(
-            unit for unit, made in zip(units, there, strict=True) if not (made or unit.listed)
-        )
-        exact = units[0].cells[0].symbols is not None
-        for unit, path, made in zip(units, paths, there, strict=True):
-            if made:  # and whole: it was renamed into place, and its pages carry checksums
-                table = read_shard(path)
-                self.seen.update(keys(table, self.drawer.alpha))
-                found = table.select(["symbols", "length"]).to_pydict().values()
-                places = list(zip(*found, strict=True))
-                self.given_up[unit.split] += given_up(path)
-            else:
-                before = self.drawer.given_up
-                examples = self._list(unit) if unit.listed else self._new(unit, next(results))
-                lost = self.drawer.given_up - before
-                if examples:  # what is not written down would be forgotten after an interruption
-                    write_shard(path, examples, lost)
-                    self.given_up[unit.split] += lost
-                places = [(example.symbols, example.length) for example in examples]
-            part = self.recipe.grid if unit.split == "grid" else self.recipe.region
-            assert part is not None
-            held = Counter(part.cell(s if exact else None, n) for s, n in places)
-            if not held.keys() <= set(unit.cells):
-                raise LogicgenError(
-                    f"{path}: holds problems of other cells; delete it and run the same command"
-                    " again, which makes it anew"
-                )
-            if held:
-                self.shards[unit.split].append(path)
-            yield unit, held
-
-    def _new(self, unit: Unit, drawn: Drawn | Failure) -> list[Example]:
-        """Return what a worker found, drawn again where an earlier example is the same problem."""
-        if isinstance(drawn, Failure):
-            raise LogicgenError(
-                f"a worker failed ({drawn.reason}); run the same command again, with fewer workers"
-                " if memory is short"
+        self, one: DrawingRound, buckets: dict[int, list[int]], pool: Workers[Any, Any]
+    ) -> dict[str, Any]:
+        """Settle all parts; return, as JSON has it, tables, examples by cell, and changes."""
+        numbers, parts = self.partition.numbers, self.partition.parts
+        listings: dict[int, list[tuple[int, Listing]]] = {}
+        for listing in one.listings:
+            part = parts[numbers[listing.cell]]
+            listings.setdefault(part, []).append((one.bucket(listing.unit), listing))
+        rationed = frozenset(numbers[cell] for cell in one.reserved)
+        steps = [
+            Settle(
+                part=part,
+                split=one.split,
+                number=one.number,
+                key=one.key,
+                first_drawn=one.first_drawn,
+                size=one.size,
+                buckets=tuple(buckets.get(part, ())),
+                listings=tuple(listings.get(part, ())),
+                rationed=rationed,
+                table=self.tables.get(part),
             )
-        self.drawer.given_up += drawn.given_up
-        exhausted: set[Cell] = set()
-        examples = []
-        for place, (cell, example) in enumerate(zip(unit.cells, drawn.examples, strict=True)):
-            if example is None or cell in exhausted:
-                continue
-            if example.key in self.seen:
-                example, _ = self.drawer.slot(unit, place, drawn.attempts[place] + 1, self.seen)
-            if example is None:
-                exhausted.add(cell)
-                continue
-            self.seen.add(example.key)
-            examples.append(example)
-        return examples
+            for part in sorted({*buckets, *listings})
+        ]
+        tables, held, changes = {}, dict[int, int](), dict[int, list[int]]()
+        for settled in _results(pool, steps):
+            tables[settled.part] = settled.table
+            held |= settled.held
+            for bucket in settled.buckets:
+                changes.setdefault(bucket, []).append(settled.part)
+        return {"tables": tables, "held": held, "changes": changes}
 
-    def _list(self, unit: Unit) -> list[Example]:
-        examples: list[Example] = []
-        for cell, quota in Counter(unit.cells).items():
-            found = self.drawer.listed(cell, unit.split, reserved_remainder(unit, cell), self.seen)
-            examples += islice(found, quota)
-        return examples
+    def _finished(
+        self, one: DrawingRound, settled: dict[str, Any], pool: Workers[Any, Any]
+    ) -> list[Facts]:
+        """Write the shards of all units; return what there is to say of those with examples."""
+        changes = {int(bucket): tuple(parts) for bucket, parts in settled["changes"].items()}
+        split, number, drawn = one.split, one.number, one.first_drawn
+        steps = (
+            Finish(split, number, drawn, bucket, one.units_in(bucket), changes.get(bucket, ()))
+            for bucket in range(one.buckets)
+        )
+        return list(chain.from_iterable(_results(pool, steps)))
 
     def cells(self) -> str:
         """Return a CSV line per cell: how many examples were asked for, are held, and exist."""
@@ -198,39 +293,48 @@ class _Run:
         return "\n".join(lines) + "\n"
 
     def account(self) -> dict[str, Any]:
-        """Return what was made: shards and cells. LogicgenError: two problems are the same."""
-        different: set[int] = set()
+        """Return what was made: shards and cells."""
         splits: dict[str, Any] = {}
         for split in sorted(self.shards, key=SPLITS.index):
-            files = []
-            for path in self.shards[split]:
-                table = read_shard(path)
-                different.update(keys(table, self.drawer.alpha))
-                name, size = path.relative_to(self.folder).as_posix(), path.stat().st_size
-                facts = {"file": name, "examples": table.num_rows, "bytes": size}
-                files.append({**facts, "sha256": sha256(path)})
-            plans = self.plans[split]
+            shards, plans = self.shards[split], self.plans[split]
             splits[split] = {
-                "examples": sum(file["examples"] for file in files),
+                "examples": sum(shard.examples for shard in shards),
                 "cells": len(plans),
                 "cells_short": sum(plan.held < plan.asked for plan in plans),
                 "cells_empty": sum(0 == plan.held < plan.asked for plan in plans),
-                "shards": files,
+                "shards": [
+                    {name: getattr(shard, name) for name in ("file", "examples", "bytes", "sha256")}
+                    for shard in shards
+                ],
             }
-            if self.given_up[split]:
-                splits[split]["given_up"] = self.given_up[split]
+            if given_up := sum(shard.given_up for shard in shards):
+                splits[split]["given_up"] = given_up
         examples = sum(split["examples"] for split in splits.values())
-        if len(different) != examples:
+        distinct = self.recipe.distinct or self.recipe.load_task().distinct
+        same = {"up to": "renaming" if distinct == "alpha" else "equality", "checked": True}
+        return {"examples": examples, "distinct": same, "splits": splits}
+
+
+def _count(plans: list[CellPlan], one: DrawingRound, held: dict[Cell, int]) -> None:
+    """Count what a round gave; a cell that gave less than it was asked for holds no more."""
+    asked = Counter({listing.cell: listing.quota for listing in one.listings})
+    slots = np.bincount(np.frombuffer(one.slots, f"u{one.slots.itemsize}"))
+    for place, count in enumerate(slots.tolist()):
+        asked[one.cells[place]] += count
+    for plan in plans:
+        if plan.cell in asked:
+            plan.held += held.get(plan.cell, 0)
+            plan.exhausted |= held.get(plan.cell, 0) < asked[plan.cell]
+
+
+def _results(pool: Workers[Any, Any], steps: Iterable[Step]) -> Iterator[Any]:
+    """Yield the results of steps, in order. LogicgenError: a process died. LostError: see there."""
+    for result in pool.map(steps):
+        if isinstance(result, Failure):
             raise LogicgenError(
-                f"{self.folder}: {examples - len(different)} problems occur twice; a shard was "
-                "changed meanwhile: delete the folder and run the same command again"
+                f"a worker failed ({result.reason}); run the same command again, with fewer workers"
+                " if memory is short"
             )
-        distinct = {"up to": "renaming" if self.drawer.alpha else "equality", "checked": True}
-        return {"examples": examples, "distinct": distinct, "splits": splits}
-
-
-def _count(plans: dict[Cell, CellPlan], unit: Unit, held: Counter[Cell]) -> None:
-    """Count what a unit gave; a cell that gave less than it was asked for holds no more."""
-    for cell, asked in Counter(unit.cells).items():
-        plans[cell].held += held[cell]
-        plans[cell].exhausted |= held[cell] < asked
+        if isinstance(result, Lost):
+            raise LostError(result.file)
+        yield result

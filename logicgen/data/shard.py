@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from logicgen.atomic import write_atomically
 from logicgen.data import parquet
-from logicgen.data.drawer import Example, fingerprint
+from logicgen.data.drawer import fingerprint
 from logicgen.errors import LogicgenError
 from logicgen.vocabulary import MOST_SYMBOLS
 
@@ -36,17 +36,12 @@ def shard_path(folder: Path, split: str, number: int) -> Path:
     return folder / split / f"{number:05d}.parquet"
 
 
-def write_shard(path: Path, examples: Sequence[Example], given_up: int = 0) -> None:
+def write_shard(path: Path, table: pa.Table, given_up: int = 0) -> None:
     """Write a shard at once: under another name first, then renamed.
 
     given_up: problems that a solver gave up while these were found, for the file's metadata.
     """
-    columns = list(zip(*examples, strict=True))
-    table = pa.table(
-        [pa.array(columns[i], type=field.type) for i, field in enumerate(SCHEMA)], schema=SCHEMA
-    )
-    if given_up:
-        table = table.replace_schema_metadata({GIVEN_UP: str(given_up)})
+    table = table.replace_schema_metadata({GIVEN_UP: str(given_up)} if given_up else None)
     write_atomically(
         path,
         # Page checksums let a resumed run notice a shard that was damaged meanwhile.

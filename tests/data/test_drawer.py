@@ -9,10 +9,10 @@ from itertools import product
 import pytest
 
 import logicgen
-from logicgen.data.cell_plan import Unit
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.drawer import Drawer
+from logicgen.data.drawing_round import Unit
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Verdict
 from logicgen.tasks import Cell, load_task
@@ -242,6 +242,6 @@ def test_a_wrong_answer_names_the_solvers_that_were_used(solvers, named, monkeyp
     recipe = DataRecipe.model_validate({**RECIPE, **solvers})
     drawer = Drawer(recipe, 0)
     monkeypatch.setattr(type(drawer.task), "check", lambda *_: Verdict.INCORRECT)
-    unit = Unit("train", 0, 0, 0, (Cell(2, 6),), frozenset(), False)
+    unit = Unit("train", 0, 0, 0, (Cell(2, 6),), frozenset())
     with pytest.raises(LogicgenError, match=named):
         drawer.unit(unit)

@@ -12,6 +12,7 @@ import pytest
 
 from logicgen.data import cell_plan, estimate
 from logicgen.data.data_recipe import MOST_CELLS, MOST_EXAMPLES
+from logicgen.data.drawing_round import first_round
 from logicgen.data.opening import read_data_recipe
 from logicgen.errors import LogicgenError
 
@@ -114,7 +115,7 @@ def test_slow_planning_says_how_far_it_is(monkeypatch):
 def test_a_unit_is_sent_without_the_cells_of_others():
     recipe = read_data_recipe("copying-mini")
     for split, plans in cell_plan.stages(recipe, recipe.source("mine")):
-        for unit in cell_plan.first_units(plans, split, 0, 0, 100):
+        for unit in first_round(plans, split, 0, 0, 100).units():
             assert unit.rationed == cell_plan.rationed(plans) & {*unit.cells}
 
 

@@ -73,6 +73,22 @@ def test_kill_and_resume(tmp_path):
     assert before == {path: path.stat().st_mtime_ns for path in shards}  # not made again
 
 
+class InThisProcess:
+    """Stands in for worker processes: what a test changes here holds there, too."""
+
+    def __init__(self, setup, arguments, count):
+        self.function = setup(*arguments)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def map(self, items):
+        return map(self.function, items)
+
+
 def test_a_full_disk_loses_only_the_shard_being_written(made, tmp_path, monkeypatch):
     real = shard.pq.write_table
     count = 0
@@ -84,6 +100,7 @@ def test_a_full_disk_loses_only_the_shard_being_written(made, tmp_path, monkeypa
             raise OSError(28, "No space left on device")
         return real(*arguments, **options)
 
+    monkeypatch.setattr("logicgen.data.generate.Workers", InThisProcess)
     monkeypatch.setattr(shard.pq, "write_table", full)
     with pytest.raises(LogicgenError, match="No space left on device; what is finished is safe"):
         make(tmp_path / "d")

@@ -1,0 +1,50 @@
+"""Keys of examples: sorted numbers, eight bytes each, not Python objects."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class KeyTable:
+    """A set of keys: those of a sorted array, and those that were added since."""
+
+    def __init__(self, keys: np.ndarray) -> None:
+        self._sorted = keys  # int64 (N,), strictly increasing
+        self._added: set[int] = set()
+
+    def __contains__(self, key: object) -> bool:
+        if key in self._added:
+            return True
+        place = int(self._sorted.searchsorted(key))  # type: ignore[call-overload]
+        return place < len(self._sorted) and bool(self._sorted[place] == key)
+
+    def add(self, key: int) -> None:
+        """Add a key."""
+        self._added.add(key)
+
+    def hold(self, keys: np.ndarray) -> np.ndarray:
+        """Return which keys are in the table, bool (N,)."""
+        return np.isin(keys, self.array())
+
+    def extend(self, keys: np.ndarray) -> None:
+        """Add keys (N,)."""
+        self._sorted = np.union1d(self.array(), keys)
+
+    def array(self) -> np.ndarray:
+        """Return all keys, int64 (N,), strictly increasing."""
+        if self._added:
+            added = np.fromiter(self._added, dtype=np.int64, count=len(self._added))
+            self._sorted, self._added = np.union1d(self._sorted, added), set()
+        return self._sorted
+
+
+def sum_of_keys(keys: np.ndarray) -> int:
+    """Return a number that other keys, also one fewer or one twice, have with chance 2^-64.
+
+    It does not depend on their order: the sum, modulo 2^64, of the keys after the mixing function
+    of SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
+    """
+    mixed = keys.astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return int((mixed ^ (mixed >> np.uint64(31))).sum(dtype=np.uint64))

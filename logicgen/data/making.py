@@ -1,0 +1,382 @@
+"""The steps in which a data set is made; any number of them at once, in any process.
+
+    draw      a unit: a first example for each of its slots, whatever other units draw
+    settle    some cells, a part of the partition: which slot keeps an example that several have
+              found, and further examples for the others
+    finish    a bucket of units: their shards
+    check     a part of the partition: that its keys are different, and are those of the shards
+
+Problems of cells in different parts are different (`partition.py`), so each is settled alone. Of
+slots that found the same problem the earliest keeps it. The others then draw again, in order, each
+until it has a problem that nobody has; after one that finds none, its cell is given up.
+
+Steps hand on what they found in work files, in a folder of the data set that is removed in the end.
+A step that is done again writes the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from logicgen.checksum import sha256
+from logicgen.data.cell_plan import REMAINDERS
+from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.drawer import Drawer, Example
+from logicgen.data.drawing_round import BUCKET, Listing, Slot, Unit
+from logicgen.data.key_table import KeyTable, sum_of_keys
+from logicgen.data.partition import Partition
+from logicgen.data.shard import SCHEMA, given_up, keys, read_shard, shard_path, write_shard
+from logicgen.data.work_files import WorkFiles
+from logicgen.errors import LogicgenError
+
+RECORD = np.dtype(
+    [("key", "i8"), ("unit", "i4"), ("place", "i4"), ("attempt", "i4"), ("cell", "i4")]
+)
+"""What settling knows of an example that a slot has found; `cell` is a number of `Partition`."""
+
+PLACE = ("symbols", "length")  # columns
+
+FOUND = pa.schema(
+    [
+        pa.field("unit", pa.int32()),
+        pa.field("place", pa.int32()),
+        pa.field("attempt", pa.int32()),
+        pa.field("given_up", pa.int32()),
+        pa.field("key", pa.int64()),  # null where a slot is left empty, and so are the columns of
+        *(pa.field(each.name, each.type) for each in SCHEMA),  # a shard
+    ]
+)
+"""Examples in work files."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Find a first example for each slot of a unit; the result is records by part."""
+
+    unit: Unit
+
+
+@dataclass(frozen=True)
+class Settle:
+    """Settle the cells of a part in a round; the result is a `Settled`.
+
+    Attributes:
+        number: of the round's first shard; `key`, of its random numbers.
+        buckets: those with records of the part.
+        listings: of the part, with the bucket of each.
+        rationed: cells that may only take problems that are reserved for held-out splits.
+        table: the work file of the keys that the part has; None without any.
+    """
+
+    part: int
+    split: str
+    number: int
+    key: int
+    first_drawn: int
+    size: int
+    buckets: tuple[int, ...]
+    listings: tuple[tuple[int, Listing], ...]
+    rationed: frozenset[int]
+    table: str | None
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What settling gave: the keys' work file, examples by cell, buckets with changes."""
+
+    part: int
+    table: str
+    held: dict[int, int]
+    buckets: list[int]
+
+
+@dataclass(frozen=True)
+class Finish:
+    """Write the shards of some units; the result is a fact sheet for each that is not empty."""
+
+    split: str
+    number: int  # of the round's first shard
+    first_drawn: int
+    bucket: int
+    units: range
+    parts: tuple[int, ...]  # of the partition, with changes in the bucket
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a description says of a shard, and the sum of its keys."""
+
+    file: str
+    examples: int
+    bytes: int
+    sha256: str
+    given_up: int
+    keys: int
+
+
+@dataclass(frozen=True)
+class Look:
+    """Read a shard that was finished earlier; the result is its `Facts`."""
+
+    file: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """Count the keys of a part: how many, and their sum. LogicgenError: one is there twice."""
+
+    table: str
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Says that a file is missing which an earlier step has written."""
+
+    file: str
+
+
+class LostError(Exception):
+    """A file is missing which an earlier step has written: all is to be made again."""
+
+
+class Maker:
+    """Does the steps of one data set."""
+
+    def __init__(self, recipe: DataRecipe, seed: int, folder: Path, partition: Partition) -> None:
+        self.recipe, self.drawer = recipe, Drawer(recipe, seed)
+        self.folder, self.files, self.partition = folder, WorkFiles(folder), partition
+
+    def __call__(self, step: Any) -> Any:
+        """Do a step and return its result; `Lost` where it lacks a file."""
+        try:
+            return self._done(step)
+        except LostError as error:
+            return Lost(str(error))
+
+    def _done(self, step: Any) -> Any:
+        match step:
+            case Draw(unit):
+                return self.draw(unit)
+            case Settle():
+                return self.settle(step)
+            case Finish():
+                changes = self._changes(step)
+                found = (self.finish(step, unit, changes) for unit in step.units)
+                return [facts for facts in found if facts is not None]
+            case Look(file):
+                return self.facts(file)
+            case Check(table):
+                return self.check(table)
+        raise TypeError(step)
+
+    # -- draw -----------------------------------------------------------------------------------
+
+    def draw(self, unit: Unit) -> dict[int, np.ndarray]:
+        """Return the records of a unit by part; its examples are in a work file."""
+        name = unit_file(unit.split, unit.number)
+        table = self.files.read_table(name, FOUND)
+        if table is None:
+            table = self._drawn(unit)
+            self.files.write_table(name, table)
+        records = np.zeros(len(table), RECORD)
+        for column in ("key", "unit", "place", "attempt"):
+            records[column] = table[column].to_numpy()
+        cells = np.array([self.partition.numbers[cell] for cell in unit.cells], np.int32)
+        records["cell"] = cells[records["place"]]
+        parts = np.array(self.partition.parts)[records["cell"]]
+        return {int(each): records[parts == each] for each in np.unique(parts)}
+
+    def _drawn(self, unit: Unit) -> pa.Table:
+        drawn = self.drawer.unit(unit)
+        rows = [
+            (unit.number, place, attempt, 0, example)
+            for place, (example, attempt) in enumerate(
+                zip(drawn.examples, drawn.attempts, strict=True)
+            )
+            if example is not None
+        ]
+        # What is not written down would be forgotten after an interruption.
+        return _table(rows).replace_schema_metadata({"given_up": str(drawn.given_up)})
+
+    # -- settle ---------------------------------------------------------------------------------
+
+    def settle(self, step: Settle) -> Settled:
+        """Settle a part."""
+        seen = KeyTable(np.empty(0, np.int64))
+        if step.table is not None:
+            seen = KeyTable(self._array(step.table))
+        held: Counter[int] = Counter()
+        changes: dict[int, list[tuple[int, int, int, int, Example | None]]] = {}
+        for bucket, listing in step.listings:
+            changes.setdefault(bucket, []).extend(self._listed(step, listing, seen, held))
+
+        names = [
+            records_file(step.split, step.number, bucket, step.part) for bucket in step.buckets
+        ]
+        records = np.concatenate([np.empty(0, RECORD), *map(self._array, names)])
+        records = records[np.lexsort((records["place"], records["unit"], records["key"]))]
+        new = ~seen.hold(records["key"])
+        new[1:] &= records["key"][1:] != records["key"][:-1]  # the earliest slot keeps it
+        seen.extend(records["key"][new])
+        held.update(Counter(records["cell"][new].tolist()))
+
+        losers = np.sort(records[~new], order=("unit", "place"))
+        exhausted: set[int] = set()
+        for _, unit, place, attempt, cell in losers.tolist():
+            example, before = None, self.drawer.given_up
+            if cell not in exhausted:
+                number = (unit - step.first_drawn) * step.size + place
+                rationed = cell in step.rationed
+                slot = Slot(step.split, step.key, number, self.partition.cells[cell], rationed)
+                example, _ = self.drawer.slot(slot, attempt + 1, seen)
+                if example is None:
+                    exhausted.add(cell)
+                else:
+                    held[cell] += 1
+            bucket = (unit - step.number) // BUCKET
+            lost = self.drawer.given_up - before
+            changes.setdefault(bucket, []).append((unit, place, 0, lost, example))
+        for bucket, rows in changes.items():
+            self.files.write_table(changes_file(step, bucket, step.part), _table(rows))
+        table = table_file(step)
+        self.files.write_array(table, seen.array())
+        return Settled(step.part, table, dict(held), sorted(changes))
+
+    def _listed(
+        self, step: Settle, listing: Listing, seen: KeyTable, held: Counter[int]
+    ) -> Iterator[tuple[int, int, int, int, Example | None]]:
+        """Yield rows of a listed cell."""
+        cell = self.partition.numbers[listing.cell]
+        remainder = REMAINDERS[step.split] if cell in step.rationed else None
+        before, place = self.drawer.given_up, listing.place
+        found = self.drawer.listed(listing.cell, step.split, remainder, seen)
+        for place, example in enumerate(islice(found, listing.quota), listing.place):
+            held[cell] += 1
+            yield listing.unit, place, 0, self.drawer.given_up - before, example
+            before = self.drawer.given_up
+        if self.drawer.given_up > before:
+            yield listing.unit, place + 1, 0, self.drawer.given_up - before, None
+
+    # -- finish ---------------------------------------------------------------------------------
+
+    def finish(self, step: Finish, unit: int, changes: pa.Table) -> Facts | None:
+        """Write the shard of a unit, if there is none yet; return what there is to say of it."""
+        path = shard_path(self.folder, step.split, unit)
+        if not path.exists():
+            mine = changes.filter(pc.equal(changes["unit"], unit))
+            table, lost = self._finished(step, unit, mine)
+            if not len(table):
+                return None
+            write_shard(path, table, lost)
+        facts = self.facts(path.relative_to(self.folder).as_posix())
+        self.files.remove(unit_file(step.split, unit))
+        return facts
+
+    def _finished(self, step: Finish, unit: int, changes: pa.Table) -> tuple[pa.Table, int]:
+        """Return the rows of a shard, and how many problems were given up for them."""
+        lost, table = sum(changes["given_up"].to_pylist()), changes
+        if unit >= step.first_drawn:
+            drawn = self.files.read_table(unit_file(step.split, unit), FOUND)
+            if drawn is None:
+                raise LostError(f"unit {unit} of {step.split}")
+            lost += int((drawn.schema.metadata or {}).get(b"given_up", 0))
+            kept = ~np.isin(drawn["place"].to_numpy(), changes["place"].to_numpy())
+            table = pa.concat_tables([drawn.filter(pa.array(kept)), changes])
+        table = table.filter(pc.is_valid(table["key"])).sort_by("place")
+        return table.select(SCHEMA.names).cast(SCHEMA).combine_chunks(), lost
+
+    def _changes(self, step: Finish) -> pa.Table:
+        """Return the rows that settling has changed in a bucket."""
+        found = []
+        for part in step.parts:
+            table = self.files.read_table(changes_file(step, step.bucket, part), FOUND)
+            if table is None:
+                raise LostError(f"changes of {step.split}")
+            found.append(table)
+        return pa.concat_tables([FOUND.empty_table(), *found])
+
+    def _array(self, name: str) -> np.ndarray:
+        array = self.files.read_array(name)
+        if array is None:
+            raise LostError(name)
+        return array
+
+    def facts(self, file: str) -> Facts:
+        """Return what there is to say of a shard, read from the disk.
+
+        Raises LogicgenError where it is damaged, LostError where it is not there.
+        """
+        path = self.folder / file
+        if not path.exists():
+            raise LostError(file)
+        table = read_shard(path)
+        self._check_cells(table, path)
+        total = sum_of_keys(np.array(keys(table, self.drawer.alpha), np.int64))
+        size, digest = path.stat().st_size, sha256(path)
+        return Facts(file, len(table), size, digest, given_up(path), total)
+
+    def _check_cells(self, table: pa.Table, path: Path) -> None:
+        """Raise LogicgenError where a shard holds examples of cells that nobody asked for."""
+        asked = self.recipe.grid if path.parent.name == "grid" else self.recipe.region
+        assert asked is not None
+        known = self.partition.numbers
+        for symbols, length in set(zip(*(table[name].to_pylist() for name in PLACE), strict=True)):
+            if not {asked.cell(symbols, length), asked.cell(None, length)} & known.keys():
+                raise LogicgenError(
+                    f"{path}: holds problems of other cells; delete it and run the same command"
+                    " again, which makes it anew"
+                )
+
+    def check(self, name: str) -> tuple[int, int]:
+        """Return how many keys a part has, and their sum."""
+        found = self._array(name)
+        if (np.diff(found) <= 0).any():
+            raise LogicgenError(f"{self.folder}: a problem occurs twice: delete it and run again")
+        return len(found), sum_of_keys(found)
+
+
+def _table(rows: Sequence[tuple[int, int, int, int, Example | None]]) -> pa.Table:
+    """Return rows of unit, place, attempt, problems given up, and an example if there is one."""
+    columns: list[list[Any]] = [[row[i] for row in rows] for i in range(4)]
+    examples = [row[4] for row in rows]
+    columns.append([None if each is None else each.key for each in examples])
+    for i in range(len(SCHEMA)):
+        columns.append([None if each is None else each[i] for each in examples])
+    arrays = [pa.array(column, each.type) for column, each in zip(columns, FOUND, strict=True)]
+    return pa.table(arrays, schema=FOUND)
+
+
+def unit_file(split: str, unit: int) -> str:
+    """Return the work file of what was drawn for a unit."""
+    return f"{split}/{unit:05d}.arrow"
+
+
+def records_file(split: str, number: int, bucket: int, part: int) -> str:
+    """Return the work file of a bucket's records in a part, of the round of that number."""
+    return f"{split}/{number:05d}-{bucket}-{part}.npy"
+
+
+def changes_file(step: Settle | Finish, bucket: int, part: int) -> str:
+    """Return the work file of what settling a part changed in a bucket."""
+    return f"{step.split}/{step.number:05d}-{bucket}-{part}.arrow"
+
+
+def table_file(step: Settle) -> str:
+    """Return the work file of a part's keys after a round."""
+    return f"keys/{step.split}-{step.number:05d}-{step.part}.npy"
+
+
+def maker(
+    recipe: DataRecipe, seed: int, folder: Path, partition: Partition
+) -> Callable[[Any], Any]:
+    """Return the function with which a worker process does steps."""
+    return Maker(recipe, seed, folder, partition)

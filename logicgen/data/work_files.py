@@ -1,0 +1,99 @@
+"""Files that the making of a data set leaves for its later steps, in a folder that it removes.
+
+Each ends with a checksum of the rest. They are not forced onto the disk, as shards are: a file that
+a power cut has left in pieces is found by its checksum, and then it is as if it were not there.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from logicgen.atomic import write_atomically
+from logicgen.errors import reading
+
+FOLDER = ".making"
+
+_DIGEST = 16  # bytes
+
+
+class WorkFiles:
+    """The work files of the data set in a folder, by name."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / FOLDER
+
+    def read_table(self, name: str, schema: pa.Schema) -> pa.Table | None:
+        """Return a table of such columns; None where there is none, or another one."""
+        content = self._read(name)
+        if content is None:
+            return None
+        table = pa.ipc.open_file(pa.py_buffer(content)).read_all()
+        return table if table.schema.equals(schema) else None
+
+    def write_table(self, name: str, table: pa.Table) -> None:
+        """Write a table."""
+        sink = pa.BufferOutputStream()
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with pa.ipc.new_file(sink, table.schema, options=options) as writer:
+            writer.write_table(table)
+        self._write(name, sink.getvalue())
+
+    def read_array(self, name: str) -> np.ndarray | None:
+        """Return an array; None where there is none."""
+        content = self._read(name)
+        return None if content is None else np.load(io.BytesIO(content), allow_pickle=False)
+
+    def write_array(self, name: str, array: np.ndarray) -> None:
+        """Write an array."""
+        sink = io.BytesIO()
+        np.save(sink, array, allow_pickle=False)
+        self._write(name, sink.getbuffer())
+
+    def read_json(self, name: str) -> Any:
+        """Return plain data; None where there are none."""
+        content = self._read(name)
+        return None if content is None else json.loads(bytes(content))
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Write plain data."""
+        self._write(name, json.dumps(value).encode())
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        (self.folder / name).unlink(missing_ok=True)
+
+    def remove_all(self, folder: str, pattern: str) -> None:
+        """Remove the files of a folder whose names match a pattern."""
+        for path in (self.folder / folder).glob(pattern):
+            path.unlink()
+
+    def clear(self) -> None:
+        """Remove all files."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _read(self, name: str) -> memoryview | None:
+        path = self.folder / name
+        with reading(path):
+            if not path.exists():
+                return None
+            content = memoryview(path.read_bytes())
+        rest, digest = content[:-_DIGEST], content[-_DIGEST:]
+        return rest if blake2b(rest, digest_size=_DIGEST).digest() == bytes(digest) else None
+
+    def _write(self, name: str, content: Any) -> None:
+        digest = blake2b(content, digest_size=_DIGEST).digest()
+
+        def write(path: Path) -> None:
+            with open(path, "wb") as file:
+                file.write(content)
+                file.write(digest)
+
+        write_atomically(self.folder / name, write, forced=False)
