@@ -192,8 +192,7 @@ class _Run:
         if done is None:
             settled = self.files.read_json(f"{stem}-settled.json")
             if settled is None:
-                buckets = self._drawn(one, pool, say)
-                settled = self._settled(one, buckets, pool)
+                settled = self._settled(one, self._drawn(one, pool, say), pool)
                 self.files.write_json(f"{stem}-settled.json", settled)
             facts = self._finished(one, settled, pool)
             done = {**settled, "shards": [asdict(each) for each in facts]}
@@ -215,9 +214,9 @@ class _Run:
 
     def _drawn(
         self, one: DrawingRound, pool: Workers[Any, Any], say: Callable[[int], None]
-    ) -> dict[int, list[int]]:
-        """Draw all units, and write their records; return the buckets that have some, by part."""
-        buckets: dict[int, list[int]] = {}
+    ) -> dict[int, dict[int, int]]:
+        """Draw all units, and write their records; return their numbers, by part and bucket."""
+        counts: dict[int, dict[int, int]] = {}
         found = _results(pool, map(Draw, one.units()))
         drawn = 0
         for bucket in range(one.buckets):
@@ -232,11 +231,11 @@ class _Run:
             for part, arrays in sorted(records.items()):
                 name = records_file(one.split, one.number, bucket, part)
                 self.files.write_array(name, np.concatenate(arrays))
-                buckets.setdefault(part, []).append(bucket)
-        return buckets
+                counts.setdefault(part, {})[bucket] = sum(map(len, arrays))
+        return counts
 
     def _settled(
-        self, one: DrawingRound, buckets: dict[int, list[int]], pool: Workers[Any, Any]
+        self, one: DrawingRound, counts: dict[int, dict[int, int]], pool: Workers[Any, Any]
     ) -> dict[str, Any]:
         """Settle all parts; return, as JSON has it, tables, examples by cell, and changes."""
         numbers, parts = self.partition.numbers, self.partition.parts
@@ -253,12 +252,13 @@ class _Run:
                 key=one.key,
                 first_drawn=one.first_drawn,
                 size=one.size,
-                buckets=tuple(buckets.get(part, ())),
+                buckets=tuple(counts.get(part, ())),
+                records=sum(counts.get(part, {}).values()),
                 listings=tuple(listings.get(part, ())),
                 rationed=rationed,
                 table=self.tables.get(part),
             )
-            for part in sorted({*buckets, *listings})
+            for part in sorted({*counts, *listings})
         ]
         tables, held, changes = {}, dict[int, int](), dict[int, list[int]]()
         for settled in _results(pool, steps):

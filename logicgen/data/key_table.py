@@ -24,11 +24,15 @@ class KeyTable:
 
     def hold(self, keys: np.ndarray) -> np.ndarray:
         """Return which keys are in the table, bool (N,)."""
-        return np.isin(keys, self.array())
+        known = self.array()
+        places = known.searchsorted(keys)
+        there = places < len(known)
+        there[there] = known[places[there]] == keys[there]
+        return there
 
     def extend(self, keys: np.ndarray) -> None:
-        """Add keys (N,)."""
-        self._sorted = np.union1d(self.array(), keys)
+        """Add keys (N,), of which none is in the table and none comes twice."""
+        self._sorted = np.sort(np.concatenate([self.array(), keys]))
 
     def array(self) -> np.ndarray:
         """Return all keys, int64 (N,), strictly increasing."""

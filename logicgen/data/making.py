@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +38,15 @@ from logicgen.data.shard import SCHEMA, given_up, keys, read_shard, shard_path, 
 from logicgen.data.work_files import WorkFiles
 from logicgen.errors import LogicgenError
 
+KEY = np.dtype("i8")
+
 RECORD = np.dtype(
     [("key", "i8"), ("unit", "i4"), ("place", "i4"), ("attempt", "i4"), ("cell", "i4")]
 )
 """What settling knows of an example that a slot has found; `cell` is a number of `Partition`."""
 
-PLACE = ("symbols", "length")  # columns
+# Records in memory at a time.
+RECORDS = 100_000
 
 FOUND = pa.schema(
     [
@@ -71,7 +74,7 @@ class Settle:
 
     Attributes:
         number: of the round's first shard; `key`, of its random numbers.
-        buckets: those with records of the part.
+        buckets: those with records of the part; `records`, how many there are.
         listings: of the part, with the bucket of each.
         rationed: cells that may only take problems that are reserved for held-out splits.
         table: the work file of the keys that the part has; None without any.
@@ -84,6 +87,7 @@ class Settle:
     first_drawn: int
     size: int
     buckets: tuple[int, ...]
+    records: int
     listings: tuple[tuple[int, Listing], ...]
     rationed: frozenset[int]
     table: str | None
@@ -213,25 +217,23 @@ class Maker:
         """Settle a part."""
         seen = KeyTable(np.empty(0, np.int64))
         if step.table is not None:
-            seen = KeyTable(self._array(step.table))
+            seen = KeyTable(self._array(step.table, KEY))
         held: Counter[int] = Counter()
         changes: dict[int, list[tuple[int, int, int, int, Example | None]]] = {}
         for bucket, listing in step.listings:
             changes.setdefault(bucket, []).extend(self._listed(step, listing, seen, held))
 
-        names = [
-            records_file(step.split, step.number, bucket, step.part) for bucket in step.buckets
-        ]
-        records = np.concatenate([np.empty(0, RECORD), *map(self._array, names)])
-        records = records[np.lexsort((records["place"], records["unit"], records["key"]))]
-        new = ~seen.hold(records["key"])
-        new[1:] &= records["key"][1:] != records["key"][:-1]  # the earliest slot keeps it
-        seen.extend(records["key"][new])
-        held.update(Counter(records["cell"][new].tolist()))
-
-        losers = np.sort(records[~new], order=("unit", "place"))
+        keys, losers = [np.empty(0, np.int64)], [np.empty(0, RECORD)]
+        for records in self._records(step):
+            new = ~seen.hold(records["key"])
+            new[1:] &= records["key"][1:] != records["key"][:-1]  # the earliest slot keeps it
+            keys.append(records["key"][new])
+            losers.append(records[~new])
+            held.update(Counter(records["cell"][new].tolist()))
+        seen.extend(np.concatenate(keys))
+        again = np.sort(np.concatenate(losers), order=("unit", "place"))
         exhausted: set[int] = set()
-        for _, unit, place, attempt, cell in losers.tolist():
+        for _, unit, place, attempt, cell in again.tolist():
             example, before = None, self.drawer.given_up
             if cell not in exhausted:
                 number = (unit - step.first_drawn) * step.size + place
@@ -250,6 +252,18 @@ class Maker:
         table = table_file(step)
         self.files.write_array(table, seen.array())
         return Settled(step.part, table, dict(held), sorted(changes))
+
+    def _records(self, step: Settle) -> Iterator[np.ndarray]:
+        """Yield the records of a part in order of their keys, then of slots; some at a time."""
+        ends = np.linspace(0, 2**63, 1 + -(-step.records // RECORDS))
+        for low, high in pairwise(ends):
+            some = [np.empty(0, RECORD)]
+            for bucket in step.buckets:
+                name = records_file(step.split, step.number, bucket, step.part)
+                every = self._array(name, RECORD)
+                some.append(every[(every["key"] >= low) & (every["key"] < high)])
+            records = np.concatenate(some)
+            yield records[np.lexsort((records["place"], records["unit"], records["key"]))]
 
     def _listed(
         self, step: Settle, listing: Listing, seen: KeyTable, held: Counter[int]
@@ -304,8 +318,8 @@ class Maker:
             found.append(table)
         return pa.concat_tables([FOUND.empty_table(), *found])
 
-    def _array(self, name: str) -> np.ndarray:
-        array = self.files.read_array(name)
+    def _array(self, name: str, kind: np.dtype) -> np.ndarray:
+        array = self.files.read_array(name, kind)
         if array is None:
             raise LostError(name)
         return array
@@ -320,7 +334,7 @@ class Maker:
             raise LostError(file)
         table = read_shard(path)
         self._check_cells(table, path)
-        total = sum_of_keys(np.array(keys(table, self.drawer.alpha), np.int64))
+        total = sum_of_keys(keys(table, self.drawer.alpha))
         size, digest = path.stat().st_size, sha256(path)
         return Facts(file, len(table), size, digest, given_up(path), total)
 
@@ -329,7 +343,8 @@ class Maker:
         asked = self.recipe.grid if path.parent.name == "grid" else self.recipe.region
         assert asked is not None
         known = self.partition.numbers
-        for symbols, length in set(zip(*(table[name].to_pylist() for name in PLACE), strict=True)):
+        for row in table.group_by(["symbols", "length"]).aggregate([]).to_pylist():
+            symbols, length = row["symbols"], row["length"]
             if not {asked.cell(symbols, length), asked.cell(None, length)} & known.keys():
                 raise LogicgenError(
                     f"{path}: holds problems of other cells; delete it and run the same command"
@@ -338,7 +353,7 @@ class Maker:
 
     def check(self, name: str) -> tuple[int, int]:
         """Return how many keys a part has, and their sum."""
-        found = self._array(name)
+        found = self._array(name, KEY)
         if (np.diff(found) <= 0).any():
             raise LogicgenError(f"{self.folder}: a problem occurs twice: delete it and run again")
         return len(found), sum_of_keys(found)
@@ -379,4 +394,5 @@ def maker(
     recipe: DataRecipe, seed: int, folder: Path, partition: Partition
 ) -> Callable[[Any], Any]:
     """Return the function with which a worker process does steps."""
+    pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own keeps 50 MB that nobody uses
     return Maker(recipe, seed, folder, partition)

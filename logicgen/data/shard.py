@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -84,8 +85,8 @@ def check_numbers(table: pa.Table) -> None:
                 raise ValueError(f"{name} is {wrong} in a row; allowed: {least} to {most:,}")
 
 
-def keys(table: pa.Table, alpha: bool) -> list[int]:
-    """Return what tells the rows' problems apart: up to renaming, or exactly."""
+def keys(table: pa.Table, alpha: bool) -> np.ndarray:
+    """Return what tells the rows' problems apart, int64 (N,): up to renaming, or exactly."""
     if alpha:
-        return list(table["alpha_class"].to_pylist())
-    return [fingerprint(problem) for problem in table["problem"].to_pylist()]
+        return np.asarray(table["alpha_class"])
+    return np.array([fingerprint(problem) for problem in table["problem"].to_pylist()], np.int64)

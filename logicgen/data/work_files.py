@@ -6,7 +6,6 @@ a power cut has left in pieces is found by its checksum, and then it is as if it
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 from hashlib import blake2b
@@ -41,21 +40,19 @@ class WorkFiles:
     def write_table(self, name: str, table: pa.Table) -> None:
         """Write a table."""
         sink = pa.BufferOutputStream()
-        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
         with pa.ipc.new_file(sink, table.schema, options=options) as writer:
             writer.write_table(table)
         self._write(name, sink.getvalue())
 
-    def read_array(self, name: str) -> np.ndarray | None:
-        """Return an array; None where there is none."""
+    def read_array(self, name: str, kind: np.dtype) -> np.ndarray | None:
+        """Return an array (N,) of such elements; None where there is none."""
         content = self._read(name)
-        return None if content is None else np.load(io.BytesIO(content), allow_pickle=False)
+        return None if content is None else np.frombuffer(content, kind)
 
     def write_array(self, name: str, array: np.ndarray) -> None:
-        """Write an array."""
-        sink = io.BytesIO()
-        np.save(sink, array, allow_pickle=False)
-        self._write(name, sink.getbuffer())
+        """Write an array (N,)."""
+        self._write(name, array.tobytes())
 
     def read_json(self, name: str) -> Any:
         """Return plain data; None where there are none."""

@@ -1,0 +1,85 @@
+"""How memory and time grow with a data set: `python benchmarks/generation.py SIZE [SIZE ...]`.
+
+Each size is made by the command, with two workers. Memory is the proportional set size (PSS) of all
+its processes together, looked at four times a second; the peak is reported. Afterwards the keys of
+all shards are counted by Arrow, which knows nothing of how they were made: none may come twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+
+def memory(process: int) -> int:
+    """Return the PSS of a process and all below it, in bytes; 0 of those that have ended."""
+    total = 0
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+        total += next(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+        for task in Path(f"/proc/{process}/task").iterdir():
+            total += sum(map(memory, map(int, (task / "children").read_text().split())))
+    except (OSError, StopIteration):
+        pass
+    return total
+
+
+def disk(folder: Path) -> int:
+    """Return the bytes of all files in a folder."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size
+        except OSError:
+            pass
+    return total
+
+
+def main() -> None:
+    """Make data sets of several sizes and print a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sizes", type=int, nargs="+")
+    parser.add_argument("--recipe", default="propositional-35")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--folder", type=Path, help="where to make them; a temporary one")
+    options = parser.parse_args()
+    print(f"{'examples':>12} {'seconds':>9} {'a second':>9} {'peak MiB':>9} {'disk GB':>8}", end="")
+    print(f" {'peak GB':>8}  different")
+    for size in options.sizes:
+        with tempfile.TemporaryDirectory(dir=options.folder) as name:
+            folder, begun = Path(name) / "data", time.monotonic()
+            command = [sys.executable, "-m", "logicgen.cli.main", "generate", options.recipe]
+            command += ["--size", str(size), "--workers", str(options.workers), "-o", str(folder)]
+            process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            peak, most, looked = 0, 0, 0.0
+            while process.poll() is None:
+                peak = max(peak, memory(process.pid))
+                if time.monotonic() > looked + 10:
+                    most, looked = max(most, disk(folder)), time.monotonic()
+                time.sleep(0.25)
+            seconds = time.monotonic() - begun
+            if process.returncode:
+                sys.exit(f"{' '.join(command)}: exit status {process.returncode}")
+            keys = pa.concat_tables(
+                pq.read_table(path, columns=["alpha_class"])
+                for path in sorted(folder.rglob("*.parquet"))
+            )["alpha_class"]
+            different = pc.count_distinct(keys).as_py()
+            print(
+                f"{len(keys):>12,} {seconds:>9.1f} {len(keys) / seconds:>9,.0f}"
+                f" {peak / 2**20:>9.0f} {disk(folder) / 1e9:>8.2f} {most / 1e9:>8.2f} "
+                f" {different:,}: {'yes' if different == len(keys) else 'NO'}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
