@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,10 +37,8 @@ def disk(folder: Path) -> int:
     """Return the bytes of all files in a folder."""
     total = 0
     for path in folder.rglob("*"):
-        try:
+        with suppress(OSError):  # a work file that is gone already
             total += path.stat().st_size
-        except OSError:
-            pass
     return total
 
 

@@ -85,8 +85,14 @@ class Distinct(Table):
 
 
 class DatasetDescription(Description):
-    """A data set, in its `dataset.json`. Once it is complete, all keys are there."""
+    """A data set, in its `dataset.json`. Once it is complete, all keys are there.
 
+    Attributes:
+        format: 1 or 2, which are read alike. Of one recipe and seed they hold other examples: in
+            format 2 all slots draw at once, then those whose problem an earlier one has draw again.
+    """
+
+    format: Literal[1, 2]  # type: ignore[assignment]
     recipe: DataRecipe
     examples: Count | None = None
     distinct: Distinct | None = None

@@ -20,8 +20,9 @@ from logicgen.data.data_recipe import DataRecipe, Recipe
 from logicgen.errors import LogicgenError
 from logicgen.tasks.corpus_task import CorpusSource, RowCounts
 
-# Bytes of memory for an example: its slot, twice, and its key in two sets of those that are there.
-REMEMBERED = 200
+# Bytes of memory for an example: its slot; and for one of the length that most examples have, which
+# are settled together: its key, and twice more while they are sorted.
+SLOT, SETTLED = 2, 24
 
 # Bytes on disk for an example beside its tokens (its hash does not compress), and for a token, of
 # a problem and its answer, compressed.
@@ -75,14 +76,19 @@ class Estimate:
                 )
 
 
-def of_examples(sizes: Iterable[tuple[int, float]]) -> Estimate:
+def of_examples(sizes: Iterable[tuple[float, float]]) -> Estimate:
     """Return what so many examples of such a mean length take."""
-    examples, tokens = 0, 0.0
+    of_length: dict[float, float] = {}
     for count, length in sizes:
-        examples += count
-        tokens += count * length
+        of_length[length] = of_length.get(length, 0) + count
+    examples = round(sum(of_length.values()))
+    tokens = sum(count * length for length, count in of_length.items())
+    together = max(of_length.values(), default=0)
     return Estimate(
-        examples, "examples", int(examples * HASHED + tokens * TOKEN), examples * REMEMBERED
+        examples,
+        "examples",
+        int(examples * HASHED + tokens * TOKEN),
+        int(examples * SLOT + together * SETTLED),
     )
 
 
@@ -103,11 +109,12 @@ def of_corpus(source: CorpusSource) -> Estimate:
 def of_recipe(recipe: Recipe) -> Estimate | None:
     """Return what a recipe takes at most, by its numbers alone; None where these do not say it."""
     if isinstance(recipe, DataRecipe):
-        sizes = [(sum(recipe.sizes.model_dump().values()), sum(recipe.region.length) / 2)]
+        asked = [(sum(recipe.sizes.model_dump().values()), recipe.region.length)]
         if recipe.grid is not None:
             grid = recipe.grid
-            sizes.append((grid.check_cells() * grid.per_cell, sum(grid.length) / 2))
-        return of_examples(sizes)
+            asked.append((grid.check_cells() * grid.per_cell, grid.length))
+        spread = ((count, range(low, high + 1)) for count, (low, high) in asked)
+        return of_examples((count / len(by), n) for count, by in spread for n in by)
     settings = recipe.settings(recipe.task)
     if not isinstance(settings, RowCounts):
         return None

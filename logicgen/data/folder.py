@@ -28,7 +28,7 @@ CARD = "README.md"
 RecipeType = TypeVar("RecipeType", bound=Recipe)
 
 
-def head(recipe: Recipe, name: str, seed: int) -> dict[str, Any]:
+def head(recipe: Recipe, name: str, seed: int, form: int = 1) -> dict[str, Any]:
     """Return the beginning of a description: what the data are made from.
 
     Raises LogicgenError for a name that is not Unicode, as names of files may be.
@@ -37,7 +37,7 @@ def head(recipe: Recipe, name: str, seed: int) -> dict[str, Any]:
         name.encode()
     except UnicodeEncodeError:
         raise LogicgenError(f"{name!r}: not Unicode: give the recipe another name") from None
-    return {"format": 1, "name": name, "seed": seed, "recipe": recipe.model_dump(mode="json")}
+    return {"format": form, "name": name, "seed": seed, "recipe": recipe.model_dump(mode="json")}
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
@@ -147,7 +147,10 @@ class DataFolder(ABC, Generic[RecipeType]):
     @classmethod
     def check_same(cls, folder: Path, found: dict[str, Any], head: dict[str, Any]) -> None:
         """Raise LogicgenError where the description that was found differs in a key of `head`."""
-        if differs := [key for key in head if found.get(key) != head[key]]:
+        differs = [key for key in head if found.get(key) != head[key]]
+        if found["complete"] and differs == ["format"]:  # made by another version, and whole
+            return
+        if differs:
             raise LogicgenError(
                 f"{folder}: holds a {cls.noun} of another {' and '.join(differs)}; choose another"
                 " folder with -o, or delete that one"

@@ -71,7 +71,7 @@ def generate(
     """
     packages = ("logicgen", "lark", "pyarrow", "python-sat")
     versions = {package: version(package) for package in packages}
-    begin = {**head(recipe, name, seed), "versions": versions}
+    begin = {**head(recipe, name, seed, form=2), "versions": versions}
     if not recipe.splits:
         raise LogicgenError(f"{name}: asks for no examples; give it [sizes] or a [grid]")
     if (known := Dataset.finished(folder, begin)) is not None:
