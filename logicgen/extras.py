@@ -19,6 +19,7 @@ EXTRAS = {
     "lightning": "train",
     "matplotlib": "figures",
     "rapidfuzz": "figures",
+    "ray": "ray",
     "reasoning_gym": "reasoning-gym",
     "safetensors": "train",
     "scipy": "corpora",

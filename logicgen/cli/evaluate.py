@@ -59,6 +59,7 @@ _BOTH = ("run", "data", "out", "device", "split", "limit", "embedding_seeds")
 @opt.WORKERS
 @click.option("--timeout", type=opt.POSITIVE, default=10.0, help="Seconds per answer.")
 @REPLIES
+@opt.engine_options
 def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     """Score the model in RUN on a split of a data set, with the solver, cell by cell.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logicgen.cli.options import PATH, SEED, integer_option, out_option
+from logicgen.cli.options import PATH, SEED, engine_options, integer_option, out_option
 from logicgen.cli.terminal import say
 from logicgen.errors import printable
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     type=PATH,
     help="Also write sets of clauses as .cnf files there, a folder per split.",
 )
+@engine_options
 def command(
     recipe: str, out: Path | None, seed: int, size: int | None, workers: int, dimacs: Path | None
 ) -> None:

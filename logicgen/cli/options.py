@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import click
+from click.core import ParameterSource
+
+from logicgen.errors import LogicgenError
 
 Option: TypeAlias = Callable[[Any], Any]
 
@@ -67,6 +71,37 @@ def together(*options: Option) -> Option:
         return command
 
     return add
+
+
+def engine_options(command: Callable[..., Any]) -> Any:
+    """Add --engine and --address to a command, which then runs on that engine."""
+
+    @wraps(command)
+    def run(*arguments: Any, engine: str, address: str | None, **options: Any) -> Any:
+        from logicgen.engine import engine as using
+
+        context = click.get_current_context()
+        given = context.get_parameter_source("workers") is not ParameterSource.DEFAULT
+        if engine == "ray" and given:
+            raise LogicgenError("--workers: a Ray cluster has CPUs of its own; leave it out")
+        with using(engine, address):
+            return command(*arguments, **options)
+
+    added = together(
+        click.option(
+            "--engine",
+            type=click.Choice(["local", "ray"]),
+            default="local",
+            show_default=True,
+            help="Processes of this machine, or a Ray cluster (logicgen[ray]).",
+        ),
+        click.option(
+            "--address",
+            metavar="HOST:PORT",
+            help="Of a Ray cluster, or auto; without it one is started on this machine.",
+        ),
+    )
+    return added(run)
 
 
 DEVICE = click.option(

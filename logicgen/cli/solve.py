@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logicgen.cli.bulk import run_bulk
-from logicgen.cli.options import POSITIVE, TARGET_AND_SOLVER, TASK, WORKERS, integer_option
+from logicgen.cli.options import (
+    POSITIVE,
+    TARGET_AND_SOLVER,
+    TASK,
+    WORKERS,
+    engine_options,
+    integer_option,
+)
 from logicgen.cli.terminal import put, say
 
 if TYPE_CHECKING:
@@ -38,6 +45,7 @@ if TYPE_CHECKING:
     help="Seconds per problem; with --in, 10 if not given. With --model: per answer checked, 10.",
 )
 @click.option("--dimacs", is_flag=True, help="Read the --in file as DIMACS, whatever its suffix.")
+@engine_options
 def command(
     task: str | None,
     problems: tuple[str, ...],

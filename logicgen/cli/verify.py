@@ -7,7 +7,7 @@ from functools import partial
 import click
 
 from logicgen.cli.bulk import run_bulk
-from logicgen.cli.options import POSITIVE, TARGET_AND_SOLVER, TASK, WORKERS
+from logicgen.cli.options import POSITIVE, TARGET_AND_SOLVER, TASK, WORKERS, engine_options
 from logicgen.cli.terminal import put
 
 
@@ -21,6 +21,7 @@ from logicgen.cli.terminal import put
 @TARGET_AND_SOLVER
 @WORKERS
 @click.option("--timeout", type=POSITIVE, help="Seconds per problem; with --in, 10 if not given.")
+@engine_options
 def command(
     task: str | None,
     problem: str | None,

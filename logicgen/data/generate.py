@@ -46,9 +46,10 @@ from logicgen.data.making import (
 )
 from logicgen.data.partition import Partition
 from logicgen.data.work_files import WorkFiles
+from logicgen.engine import Pool, check_folder, pool
 from logicgen.errors import LogicgenError
 from logicgen.tasks import Cell, Source
-from logicgen.workers import Failure, Workers
+from logicgen.workers import Failure
 
 Step = TypeVar("Step")
 
@@ -141,11 +142,11 @@ class _Run:
     def make(self, workers: int) -> None:
         """Make all shards, and check that no two of their problems are the same."""
         made = self.recipe, self.seed, self.folder, self.partition
-        pool: Workers[Any, Any] = Workers(maker, made, count=workers)
-        with pool:
+        check_folder(self.folder)
+        with pool(maker, made, count=workers) as engine:
             for split, plans in self.stages:
-                self._stage(split, plans, pool)
-            found = list(_results(pool, map(Check, self.tables.values())))
+                self._stage(split, plans, engine)
+            found = list(_results(engine, map(Check, self.tables.values())))
         shards = list(chain.from_iterable(self.shards.values()))
         there = sum(shard.examples for shard in shards), sum(shard.keys for shard in shards) % 2**64
         if there != (sum(count for count, _ in found), sum(keys for _, keys in found) % 2**64):
@@ -154,7 +155,7 @@ class _Run:
                 " command again"
             )
 
-    def _stage(self, split: str, plans: list[CellPlan], pool: Workers[Any, Any]) -> None:
+    def _stage(self, split: str, plans: list[CellPlan], engine: Pool) -> None:
         """Make the shards of some cells: a first round, then further ones for what is missing."""
         whole = self.plans[split]
         everywhere, total = (sum(plan.quota for plan in part) for part in (whole, plans))
@@ -164,7 +165,7 @@ class _Run:
             before = sum(plan.held for plan in whole)
             say = partial(self._say, split, before, everywhere)
             say(0)
-            self._round(one, plans, pool, say)
+            self._round(one, plans, engine, say)
             say(sum(plan.held for plan in whole) - before)
             self.next_number[split] = one.end
             missing = total - sum(plan.held for plan in plans)
@@ -183,7 +184,7 @@ class _Run:
         self,
         one: DrawingRound,
         plans: list[CellPlan],
-        pool: Workers[Any, Any],
+        engine: Pool,
         say: Callable[[int], None],
     ) -> None:
         """Make the shards of a round, or take them as they were made."""
@@ -192,15 +193,15 @@ class _Run:
         if done is None:
             settled = self.files.read_json(f"{stem}-settled.json")
             if settled is None:
-                settled = self._settled(one, self._drawn(one, pool, say), pool)
+                settled = self._settled(one, self._drawn(one, engine, say), engine)
                 self.files.write_json(f"{stem}-settled.json", settled)
-            facts = self._finished(one, settled, pool)
+            facts = self._finished(one, settled, engine)
             done = {**settled, "shards": [asdict(each) for each in facts]}
             self.files.write_json(f"{stem}-done.json", done)
             self.files.remove_all(one.split, f"{one.number:05d}-*-*")
         else:
             facts = [Facts(**each) for each in done["shards"]]
-            found = _results(pool, (Look(each.file) for each in facts))
+            found = _results(engine, (Look(each.file) for each in facts))
             for each, known in zip(facts, found, strict=True):
                 if each != known:
                     raise LogicgenError(
@@ -213,11 +214,11 @@ class _Run:
         _count(plans, one, {self.partition.cells[cell]: count for cell, count in held.items()})
 
     def _drawn(
-        self, one: DrawingRound, pool: Workers[Any, Any], say: Callable[[int], None]
+        self, one: DrawingRound, engine: Pool, say: Callable[[int], None]
     ) -> dict[int, dict[int, int]]:
         """Draw all units, and write their records; return their numbers, by part and bucket."""
         counts: dict[int, dict[int, int]] = {}
-        found = _results(pool, map(Draw, one.units()))
+        found = _results(engine, map(Draw, one.units()))
         drawn = 0
         for bucket in range(one.buckets):
             records: dict[int, list[np.ndarray]] = {}
@@ -235,7 +236,7 @@ class _Run:
         return counts
 
     def _settled(
-        self, one: DrawingRound, counts: dict[int, dict[int, int]], pool: Workers[Any, Any]
+        self, one: DrawingRound, counts: dict[int, dict[int, int]], engine: Pool
     ) -> dict[str, Any]:
         """Settle all parts; return, as JSON has it, tables, examples by cell, and changes."""
         numbers, parts = self.partition.numbers, self.partition.parts
@@ -261,16 +262,14 @@ class _Run:
             for part in sorted({*counts, *listings})
         ]
         tables, held, changes = {}, dict[int, int](), dict[int, list[int]]()
-        for settled in _results(pool, steps):
+        for settled in _results(engine, steps):
             tables[settled.part] = settled.table
             held |= settled.held
             for bucket in settled.buckets:
                 changes.setdefault(bucket, []).append(settled.part)
         return {"tables": tables, "held": held, "changes": changes}
 
-    def _finished(
-        self, one: DrawingRound, settled: dict[str, Any], pool: Workers[Any, Any]
-    ) -> list[Facts]:
+    def _finished(self, one: DrawingRound, settled: dict[str, Any], engine: Pool) -> list[Facts]:
         """Write the shards of all units; return what there is to say of those with examples."""
         changes = {int(bucket): tuple(parts) for bucket, parts in settled["changes"].items()}
         split, number, drawn = one.split, one.number, one.first_drawn
@@ -278,7 +277,7 @@ class _Run:
             Finish(split, number, drawn, bucket, one.units_in(bucket), changes.get(bucket, ()))
             for bucket in range(one.buckets)
         )
-        return list(chain.from_iterable(_results(pool, steps)))
+        return list(chain.from_iterable(_results(engine, steps)))
 
     def cells(self) -> str:
         """Return a CSV line per cell: how many examples were asked for, are held, and exist."""
@@ -327,9 +326,9 @@ def _count(plans: list[CellPlan], one: DrawingRound, held: dict[Cell, int]) -> N
             plan.exhausted |= held.get(plan.cell, 0) < asked[plan.cell]
 
 
-def _results(pool: Workers[Any, Any], steps: Iterable[Step]) -> Iterator[Any]:
+def _results(engine: Pool, steps: Iterable[Step]) -> Iterator[Any]:
     """Yield the results of steps, in order. LogicgenError: a process died. LostError: see there."""
-    for result in pool.map(steps):
+    for result in engine.map(steps):
         if isinstance(result, Failure):
             raise LogicgenError(
                 f"a worker failed ({result.reason}); run the same command again, with fewer workers"

@@ -14,11 +14,12 @@ import pyarrow as pa
 from pydantic import TypeAdapter
 
 from logicgen.data.dataset import Dataset, encode
+from logicgen.engine import pool
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.verified import Verified, draw_until_accepted
 from logicgen.solvers import Verdict
 from logicgen.tasks import Task, load_task
-from logicgen.workers import Failure, Limits, Workers
+from logicgen.workers import Failure, Limits
 
 if TYPE_CHECKING:
     from logicgen.model.model import Answer, Answerer
@@ -353,9 +354,7 @@ class Verifier:
 
     def __init__(self, task: Task, solver: str | None, workers: int, seconds: float) -> None:
         self._known: dict[Triple, str] = {}
-        self._pool: Workers[Triple, str] = Workers(
-            verdict_of, (task.name, solver), count=workers, limits=Limits(seconds)
-        )
+        self._pool = pool(verdict_of, (task.name, solver), count=workers, limits=Limits(seconds))
 
     def __enter__(self) -> Self:
         return self

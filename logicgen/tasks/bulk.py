@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from logicgen.engine import pool
 from logicgen.errors import LogicgenError
 from logicgen.json_file import parse_json
 from logicgen.solvers import Status
 from logicgen.solvers.registry import in_words
 from logicgen.tasks import fitting_solver, load_task
-from logicgen.workers import Failure, Limits, Workers
+from logicgen.workers import Failure, Limits
 
 # Lines per chunk: sending one costs little next to solving it, and results keep coming.
 CHUNK = 256
@@ -55,8 +56,8 @@ def _mapped(
                 sent.append(line)
                 yield line
 
-    with Workers[str, Row](deciding, setup, count=workers, limits=limits) as pool:
-        for result in pool.map(remembered(), CHUNK):
+    with pool(deciding, setup, count=workers, limits=limits) as engine:
+        for result in engine.map(remembered(), CHUNK):
             line = sent.pop(0)
             if isinstance(result, Failure):
                 yield {**_readable(line), **_undecided(setup[2], Status.UNKNOWN, result.reason)}

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from logicgen.engine import pool
 from logicgen.errors import FormatError
 from logicgen.solvers import Verdict
 from logicgen.tasks import Task, load_task
 from logicgen.tasks.explanation import Explanation
-from logicgen.workers import Failure, Limits, Workers
+from logicgen.workers import Failure, Limits
 
 REPORT = "report.html"
 """The file of a page, in the folder of what it shows."""
@@ -40,8 +41,8 @@ def explanations(
     """Return what there is to see of each answer; found by worker processes, each item once."""
     new = list(dict.fromkeys(items))
     found: dict[Item, Explained] = {}
-    with Workers(explaining, (task.name,), count=workers, limits=Limits(SECONDS)) as pool:
-        for done, (item, result) in enumerate(zip(new, pool.map(new, 64), strict=True), 1):
+    with pool(explaining, (task.name,), count=workers, limits=Limits(SECONDS)) as engine:
+        for done, (item, result) in enumerate(zip(new, engine.map(new, 64), strict=True), 1):
             if isinstance(result, Failure):
                 wrong = not Verdict(item[2]).is_right
                 said = f"looking for the reason was given up: {result.reason}" if wrong else ""

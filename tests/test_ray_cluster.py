@@ -1,0 +1,219 @@
+"""Ray as an engine: the same bytes from two nodes, also where workers and nodes are lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from contextlib import nullcontext
+from importlib.metadata import version
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+from logicgen import ray_cluster
+from logicgen.cli.group import group
+from logicgen.engine import engine, pool
+from logicgen.errors import LogicgenError
+from logicgen.ray_cluster import RayCluster
+from logicgen.workers import Failure, Limits
+from tests.data.data_sets import contents, make
+
+pytest.importorskip("ray")
+
+LARGER = {"sizes": {"train": 6000, "validation": 500, "test": 500}}
+LARGER["region"] = {"symbols": [2, 4], "length": [9, 20], "balance": "symbols-and-length"}
+LARGER["grid"] = None
+
+
+@pytest.fixture
+def head():
+    """A cluster of one node on the loopback address, with one CPU."""
+    from ray.cluster_utils import Cluster
+
+    started = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    yield started
+    started.shutdown()
+
+
+@pytest.fixture
+def cluster(head):
+    """A cluster of two nodes, each a Ray instance of its own."""
+    head.add_node(num_cpus=1)
+    return head
+
+
+def square(offset):
+    return lambda item: item * item + offset
+
+
+def picky(_):
+    def checked(item):
+        if item == 7:
+            raise LogicgenError("not seven")
+        if item == 8:
+            raise ValueError("not eight")
+        return item
+
+    return checked
+
+
+def deadly(_):
+    """Kills its process, every time."""
+    return lambda item: os.kill(os.getpid(), signal.SIGKILL) if item == 2 else item
+
+
+def sleepy(_):
+    return lambda item: time.sleep(60 * (item == 1)) or item
+
+
+def pid(folder):
+    """Leaves the numbers of the processes that work."""
+
+    def worked(item):
+        (folder / str(os.getpid())).touch()
+        time.sleep(0.05)
+        return item
+
+    return worked
+
+
+def test_two_nodes_lose_a_worker_and_a_node(head, tmp_path):
+    """What local processes make with 1, 2 and 3 workers, Ray makes with whatever it has left."""
+    for workers in (1, 2, 3):
+        make(tmp_path / f"local-{workers}", LARGER, workers=workers)
+    whole = contents(tmp_path / "local-1")
+    assert whole == contents(tmp_path / "local-2") == contents(tmp_path / "local-3")
+    lost = []
+
+    def disturb(split, done, total):
+        if split == "train" and done and not lost:
+            import psutil
+
+            # Not the agents of Ray, without which a node ends.
+            mine = [
+                process
+                for process in psutil.process_iter(["cmdline"])
+                if {"ray::_run", "ray::IDLE"} & {*(process.info["cmdline"] or ())}
+            ]
+            assert mine
+            mine[0].kill()
+            lost.append("worker")
+        elif split == "train" and done > 2000 and len(lost) == 1:
+            head.remove_node(second, allow_graceful=False)
+            lost.append("node")
+
+    # This process is part of the first node, so it comes before there is a second one.
+    with engine("ray", head.address):
+        second = head.add_node(num_cpus=1)
+        make(tmp_path / "ray", LARGER, progress=disturb)
+    assert lost == ["worker", "node"]
+    assert contents(tmp_path / "ray") == whole
+
+
+def test_results_come_in_order_with_their_failures(cluster, tmp_path):
+    with engine("ray", cluster.address):
+        with pool(square, (3,)) as some:
+            assert list(some.map(range(50), 4)) == [i * i + 3 for i in range(50)]
+            assert list(some.map([])) == []
+        with pool(picky, (0,)) as some:
+            with pytest.raises(LogicgenError, match=r"^not seven$"):
+                list(some.map([5, 7]))
+            with pytest.raises(RuntimeError, match="not eight"):
+                list(some.map([5, 8]))
+        with pool(pid, (tmp_path,)) as some:
+            assert list(some.map(range(40))) == list(range(40))
+        assert len(list(tmp_path.iterdir())) >= 2
+        limits = Limits(1.0)
+        with pool(sleepy, (0,), limits=limits) as some:
+            found = list(some.map([0, 1, 2]))
+        assert (found[0], found[2]) == (0, 2)
+        assert found[1] == Failure("time limit of 1 s")
+        with pool(deadly, (0,), limits=limits) as some:
+            found = list(some.map([1, 2, 3], 3))
+        assert (found[0], found[2]) == (1, 3)
+        assert "its process died" in found[1].reason
+        # Without a process of its own for limits the Ray worker itself dies, time and again.
+        with pool(deadly, (0,)) as some:
+            found = list(some.map([1, 2, 3]))
+        assert (found[0], found[2]) == (1, 3)
+        assert "gave it up after 5 retries" in found[1].reason
+
+
+def test_a_folder_that_nodes_do_not_see_and_other_versions(cluster, tmp_path, monkeypatch):
+    elsewhere = nullcontext(SimpleNamespace(name="/nowhere/else"))
+    monkeypatch.setattr(ray_cluster, "NamedTemporaryFile", lambda **_: elsewhere)
+    with (
+        engine("ray", cluster.address),
+        pytest.raises(LogicgenError, match="does not see this"),
+    ):
+        make(tmp_path / "d")
+    monkeypatch.undo()
+    monkeypatch.setattr(ray_cluster, "_versions", lambda: "Python 2.7")
+    with pytest.raises(LogicgenError, match=f"has Python .* logicgen {version('logicgen')}, this"):
+        RayCluster(cluster.address).__enter__()
+
+
+def test_the_commands_run_on_ray(cluster, tmp_path):
+    problems = tmp_path / "problems.txt"
+    problems.write_text("a & !b\na & !a\nnonsense(\n")
+    common = ["--task", "propositional", "--in", str(problems)]
+    local = CliRunner().invoke(group, ["solve", *common])
+    on_ray = CliRunner().invoke(
+        group, ["solve", *common, "--engine", "ray", "--address", cluster.address]
+    )
+    assert local.stdout == on_ray.stdout
+    assert local.stdout.count("\n") == 3
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("127.0.0.1:1", "no Ray cluster answers there .*Connection refused.*ray start --head"),
+        ("nonsense", "no address of a Ray cluster: give HOST:PORT, or auto"),
+        ("127.0.0.1:port", "no address of a Ray cluster"),
+    ],
+)
+def test_addresses_that_answer_nothing(address, said):
+    with pytest.raises(LogicgenError, match=said):
+        RayCluster(address)
+
+
+def test_what_answers_is_not_ray():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+        def close_all():
+            while True:
+                try:
+                    server.accept()[0].close()
+                except OSError:
+                    return
+
+        threading.Thread(target=close_all, daemon=True).start()
+        with pytest.raises(LogicgenError, match=rf"{port}: no Ray .* \(something"):
+            RayCluster(f"127.0.0.1:{port}")
+
+
+def test_ray_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setattr("logicgen.extras.find_spec", lambda package: None)
+    with pytest.raises(LogicgenError, match=r"this needs ray, .* pip install 'logicgen\[ray\]'"):
+        RayCluster()
+
+
+def test_options_that_contradict_each_other(tmp_path):
+    for options, said in (
+        (["--address", "127.0.0.1:1"], "the local engine has no address; give --engine ray"),
+        (["--engine", "ray", "--workers", "2"], "--workers: a Ray cluster has CPUs of its own"),
+    ):
+        out = ["-o", str(tmp_path / "d")]
+        result = CliRunner().invoke(group, ["generate", "propositional-mini", *out, *options])
+        assert isinstance(result.exception, LogicgenError)
+        assert said in str(result.exception)
+    with pytest.raises(LogicgenError, match="no engine is called 'slurm'"), engine("slurm"):
+        pass
