@@ -153,7 +153,7 @@ def test_a_folder_that_nodes_do_not_see_and_other_versions(cluster, tmp_path, mo
     ):
         make(tmp_path / "d")
     monkeypatch.undo()
-    monkeypatch.setattr(ray_cluster, "_versions", lambda: "Python 2.7")
+    monkeypatch.setattr(ray_cluster.platform, "python_version", lambda: "2.7")
     with pytest.raises(LogicgenError, match=f"has Python .* logicgen {version('logicgen')}, this"):
         RayCluster(cluster.address).__enter__()
 

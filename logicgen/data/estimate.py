@@ -28,6 +28,9 @@ SLOT, SETTLED = 2, 24
 # a problem and its answer, compressed.
 HASHED, TOKEN = 10, 0.75
 
+# While examples are made, work files take more room than what comes of them.
+MAKING = 2.5
+
 # Arrays of a part are held as 64-bit numbers, and once or twice more while it is made.
 COPIES = 2
 
@@ -87,7 +90,7 @@ def of_examples(sizes: Iterable[tuple[float, float]]) -> Estimate:
     return Estimate(
         examples,
         "examples",
-        int(examples * HASHED + tokens * TOKEN),
+        int((examples * HASHED + tokens * TOKEN) * MAKING),
         int(examples * SLOT + together * SETTLED),
     )
 

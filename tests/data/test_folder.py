@@ -23,6 +23,7 @@ from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
 from tests.data.corpora import automaton_recipe
 from tests.data.data_sets import RECIPE, StopError, contents, make
+from tests.data.in_this_process import InThisProcess
 
 
 @pytest.mark.parametrize("stop_after", [1, 3, 5])
@@ -71,22 +72,6 @@ def test_kill_and_resume(tmp_path):
     subprocess.run([*command, "-o", str(whole)], check=True, stderr=subprocess.DEVNULL)
     assert contents(killed) == contents(whole)
     assert before == {path: path.stat().st_mtime_ns for path in shards}  # not made again
-
-
-class InThisProcess:
-    """Stands in for worker processes: what a test changes here holds there, too."""
-
-    def __init__(self, setup, arguments, count):
-        self.function = setup(*arguments)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def map(self, items):
-        return map(self.function, items)
 
 
 def test_a_full_disk_loses_only_the_shard_being_written(made, tmp_path, monkeypatch):
