@@ -1,4 +1,4 @@
-"""A Ray cluster as an engine (`engine.py`).
+"""A Ray cluster as an engine (`engines.py`).
 
 Items are sent in chunks, as Ray tasks: stateless, tried again by Ray where a worker or a node is
 lost, so that a run ends with the same results. A task that dies again and again is a `Failure`.
@@ -37,7 +37,7 @@ RETRIES = 5
 AHEAD = 2
 
 # Seconds until an address answers, or does not; and in which a process that asks Ray begins.
-SECONDS, STARTS = 5.0, 20.0
+SECONDS, STARTS = 5.0, 15.0
 
 
 class RayCluster:
@@ -78,8 +78,18 @@ class RayCluster:
     def pool(
         self, setup: Callable[..., Any], arguments: tuple[Any, ...], limits: Limits | None
     ) -> RayPool:
-        """Return workers; see `engine.Cluster`."""
+        """Return workers; see `engines.Cluster`."""
         return RayPool(self._ray, self._run, packed((setup, arguments, limits)))
+
+    def count(self, gpus: bool) -> int:
+        """Return how many CPUs there are, or GPUs."""
+        return int(self._ray.cluster_resources().get("GPU" if gpus else "CPU", 0))
+
+    def call(self, function: Callable[..., Any], *arguments: Any, gpu: bool) -> RayCall:
+        """Call a function on a CPU or a GPU; see `engines.Cluster`."""
+        # On a GPU it also takes a CPU, as what feeds it does.
+        remote = self._ray.remote(max_retries=RETRIES, num_cpus=1, num_gpus=int(gpu))(function)
+        return RayCall(self._ray, remote.remote(*arguments))
 
     def check_folder(self, folder: Path) -> None:
         """Raise LogicgenError where a node does not see a folder of this machine."""
@@ -121,6 +131,24 @@ class RayCluster:
                     f"the Ray node {address} cannot run logicgen: {_line(error)}: install the same"
                     " version of it there"
                 ) from None
+
+
+class RayCall:
+    """A call that is under way."""
+
+    def __init__(self, ray: Any, result: Any) -> None:
+        self._ray, self._result = ray, result
+
+    def result(self) -> Any:
+        """Wait for the result, and return it; a `Failure` where Ray gave it up."""
+        try:
+            return self._ray.get(self._result)
+        except self._ray.exceptions.RayError as error:
+            return Failure(f"Ray gave it up: {_line(error)}")
+
+    def stop(self) -> None:
+        """Raise KeyboardInterrupt in the function."""
+        self._ray.cancel(self._result, force=False)
 
 
 class RayPool:

@@ -15,13 +15,14 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from logicgen import ray_cluster
+from logicgen import engines, ray_cluster
 from logicgen.cli.group import group
-from logicgen.engine import engine, pool
+from logicgen.engines import engine, pool
 from logicgen.errors import LogicgenError
 from logicgen.ray_cluster import RayCluster
 from logicgen.workers import Failure, Limits
 from tests.data.data_sets import contents, make
+from tests.study.conftest import AXES, TINY, read_lines
 
 pytest.importorskip("ray")
 
@@ -217,3 +218,44 @@ def test_options_that_contradict_each_other(tmp_path):
         assert said in str(result.exception)
     with pytest.raises(LogicgenError, match="no engine is called 'slurm'"), engine("slurm"):
         pass
+
+
+def test_a_study_on_ray_has_the_same_records(cluster, tmp_path, monkeypatch):
+    """Two points at once, by a relative path; records are the same but for time and machine."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny.toml").write_text(TINY + AXES, encoding="utf-8")
+    found = []
+    for out, options in (
+        ("local", ["--workers", "1"]),
+        ("ray", ["--engine", "ray", "--address", cluster.address]),
+    ):
+        result = CliRunner().invoke(group, ["study", "tiny.toml", "-o", out, *options])
+        assert result.exit_code == 0, result.output
+        records = read_lines(tmp_path / out)
+        for record in records.values():
+            training = record["found"]["training"]
+            training.pop("seconds", None)
+            training.pop("minutes", None)
+        found.append({name: record["found"] for name, record in records.items()})
+    assert found[0] == found[1]
+    assert len(found[0]) == 2
+
+
+def test_a_call_that_is_stopped(cluster, tmp_path):
+    with engine("ray", cluster.address):
+        call = engines.cluster().call(until_stopped, tmp_path, gpu=False)
+        while not (tmp_path / "begun").exists():
+            time.sleep(0.05)
+        call.stop()
+        assert isinstance(call.result(), Failure)
+        assert (tmp_path / "saved").exists()
+
+
+def until_stopped(folder):
+    """Does what a training does: saves something when it is stopped."""
+    (folder / "begun").touch()
+    try:
+        time.sleep(600)
+    except KeyboardInterrupt:
+        (folder / "saved").touch()
+        raise

@@ -78,7 +78,7 @@ def engine_options(command: Callable[..., Any]) -> Any:
 
     @wraps(command)
     def run(*arguments: Any, engine: str, address: str | None, **options: Any) -> Any:
-        from logicgen.engine import engine as using
+        from logicgen.engines import engine as using
 
         context = click.get_current_context()
         given = context.get_parameter_source("workers") is not ParameterSource.DEFAULT

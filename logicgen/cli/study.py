@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logicgen.cli.options import DEVICE, integer_option, out_option
+from logicgen.cli.options import DEVICE, engine_options, integer_option, out_option
 from logicgen.cli.terminal import put, say
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 @out_option("Folder; runs/studies/NAME if not given.")
 @integer_option("--workers", help="Points at a time; one per GPU, or else per core, if not given.")
 @DEVICE
+@engine_options
 def command(name: str, out: Path | None, workers: int | None, device: str) -> None:
     """Compute the points of study NAME, a shipped name or the path of a TOML file.
 

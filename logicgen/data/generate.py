@@ -46,7 +46,7 @@ from logicgen.data.making import (
 )
 from logicgen.data.partition import Partition
 from logicgen.data.work_files import WorkFiles
-from logicgen.engine import Pool, check_folder, pool
+from logicgen.engines import Pool, pool, shared
 from logicgen.errors import LogicgenError
 from logicgen.tasks import Cell, Source
 from logicgen.workers import Failure
@@ -141,8 +141,7 @@ class _Run:
 
     def make(self, workers: int) -> None:
         """Make all shards, and check that no two of their problems are the same."""
-        made = self.recipe, self.seed, self.folder, self.partition
-        check_folder(self.folder)
+        made = self.recipe, self.seed, shared(self.folder), self.partition
         with pool(maker, made, count=workers) as engine:
             for split, plans in self.stages:
                 self._stage(split, plans, engine)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pydantic import TypeAdapter
 
 from logicgen.data.dataset import Dataset, encode
-from logicgen.engine import pool
+from logicgen.engines import pool
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.verified import Verified, draw_until_accepted
 from logicgen.solvers import Verdict

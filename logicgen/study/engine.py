@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 from logicgen.atomic import write_text
+from logicgen.engines import cluster, shared
 from logicgen.experiments import Json
 from logicgen.interruption import interruption
 from logicgen.study.point import RUNS, Plan, Point, Record
 from logicgen.study.provenance import commit, versions
 from logicgen.study.record import in_order, write_records
-from logicgen.study.worker import Worker
+from logicgen.study.worker import ClusterWorker, Worker
 
 Settled = Callable[[str, "Record | str"], None]
 """Called with the name of a point and its record, or why it failed, in one line."""
@@ -42,9 +43,8 @@ def compute(
     # Data sets, weights and predictions are made from recipes: nothing for a repository.
     write_text(folder / RUNS / ".gitignore", "*\n")
     about = {"commit": commit(), "versions": versions()}
-    some = environments(min(workers, len(points)), device)
-    logs = [folder / RUNS / f"worker-{number}.log" for number in range(len(some))]
-    pool = Pool([Worker(*each, device) for each in zip(some, logs, strict=True)])
+    folder = shared(folder)
+    pool = Pool(handles(min(workers, len(points)), folder, device))
 
     def answered(point: Point, answer: Json) -> None:
         if "error" in answer:
@@ -75,7 +75,7 @@ class Pool:
     While it is entered, Ctrl-C and SIGTERM stop the processes instead of this one.
     """
 
-    def __init__(self, workers: list[Worker]) -> None:
+    def __init__(self, workers: Sequence[Worker | ClusterWorker]) -> None:
         self.workers = workers
         self.stopping: int | None = None  # the signal that stops the processes
         self._before: dict[int, Any] = {}
@@ -111,7 +111,7 @@ class Pool:
         for job in [*jobs, *[None] * len(self.workers)]:
             waiting.put(job)
 
-        def serve(worker: Worker) -> None:
+        def serve(worker: Worker | ClusterWorker) -> None:
             while (job := waiting.get()) is not None:
                 point, context = job
                 stopped = {"error": "stopped"}
@@ -128,6 +128,16 @@ class Pool:
             raise interruption(self.stopping, "stopped: the same command goes on from there")
 
 
+def handles(count: int, folder: Path, device: str) -> list[Worker | ClusterWorker]:
+    """Return so many handles, on processes of this machine or of the cluster in use."""
+    logs = [folder / RUNS / f"worker-{number}.log" for number in range(count)]
+    if (there := cluster()) is not None:
+        one_thread = environments(1, "cpu")[0]
+        return [ClusterWorker(there, one_thread, log, device) for log in logs]
+    some = environments(count, device)
+    return [Worker(*each, device) for each in zip(some, logs, strict=True)]
+
+
 def environments(count: int, device: str) -> list[dict[str, str]]:
     """Return variables for so many processes: on a CPU one thread each, else one GPU, in turn."""
     if device == "cpu" or not (cards := _cards()):
@@ -136,7 +146,9 @@ def environments(count: int, device: str) -> list[dict[str, str]]:
 
 
 def default_workers(device: str) -> int:
-    """Return how many GPUs there are, or else processors."""
+    """Return how many GPUs there are, or else processors; those of the cluster in use."""
+    if (there := cluster()) is not None:
+        return max(1, there.count(gpus=device == "cuda"))
     cards = [] if device == "cpu" else _cards()
     return len(cards) or os.cpu_count() or 1
 

@@ -20,10 +20,12 @@ import traceback
 from pathlib import Path
 from queue import SimpleQueue
 
+from logicgen.engines import Call, Cluster
 from logicgen.errors import LogicgenError
 from logicgen.experiments import Json
 from logicgen.helper import start_helper
 from logicgen.study.point import Point
+from logicgen.workers import Failure
 
 STOPPED: Json = {"error": "its process was stopped"}
 
@@ -94,6 +96,52 @@ class Worker:
         """Wait until a process that was told to stop has ended."""
         if self.process is not None:
             self.process.wait()
+
+
+class ClusterWorker:
+    """The handle on the same process where a cluster has room for it; a new one for each point."""
+
+    def __init__(self, cluster: Cluster, environment: dict[str, str], log: Path, device: str):
+        self._cluster, self._how = cluster, (environment, log, device)
+        self._gpu = device == "cuda"
+        self._call: Call | None = None
+        self.stopped = False
+
+    def run(self, point: Point, context: Json) -> Json:
+        """Return what `Worker.run` does."""
+        if self.stopped:
+            return STOPPED
+        self._call = self._cluster.call(_run_there, *self._how, point, context, gpu=self._gpu)
+        if self.stopped:
+            self.stop()
+        found = self._call.result()
+        if isinstance(found, Failure):
+            return {"error": STOPPED["error"] if self.stopped else found.reason}
+        answer: Json = found
+        return answer
+
+    def stop(self) -> None:
+        """End the process for good; a training saves a checkpoint first."""
+        self.stopped = True
+        if self._call is not None:
+            self._call.stop()
+
+    def wait(self) -> None:
+        """Wait until a process that was told to stop has ended."""
+        if self._call is not None:
+            self._call.result()
+
+
+def _run_there(
+    environment: dict[str, str], log: Path, device: str, point: Point, context: Json
+) -> Json:
+    """Compute a point in a process of the machine that this runs on."""
+    worker = Worker(environment, log, device)
+    try:
+        return worker.run(point, context)
+    finally:  # KeyboardInterrupt, too
+        worker.stop()
+        worker.wait()
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from logicgen.engine import pool
+from logicgen.engines import pool
 from logicgen.errors import LogicgenError
 from logicgen.json_file import parse_json
 from logicgen.solvers import Status

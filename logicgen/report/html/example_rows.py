@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from logicgen.engine import pool
+from logicgen.engines import pool
 from logicgen.errors import FormatError
 from logicgen.solvers import Verdict
 from logicgen.tasks import Task, load_task

@@ -46,6 +46,22 @@ class Cluster(Protocol):
     def check_folder(self, folder: Path) -> None:
         """Raise LogicgenError where a machine of the cluster does not see a folder of this one."""
 
+    def count(self, gpus: bool) -> int:
+        """Return how many CPUs there are, or GPUs."""
+
+    def call(self, function: Callable[..., Any], *arguments: Any, gpu: bool) -> Call:
+        """Call a function on a CPU of the cluster, or on a GPU, for as long as it takes."""
+
+
+class Call(Protocol):
+    """A call that is under way on a cluster."""
+
+    def result(self) -> Any:
+        """Wait for the result, and return it; a `Failure` if the machine was lost too often."""
+
+    def stop(self) -> None:
+        """Raise KeyboardInterrupt in the function."""
+
 
 _cluster: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
 
@@ -61,9 +77,8 @@ def pool(
 
     count: of local processes.
     """
-    cluster = _cluster.get()
-    if cluster is not None:
-        return cluster.pool(setup, arguments, limits)
+    if (there := cluster()) is not None:
+        return there.pool(setup, arguments, limits)
     return Workers[Any, Any](setup, arguments, count=count, limits=limits)
 
 
@@ -85,16 +100,26 @@ def engine(name: str = "local", address: str | None = None) -> Iterator[None]:
         return
     from logicgen.ray_cluster import RayCluster
 
-    with RayCluster(address) as cluster:
-        token = _cluster.set(cluster)
+    with RayCluster(address) as started:
+        token = _cluster.set(started)
         try:
             yield
         finally:
             _cluster.reset(token)
 
 
-def check_folder(folder: Path) -> None:
-    """Raise LogicgenError where workers of the engine do not see a folder of this machine."""
-    cluster = _cluster.get()
-    if cluster is not None:
-        cluster.check_folder(folder)
+def cluster() -> Cluster | None:
+    """Return the cluster that is in use; None if work is done on this machine."""
+    return _cluster.get()
+
+
+def shared(folder: Path) -> Path:
+    """Return the path by which all workers know a folder of this machine.
+
+    Raises LogicgenError where a machine of the cluster does not see it.
+    """
+    there = cluster()
+    if there is None:
+        return folder
+    there.check_folder(folder)
+    return folder.absolute()
