@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -255,13 +255,14 @@ class Maker:
 
     def _records(self, step: Settle) -> Iterator[np.ndarray]:
         """Yield the records of a part in order of their keys, then of slots; some at a time."""
-        ends = np.linspace(0, 2**63, 1 + -(-step.records // RECORDS))
-        for low, high in pairwise(ends):
+        ranges = -(-step.records // RECORDS)  # of equal widths: keys are hashes of 63 bits
+        for number in range(ranges):
             some = [np.empty(0, RECORD)]
             for bucket in step.buckets:
                 name = records_file(step.split, step.number, bucket, step.part)
                 every = self._array(name, RECORD)
-                some.append(every[(every["key"] >= low) & (every["key"] < high)])
+                place = every["key"].astype(np.uint64) // np.uint64(-(-(2**63) // ranges))
+                some.append(every[place == number])
             records = np.concatenate(some)
             yield records[np.lexsort((records["place"], records["unit"], records["key"]))]
 
