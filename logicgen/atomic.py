@@ -34,11 +34,18 @@ def is_part(path: Path) -> bool:
     return path.name.startswith(".") and path.name.endswith(".part")
 
 
-def write_atomically(path: Path, write: Callable[[Path], object], *, forced: bool = True) -> None:
+def write_atomically(
+    path: Path,
+    write: Callable[[Path], object],
+    *,
+    forced: bool = True,
+    part: Path | None = None,
+) -> None:
     """Let `write` make a file at the path it is given, then rename that to `path`.
 
     The content is on the disk before the name is: a power cut leaves the old file or the new one.
-    Not if it is not `forced`, which takes less time.
+    Not if it is not `forced`, which takes less time. `part` is the first path if it is given, on
+    the same file system.
     A pipe or a device is itself what `write` is given.
     Raises LogicgenError where that fails; then nothing is left behind, nor after a Ctrl-C.
     """
@@ -51,9 +58,10 @@ def write_atomically(path: Path, write: Callable[[Path], object], *, forced: boo
         path, "; what is finished is safe, run the same command again when that is mended"
     ):
         target = Path(os.path.realpath(path))
-        part = part_path(target)
+        part = part or part_path(target)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            for each in (target, part):
+                each.parent.mkdir(parents=True, exist_ok=True)
             write(part)
             if mode is not None:  # who may read the old file may read the new one
                 part.chmod(stat.S_IMODE(mode))

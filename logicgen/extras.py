@@ -32,6 +32,10 @@ EXTRAS = {
 """The extra that brings each package, by the name under which it is imported."""
 
 
+DECISIVE = ("logicgen", "lark", "pyarrow", "python-sat")
+"""The packages on whose versions results depend, also the bytes of data."""
+
+
 class MissingExtraError(LogicgenError, ImportError):
     """A package is not installed that some uses need; the message says which extra brings it."""
 

@@ -26,8 +26,8 @@ from tempfile import NamedTemporaryFile
 from typing import Any, Self
 
 from logicgen.errors import LogicgenError
-from logicgen.extras import need
-from logicgen.worker_process import Failure, packed, unpacked
+from logicgen.extras import DECISIVE, need
+from logicgen.worker_process import OUT_OF_MEMORY, Failure, packed, unpacked
 from logicgen.workers import Limits, Workers
 
 # Times that Ray begins a task anew because a worker or a node was lost.
@@ -106,10 +106,7 @@ class RayCluster:
         mine = _versions()
         for node, theirs in self._each_node(_versions):
             if theirs != mine:
-                raise LogicgenError(
-                    f"the Ray node {node} has {theirs}, this machine has {mine}: install the same"
-                    " on all nodes"
-                )
+                raise LogicgenError(_other_versions(node, theirs, mine))
 
     def _each_node(
         self, function: Callable[..., Any], *arguments: Any
@@ -156,7 +153,7 @@ class RayPool:
 
     def __init__(self, ray: Any, run: Any, function: bytes) -> None:
         self._ray, self._run, self._function = ray, run, function
-        self._under_way: deque[Any] = deque()
+        self._under_way: list[deque[Any]] = []  # of each `map`
 
     def __enter__(self) -> Self:
         return self
@@ -165,25 +162,31 @@ class RayPool:
         self.close()
 
     def close(self) -> None:
-        """Give up what is under way."""
-        while self._under_way:
-            self._ray.cancel(self._under_way.popleft()[0], force=True)
+        """Give up what is under way, and wait until it has ended."""
+        results = [result for each in self._under_way for result, _ in each]
+        for result in results:
+            self._ray.cancel(result, force=True)
+        if results:
+            self._ray.wait(results, num_returns=len(results), timeout=SECONDS)
+        self._under_way.clear()
 
     def map(self, items: Iterable[Any], chunk: int = 1) -> Iterator[Any | Failure]:
         """Yield results in the order of the items, a few chunks for each CPU ahead.
 
         Raises the LogicgenError of the function; any other as RuntimeError with its traceback.
         """
-        source = iter(items)
+        source, under_way = iter(items), deque[Any]()
+        self._under_way.append(under_way)
         while True:
             # Nodes come and go.
             room = AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-            while len(self._under_way) < room and (some := list(islice(source, chunk))):
+            while len(under_way) < room and (some := list(islice(source, chunk))):
                 sent = [packed(item) for item in some]
-                self._under_way.append((self._run.remote(self._function, sent), len(some)))
-            if not self._under_way:
+                under_way.append((self._run.remote(self._function, _versions(), sent), len(some)))
+            if not under_way:
+                self._under_way.remove(under_way)
                 return
-            result, count = self._under_way.popleft()
+            result, count = under_way.popleft()
             try:
                 found = self._ray.get(result)
             except self._ray.exceptions.RayError as error:
@@ -195,15 +198,19 @@ class RayPool:
             yield from map(unpacked, found)
 
 
-def _run(function: bytes, items: list[bytes]) -> list[bytes] | BaseException:
-    """Return the results of items in a worker of the cluster, or what was raised."""
+def _run(function: bytes, versions: str, items: list[bytes]) -> list[bytes] | BaseException:
+    """Return the results of items in a worker of the cluster, or what was raised.
+
+    versions: those that it has to have; its node may have come later than the others.
+    """
     try:
-        called = _function(function)
-        return [packed(result) for result in called(list(map(unpacked, items)))]
+        if _versions() != versions:
+            raise LogicgenError(_other_versions(platform.node(), _versions(), versions))
+        return [packed(result) for result in _function(function)(list(map(unpacked, items)))]
     except LogicgenError as error:
         return LogicgenError(str(error))
     except Exception:
-        return RuntimeError(f"in a Ray worker:\\n{traceback.format_exc()}")
+        return RuntimeError("in a Ray worker:\n" + traceback.format_exc())
 
 
 @lru_cache(maxsize=1)
@@ -213,16 +220,34 @@ def _function(function: bytes) -> Callable[[list[Any]], list[Any]]:
     Limits are those of a process of its own, which can be ended.
     """
     setup, arguments, limits = unpacked(function)
-    if limits is None:
-        one = setup(*arguments)
-        return lambda items: [one(item) for item in items]
-    workers: Workers[Any, Any] = Workers(setup, arguments, count=1, limits=limits)
-    return lambda items: list(workers.map(items, len(items)))
+    if limits is not None:
+        workers: Workers[Any, Any] = Workers(setup, arguments, count=1, limits=limits)
+        return lambda items: list(workers.map(items, len(items)))
+    one = setup(*arguments)
+
+    def result(item: Any) -> Any:
+        try:
+            return one(item)
+        except MemoryError:
+            return OUT_OF_MEMORY
+
+    return lambda items: list(map(result, items))
 
 
 def _versions() -> str:
     """Return the versions that all nodes have to have."""
-    return f"Python {platform.python_version()} and logicgen {version('logicgen')}"
+    return f"Python {platform.python_version()}, {_packages()}"
+
+
+@lru_cache(maxsize=1)
+def _packages() -> str:
+    return ", ".join(f"{name} {version(name)}" for name in DECISIVE)
+
+
+def _other_versions(node: str, theirs: str, mine: str) -> str:
+    return (
+        f"the Ray node {node} has {theirs}; this machine has {mine}: install the same on all nodes"
+    )
 
 
 def _check_answers(address: str) -> None:
@@ -231,7 +256,7 @@ def _check_answers(address: str) -> None:
     Another server may answer there, so Ray is asked, in a process that can be ended.
     """
     host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():
+    if not host or not (port.isascii() and port.isdecimal()):
         raise LogicgenError(f"{address!r} is no address of a Ray cluster: give HOST:PORT, or auto")
     command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
     try:
@@ -240,8 +265,8 @@ def _check_answers(address: str) -> None:
             command, capture_output=True, timeout=SECONDS + STARTS, check=True
         )
         return
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, UnicodeError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
     except subprocess.SubprocessError:
         reason = "something else may be there"
     raise LogicgenError(

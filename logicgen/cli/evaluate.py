@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from logicgen.data.dataset import Dataset
 
 _CORPUS = ("context", "beyond")  # options that go with a corpus alone
-_OF_REPLIES = ("run", "data", "out", "split", "workers", "timeout", "mode", "mixed_prompts")
+_OF_REPLIES = (
+    *("run", "data", "out", "split", "workers", "timeout", "mode", "mixed_prompts"),
+    *("engine", "address"),
+)
 _BOTH = ("run", "data", "out", "device", "split", "limit", "embedding_seeds")
 
 

@@ -46,7 +46,7 @@ Lengths = Annotated[tuple[Positive, Annotated[int, Field(le=10_000)]], *_RANGE]
 # Every cell is counted before the first example is drawn, and a page shows no more.
 MOST_CELLS = 100_000
 
-# Every example is remembered until the end, so that none occurs twice: a quarter of a terabyte.
+# What is larger takes weeks of one machine.
 MOST_EXAMPLES = 1_000_000_000
 Size = Annotated[int, Field(ge=0, le=MOST_EXAMPLES)]
 

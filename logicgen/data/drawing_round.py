@@ -65,9 +65,8 @@ class DrawingRound:
     """Listed cells, and slots to draw, of one split.
 
     Attributes:
-        number: of its first shard. Shards of listed cells come first.
-        key: of random numbers: 0 in a first round, later the number of its first shard.
-        cells: of the slots, each once.
+        number: of its first shard, a key of its random numbers. Shards of listed cells come first.
+        cells: of the slots, each once; `shares`, how many slots each has.
         slots: by slot, the place of its cell in `cells`, in an order shuffled by the seed.
         reserved: cells that may only take problems that are reserved for held-out splits.
         size: slots of a unit.
@@ -75,9 +74,9 @@ class DrawingRound:
 
     split: str
     number: int
-    key: int
     listings: tuple[Listing, ...]
     cells: tuple[Cell, ...]
+    shares: tuple[int, ...]
     slots: array[int] = field(repr=False)
     reserved: frozenset[Cell] = field(repr=False)
     size: int
@@ -113,7 +112,7 @@ class DrawingRound:
             cells = tuple(self.cells[place] for place in self.slots[first : first + self.size])
             # No others: a worker is sent its units whole.
             reserved = self.reserved.intersection(cells)
-            yield Unit(self.split, number, self.key, first, cells, reserved)
+            yield Unit(self.split, number, self.number, first, cells, reserved)
 
 
 def first_round(
@@ -129,9 +128,7 @@ def first_round(
             listings.append(Listing(unit, place, plan.cell, plan.quota))
             place += plan.quota
     shares = [(plan.cell, plan.quota) for plan in plans if plan.quota and not plan.listed]
-    slots = shuffled(shares, f"{seed}/{split}/0")
-    cells, reserved = tuple(cell for cell, _ in shares), rationed(plans)
-    return DrawingRound(split, number, 0, tuple(listings), cells, slots, reserved, size)
+    return _round(shares, plans, tuple(listings), split, seed, number, size)
 
 
 def next_round(
@@ -143,16 +140,29 @@ def next_round(
     size: int,
 ) -> DrawingRound:
     """Return a further round, of so many slots of each cell."""
-    slots, cells = shuffled(shares, f"{seed}/{split}/{number}"), tuple(cell for cell, _ in shares)
-    return DrawingRound(split, number, number, (), cells, slots, rationed(plans), size)
+    return _round(shares, plans, (), split, seed, number, size)
+
+
+def _round(
+    shares: Sequence[tuple[Cell, int]],
+    plans: Iterable[CellPlan],
+    listings: tuple[Listing, ...],
+    split: str,
+    seed: int,
+    number: int,
+    size: int,
+) -> DrawingRound:
+    slots = shuffled(shares, f"{seed}/{split}/{number}")
+    cells, counts = tuple(cell for cell, _ in shares), tuple(count for _, count in shares)
+    return DrawingRound(split, number, listings, cells, counts, slots, rationed(plans), size)
 
 
 def shuffled(shares: Sequence[tuple[Cell, int]], key: str) -> array[int]:
     """Return slots in a random order that follows from a text: for each the place of its cell.
 
-    One or two bytes a slot: there may be a hundred million.
+    One byte a slot, or two or four where there are more cells: there may be a hundred million.
     """
-    slots = array("B" if len(shares) <= 1 << 8 else "I")
+    slots = array("B" if len(shares) <= 1 << 8 else "H" if len(shares) <= 1 << 16 else "I")
     for place, (_, share) in enumerate(shares):
         slots.extend(array(slots.typecode, [place]) * share)
     Random(key).shuffle(slots)

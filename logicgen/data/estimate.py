@@ -62,7 +62,10 @@ class Estimate:
 
         What the folder holds already was counted, too, and needs no further room.
         """
-        held = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        held = 0
+        for path in folder.rglob("*"):
+            with suppress(OSError):  # gone: another run may be at work, which is said later
+                held += path.stat().st_size if path.is_file() else 0
         for takes, there, what, remedy in (
             (
                 self.disk - held,

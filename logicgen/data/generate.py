@@ -39,15 +39,15 @@ from logicgen.data.making import (
     Finish,
     Look,
     Lost,
-    LostError,
     Settle,
     maker,
     records_file,
 )
 from logicgen.data.partition import Partition
-from logicgen.data.work_files import WorkFiles
+from logicgen.data.work_files import LostError, WorkFiles
 from logicgen.engines import Pool, pool, shared
 from logicgen.errors import LogicgenError
+from logicgen.extras import DECISIVE
 from logicgen.tasks import Cell, Source
 from logicgen.workers import Failure
 
@@ -70,8 +70,7 @@ def generate(
     The bytes depend on recipe, seed and versions alone. Raises LogicgenError where the folder holds
     something else, cannot be written, or the recipe's region holds no problem at all.
     """
-    packages = ("logicgen", "lark", "pyarrow", "python-sat")
-    versions = {package: version(package) for package in packages}
+    versions = {package: version(package) for package in DECISIVE}
     begin = {**head(recipe, name, seed, form=2), "versions": versions}
     if not recipe.splits:
         raise LogicgenError(f"{name}: asks for no examples; give it [sizes] or a [grid]")
@@ -95,7 +94,13 @@ def generate(
         except LostError:  # somebody has deleted files meanwhile
             WorkFiles(folder).clear()
             run = _Run(recipe, folder, seed, progress, planned(recipe, source, name, progress))
-            run.make(workers)
+            try:
+                run.make(workers)
+            except LostError as error:
+                raise LogicgenError(
+                    f"{folder}: {error} is lost again: let nobody else delete files there while"
+                    " data are made, and on a cluster let all nodes see the folder"
+                ) from None
         description = {**begin, "complete": True, **run.account()}
         write_text(folder / CELLS, run.cells())
         WorkFiles(folder).clear()
@@ -200,13 +205,7 @@ class _Run:
             self.files.remove_all(one.split, f"{one.number:05d}-*-*")
         else:
             facts = [Facts(**each) for each in done["shards"]]
-            found = _results(engine, (Look(each.file) for each in facts))
-            for each, known in zip(facts, found, strict=True):
-                if each != known:
-                    raise LogicgenError(
-                        f"{self.folder / each.file}: was changed; delete it and run the same"
-                        " command again, which makes it anew"
-                    )
+            facts = list(_results(engine, map(Look, facts)))
         self.shards[one.split] += facts
         self.tables |= {int(part): name for part, name in done["tables"].items()}
         held = {int(cell): count for cell, count in done["held"].items()}
@@ -230,7 +229,7 @@ class _Run:
                 say(drawn)
             for part, arrays in sorted(records.items()):
                 name = records_file(one.split, one.number, bucket, part)
-                self.files.write_array(name, np.concatenate(arrays))
+                self.files.write_array(name, np.sort(np.concatenate(arrays), order="key"))
                 counts.setdefault(part, {})[bucket] = sum(map(len, arrays))
         return counts
 
@@ -249,7 +248,6 @@ class _Run:
                 part=part,
                 split=one.split,
                 number=one.number,
-                key=one.key,
                 first_drawn=one.first_drawn,
                 size=one.size,
                 buckets=tuple(counts.get(part, ())),
@@ -316,9 +314,8 @@ class _Run:
 def _count(plans: list[CellPlan], one: DrawingRound, held: dict[Cell, int]) -> None:
     """Count what a round gave; a cell that gave less than it was asked for holds no more."""
     asked = Counter({listing.cell: listing.quota for listing in one.listings})
-    slots = np.bincount(np.frombuffer(one.slots, f"u{one.slots.itemsize}"))
-    for place, count in enumerate(slots.tolist()):
-        asked[one.cells[place]] += count
+    for cell, count in zip(one.cells, one.shares, strict=True):
+        asked[cell] += count
     for plan in plans:
         if plan.cell in asked:
             plan.held += held.get(plan.cell, 0)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from logicgen.data.drawing_round import BUCKET, Listing, Slot, Unit
 from logicgen.data.key_table import KeyTable, sum_of_keys
 from logicgen.data.partition import Partition
 from logicgen.data.shard import SCHEMA, given_up, keys, read_shard, shard_path, write_shard
-from logicgen.data.work_files import WorkFiles
+from logicgen.data.work_files import LostError, WorkFiles
 from logicgen.errors import LogicgenError
 
 KEY = np.dtype("i8")
@@ -73,7 +73,7 @@ class Settle:
     """Settle the cells of a part in a round; the result is a `Settled`.
 
     Attributes:
-        number: of the round's first shard; `key`, of its random numbers.
+        number: of the round's first shard, which keys its random numbers.
         buckets: those with records of the part; `records`, how many there are.
         listings: of the part, with the bucket of each.
         rationed: cells that may only take problems that are reserved for held-out splits.
@@ -83,7 +83,6 @@ class Settle:
     part: int
     split: str
     number: int
-    key: int
     first_drawn: int
     size: int
     buckets: tuple[int, ...]
@@ -129,9 +128,9 @@ class Facts:
 
 @dataclass(frozen=True)
 class Look:
-    """Read a shard that was finished earlier; the result is its `Facts`."""
+    """Read a shard that was finished earlier; the result is its `Facts`, or an error if others."""
 
-    file: str
+    facts: Facts
 
 
 @dataclass(frozen=True)
@@ -146,10 +145,6 @@ class Lost:
     """Says that a file is missing which an earlier step has written."""
 
     file: str
-
-
-class LostError(Exception):
-    """A file is missing which an earlier step has written: all is to be made again."""
 
 
 class Maker:
@@ -176,8 +171,8 @@ class Maker:
                 changes = self._changes(step)
                 found = (self.finish(step, unit, changes) for unit in step.units)
                 return [facts for facts in found if facts is not None]
-            case Look(file):
-                return self.facts(file)
+            case Look(facts):
+                return self.look(facts)
             case Check(table):
                 return self.check(table)
         raise TypeError(step)
@@ -233,36 +228,48 @@ class Maker:
         seen.extend(np.concatenate(keys))
         again = np.sort(np.concatenate(losers), order=("unit", "place"))
         exhausted: set[int] = set()
-        for _, unit, place, attempt, cell in again.tolist():
+        written: list[int] = []
+
+        def write(bucket: int) -> None:
+            table = _table(changes.pop(bucket))
+            self.files.write_table(changes_file(step, bucket, step.part), table)
+            written.append(bucket)
+
+        last = -1
+        for _, unit, place, attempt, cell in map(np.void.item, again):
+            bucket = (unit - step.number) // BUCKET
+            if bucket != last and last in changes:
+                write(last)
+            last = bucket
             example, before = None, self.drawer.given_up
             if cell not in exhausted:
                 number = (unit - step.first_drawn) * step.size + place
                 rationed = cell in step.rationed
-                slot = Slot(step.split, step.key, number, self.partition.cells[cell], rationed)
+                slot = Slot(step.split, step.number, number, self.partition.cells[cell], rationed)
                 example, _ = self.drawer.slot(slot, attempt + 1, seen)
                 if example is None:
                     exhausted.add(cell)
                 else:
                     held[cell] += 1
-            bucket = (unit - step.number) // BUCKET
             lost = self.drawer.given_up - before
             changes.setdefault(bucket, []).append((unit, place, 0, lost, example))
-        for bucket, rows in changes.items():
-            self.files.write_table(changes_file(step, bucket, step.part), _table(rows))
+        for bucket in list(changes):
+            write(bucket)
         table = table_file(step)
         self.files.write_array(table, seen.array())
-        return Settled(step.part, table, dict(held), sorted(changes))
+        return Settled(step.part, table, dict(held), sorted(written))
 
     def _records(self, step: Settle) -> Iterator[np.ndarray]:
         """Yield the records of a part in order of their keys, then of slots; some at a time."""
+        names = [records_file(step.split, step.number, each, step.part) for each in step.buckets]
+        maps = [self.files.map_array(name, RECORD) for name in names]
         ranges = -(-step.records // RECORDS)  # of equal widths: keys are hashes of 63 bits
         for number in range(ranges):
+            ends = [min(2**63 * each // ranges, 2**63 - 1) for each in (number, number + 1)]
             some = [np.empty(0, RECORD)]
-            for bucket in step.buckets:
-                name = records_file(step.split, step.number, bucket, step.part)
-                every = self._array(name, RECORD)
-                place = every["key"].astype(np.uint64) // np.uint64(-(-(2**63) // ranges))
-                some.append(every[place == number])
+            for each in maps:
+                low, high = np.searchsorted(each["key"], np.array(ends, np.int64))
+                some.append(np.array(each[low : len(each) if number == ranges - 1 else high]))
             records = np.concatenate(some)
             yield records[np.lexsort((records["place"], records["unit"], records["key"]))]
 
@@ -284,16 +291,20 @@ class Maker:
     # -- finish ---------------------------------------------------------------------------------
 
     def finish(self, step: Finish, unit: int, changes: pa.Table) -> Facts | None:
-        """Write the shard of a unit, if there is none yet; return what there is to say of it."""
-        path = shard_path(self.folder, step.split, unit)
-        if not path.exists():
-            mine = changes.filter(pc.equal(changes["unit"], unit))
-            table, lost = self._finished(step, unit, mine)
-            if not len(table):
-                return None
-            write_shard(path, table, lost)
+        """Write the shard of a unit, unless that was done; return what there is to say of it."""
+        path, name = shard_path(self.folder, step.split, unit), unit_file(step.split, unit)
+        done = f"{name}.json"
+        if (known := self.files.read_json(done)) is not None:
+            return self.look(Facts(**known))
+        mine = changes.filter(pc.equal(changes["unit"], unit))
+        table, lost = self._finished(step, unit, mine)
+        if not len(table):
+            return None
+        # Whatever is there already may be anything.
+        write_shard(path, table, lost, part=self.files.part(name))
         facts = self.facts(path.relative_to(self.folder).as_posix())
-        self.files.remove(unit_file(step.split, unit))
+        self.files.write_json(done, asdict(facts))
+        self.files.remove(name)
         return facts
 
     def _finished(self, step: Finish, unit: int, changes: pa.Table) -> tuple[pa.Table, int]:
@@ -334,23 +345,18 @@ class Maker:
         if not path.exists():
             raise LostError(file)
         table = read_shard(path)
-        self._check_cells(table, path)
         total = sum_of_keys(keys(table, self.drawer.alpha))
         size, digest = path.stat().st_size, sha256(path)
         return Facts(file, len(table), size, digest, given_up(path), total)
 
-    def _check_cells(self, table: pa.Table, path: Path) -> None:
-        """Raise LogicgenError where a shard holds examples of cells that nobody asked for."""
-        asked = self.recipe.grid if path.parent.name == "grid" else self.recipe.region
-        assert asked is not None
-        known = self.partition.numbers
-        for row in table.group_by(["symbols", "length"]).aggregate([]).to_pylist():
-            symbols, length = row["symbols"], row["length"]
-            if not {asked.cell(symbols, length), asked.cell(None, length)} & known.keys():
-                raise LogicgenError(
-                    f"{path}: holds problems of other cells; delete it and run the same command"
-                    " again, which makes it anew"
-                )
+    def look(self, known: Facts) -> Facts:
+        """Return what there is to say of a shard. LogicgenError: something else than was known."""
+        if self.facts(known.file) != known:
+            raise LogicgenError(
+                f"{self.folder / known.file}: was changed; delete it and run the same command"
+                " again, which makes it anew"
+            )
+        return known
 
     def check(self, name: str) -> tuple[int, int]:
         """Return how many keys a part has, and their sum."""

@@ -37,16 +37,20 @@ def shard_path(folder: Path, split: str, number: int) -> Path:
     return folder / split / f"{number:05d}.parquet"
 
 
-def write_shard(path: Path, table: pa.Table, given_up: int = 0) -> None:
+def write_shard(
+    path: Path, table: pa.Table, given_up: int = 0, *, part: Path | None = None
+) -> None:
     """Write a shard at once: under another name first, then renamed.
 
     given_up: problems that a solver gave up while these were found, for the file's metadata.
+    part: that name, if no other process may have it.
     """
     table = table.replace_schema_metadata({GIVEN_UP: str(given_up)} if given_up else None)
     write_atomically(
         path,
         # Page checksums let a resumed run notice a shard that was damaged meanwhile.
         lambda part: pq.write_table(table, part, compression="zstd", write_page_checksum=True),
+        part=part,
     )
 
 

@@ -7,6 +7,8 @@ a power cut has left in pieces is found by its checksum, and then it is as if it
 from __future__ import annotations
 
 import json
+import os
+import platform
 import shutil
 from hashlib import blake2b
 from pathlib import Path
@@ -15,12 +17,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from logicgen.atomic import write_atomically
+from logicgen.atomic import part_path, write_atomically
 from logicgen.errors import reading
 
 FOLDER = ".making"
 
 _DIGEST = 16  # bytes
+
+
+class LostError(Exception):
+    """A file is missing which an earlier step has written: all is to be made again."""
 
 
 class WorkFiles:
@@ -53,6 +59,18 @@ class WorkFiles:
     def write_array(self, name: str, array: np.ndarray) -> None:
         """Write an array (N,)."""
         self._write(name, array.tobytes())
+
+    def map_array(self, name: str, kind: np.dtype) -> np.ndarray:
+        """Return an array that is read where it is looked at. Raises LostError: there is none."""
+        if self._read(name) is None:
+            raise LostError(name)
+        path = self.folder / name
+        count = (path.stat().st_size - _DIGEST) // kind.itemsize
+        return np.memmap(path, kind, "r", shape=(count,)) if count else np.empty(0, kind)
+
+    def part(self, name: str) -> Path:
+        """Return the path of a file while this process writes it; another one may write it, too."""
+        return part_path(self.folder / f"{name}.{platform.node()}.{os.getpid()}")
 
     def read_json(self, name: str) -> Any:
         """Return plain data; None where there are none."""
@@ -93,4 +111,4 @@ class WorkFiles:
                 file.write(content)
                 file.write(digest)
 
-        write_atomically(self.folder / name, write, forced=False)
+        write_atomically(self.folder / name, write, forced=False, part=self.part(name))

@@ -105,7 +105,8 @@ def heads_of(found: Sequence[Looks], deciding: Mapping[int, Sequence[Sequence[in
     shares: dict[str, list[float]] = {}
     alike: list[float] = []
     for each in found:
-        for token, places in enumerate(deciding.get(each.row, ())):
+        written = len(each.tokens) - len(each.places)
+        for token, places in enumerate(deciding.get(each.row, ())[:written]):
             decides = {i for i, place in enumerate(each.places) if place in places}
             alike.append(len(decides) / (len(each.places) + token))
             for name, by_token in each.heads.items():

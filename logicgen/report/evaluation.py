@@ -69,6 +69,7 @@ def evaluate_answers(
     folder = out or checkpoint.scores_folder(run, scores)
     prepare_folder(folder)  # before anything slow
     table = predict_and_verify(model, data, about, seconds=timeout, progress=progress, **settings)
+    write_looks((), folder)  # those of other predictions
     write_predictions(table, folder)
     write_looks(looks(model, data, table), folder)
     return folder, write_report(folder, workers=settings.get("workers", 1), progress=progress)
@@ -100,8 +101,8 @@ def evaluate_replies(
     prepare_folder(folder)
     judging = partial(progress, "judging")
     table = judge_replies(data, split, replies, where.stem, progress=judging, **settings)
-    write_predictions(table, folder)
     write_looks((), folder)
+    write_predictions(table, folder)
     return folder, write_report(folder, workers=settings.get("workers", 1), progress=progress)
 
 

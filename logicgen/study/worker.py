@@ -136,9 +136,15 @@ def _run_there(
     environment: dict[str, str], log: Path, device: str, point: Point, context: Json
 ) -> Json:
     """Compute a point in a process of the machine that this runs on."""
-    worker = Worker(environment, log, device)
+    worker, found = Worker(environment, log, device), list[Json]()
+    waiting = threading.Thread(target=lambda: found.append(worker.run(point, context)), daemon=True)
+    waiting.start()
     try:
-        return worker.run(point, context)
+        while waiting.is_alive():
+            waiting.join(
+                0.2
+            )  # a thread that waits for ever is not told
+        return found[0]
     finally:  # KeyboardInterrupt, too
         worker.stop()
         worker.wait()
