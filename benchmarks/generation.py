@@ -1,13 +1,15 @@
 """How memory and time grow with a data set: `python benchmarks/generation.py SIZE [SIZE ...]`.
 
 Each size is made by the command, with two workers. Memory is the proportional set size (PSS) of all
-its processes together, looked at four times a second; the peak is reported. Afterwards the keys of
-all shards are counted by Arrow, which knows nothing of how they were made: none may come twice.
+its processes together, looked at four times a second; the peak is reported. Afterwards the problems
+of all shards are counted by Arrow, which knows nothing of how they were made: by the hash that all
+renamings share, or as they are, as the recipe says. None may come twice.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import tempfile
@@ -67,10 +69,10 @@ def main() -> None:
             seconds = time.monotonic() - begun
             if process.returncode:
                 sys.exit(f"{' '.join(command)}: exit status {process.returncode}")
-            keys = pa.concat_tables(
-                pq.read_table(path, columns=["alpha_class"])
-                for path in sorted(folder.rglob("*.parquet"))
-            )["alpha_class"]
+            up_to = json.loads((folder / "dataset.json").read_text())["distinct"]["up to"]
+            column = "alpha_class" if up_to == "renaming" else "problem"
+            shards = sorted(folder.rglob("*.parquet"))
+            keys = pa.concat_tables(pq.read_table(p, columns=[column]) for p in shards)[column]
             different = pc.count_distinct(keys).as_py()
             print(
                 f"{len(keys):>12,} {seconds:>9.1f} {len(keys) / seconds:>9,.0f}"

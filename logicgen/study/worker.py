@@ -141,9 +141,7 @@ def _run_there(
     waiting.start()
     try:
         while waiting.is_alive():
-            waiting.join(
-                0.2
-            )  # a thread that waits for ever is not told
+            waiting.join(0.2)  # a thread that waits for ever is not told
         return found[0]
     finally:  # KeyboardInterrupt, too
         worker.stop()
