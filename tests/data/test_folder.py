@@ -256,3 +256,20 @@ def test_a_name_that_is_not_unicode(tmp_path):
     recipe = DataRecipe.model_validate(RECIPE)
     with pytest.raises(LogicgenError, match="not Unicode: give the recipe another name"):
         generate(recipe, tmp_path / "d", name="x\udcff")
+
+
+def test_data_of_format_1_are_whole_or_refused(made, tmp_path):
+    """Whole ones are taken as they are; what is lost cannot be made anew by this version."""
+    folder = tmp_path / "d"
+    shutil.copytree(made, folder)
+    path = folder / "dataset.json"
+    path.write_text(path.read_text().replace('"format": 2', '"format": 1'))
+    before = contents(folder)
+    assert make(folder)["format"] == 1
+    assert load_dataset(folder).splits == load_dataset(made).splits
+    assert contents(folder) == before
+    lost = next((folder / "train").glob("*.parquet"))
+    lost.unlink()
+    with pytest.raises(LogicgenError, match="a data set of another format; choose another folder"):
+        make(folder)
+    assert contents(folder) == {k: v for k, v in before.items() if folder / k != lost}
