@@ -28,7 +28,7 @@ def main() -> None:
 
     from logicgen.cli.group import group
     from logicgen.cli.terminal import flush_output, open_streams
-    from logicgen.interruption import raise_interruptions
+    from logicgen.interruption import raise_interruptions, status_of
 
     open_streams()
     threading.excepthook = _in_a_thread
@@ -44,6 +44,8 @@ def main() -> None:
         # What others make of an interruption, such as a file that cannot be loaded, is not so.
         ended = isinstance(error, KeyboardInterrupt | click.Abort)
         status = _explained(interruptions[-1] if interruptions and not ended else error)
+        if ended and interruptions:  # Ray makes a Ctrl-C of any signal
+            status = status_of(interruptions[-1])
     # Nothing is left to be lost, and a signal now needs no words.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
