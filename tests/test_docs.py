@@ -14,6 +14,7 @@ from logicgen import tasks
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
+from tests.data.in_this_process import InThisProcess
 from tests.tasks import test_tasks as promises
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,32 +53,13 @@ def test_the_recipe_of_the_docs_makes_a_data_set(sorting, tmp_path, monkeypatch)
         tomllib.loads(blocks("docs/adding-a-task.md", "toml")[0])
     ).resized(300)
 
-    class InThisProcess:
-        """Workers are new processes, which do not know a task that only this test added."""
-
-        def __init__(self, setup, arguments, count):
-            self.function = setup(*arguments)
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        def map(self, items, chunk=1):
-            return map(self.function, items)
-
-    monkeypatch.setattr("logicgen.data.generate.Workers", _subscriptable(InThisProcess))
+    # Workers are new processes, which do not know a task that only this test added.
+    monkeypatch.setattr("logicgen.data.generate.pool", InThisProcess)
     generate(recipe, tmp_path / "d", name="sorting-mini")
     data = load_dataset(tmp_path / "d")
     rows = data.table("grid").to_pylist()
     assert rows
     assert all(list(dict.fromkeys(r["problem"].split())) == r["answer"].split() for r in rows)
-
-
-def _subscriptable(cls):
-    cls.__class_getitem__ = classmethod(lambda cls, _: cls)
-    return cls
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)

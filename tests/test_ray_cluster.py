@@ -130,8 +130,8 @@ def test_results_come_in_order_with_their_failures(cluster, tmp_path):
             with pytest.raises(RuntimeError, match="not eight"):
                 list(some.map([5, 8]))
         with pool(pid, (tmp_path,)) as some:
-            assert list(some.map(range(40))) == list(range(40))
-        assert len(list(tmp_path.iterdir())) >= 2
+            while len(list(tmp_path.iterdir())) < 2:  # both nodes come to work
+                assert list(some.map(range(40))) == list(range(40))
         limits = Limits(1.0)
         with pool(sleepy, (0,), limits=limits) as some:
             found = list(some.map([0, 1, 2]))

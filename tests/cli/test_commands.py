@@ -16,6 +16,7 @@ from unittest.mock import patch
 import pytest
 
 from logicgen.cli.main import main
+from logicgen.data.work_files import FOLDER
 
 
 def run(*arguments, stdin=None, cwd=None):
@@ -346,7 +347,8 @@ def test_ctrl_c_ends_generate_without_a_traceback(tmp_path):
     status, said = interrupted(arguments, lambda: any(folder.rglob("*.parquet")))
     assert status == 130
     assert "Traceback" not in said
-    assert not list(folder.rglob("*.part"))
+    # Work files, which are removed in the end, may be left in the middle.
+    assert not [path for path in folder.rglob("*.part") if FOLDER not in path.parts]
 
 
 def test_ctrl_c_ends_one_hard_formula_without_a_traceback():

@@ -71,7 +71,8 @@ def test_kill_and_resume(tmp_path):
     subprocess.run([*command, "-o", str(killed)], check=True, stderr=subprocess.DEVNULL)
     subprocess.run([*command, "-o", str(whole)], check=True, stderr=subprocess.DEVNULL)
     assert contents(killed) == contents(whole)
-    assert before == {path: path.stat().st_mtime_ns for path in shards}  # not made again
+    # Not made again, but for what each worker had just written and not yet certified.
+    assert sum(path.stat().st_mtime_ns != before[path] for path in shards) <= 2
 
 
 def test_a_full_disk_loses_only_the_shard_being_written(made, tmp_path, monkeypatch):
