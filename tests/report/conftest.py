@@ -55,7 +55,7 @@ def visit(browser):
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("request", lambda r: said.append(r.url) if not r.url.startswith("file:") else None)
         page.goto(path.as_uri() + view)
-        page.wait_for_selector("html[data-ready]")
+        page.wait_for_selector("html[data-complete]")
         return page
 
     yield go

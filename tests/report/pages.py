@@ -78,7 +78,9 @@ def keys(page):
 
 def held_by(path):
     """The data of a page."""
-    block = re.search(
-        '<script id="data" type="application/octet-stream">([^<]*)<', path.read_text()
+    data, later = (
+        json.loads(gzip.decompress(base64.b64decode(block)))
+        for block in re.findall('type="application/octet-stream">([^<]*)<', path.read_text())
     )
-    return json.loads(gzip.decompress(base64.b64decode(block[1])))
+    data.get("rows", {}).update(later)
+    return data

@@ -30,7 +30,7 @@ def test_nothing_from_data_becomes_part_of_the_page(tmp_path, visit):
     folder = evaluated(tmp_path / "hostile", "propositional", triples, model=name, data="</title>")
     path = write_evaluation_page(folder, tmp_path / "<i>.html")
     text = path.read_text()
-    assert text.count("<script") == 2
+    assert text.count("<script") == 3
     assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", text)
     page = visit(path)
     assert "<b>model</b>" in page.inner_text("h1")

@@ -82,13 +82,15 @@ def rendered(document: Document) -> str:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["printable"] = printable
+    data, later = _parted(document.data)
     return environment.from_string(_static("page.html")).render(
         document=document,
         script=script,
         style=style,
         script_hash=_hash(script),
         style_hash=_hash(style),
-        data=_packed(document.data),
+        data=_packed(data),
+        later=_packed(later),
     )
 
 
@@ -100,6 +102,14 @@ def _hash(text: str) -> str:
     """Return what a Content-Security-Policy calls an inline script or style by."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _parted(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return data, and columns of them that a page needs when an example is opened, not before."""
+    names = {each.get("explanation") for each in data.get("answers", ())} & {*data.get("rows", ())}
+    rows = {name: column for name, column in data.get("rows", {}).items() if name not in names}
+    later = {name: data["rows"][name] for name in sorted(names)}
+    return ({**data, "rows": rows} if names else data), later
 
 
 def _packed(data: Mapping[str, Any]) -> str:

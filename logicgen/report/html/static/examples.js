@@ -32,7 +32,7 @@ class Examples {
   }
 
   explained(answer, i) {
-    const found = answer.explanation && this.rows[answer.explanation][i];
+    const found = answer.explanation && this.rows[answer.explanation]?.[i];  // it comes later
     if (!found) return null;
     const [reason, truth, letters, loop, picture] = found;
     return { reason, picture, loop, truth: truth ? truth.split(",") : [], letters: letters === null ? [] : letters.split(";").map((letter) => letter.split(" ").filter(Boolean)),

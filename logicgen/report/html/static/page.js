@@ -5,8 +5,8 @@ const PAGE = 50;
 // Values of a choice that are listed.
 const CHOICES = 40;
 
-async function unpacked() {
-  const text = atob(byId("data").textContent.trim());
+async function unpacked(id) {
+  const text = atob(byId(id).textContent.trim());
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -53,6 +53,13 @@ class Page {
     // Back, forward, a link of the table, or an address that somebody types.
     addEventListener("popstate", () => this.show());
     this.show();
+  }
+
+  // Take columns that came later.
+  complete(columns) {
+    Object.assign(this.examples.rows, columns);
+    this.examples.texts = null;
+    if (this.state.example !== null || this.state.q) this.show();
   }
 
   // Change what is asked for; `quietly` without a new entry in the browser's history.
@@ -222,13 +229,19 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   to.scrollIntoView();
 });
 
-unpacked().then((data) => {
-  if (data.rows) new Page(data);
+// In milliseconds from the moment when the file was asked for.
+const mark = (name) => { document.documentElement.dataset[name] = String(Math.round(performance.now())); };
+const fail = (error) => {
+  byId("maps").append(element("p", {}, `The examples cannot be shown: ${error.message}. A browser of 2023 or later is needed.`));
+};
+
+unpacked("data").then(async (data) => {
+  const page = data.rows ? new Page(data) : null;
   if (data.lines) new SurprisePage(data);
   if (data.cipher) new CipherPage(data);
   if (data.grammars) new GrammarPage(data);
-  // In milliseconds from the moment when the file was asked for.
-  document.documentElement.dataset.ready = String(Math.round(performance.now()));
-}).catch((error) => {
-  byId("maps").append(element("p", {}, `The examples cannot be shown: ${error.message}. A browser of 2023 or later is needed.`));
-});
+  mark("ready");
+  // What an example needs is unpacked when the rest is there to be seen.
+  page?.complete(await unpacked("later"));
+  mark("complete");
+}).catch(fail);
