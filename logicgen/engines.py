@@ -1,10 +1,10 @@
-"""Where items of work are done: by processes of this machine, or by a Ray cluster.
+"""Choose where work is done: in processes of this machine, or on a Ray cluster.
 
     with engine("ray", "10.0.0.1:6379"):
         generate(recipe, folder, name="mine")
 
-Inside, `pool` gives out workers of that engine. Whoever asks for a pool does not know the engine:
-results come in the order of the items, and are the same.
+Inside the `with` block, `pool` returns workers of that engine. Code that uses a pool does not know
+which engine it has: results are the same, and come in the order of the items.
 """
 
 from __future__ import annotations

@@ -209,7 +209,7 @@ def _run(function: bytes, versions: str, items: list[bytes]) -> list[bytes] | Ba
         return [packed(result) for result in _function(function)(list(map(unpacked, items)))]
     except LogicgenError as error:
         return LogicgenError(str(error))
-    except Exception:
+    except Exception:  # raised again where the results are asked for, with this traceback
         return RuntimeError("in a Ray worker:\n" + traceback.format_exc())
 
 

@@ -1,4 +1,4 @@
-"""Where a language model looks while it answers: its attention, in a few examples.
+"""Record the attention of a language model while it answers a few examples.
 
 Beside every head stands the simplest control, a head that attends to all tokens alike: what a head
 attends to the tokens that decide an answer says something only where it is more than that.
@@ -29,7 +29,7 @@ LEAST = 1
 
 @dataclass(frozen=True)
 class Looks:
-    """Where the heads of a model looked in one example.
+    """Hold the attention weights of all heads in one example.
 
     Attributes:
         row: of the example.

@@ -53,7 +53,7 @@ class Answer(NamedTuple):
 
 
 class Attended(NamedTuple):
-    """Where a model looks while it writes an answer of A tokens.
+    """Hold the attention weights of a model while it writes an answer of A tokens.
 
     Attributes:
         tokens: of the problem and the answer, as the model reads them.

@@ -1,4 +1,4 @@
-"""Where a language model looks: which examples, what is said of them, and what heads are worth."""
+"""Test the attention that is kept of answers: which examples, which weights, shares of heads."""
 
 from __future__ import annotations
 
