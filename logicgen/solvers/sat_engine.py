@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Sequence
+from threading import Lock, Thread
 
+import pysolvers
 from pysat.solvers import Solver as PySATEngine
-from pysolvers import error as NativeError
 
 # The fastest of PySAT's solvers to start and stop, which decides the time of a million formulas.
 ENGINE = "minisat22"
 
 # Simplifies clauses while it searches, which pays for one problem of a hundred thousand clauses.
 STRONG_ENGINE = "cadical153"
+
+# Conflicts of a search that nothing interrupts: a tenth of a second where they are hard to find.
+SHORT = 1_000
+
+# Conflicts after which the strong engine looks up: with more pieces it would take longer in all.
+PIECE = 5_000
+
+NO_LIMIT = 1 << 62
 
 
 class EffortError(Exception):
@@ -43,8 +51,11 @@ class Effort:
 class SatEngine(PySATEngine):  # type: ignore[misc]
     """A SAT engine with clauses, to be used as a context manager or deleted.
 
-    PySAT catches SIGINT while native code runs, and raises an error of its own for it, from which
-    Python's KeyboardInterrupt is made again here. The engine's searches spend `effort`.
+    PySAT's own answer to SIGINT, which it gives in the main thread, leaves native code by a jump,
+    whatever that code holds: the process may crash, or wait for ever for a lock of malloc. So that
+    answer is never asked for: the last numbers of native calls say that this is another thread, and
+    that Python is kept. A short search ends by itself; a long one runs in a thread, while the one
+    that asked waits for it and can be interrupted. The engine's searches spend `effort`.
     """
 
     def __init__(
@@ -53,43 +64,71 @@ class SatEngine(PySATEngine):  # type: ignore[misc]
         name: str = ENGINE,
         effort: Effort | None = None,
     ) -> None:
-        super().__init__(name=name, bootstrap_with=clauses)
         self._effort, self._conflicts = effort, 0
-        if effort is not None:
-            self.solver.conf_budget(min(effort.left + 1, 1 << 62))  # a budget of 0 would be none
+        self._strong = name == STRONG_ENGINE
+        self._busy = Lock()  # while a thread searches
+        super().__init__(name=name, bootstrap_with=clauses)
+        self._allow(SHORT)
 
     def solve(self, assumptions: Sequence[int] = ()) -> bool:
         """Return whether the clauses can be satisfied. Raises EffortError, KeyboardInterrupt."""
-        try:
-            if self._effort is None:
-                return bool(self.solver.solve(assumptions))
-            return self._solve_within(self._effort, assumptions)
-        except NativeError:
-            raise _interrupted() from None
-
-    def _solve_within(self, effort: Effort, assumptions: Sequence[int]) -> bool:
-        found = self.solver.solve_limited(assumptions)
-        conflicts = self.solver.accum_stats()["conflicts"]
-        effort.spend(1 + conflicts - self._conflicts)
-        self._conflicts = conflicts
+        if self._effort is not None:
+            self._effort.spend(1)
+        found = None
+        if not self._strong:  # which takes long anyway
+            found = pysolvers.minisat22_solve_lim(self.solver.minisat, assumptions, 0, 0)
+            self.solver.status = found  # without which it gives no model
+            self._spend()
+        while found is None:
+            found = self._solve_in_a_thread(assumptions)
+            self._spend()
+            self._allow(SHORT)
         return bool(found)
 
-    def propagate(
-        self, assumptions: Sequence[int] = (), phase_saving: int = 0
-    ) -> tuple[bool, list[int]]:
+    def propagate(self, assumptions: Sequence[int] = ()) -> tuple[bool, list[int]]:
         """Return whether unit propagation meets no conflict, and what literals it implies."""
-        try:
-            found, implied = self.solver.propagate(assumptions, phase_saving)
-        except NativeError:
-            raise _interrupted() from None
-        return bool(found), list(implied)
+        found, implied = pysolvers.minisat22_propagate(self.solver.minisat, assumptions, 0, 0)
+        return bool(found), list(implied or ())
 
+    def delete(self) -> None:
+        """Free the native memory, after the end of a search that was left in its thread."""
+        self._stop()
+        with self._busy:
+            super().delete()
 
-def _interrupted() -> KeyboardInterrupt:
-    # PySAT leaves its handler by a jump, after which the system holds back every further Ctrl-C.
-    if hasattr(signal, "pthread_sigmask"):  # not on Windows
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    return KeyboardInterrupt()
+    def _solve_in_a_thread(self, assumptions: Sequence[int]) -> bool | None:
+        """Return whether the clauses can be satisfied, or None if that is still open."""
+        # The strong engine cannot be stopped, so it searches piece by piece. It goes on where it
+        # was; the other one would begin to forget what it has learnt.
+        self._allow(PIECE if self._strong else NO_LIMIT)
+        found: list[bool | None] = []
+
+        def search() -> None:
+            with self._busy:
+                if self.solver is not None:  # it is None after the engine was deleted
+                    found.append(self.solver.solve_limited(assumptions, expect_interrupt=True))
+
+        thread = Thread(target=search, daemon=True)
+        thread.start()
+        while thread.is_alive():
+            thread.join(0.1)  # the system may give a signal to any thread, which wakes no other
+        return found[0]
+
+    def _stop(self) -> None:
+        if self.solver is not None and not self._strong:
+            self.solver.interrupt()
+
+    def _allow(self, conflicts: int) -> None:
+        """Let the next search run into so many conflicts, within the effort."""
+        if self._effort is not None:
+            conflicts = min(conflicts, self._effort.left + 1)  # a budget of 0 would be none
+        self.solver.conf_budget(conflicts)
+
+    def _spend(self) -> None:
+        """Spend the conflicts since this was last called. Raises EffortError."""
+        if self._effort is not None:
+            before, self._conflicts = self._conflicts, self.solver.accum_stats()["conflicts"]
+            self._effort.spend(self._conflicts - before)
 
 
 def first_model(engine: SatEngine, count: int, assumed: Sequence[int] = ()) -> list[int] | None:
