@@ -98,7 +98,7 @@ def test_a_limit_is_unknown_neither_right_nor_wrong():
 
 
 class Slow(type(load_task("copying"))):
-    """A task whose reasons take for ever, and which fails on one answer."""
+    """A task whose reasons take for ever where there is more than a token; one answer fails."""
 
     name = "slow"
 
@@ -108,7 +108,9 @@ class Slow(type(load_task("copying"))):
         return super().check(problem, answer)
 
     def reason(self, problem, answer, verdict):
-        time.sleep(60)
+        if len(problem) > 1:  # helpers ask for a reason before their first item comes
+            time.sleep(600)
+        return ""
 
 
 def test_a_reason_that_takes_too_long_costs_no_verdict(monkeypatch):
