@@ -134,8 +134,8 @@ def train(
     learn: instead of the recipe's `training.learn`.
     held_out: with `accepted`, folders of data sets whose problems, but those of their training
         part, the model must not see.
-    settings: `steps`, `max_minutes`, `device`, `resume`, `workers` and `start`, as of `logicgen
-        train` (`start` is its `--from`); and `quiet=False` for a progress bar.
+    settings: `steps`, `max_minutes`, `device`, `devices`, `resume`, `workers` and `start`, as of
+        `logicgen train` (`start` is its `--from`); and `quiet=False` for a progress bar.
 
     Raises LogicgenError for data that do not fit the recipe, and a folder that holds something
     else; KeyboardInterrupt once a checkpoint is saved.

@@ -23,6 +23,9 @@ from logicgen.library import train
     help="Stop after that long, with a model that can be used or resumed.",
 )
 @DEVICE
+@integer_option(
+    "--devices", 1, help="Train on so many of this machine's at once: GPUs, or on a CPU its cores."
+)
 @click.option("--resume", is_flag=True, help="Go on from the folder's last checkpoint.")
 @click.option(
     "--from",

@@ -10,13 +10,14 @@ would each hold answers of one kind (all empty, all over three symbols), and tra
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from logicgen.data.encoded import EncodedSplit, Ragged
+from logicgen.model.share import Rank, Share
 from logicgen.vocabulary import Vocabulary
 
 WINDOW = 100  # batches
@@ -30,6 +31,24 @@ class Batch(NamedTuple):
     inputs: Tensor  # (B, T) <start> answer
     targets: Tensor  # (B, T) answer <end>
     places: Tensor  # (N,) where the flattened inputs, and so the targets, hold tokens
+    share: Share | None = None  # of a larger batch, where several devices learn from it
+
+    def to(self, device: torch.device) -> Self:
+        """Return the batch on a device."""
+        problems, inputs, targets, places = (each.to(device) for each in self[1:5])
+        return self._replace(problems=problems, inputs=inputs, targets=targets, places=places)
+
+    def shared(self, rank: Rank, pad: int) -> Self:
+        """Return what one of several devices learns from. pad: id of `<pad>`."""
+        share, filler = Share.of((self.targets != pad).sum(1), rank)
+        inputs = self.inputs[share.rows]
+        return self._replace(
+            problems=self.problems[share.rows],
+            inputs=inputs,
+            targets=self.targets[share.rows].masked_fill(filler[:, None], pad),
+            places=(inputs != pad).flatten().nonzero()[:, 0],
+            share=share,
+        )
 
 
 def make_batch(split: EncodedSplit, rows: np.ndarray, step: int = 0) -> Batch:
@@ -51,7 +70,8 @@ def padded_batch(
     inputs[inputs == vocabulary.end] = vocabulary.pad  # nothing follows the end
     inputs[:, 0] = vocabulary.start
     places = np.flatnonzero(inputs != vocabulary.pad)
-    return Batch(step, *(torch.from_numpy(array) for array in (padded, inputs, targets, places)))
+    tensors = map(torch.from_numpy, (padded, inputs, targets, places))
+    return Batch._make([step, *tensors, None])
 
 
 def _ended(sequences: Ragged, rows: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:

@@ -17,6 +17,7 @@ from logicgen.model.batches import Batch, BatchStream, make_batch
 from logicgen.model.model import Answer, Loss, Model
 from logicgen.model.model_recipe import ModelRecipe
 from logicgen.model.network_tables import EncoderDecoderTable
+from logicgen.model.share import Rank
 from logicgen.model.start import check_same_keys, load_start
 from logicgen.model.training_data import ProblemData, TrainingRegion, problem_data
 from logicgen.nn.canonical import first_occurrence, rename
@@ -60,6 +61,7 @@ class EncoderDecoder(Model):
     noun = "an encoder-decoder"
     votes = 1
     trained_on_task = True
+    several_devices = True
     region: TrainingRegion
 
     def __init__(
@@ -176,6 +178,9 @@ class EncoderDecoder(Model):
         table = self.recipe.training
         return BatchStream(data.train, table.batch_size, table.seed).starting_at(step)
 
+    def shared(self, batch: Batch, rank: Rank) -> Batch:
+        return batch.shared(rank, self.vocabulary.pad)
+
     def validation_batches(self, data: ProblemData) -> list[Batch]:
         """Return the first validation examples, in batches of similar length."""
         assert self.recipe.training is not None
@@ -234,8 +239,11 @@ class EncoderDecoder(Model):
         """Return a batch as the network sees it, and the logits (B, T, V) of its answers."""
         batch = self.named(batch, self.training_symbols)
         anew = self.training and self.rows.resample == "sequence"
-        sequences = len(batch.problems) if anew else None
+        share = batch.share
+        sequences = (len(batch.problems) if share is None else share.whole) if anew else None
         matrix = self.embedding.matrix(self.training_symbols, generator, sequences)
+        if anew and share is not None:
+            matrix = matrix[share.rows]
         return batch, self.transformer(matrix, batch.problems, batch.inputs, batch.places)
 
     def validate(self, batch: Batch, data: ProblemData) -> dict[str, Tensor]:

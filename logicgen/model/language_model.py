@@ -18,6 +18,7 @@ from logicgen.model.model_recipe import ModelRecipe
 from logicgen.model.network_tables import LanguageModelTable
 from logicgen.model.prompted import Prompted
 from logicgen.model.sequences import TokenBatch
+from logicgen.model.share import Rank
 from logicgen.model.start import check_same_keys, load_start
 from logicgen.model.training_data import SequenceData, TrainingRegion, sequence_data
 from logicgen.nn.generation import Reader
@@ -213,6 +214,7 @@ class NeuralLanguageModel(LanguageModel):
     """A Transformer, a simple recurrent network or a neural n-gram model over rows of tokens."""
 
     network: CausalLM
+    several_devices = True
 
     def _network(self) -> CausalLM:
         table, embedding = self.recipe.network, self.recipe.embedding
@@ -238,8 +240,12 @@ class NeuralLanguageModel(LanguageModel):
     def any_tokens(self) -> bool:
         return self.network.rows.trained is None
 
+    def shared(self, batch: TokenBatch, rank: Rank) -> TokenBatch:
+        return batch.shared(rank)
+
     def sequence_loss(self, batch: TokenBatch, generator: torch.Generator) -> Tensor:
-        return self.network.loss(batch.tokens, generator, batch.targets)
+        rows_of = None if batch.share is None else (batch.share.rows, batch.share.whole)
+        return self.network.loss(batch.tokens, generator, batch.targets, rows_of)
 
     @torch.no_grad()
     def log_probabilities(

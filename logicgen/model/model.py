@@ -26,6 +26,7 @@ from torch import Tensor, nn
 
 from logicgen.errors import LogicgenError
 from logicgen.model.model_recipe import ModelRecipe
+from logicgen.model.share import Rank
 from logicgen.model.training_data import FOLLOWING, TrainingData, TrainingRegion
 
 if TYPE_CHECKING:
@@ -135,9 +136,11 @@ class Model(nn.Module, ABC):
     Attributes:
         noun: what a model of this kind is called in messages.
         region: problems it was trained on; None where it was trained on no problems.
+        several_devices: whether it can be trained on more than one at once.
     """
 
     noun: ClassVar[str]
+    several_devices: ClassVar[bool] = False
     recipe: ModelRecipe
     task_name: str
     region: TrainingRegion | None
@@ -188,6 +191,13 @@ class Model(nn.Module, ABC):
     @abstractmethod
     def validation_batches(self, data: AnyData) -> list[Any]:
         """Return the same held-out batches every time."""
+
+    def shared(self, batch: Any, rank: Rank) -> Any:
+        """Return what one of several devices learns from a training batch.
+
+        Only of a model with `several_devices`.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def training_loss(self, batch: Any, generator: torch.Generator, measured: bool) -> Loss:

@@ -68,7 +68,7 @@ class TrainingTable(Table):
         final_rate: learning rate that a cosine schedule falls to.
         gradient_clip: largest norm of a gradient.
         precision: of products of matrices; with `bf16` a CPU computes those of linear layers in it,
-            a GPU all.
+            a GPU all; `auto` is `bf16` on a device that is fast at it, else `fp32`.
         log_every, checkpoint_every, validate_every: in steps; a crash loses at most
             `checkpoint_every` of them.
         validation_examples: examples that each validation uses.
@@ -90,7 +90,7 @@ class TrainingTable(Table):
     betas: Annotated[tuple[Share, Share], Field(strict=False)] = (0.9, 0.98)
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     gradient_clip: Annotated[float, Field(gt=0)] = 1.0
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Literal["fp32", "bf16", "auto"] = "fp32"
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     log_every: Count = 10
     checkpoint_every: Count = 500

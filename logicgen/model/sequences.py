@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from logicgen.data.dataset import Dataset
 from logicgen.data.encoded import EncodedSplit
 from logicgen.data.opening import as_corpus, as_dataset
 from logicgen.errors import LogicgenError
+from logicgen.model.share import Rank, Share
 from logicgen.tasks.determined import Determined
 from logicgen.tokens import NOTHING, Tokens
 from logicgen.vocabulary import Vocabulary, symbol_name
@@ -30,6 +31,16 @@ class TokenBatch(NamedTuple):
     step: int
     tokens: Tensor  # (B, T) int64, ended by `NOTHING`
     targets: Tensor  # (B, T - 1) int64: the next tokens; `NOTHING` where they do not count
+    share: Share | None = None  # of a larger batch, where several devices learn from it
+
+    def shared(self, rank: Rank) -> Self:
+        """Return what one of several devices learns from."""
+        share, filler = Share.of((self.targets != NOTHING).sum(1), rank)
+        return self._replace(
+            tokens=self.tokens[share.rows],
+            targets=self.targets[share.rows].masked_fill(filler[:, None], NOTHING),
+            share=share,
+        )
 
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -62,15 +73,16 @@ class Sequences(ABC):
         """Yield training batches from a step on, without end."""
         while True:
             rng = np.random.default_rng((seed, step))
-            yield TokenBatch(step, *map(torch.from_numpy, self.random(rng, size, context)))
+            tokens, targets = map(torch.from_numpy, self.random(rng, size, context))
+            yield TokenBatch(step, tokens, targets)
             step += 1
 
     def fixed(self, count: int, context: int, size: int) -> list[TokenBatch]:
         """Return the sequences of `spread` in batches of `size`."""
-        found = self.spread(count, context)
+        tokens, targets = map(torch.from_numpy, self.spread(count, context))
         return [
-            TokenBatch(0, *(torch.from_numpy(array[first : first + size]) for array in found))
-            for first in range(0, len(found[0]), size)
+            TokenBatch(0, tokens[first : first + size], targets[first : first + size])
+            for first in range(0, len(tokens), size)
         ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -52,6 +53,7 @@ class TrainingData(Generic[Split, Known]):
     fingerprint: str
     region: TrainingRegion | None = None
     dataset: Dataset | None = None  # whose problems they are; None of sequences
+    folder: Path | None = None  # where they are
 
 
 ProblemData = TrainingData[EncodedSplit, Vocabulary]
@@ -78,6 +80,7 @@ def problem_data(dataset: Dataset) -> ProblemData:
         fingerprint=dataset.fingerprint,
         region=TrainingRegion(region.symbols, region.length, tokens),
         dataset=dataset,
+        folder=dataset.folder,
     )
 
 
@@ -106,4 +109,5 @@ def sequence_data(
         data.task_name,
         data.fingerprint,
         None if region is None else TrainingRegion(region.symbols, region.length),
+        folder=data.folder,
     )

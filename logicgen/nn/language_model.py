@@ -284,14 +284,21 @@ class CausalLM(nn.Module):
         tokens: Tensor,
         generator: torch.Generator | None = None,
         targets: Tensor | None = None,
+        rows_of: tuple[Tensor, int] | None = None,
     ) -> Tensor:
         """Return the mean cross-entropy in nats of the next token, from (B, T), ended by `NOTHING`.
 
         targets: (B, T - 1), `NOTHING` at positions to ignore; the next tokens if not given.
+        rows_of: where these are some sequences of a larger batch, their numbers, int64 (B,), and
+            how many it has: rows are drawn for all.
         """
         next_ = tokens[:, 1:]
         targets = next_ if targets is None else targets
-        rows: Rows = self.rows(len(tokens), generator)
+        rows: Rows
+        if rows_of is None:
+            rows = self.rows(len(tokens), generator)
+        else:
+            rows = self.rows(rows_of[1], generator).some(rows_of[0])
         features = self.features(rows, tokens[:, :-1])
         if self.cache is None:
             return rows.loss(features, targets)

@@ -30,6 +30,14 @@ def bfloat16_products() -> Iterator[None]:
         _rounded = before
 
 
+def fast_in_bfloat16(device: torch.device) -> bool:
+    """Return whether a device has instructions for products of matrices in bfloat16."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    able = torch.cpu.get_capabilities()
+    return any(able.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+
+
 class Linear(nn.Linear):
     """A linear layer, (..., in) to (..., out); see the module."""
 

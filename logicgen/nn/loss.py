@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -123,11 +124,22 @@ class AdaCos(nn.Module):
         hit = cosines.gather(1, targets[:, None])  # (N, 1)
         others = (self.scale * cosines).scatter(1, targets[:, None], -math.inf)
         others = others.masked_fill(~real[:, None], -math.inf)
-        log_b = others.flatten().logsumexp(0) - real.sum().log()
         # The median by sorting, padding last: nanmedian() waits for a GPU.
         theta = hit.squeeze(1).clamp(-1, 1).acos().masked_fill(~real, math.inf)  # (N,)
+        sums, theta = _of_all_devices(others.flatten().logsumexp(0)[None]), _of_all_devices(theta)
+        real = theta.isfinite()
+        log_b = sums.logsumexp(0) - real.sum().log()
         middle = (real.sum() - 1).clamp(min=0) // 2
         median = theta.sort().values.gather(0, middle[None])  # (1,)
         scale = (log_b / median.clamp(max=math.pi / 4).cos()).squeeze()
         scale = scale.clamp(self.least, self.highest)
         self.scale.copy_(torch.where(scale.isfinite(), scale, self.scale))  # a batch of padding
+
+
+def _of_all_devices(values: Tensor) -> Tensor:
+    """Return the values (N,) of all devices that train a model, each of which has as many."""
+    if not (dist.is_available() and dist.is_initialized()):
+        return values
+    found = [torch.empty_like(values) for _ in range(dist.get_world_size())]
+    dist.all_gather(found, values)
+    return torch.cat(found)

@@ -62,6 +62,11 @@ class Rows:
     # int64 (B, V), the row of each token in each sequence, all different; None: row v of token v
     of: Tensor | None = None
 
+    def some(self, numbers: Tensor) -> Rows:
+        """Return the rows of some sequences; numbers: int64 (N,)."""
+        matrix = self.matrix if self.matrix.dim() == 2 else self.matrix[numbers]
+        return Rows(matrix, None if self.of is None else self.of[numbers])
+
     def inputs(self, ids: Tensor) -> Tensor:
         """Return the rows of (B, T) ids, (B, T, width)."""
         places = self.places(ids.clamp(min=0))

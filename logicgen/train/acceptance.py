@@ -208,9 +208,7 @@ class AcceptanceLearner(ModelLearner):
     def _batch(self, step: int, rows: Sequence[Row]) -> Batch:
         problems = Ragged.of([row.problem for row in rows])
         answers = Ragged.of([row.answer for row in rows])
-        batch = padded_batch(problems, answers, self.model.vocabulary, step)
-        device = self.model.device
-        return Batch(step, *(each.to(device) for each in batch[1:]))
+        return padded_batch(problems, answers, self.model.vocabulary, step).to(self.model.device)
 
     # -- losses -------------------------------------------------------------------------------
 

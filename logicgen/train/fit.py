@@ -8,23 +8,27 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import torch
+from lightning.pytorch import Callback
 from rich.console import Console
 from rich.progress import track
 
 from logicgen.data.dataset import Dataset
+from logicgen.data.opening import open_data
 from logicgen.errors import LogicgenError
 from logicgen.model import checkpoint
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.kinds import new_model, training_data
-from logicgen.model.model import AnyData, find_device
+from logicgen.model.model import AnyData, Model, find_device
 from logicgen.model.model_recipe import ModelRecipe
+from logicgen.nn.linear import fast_in_bfloat16
 from logicgen.train.acceptance import AcceptanceLearner
 from logicgen.train.callbacks import Checkpoints, Deadline, ProgressBar
+from logicgen.train.devices import Member, agreement, check_devices, together
 from logicgen.train.loop import run_steps
 from logicgen.train.model_learner import ModelLearner
 from logicgen.train.right_learner import RightTokensLearner
@@ -48,6 +52,7 @@ def fit(
     start: Path | None = None,
     held_out: Sequence[Dataset] = (),
     workers: int = 1,
+    devices: int = 1,
     quiet: bool = False,
 ) -> Path:
     """Train a model into the run folder `out`, and return that folder.
@@ -60,6 +65,7 @@ def fit(
     held_out: of a model that learns from verdicts, data sets whose problems it must not see, beside
         the held-out parts of its own.
     workers: likewise, processes that judge.
+    devices: how many of this machine's learn together, each from a share of every batch.
     quiet: no progress bar.
 
     Ctrl-C (or SIGTERM) finishes the step, saves a checkpoint but no model, and raises
@@ -93,11 +99,9 @@ def fit(
     ):
         torch.manual_seed(0 if table is None else table.seed)
         # What cannot be trained fails here, before there is a folder.
-        model = new_model(recipe, data)
-        if start is not None:
-            alike = recipe.network.reads_sequences
-            opened = checkpoint.load_language_model if alike else checkpoint.load_model
-            model.start_from(opened(start, "cpu"), str(start))
+        model = _untrained(recipe, data, start)
+        if devices > 1:
+            _check_devices(devices, recipe, model, where)
         learner: ModelLearner | None = None
         if isinstance(model, EncoderDecoder) and recipe.learns == "accepted":
             learner = AcceptanceLearner(model, data, out, held_out, workers)
@@ -122,16 +126,12 @@ def fit(
         else:
             deadline = math.inf if max_minutes is None else started + 60 * max_minutes
             checkpoints = Checkpoints(table.checkpoint_every, done)
+            bar = [] if quiet else [ProgressBar()]
+            asked = recipe, data.folder, data.fingerprint, start, out, where, done
             try:
-                run_steps(
-                    learner,
-                    [Deadline(deadline), checkpoints, *([] if quiet else [ProgressBar()])],
-                    device=where,
-                    bf16=table.precision == "bf16",
-                    validate_every=table.validate_every if data.validation is not None else None,
-                    folder=out,
-                    first_step=done,
-                )
+                with together(devices, _train_beside, asked) as member:
+                    callbacks = [Deadline(deadline), *agreement(member), checkpoints, *bar]
+                    _run(learner, callbacks, out, where, done, member)
             except KeyboardInterrupt as stopped:
                 if checkpoints.step < wanted:
                     raise type(stopped)(
@@ -141,3 +141,67 @@ def fit(
             done = checkpoints.step
     checkpoint.save_model(model, out, steps=done, fingerprint=data.fingerprint)
     return out
+
+
+def _untrained(recipe: ModelRecipe, data: AnyData, start: Path | None) -> Model:
+    """Return the model before its first step, with new weights or those of a run."""
+    model = new_model(recipe, data)
+    if start is not None:
+        alike = recipe.network.reads_sequences
+        opened = checkpoint.load_language_model if alike else checkpoint.load_model
+        model.start_from(opened(start, "cpu"), str(start))
+    return model
+
+
+def _run(
+    learner: ModelLearner,
+    callbacks: Sequence[Callback],
+    out: Path,
+    device: torch.device,
+    first_step: int,
+    member: Member | None,
+) -> None:
+    table = learner.table
+    run_steps(
+        learner,
+        callbacks,
+        device=device,
+        bf16=table.precision == "bf16" or (table.precision == "auto" and fast_in_bfloat16(device)),
+        validate_every=table.validate_every if learner.data.validation is not None else None,
+        folder=out,
+        first_step=first_step,
+        member=member,
+    )
+
+
+def _train_beside(
+    recipe: ModelRecipe,
+    folder: Path,
+    fingerprint: str,
+    start: Path | None,
+    out: Path,
+    device: torch.device,
+    first_step: int,
+    member: Member,
+    ready: Callable[[], None],
+) -> None:
+    """Train as one of the other processes, which write nothing; see `fit`."""
+    data = training_data(recipe, open_data(folder))
+    if data.fingerprint != fingerprint:
+        raise LogicgenError(f"{folder}: has changed since the training began: start again")
+    assert recipe.training is not None
+    torch.manual_seed(recipe.training.seed)
+    learner = ModelLearner(_untrained(recipe, data, start), data)
+    ready()
+    checkpoints = Checkpoints(recipe.training.checkpoint_every, first_step)
+    _run(learner, [*agreement(member), checkpoints], out, device, first_step, member)
+
+
+def _check_devices(devices: int, recipe: ModelRecipe, model: Model, device: torch.device) -> None:
+    """Raise LogicgenError where a model cannot be trained on so many devices."""
+    if recipe.training is None or recipe.learns in ("right", "accepted"):
+        how = "from counts" if recipe.training is None else f"with training.learn {recipe.learns!r}"
+        raise LogicgenError(f"--devices: {how} a model learns on one device; leave it out")
+    if not model.several_devices:
+        raise LogicgenError(f"--devices: {model.noun} is trained on one device; leave it out")
+    check_devices(devices, device, recipe.training.batch_size)

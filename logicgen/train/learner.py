@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from logicgen.model.share import Rank
 from logicgen.train.schedule import Schedule
 
 
@@ -20,6 +21,7 @@ class Learner(ABC):
         seed: of all that is drawn in a step beside the batch.
         gradient_clip: largest norm of a gradient; None for no limit.
         log_every: steps between two that are logged.
+        ahead: whether batches may be made before the steps that come first are done.
     """
 
     module: nn.Module
@@ -27,6 +29,7 @@ class Learner(ABC):
     seed: int
     gradient_clip: float | None = None
     log_every: int
+    ahead: bool = False
 
     @abstractmethod
     def optimizer(self) -> torch.optim.Optimizer:
@@ -35,6 +38,13 @@ class Learner(ABC):
     @abstractmethod
     def batches(self, step: int) -> Iterator[Any]:
         """Yield the batches from a step on, without end."""
+
+    def shared(self, batch: Any, rank: Rank) -> Any:
+        """Return what one of several devices learns from a batch, as its `share` says.
+
+        Raises NotImplementedError of a learner that needs all of it.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def loss(

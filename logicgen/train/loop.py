@@ -11,6 +11,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,11 @@ from torch.utils.data import DataLoader
 from logicgen.errors import LogicgenError
 from logicgen.interruption import interruption
 from logicgen.model import checkpoint
+from logicgen.model.share import Rank
 from logicgen.nn.linear import bfloat16_products
+from logicgen.train.ahead import made_ahead
 from logicgen.train.callbacks import StopOnSignal
+from logicgen.train.devices import Member
 from logicgen.train.learner import Learner
 from logicgen.train.schedule import ScheduledRate
 
@@ -34,8 +38,9 @@ from logicgen.train.schedule import ScheduledRate
 class Steps(pl.LightningModule):
     """Gradient steps of a learner, as Lightning wants them."""
 
-    def __init__(self, learner: Learner, first_step: int = 0) -> None:
+    def __init__(self, learner: Learner, first_step: int = 0, rank: Rank | None = None) -> None:
         super().__init__()
+        self.rank = rank  # among several devices
         self.model = learner.module
         self.learner = learner
         self.first_step = first_step
@@ -61,8 +66,16 @@ class Steps(pl.LightningModule):
             torch.nn.utils.clip_grad_norm_(self.parameters(), self.learner.gradient_clip)
 
     def train_dataloader(self) -> Batches:
-        """Return the training batches from the first step on."""
-        return Batches(lambda: self.learner.batches(self.first_step))
+        """Return the training batches from the first step on, or this device's share of them."""
+        return Batches(self._batches)
+
+    def _batches(self) -> Iterator[Any]:
+        batches = self.learner.batches(self.first_step)
+        if self.rank is not None:
+            batches = map(partial(self.learner.shared, rank=self.rank), batches)
+        if not self.learner.ahead:
+            return batches
+        return made_ahead(batches, pinned=self.trainer.strategy.root_device.type == "cuda")
 
     def val_dataloader(self) -> DataLoader[Any]:
         """Return the held-out batches, always the same."""
@@ -72,11 +85,18 @@ class Steps(pl.LightningModule):
         """Return the loss of a batch."""
         step = self.step
         rows_seed, dropout_seed = step_seeds(self.learner.seed, step)
-        torch.manual_seed(dropout_seed)
+        # Each device drops what it likes; the rows of the embedding are those of all.
+        torch.manual_seed(dropout_seed + (0 if self.rank is None else self.rank.number))
         generator = torch.Generator().manual_seed(rows_seed)
         measured = (step + 1) % self.learner.log_every == 0
         loss, measures = self.learner.loss(batch, generator, measured)
-        if measured and not torch.isfinite(loss):
+        if self.rank is not None:
+            loss = loss * batch.share.weight
+            measures = {
+                name: self.trainer.strategy.reduce(value * batch.share.weight, reduce_op="mean")
+                for name, value in measures.items()
+            }
+        if measured and not torch.isfinite(measures.get("loss", loss)):
             raise LogicgenError(
                 f"the loss of step {step + 1} is not finite: the training has diverged; start again"
                 " with a lower training.learning_rate or training.gradient_clip"
@@ -143,6 +163,7 @@ def run_steps(
     validate_every: int | None = None,
     folder: Path | None = None,
     first_step: int = 0,
+    member: Member | None = None,
 ) -> None:
     """Train until the schedule's last step, or until a callback stops the trainer.
 
@@ -151,23 +172,30 @@ def run_steps(
     validate_every: steps between two validations; never if not given.
     folder: for logs, and with the checkpoint to go on from if the first step is not 0; without one
         nothing is written.
+    member: the place of this process, where several train together; the first one alone logs.
 
     At Ctrl-C or SIGTERM the step is finished, callbacks see the trainer stop, and KeyboardInterrupt
     (`Terminated`) is raised; Lightning alone would end the process with a status of its own.
     """
     # Its notices are about devices not used and data-loader workers not wanted.
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    for name in ("lightning.pytorch", "lightning.fabric"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     cuda = device is not None and device.type == "cuda"
     stop = StopOnSignal()
+    logger = None
+    if folder is not None and (member is None or member.rank.number == 0):
+        logger = TensorBoardLogger(folder, name="logs", version="")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="lightning.*")
         trainer = pl.Trainer(
             accelerator="gpu" if cuda else "cpu",
-            devices=1,
+            devices=1 if member is None else member.rank.devices,
+            strategy="auto" if member is None else member.strategy(device or torch.device("cpu")),
+            use_distributed_sampler=False,
             precision="bf16-mixed" if bf16 and cuda else "32-true",
             max_steps=learner.schedule.steps,
             max_epochs=-1,
-            logger=TensorBoardLogger(folder, name="logs", version="") if folder else False,
+            logger=logger or False,
             log_every_n_steps=learner.log_every,
             check_val_every_n_epoch=None,
             val_check_interval=validate_every,
@@ -181,7 +209,7 @@ def run_steps(
             enable_model_summary=False,
         )
         resumed = str(folder / checkpoint.LAST) if folder is not None and first_step else None
-        steps = Steps(learner, first_step)
+        steps = Steps(learner, first_step, None if member is None else member.rank)
         try:
             with stop, bfloat16_products() if bf16 else nullcontext():
                 trainer.fit(steps, ckpt_path=resumed)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from logicgen.model.model import AnyData, Model
 from logicgen.model.recipe_tables import TrainingTable
+from logicgen.model.share import Rank
 from logicgen.train.learner import Learner
 from logicgen.train.optimizer import make_optimizer
 from logicgen.train.schedule import Schedule
@@ -17,6 +18,8 @@ from logicgen.train.schedule import Schedule
 
 class ModelLearner(Learner):
     """A model with its training data, as the loop wants them."""
+
+    ahead = True
 
     def __init__(self, model: Model, data: AnyData) -> None:
         assert model.recipe.training is not None
@@ -34,6 +37,10 @@ class ModelLearner(Learner):
     def batches(self, step: int) -> Iterator[Any]:
         """Yield the batches from a step on, without end."""
         return self.model.batches(self.data, step)
+
+    def shared(self, batch: Any, rank: Rank) -> Any:
+        """Return what one of several devices learns from a batch."""
+        return self.model.shared(batch, rank)
 
     def loss(
         self, batch: Any, generator: torch.Generator, measured: bool

@@ -49,14 +49,13 @@ def right_batch(
         for path, sets in zip(paths, along, strict=True)
     ]
     problems = Ragged.of([path.problem for path in paths])
-    batch = padded_batch(problems, Ragged.of(answers), model.vocabulary)
+    batch = padded_batch(problems, Ragged.of(answers), model.vocabulary, step)
     rows = len(model.vocabulary) + model.training_symbols
     mask = torch.zeros(*batch.targets.shape, rows, dtype=torch.bool)
     for number, sets in enumerate(along):
         for place, tokens in enumerate(sets):
             mask[number, place, encode(" ".join(tokens))] = True
-    device = model.device
-    return Batch(step, *(each.to(device) for each in batch[1:])), mask.to(device)
+    return batch.to(model.device), mask.to(model.device)
 
 
 class RightTokensLearner(ModelLearner):

@@ -205,7 +205,7 @@ def test_no_value_of_a_step_leaves_the_device(
     with pytest.raises((RuntimeError, NotImplementedError)):
         bool(fitting.model.loss.scale > 0)
     batch = make_batch(split, np.arange(16))
-    batch = Batch(0, *(ids.to("meta") for ids in batch[1:]))
+    batch = batch.to(torch.device("meta"))
     loss = fitting.training_step(batch, 0)
     loss.backward()
     fitting.configure_gradient_clipping(fitting.configure_optimizers()["optimizer"])

@@ -1,0 +1,70 @@
+"""Batches that a thread makes ahead of the steps that want them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from queue import Empty, Full, Queue
+from threading import Event, Thread
+from typing import Any
+
+from torch import Tensor
+
+# Batches that wait: enough for a step that takes a little longer than others.
+AHEAD = 4
+
+
+def made_ahead(batches: Iterator[Any], pinned: bool = False) -> Iterator[Any]:
+    """Yield batches, in order, while a thread makes the next ones.
+
+    pinned: whether their tensors lie where a GPU fetches them while it computes.
+
+    What making a batch raises is raised in its place. The thread ends with the iterator.
+    """
+    made: Queue[tuple[bool, Any]] = Queue(AHEAD)
+    left = Event()
+
+    def put(good: bool, value: Any) -> bool:
+        while not left.is_set():
+            try:
+                made.put((good, value), timeout=0.1)
+            except Full:
+                continue
+            return True
+        return False
+
+    def make() -> None:
+        try:
+            for batch in batches:
+                if not put(True, pin(batch) if pinned else batch):
+                    return
+            put(False, None)
+        except BaseException as error:  # for whoever asks for the batch
+            put(False, error)
+
+    thread = Thread(target=make, name="batches", daemon=True)
+    thread.start()
+    try:
+        while True:
+            try:
+                good, value = made.get(timeout=0.1)  # so that Ctrl-C is seen
+            except Empty:
+                continue
+            if good:
+                yield value
+            elif value is None:
+                return
+            else:
+                raise value
+    finally:
+        left.set()
+        thread.join()
+
+
+def pin(batch: Any) -> Any:
+    """Return a batch, a named tuple of tensors and other values, with pinned tensors."""
+    if isinstance(batch, Tensor):
+        return batch.pin_memory()
+    if isinstance(batch, tuple):
+        parts = map(pin, batch)
+        return type(batch)(*parts) if hasattr(batch, "_fields") else tuple(parts)
+    return batch
