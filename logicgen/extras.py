@@ -14,6 +14,7 @@ from logicgen.errors import LogicgenError
 
 EXTRAS = {
     "datasets": "datasets",
+    "fsspec": "s3",
     "inspect_ai": "inspect",
     "jinja2": "figures",
     "lightning": "train",
@@ -21,6 +22,7 @@ EXTRAS = {
     "rapidfuzz": "figures",
     "ray": "ray",
     "reasoning_gym": "reasoning-gym",
+    "s3fs": "s3",
     "safetensors": "train",
     "scipy": "corpora",
     "sympy": "sympy",

@@ -98,25 +98,27 @@ def generate(
     """Make the data set or corpus of a recipe in a folder, or finish it there, and return it.
 
     recipe: a shipped name, or the path of a TOML file.
+    folder: or a URL, as `s3://bucket/folder`, where fsspec's package for it is installed.
     size: examples in train, validation and test together; the recipe's if not given.
     workers: processes that share the work, all cores if not given; the bytes are the same.
 
     Raises LogicgenError for a recipe that is wrong, and a folder that holds something else.
     """
     from logicgen.data.opening import open_data, read_data_recipe
+    from logicgen.data.store import make
 
     read, name = read_data_recipe(str(recipe)), Path(recipe).stem
     if size is not None:
         read = read.resized(size, name)
-    read.make(Path(folder), name=name, seed=seed, workers=workers or os.cpu_count() or 1)
+    make(read, folder, name=name, seed=seed, workers=workers or os.cpu_count() or 1)
     return open_data(folder)
 
 
 def load_dataset(folder: str | Path) -> Dataset:
-    """Return the finished data set in a folder."""
-    from logicgen.data.dataset import load_dataset
+    """Return the finished data set in a folder, or at a URL, of which a copy is kept."""
+    from logicgen.data.opening import as_dataset, open_data
 
-    return load_dataset(folder)
+    return as_dataset(open_data(folder))
 
 
 def train(

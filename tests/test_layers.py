@@ -29,6 +29,7 @@ GROUND = {
     "service",
     "shipped",
     "tokens",
+    "url",
     "vocabulary",
     "worker_process",
     "workers",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logicgen.cli.options import PATH, SEED, engine_options, integer_option, out_option
+from logicgen.cli.options import PATH, SEED, OutPath, engine_options, integer_option
 from logicgen.cli.terminal import say
 from logicgen.errors import printable
 
@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 @click.command("generate")
 @click.argument("recipe")
-@out_option("Folder; data/RECIPE if not given.")
+@click.option(
+    "-o",
+    "--out",
+    type=OutPath(path_type=Path),
+    help="Folder, or a URL such as s3://bucket/folder; data/RECIPE if not given.",
+)
 @SEED
 @integer_option(
     "--size", help="Examples in train, validation and test together; the grid shrinks with them."
@@ -36,14 +41,19 @@ if TYPE_CHECKING:
 )
 @engine_options
 def command(
-    recipe: str, out: Path | None, seed: int, size: int | None, workers: int, dimacs: Path | None
+    recipe: str,
+    out: Path | str | None,
+    seed: int,
+    size: int | None,
+    workers: int,
+    dimacs: Path | None,
 ) -> None:
     """Make the data set of RECIPE, a shipped name or the path of a TOML file.
 
     Interrupted, it goes on where it stopped when the same command is run again; the bytes are the
     same as without the interruption, and with any number of workers.
     """
-    from logicgen.data.opening import read_data_recipe
+    from logicgen.data.opening import as_dataset, open_data, read_data_recipe
     from logicgen.errors import LogicgenError
 
     read, name = read_data_recipe(recipe), Path(recipe).stem
@@ -54,28 +64,28 @@ def command(
     folder = out or Path("data") / name
     generate_with_bars(read, folder, name=name, seed=seed, workers=workers)
     if dimacs is not None:
-        from logicgen.data.dataset import load_dataset
         from logicgen.data.dimacs_export import write_dimacs
 
-        data = load_dataset(folder)
+        data = as_dataset(open_data(folder))
         for split in (split for split, examples in data.splits.items() if examples):
             count = write_dimacs(data.pairs(split), dimacs / split, f"{data.name} {split}")
             say(f"{dimacs / split}: {count:,} .cnf files")
 
 
 def generate_with_bars(
-    recipe: Recipe, folder: Path, *, name: str, seed: int = 0, workers: int = 1
+    recipe: Recipe, folder: Path | str, *, name: str, seed: int = 0, workers: int = 1
 ) -> None:
     """Make the data of a recipe behind one progress bar per split, and print what came out."""
     from logicgen.cli.progress import stage_bars
     from logicgen.data.estimate import announcement
     from logicgen.data.opening import open_data
+    from logicgen.data.store import make
 
     for line in announcement(recipe, name):
         say(line)
     with stage_bars(recipe.progress_unit, f"{printable(name)} ") as progress:
         try:
-            recipe.make(folder, name=name, seed=seed, workers=workers, progress=progress)
+            make(recipe, folder, name=name, seed=seed, workers=workers, progress=progress)
         except KeyboardInterrupt as stopped:
             raise type(stopped)("stopped: the same command goes on from there") from None
     for line in open_data(folder).summary():

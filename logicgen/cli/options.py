@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from logicgen.errors import LogicgenError
+from logicgen.url import is_url
 
 Option: TypeAlias = Callable[[Any], Any]
 
@@ -38,7 +39,39 @@ class PagePath(click.Path):
         return path
 
 
-PATH = click.Path(path_type=Path)
+class LocalPath(click.Path):
+    """The path of a file or folder of this machine."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the path. Fails with a usage error where it is a URL."""
+        if is_url(value):
+            self.fail(f"{value}: has to be local: only data may be at a URL", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class DataPath(click.Path):
+    """The folder of data to read; of a URL, that of a local copy."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the path. Raises LogicgenError where a URL leads to no finished data."""
+        if not is_url(value):
+            return super().convert(value, param, ctx)
+        from logicgen.cli.progress import stage_bars
+        from logicgen.data.store import local_copy
+
+        with stage_bars("files", f"{value} ") as progress:
+            return local_copy(value, progress)
+
+
+class OutPath(LocalPath):
+    """The folder of data to make; a URL stays a text."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the path or the URL."""
+        return value if is_url(value) else super().convert(value, param, ctx)
+
+
+PATH = LocalPath(path_type=Path)
 PAGE = PagePath(path_type=Path)
 POSITIVE = Number(min=0, min_open=True)
 
@@ -57,9 +90,9 @@ def out_option(text: str = "Folder.", *, required: bool = False) -> Option:
     return click.option("-o", "--out", required=required, type=PATH, help=text)
 
 
-def data_option(text: str = "Folder of a data set.") -> Option:
+def data_option(text: str = "Folder of a data set, or its URL.") -> Option:
     """Return the option of the folder with the data."""
-    return click.option("--data", required=True, type=PATH, help=text)
+    return click.option("--data", required=True, type=DataPath(path_type=Path), help=text)
 
 
 def together(*options: Option) -> Option:

@@ -14,6 +14,7 @@ from logicgen.data.dataset import Dataset
 from logicgen.declaration import read_toml
 from logicgen.errors import LogicgenError
 from logicgen.tasks import CORPORA
+from logicgen.url import is_url
 
 
 def read_data_recipe(
@@ -26,7 +27,14 @@ def read_data_recipe(
 
 
 def open_data(folder: str | Path) -> Dataset | Corpus:
-    """Return the data set or corpus in a folder. LogicgenError: none, unfinished, or damaged."""
+    """Return the data set or corpus in a folder. LogicgenError: none, unfinished, or damaged.
+
+    folder: or a URL that fsspec knows, such as `s3://bucket/folder`; see `store.py`.
+    """
+    if is_url(folder):
+        from logicgen.data.store import local_copy
+
+        folder = local_copy(folder)
     folder = Path(folder)
     return Corpus(folder) if os.path.isfile(folder / Corpus.file) else Dataset(folder)
 
