@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from logicgen.cli.options import PATH
+from logicgen.cli.options import DATA, PATH
 from logicgen.cli.terminal import say
 
 
 @click.command("export")
-@click.argument("source", type=PATH)
+@click.argument("source", type=DATA)
 @click.argument("target", type=PATH)
 @click.option("--name", help="What the card calls the model; TARGET's name if not given.")
 @click.option("--description", help="What it is, in a sentence; that of its recipe if not given.")

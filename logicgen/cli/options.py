@@ -73,6 +73,7 @@ class OutPath(LocalPath):
 
 PATH = LocalPath(path_type=Path)
 PAGE = PagePath(path_type=Path)
+DATA = DataPath(path_type=Path)
 POSITIVE = Number(min=0, min_open=True)
 
 
@@ -92,7 +93,7 @@ def out_option(text: str = "Folder.", *, required: bool = False) -> Option:
 
 def data_option(text: str = "Folder of a data set, or its URL.") -> Option:
     """Return the option of the folder with the data."""
-    return click.option("--data", required=True, type=DataPath(path_type=Path), help=text)
+    return click.option("--data", required=True, type=DATA, help=text)
 
 
 def together(*options: Option) -> Option:

@@ -14,7 +14,7 @@ from logicgen.errors import LogicgenError
 
 
 @click.command("report")
-@click.argument("folder", type=opt.PATH, metavar="EVALUATION|DATA")
+@click.argument("folder", type=opt.DATA, metavar="EVALUATION|DATA")
 @click.option(
     "-o",
     "--out",

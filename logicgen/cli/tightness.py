@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from logicgen.cli.options import DEVICE, PATH, integer_option
+from logicgen.cli.options import DATA, DEVICE, PATH, integer_option
 from logicgen.cli.terminal import put
 from logicgen.errors import LogicgenError
 
 
 @click.command("tightness")
 @click.argument("run", type=PATH)
-@click.option("--data", type=PATH, help="Folder of a corpus, to see what <end> has there at least.")
+@click.option("--data", type=DATA, help="Folder of a corpus, to see what <end> has there at least.")
 @click.option("--split", help="Of the corpus; test if not given.")
 @integer_option("--limit", 256, help="At most so many sequences, and draws of random rows.")
 @integer_option("--context", least=2, help="Tokens of a sequence; those of training if not given.")

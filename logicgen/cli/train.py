@@ -7,7 +7,15 @@ from typing import Any
 
 import click
 
-from logicgen.cli.options import DEVICE, PATH, POSITIVE, data_option, integer_option, out_option
+from logicgen.cli.options import (
+    DATA,
+    DEVICE,
+    PATH,
+    POSITIVE,
+    data_option,
+    integer_option,
+    out_option,
+)
 from logicgen.cli.terminal import say
 from logicgen.library import train
 
@@ -43,7 +51,7 @@ from logicgen.library import train
 )
 @click.option(
     "--held-out",
-    type=PATH,
+    type=DATA,
     multiple=True,
     metavar="DATA",
     help="With --learn accepted: a data set whose problems, but those to train on, it must not see;"
