@@ -223,8 +223,7 @@ def our_step(fitting: Steps, batches: Iterator[Batch], device: torch.device) -> 
     optimizer = fitting.configure_optimizers()["optimizer"]
 
     def step() -> int:
-        batch = next(batches)
-        batch = Batch(batch.step, *(ids.to(device, non_blocking=True) for ids in batch[1:]))
+        batch = next(batches).to(device)
         with autocast(device):
             loss = fitting.training_step(batch, 0)
         optimizer.zero_grad()

@@ -35,7 +35,9 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device) -> Self:
         """Return the batch on a device."""
-        problems, inputs, targets, places = (each.to(device) for each in self[1:5])
+        problems, inputs, targets, places = (
+            each.to(device, non_blocking=True) for each in self[1:5]
+        )
         return self._replace(problems=problems, inputs=inputs, targets=targets, places=places)
 
     def shared(self, rank: Rank, pad: int) -> Self:

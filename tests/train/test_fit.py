@@ -222,7 +222,7 @@ def test_a_gpu_never_waits_inside_a_step(data: TrainingData) -> None:
     fitting = Steps(ModelLearner(model, data)).to("cuda").train()
     optimizer = fitting.configure_optimizers()["optimizer"]
     batches = [make_batch(data.train, np.arange(16), step) for step in range(3)]
-    moved = [Batch(batch.step, *(ids.cuda() for ids in batch[1:])) for batch in batches]
+    moved = [batch.to(torch.device("cuda")) for batch in batches]
     for batch in moved:
         if batch.step == 1:  # the first step sets up what later ones use
             torch.cuda.set_sync_debug_mode("error")
