@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from logicgen.data.encoded import EncodedSplit
 from logicgen.errors import LogicgenError
-from logicgen.model.batches import Batch, make_batch
+from logicgen.model.batches import make_batch
 from logicgen.model.checkpoint import load_model, load_tree, save_tree
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.training_data import TrainingData, TrainingRegion
