@@ -204,8 +204,6 @@ def serve(clock: int) -> None:
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the parent decides what becomes of its workers
-    # PySAT's engines catch a SIGINT also where it is ignored, but not one that is blocked.
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     die_with_parent()
     source, target = private_streams()
     with suppress(EOFError, BrokenPipeError):  # the parent is gone or has closed the pipe
