@@ -64,7 +64,7 @@ def test_the_stream_can_start_anywhere() -> None:
             BatchStream(split, 2, 1).starting_at(start), whole[start:], strict=False
         ):
             assert one.step == other.step
-            assert all(torch.equal(a, b) for a, b in zip(one[1:], other[1:], strict=True))
+            assert all(torch.equal(a, b) for a, b in zip(one[1:5], other[1:5], strict=True))
     different = BatchStream(split, 2, 2).batch(0)
     assert not torch.equal(different.problems, whole[0].problems)
 
