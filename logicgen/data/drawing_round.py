@@ -105,6 +105,11 @@ class DrawingRound:
         first = self.number + bucket * BUCKET
         return range(first, min(first + BUCKET, self.end))
 
+    def drawn_in(self, bucket: int) -> range:
+        """Return the numbers of a bucket's units whose slots are drawn."""
+        units = self.units_in(bucket)
+        return range(max(units.start, self.first_drawn), max(units.stop, self.first_drawn))
+
     def units(self) -> Iterator[Unit]:
         """Yield the units to draw."""
         for number in range(self.first_drawn, self.end):

@@ -1,7 +1,7 @@
 """From a recipe to a data set on disk: resumable, and the same bytes however it is run.
 
-The work is done in steps (`making.py`) by any number of processes. This one plans them, hands on
-what they found, and never holds an example, nor a key for each.
+The work is done in steps (`making.py`) by any number of processes. This one plans them; it never
+holds an example, and of each slot no more than its cell.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
-
-import numpy as np
 
 from logicgen.atomic import write_text
 from logicgen.data import cell_plan as planning
@@ -37,11 +35,11 @@ from logicgen.data.making import (
     Draw,
     Facts,
     Finish,
+    Gather,
     Look,
     Lost,
     Settle,
     maker,
-    records_file,
 )
 from logicgen.data.partition import Partition
 from logicgen.data.work_files import LostError, WorkFiles
@@ -214,23 +212,19 @@ class _Run:
     def _drawn(
         self, one: DrawingRound, engine: Pool, say: Callable[[int], None]
     ) -> dict[int, dict[int, int]]:
-        """Draw all units, and write their records; return their numbers, by part and bucket."""
-        counts: dict[int, dict[int, int]] = {}
-        found = _results(engine, map(Draw, one.units()))
+        """Draw all units, and gather their records; return how many, by part and bucket."""
         drawn = 0
-        for bucket in range(one.buckets):
-            records: dict[int, list[np.ndarray]] = {}
-            for unit in one.units_in(bucket):
-                if unit < one.first_drawn:
-                    continue
-                for part, each in next(found).items():
-                    records.setdefault(part, []).append(each)
-                    drawn += len(each)
-                say(drawn)
-            for part, arrays in sorted(records.items()):
-                name = records_file(one.split, one.number, bucket, part)
-                self.files.write_array(name, np.sort(np.concatenate(arrays), order="key"))
-                counts.setdefault(part, {})[bucket] = sum(map(len, arrays))
+        for found in _results(engine, map(Draw, one.units())):
+            drawn += found
+            say(drawn)
+        steps = (
+            Gather(one.split, one.number, bucket, one.drawn_in(bucket))
+            for bucket in range(one.buckets)
+        )
+        counts: dict[int, dict[int, int]] = {}
+        for bucket, gathered in enumerate(_results(engine, steps)):
+            for part, count in gathered.items():
+                counts.setdefault(part, {})[bucket] = count
         return counts
 
     def _settled(

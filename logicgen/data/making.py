@@ -1,6 +1,7 @@
 """The steps in which a data set is made; any number of them at once, in any process.
 
     draw      a unit: a first example for each of its slots, whatever other units draw
+    gather    a bucket of units: what settling has to know of their examples, by part
     settle    some cells, a part of the partition: which slot keeps an example that several have
               found, and further examples for the others
     finish    a bucket of units: their shards
@@ -60,12 +61,25 @@ FOUND = pa.schema(
 )
 """Examples in work files."""
 
+DRAWN = FOUND.append(pa.field("cell", pa.int32()))
+"""First examples of a unit; `cell` is that of the slot, a number of `Partition`."""
+
 
 @dataclass(frozen=True)
 class Draw:
-    """Find a first example for each slot of a unit; the result is records by part."""
+    """Find a first example for each slot of a unit; the result is how many were found."""
 
     unit: Unit
+
+
+@dataclass(frozen=True)
+class Gather:
+    """Write the records of some drawn units; the result is how many there are, by part."""
+
+    split: str
+    number: int  # of the round's first shard
+    bucket: int
+    units: range
 
 
 @dataclass(frozen=True)
@@ -165,6 +179,8 @@ class Maker:
         match step:
             case Draw(unit):
                 return self.draw(unit)
+            case Gather():
+                return self.gather(step)
             case Settle():
                 return self.settle(step)
             case Finish():
@@ -179,20 +195,14 @@ class Maker:
 
     # -- draw -----------------------------------------------------------------------------------
 
-    def draw(self, unit: Unit) -> dict[int, np.ndarray]:
-        """Return the records of a unit by part; its examples are in a work file."""
+    def draw(self, unit: Unit) -> int:
+        """Write the examples of a unit to a work file; return how many there are."""
         name = unit_file(unit.split, unit.number)
-        table = self.files.read_table(name, FOUND)
+        table = self.files.read_table(name, DRAWN)
         if table is None:
             table = self._drawn(unit)
             self.files.write_table(name, table)
-        records = np.zeros(len(table), RECORD)
-        for column in ("key", "unit", "place", "attempt"):
-            records[column] = table[column].to_numpy()
-        cells = np.array([self.partition.numbers[cell] for cell in unit.cells], np.int32)
-        records["cell"] = cells[records["place"]]
-        parts = np.array(self.partition.parts)[records["cell"]]
-        return {int(each): records[parts == each] for each in np.unique(parts)}
+        return len(table)
 
     def _drawn(self, unit: Unit) -> pa.Table:
         drawn = self.drawer.unit(unit)
@@ -203,8 +213,39 @@ class Maker:
             )
             if example is not None
         ]
+        cells = [self.partition.numbers[unit.cells[place]] for _, place, *_ in rows]
+        table = _table(rows).append_column(DRAWN.field("cell"), pa.array(cells, pa.int32()))
         # What is not written down would be forgotten after an interruption.
-        return _table(rows).replace_schema_metadata({"given_up": str(drawn.given_up)})
+        return table.replace_schema_metadata({"given_up": str(drawn.given_up)})
+
+    def _unit(self, split: str, unit: int) -> pa.Table:
+        """Return what was drawn for a unit."""
+        table = self.files.read_table(unit_file(split, unit), DRAWN)
+        if table is None:
+            raise LostError(f"unit {unit} of {split}")
+        return table
+
+    # -- gather ---------------------------------------------------------------------------------
+
+    def gather(self, step: Gather) -> dict[int, int]:
+        """Write the records of some units, in order of their keys, a file for each part."""
+        found = []
+        for unit in step.units:
+            table = self._unit(step.split, unit)
+            records = np.zeros(len(table), RECORD)
+            for column in RECORD.names or ():
+                records[column] = table[column].to_numpy()
+            found.append(records)
+        records = np.concatenate([np.empty(0, RECORD), *found])
+        records = records[np.argsort(records["key"], kind="stable")]
+        parts = np.array(self.partition.parts)[records["cell"]]
+        counts = {}
+        for part in map(int, np.unique(parts)):
+            mine = records[parts == part]
+            name = records_file(step.split, step.number, step.bucket, part)
+            self.files.write_array(name, mine)
+            counts[part] = len(mine)
+        return counts
 
     # -- settle ---------------------------------------------------------------------------------
 
@@ -311,12 +352,10 @@ class Maker:
         """Return the rows of a shard, and how many problems were given up for them."""
         lost, table = sum(changes["given_up"].to_pylist()), changes
         if unit >= step.first_drawn:
-            drawn = self.files.read_table(unit_file(step.split, unit), FOUND)
-            if drawn is None:
-                raise LostError(f"unit {unit} of {step.split}")
+            drawn = self._unit(step.split, unit)
             lost += int((drawn.schema.metadata or {}).get(b"given_up", 0))
             kept = ~np.isin(drawn["place"].to_numpy(), changes["place"].to_numpy())
-            table = pa.concat_tables([drawn.filter(pa.array(kept)), changes])
+            table = pa.concat_tables([drawn.filter(pa.array(kept)).select(FOUND.names), changes])
         table = table.filter(pc.is_valid(table["key"])).sort_by("place")
         return table.select(SCHEMA.names).cast(SCHEMA).combine_chunks(), lost
 
