@@ -1,7 +1,8 @@
 """How memory and time grow with a data set: `python benchmarks/generation.py SIZE [SIZE ...]`.
 
 Each size is made by the command, with two workers. Memory is the proportional set size (PSS) of all
-its processes together, looked at four times a second; the peak is reported. Afterwards the problems
+its processes together, looked at four times a second; the peak is reported. CPU seconds are those
+of all processes; they say more than seconds where the machine has other work. Afterwards the problems
 of all shards are counted by Arrow, which knows nothing of how they were made: by the hash that all
 renamings share, or as they are, as the recipe says. None may come twice.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -35,6 +37,12 @@ def memory(process: int) -> int:
     return total
 
 
+def cpu_seconds() -> float:
+    """Return the CPU seconds of all processes that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def disk(folder: Path) -> int:
     """Return the bytes of all files in a folder."""
     total = 0
@@ -52,13 +60,17 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="where to make them; a temporary one")
     options = parser.parse_args()
-    print(f"{'examples':>12} {'seconds':>9} {'a second':>9} {'peak MiB':>9} {'disk GB':>8}", end="")
+    print(
+        f"{'examples':>12} {'seconds':>9} {'a second':>9} {'CPU s':>8} {'peak MiB':>9} {'disk GB':>8}",
+        end="",
+    )
     print(f" {'peak GB':>8}  different")
     for size in options.sizes:
         with tempfile.TemporaryDirectory(dir=options.folder) as name:
             folder, begun = Path(name) / "data", time.monotonic()
             command = [sys.executable, "-m", "logicgen.cli.main", "generate", options.recipe]
             command += ["--size", str(size), "--workers", str(options.workers), "-o", str(folder)]
+            before = cpu_seconds()
             process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
             peak, most, looked = 0, 0, 0.0
             while process.poll() is None:
@@ -66,7 +78,7 @@ def main() -> None:
                 if time.monotonic() > looked + 10:
                     most, looked = max(most, disk(folder)), time.monotonic()
                 time.sleep(0.25)
-            seconds = time.monotonic() - begun
+            seconds, cpu = time.monotonic() - begun, cpu_seconds() - before
             if process.returncode:
                 sys.exit(f"{' '.join(command)}: exit status {process.returncode}")
             up_to = json.loads((folder / "dataset.json").read_text())["distinct"]["up to"]
@@ -76,7 +88,7 @@ def main() -> None:
             different = pc.count_distinct(keys).as_py()
             print(
                 f"{len(keys):>12,} {seconds:>9.1f} {len(keys) / seconds:>9,.0f}"
-                f" {peak / 2**20:>9.0f} {disk(folder) / 1e9:>8.2f} {most / 1e9:>8.2f} "
+                f" {cpu:>8,.1f} {peak / 2**20:>9.0f} {disk(folder) / 1e9:>8.2f} {most / 1e9:>8.2f} "
                 f" {different:,}: {'yes' if different == len(keys) else 'NO'}",
                 flush=True,
             )

@@ -8,7 +8,9 @@ whatever is renamed over it destroys it.
 from __future__ import annotations
 
 import os
+import platform
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -27,6 +29,12 @@ def part_path(path: Path) -> Path:
     if len(os.fsencode(name)) > _LONG:
         name = sha256(os.fsencode(name)).hexdigest()
     return path.with_name(f".{name}.part")
+
+
+def own_part_path(path: Path) -> Path:
+    """Return the path of a file while this thread writes it, of which others may write one, too."""
+    own = f"{platform.node()}.{os.getpid()}.{threading.get_ident()}"
+    return part_path(path.with_name(f"{path.name}.{own}"))
 
 
 def is_part(path: Path) -> bool:

@@ -18,17 +18,26 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
 
     Raises LogicgenError with `remedy` where there is none, or it is of more than `MOST_BYTES`.
     """
+    return json_object(read_bytes(path), path, remedy)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a file, or of a larger one more than `MOST_BYTES`."""
     with reading(path), open(path, "rb") as file:
-        text = file.read(MOST_BYTES + 1)
+        return file.read(MOST_BYTES + 1)
+
+
+def json_object(content: bytes, place: object, remedy: str) -> dict[str, Any]:
+    """Return the JSON object that bytes are; `place` is what errors name. See `read_json`."""
     try:
-        if len(text) > MOST_BYTES:
+        if len(content) > MOST_BYTES:
             raise ValueError(f"more than {MOST_BYTES:,} bytes")
-        content = parse_json(text.decode())
-        if not isinstance(content, dict):
+        found = parse_json(content.decode())
+        if not isinstance(found, dict):
             raise ValueError("not a JSON object")
     except ValueError as error:
-        raise damaged(path, remedy, error) from None
-    return content
+        raise damaged(place, remedy, error) from None
+    return found
 
 
 def parse_json(text: str) -> Any:
@@ -76,7 +85,7 @@ def check_depth(content: Any) -> None:
     raise _too_deep()
 
 
-def damaged(path: Path, remedy: str, error: object) -> LogicgenError:
+def damaged(place: object, remedy: str, error: object) -> LogicgenError:
     """Return the error of a file whose content is not what it has to be."""
     line = " ".join(str(error).split())  # it may quote the file
-    return LogicgenError(f"{path}: damaged; {remedy} ({line[:300]})")
+    return LogicgenError(f"{place}: damaged; {remedy} ({line[:300]})")

@@ -105,7 +105,7 @@ def generate(
     Raises LogicgenError for a recipe that is wrong, and a folder that holds something else.
     """
     from logicgen.data.opening import open_data, read_data_recipe
-    from logicgen.data.store import make
+    from logicgen.data.remote_data import make
 
     read, name = read_data_recipe(str(recipe)), Path(recipe).stem
     if size is not None:

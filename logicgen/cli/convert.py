@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logicgen.cli.options import DataPath, LocalPath
 from logicgen.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
 @click.command("convert")
 @click.option("--task", required=True, help="A name from `logicgen list tasks`.")
 @click.option("--split", default="train", show_default=True, help="The split of a data-set folder.")
-@click.argument("source", metavar="SOURCE")
-@click.argument("target", metavar="TARGET")
+@click.argument("source", type=DataPath(), metavar="SOURCE")
+@click.argument("target", type=LocalPath(), metavar="TARGET")
 def command(task: str, split: str, source: str, target: str) -> None:
     """Turn examples into the two-lines-per-example text of DeepLTL-style code or DIMACS, or back.
 
-    SOURCE is a data-set folder, a .jsonl file with problem and answer, such a text (.txt), or a
-    .cnf file or folder of them; TARGET ends in .txt or .jsonl, or in / for a folder of .cnf files.
+    SOURCE is a data-set folder or its URL, a .jsonl file with problem and answer, such a text
+    (.txt), or a .cnf file or folder of them; TARGET ends in .txt or .jsonl, or in / for a folder of
+    .cnf files.
 
     \b
     logicgen convert --task ltl data/ltl-35 --split test test.txt

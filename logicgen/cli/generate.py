@@ -78,15 +78,15 @@ def generate_with_bars(
     """Make the data of a recipe behind one progress bar per split, and print what came out."""
     from logicgen.cli.progress import stage_bars
     from logicgen.data.estimate import announcement
-    from logicgen.data.opening import open_data
-    from logicgen.data.store import make
+    from logicgen.data.opening import kind_of
+    from logicgen.data.remote_data import make
 
     for line in announcement(recipe, name):
         say(line)
     with stage_bars(recipe.progress_unit, f"{printable(name)} ") as progress:
         try:
-            make(recipe, folder, name=name, seed=seed, workers=workers, progress=progress)
+            made = make(recipe, folder, name=name, seed=seed, workers=workers, progress=progress)
         except KeyboardInterrupt as stopped:
             raise type(stopped)("stopped: the same command goes on from there") from None
-    for line in open_data(folder).summary():
+    for line in kind_of(recipe).summary(made, folder):
         say(line)

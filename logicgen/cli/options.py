@@ -49,6 +49,13 @@ class LocalPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+def _lasting(url: str) -> str:
+    """Return a URL. Raises LogicgenError where what is put there is gone with the command."""
+    if url.lower().startswith("memory:"):
+        raise LogicgenError(f"{url}: ends with this command: give a folder, or another store")
+    return url
+
+
 class DataPath(click.Path):
     """The folder of data to read; of a URL, that of a local copy."""
 
@@ -57,10 +64,10 @@ class DataPath(click.Path):
         if not is_url(value):
             return super().convert(value, param, ctx)
         from logicgen.cli.progress import stage_bars
-        from logicgen.data.store import local_copy
+        from logicgen.data.remote_data import local_copy
 
         with stage_bars("files", f"{value} ") as progress:
-            return local_copy(value, progress)
+            return local_copy(_lasting(value), progress)
 
 
 class OutPath(LocalPath):
@@ -68,7 +75,7 @@ class OutPath(LocalPath):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the path or the URL."""
-        return value if is_url(value) else super().convert(value, param, ctx)
+        return _lasting(value) if is_url(value) else super().convert(value, param, ctx)
 
 
 PATH = LocalPath(path_type=Path)
@@ -145,7 +152,13 @@ SEED = integer_option("--seed", 0, least=0)
 WORKERS = integer_option("--workers", 1)
 TASK = click.option("--task", help="A name from `logicgen list tasks`; DIMACS files need none.")
 TARGET_AND_SOLVER = together(
-    click.option("--out", "target", metavar="FILE.jsonl", help="Standard output if not given."),
+    click.option(
+        "--out",
+        "target",
+        type=LocalPath(allow_dash=True),
+        metavar="FILE.jsonl",
+        help="Standard output if not given.",
+    ),
     click.option("--solver", help="A name from `logicgen list solvers`."),
 )
 SCORING = together(

@@ -33,11 +33,16 @@ def command(folder: Path, out: Path | None, workers: int) -> None:
     """
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
+    from logicgen.data.remote_data import cache
     from logicgen.report.evaluation_files import PREDICTIONS
     from logicgen.report.html.example_rows import REPORT
     from logicgen.report.html.perplexity_page import write_perplexity_page
     from logicgen.report.perplexity_files import POSITIONS, read_readings
 
+    if out is None and folder.is_relative_to(cache()):
+        raise LogicgenError(
+            "-o: name the page: the data have been copied from a URL, and a copy may be deleted"
+        )
     if not isdir(folder):
         raise LogicgenError(f"{folder}: no such folder: give an evaluation, or a data set")
     if isfile(folder / PREDICTIONS):

@@ -43,11 +43,12 @@ class Corpus(DataFolder[CorpusRecipe]):
         self.tokens = Tokens(**self.description["tokens"])
 
     @staticmethod
-    def files(description: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield what a finished description says of each array, in order."""
-        for split in description["splits"].values():
-            for part in split["parts"]:
-                yield from part.values()
+    def files(description: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the path of each array with what a finished description says of it, in order."""
+        for split, content in description["splits"].items():
+            for number, part in enumerate(content["parts"]):
+                for what, array in part.items():
+                    yield _name(split, number, what), array
 
     @property
     def has_automaton(self) -> bool:
@@ -56,10 +57,12 @@ class Corpus(DataFolder[CorpusRecipe]):
             return bool(self.recipe.corpus.get("automata", 1) == 1)
         return self.recipe.task == "production"
 
-    def summary(self) -> list[str]:
+    @classmethod
+    def summary(cls, description: dict[str, Any], place: object) -> list[str]:
         """Return how many tokens there are, different ones and of each split."""
-        sizes = ", ".join(f"{split} {tokens:,}" for split, tokens in self.splits.items())
-        return [f"{self.folder}: {len(self.tokens):,} different tokens; {sizes}"]
+        sizes = ", ".join(f"{split} {size:,}" for split, size in cls.sizes(description).items())
+        different = len(Tokens(**description["tokens"]))
+        return [f"{place}: {different:,} different tokens; {sizes}"]
 
     def arrays(self, split: str, what: str = TOKENS) -> list[np.ndarray]:
         """Return the arrays of a split, memory-mapped, part by part.
@@ -194,7 +197,11 @@ def _save(array: np.ndarray, path: Path) -> None:
 
 
 def _array(folder: Path, split: str, number: int, what: str) -> Path:
-    return folder / split / f"{number:05d}.{what}.npy"
+    return folder / _name(split, number, what)
+
+
+def _name(split: str, number: int, what: str) -> str:
+    return f"{split}/{number:05d}.{what}.npy"
 
 
 def _listing(folder: Path, split: str, number: int) -> Path:

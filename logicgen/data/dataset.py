@@ -44,15 +44,15 @@ class Dataset(DataFolder[DataRecipe]):
         self._last: tuple[str, pa.Table] | None = None  # the split that was read last
 
     @staticmethod
-    def files(description: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield what a finished description says of each shard, in order."""
+    def files(description: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the path of each shard with what a finished description says of it, in order."""
         for split in description["splits"].values():
-            yield from split["shards"]
+            yield from ((shard["file"], shard) for shard in split["shards"])
 
     @classmethod
     def whole(cls, folder: Path, description: dict[str, Any]) -> bool:
         """Return whether no shard was lost or truncated; such a one is made anew."""
-        shards = [(folder / shard["file"], shard["bytes"]) for shard in cls.files(description)]
+        shards = [(folder / name, shard["bytes"]) for name, shard in cls.files(description)]
         return all(path.is_file() and path.stat().st_size == size for path, size in shards)
 
     @cached_property
@@ -65,20 +65,21 @@ class Dataset(DataFolder[DataRecipe]):
         """Return the fixed tokens of its problems and answers."""
         return self.task.vocabulary
 
-    def summary(self) -> list[str]:
+    @classmethod
+    def summary(cls, description: dict[str, Any], place: object) -> list[str]:
         """Return how many examples were made, and where there are fewer than asked for."""
-        splits = self.description["splits"].values()
+        splits = description["splits"].values()
         short, cells = (sum(split[key] for split in splits) for key in ("cells_short", "cells"))
-        lines = [f"{self.folder}: {self.description['examples']:,} verified examples"]
+        lines = [f"{place}: {description['examples']:,} verified examples"]
         lines += [
             f"  {split} is EMPTY: too few such problems exist"
-            for split, examples in self.splits.items()
+            for split, examples in cls.sizes(description).items()
             if not examples
         ]
         if short:
             lines.append(
                 f"  {short:,} of {cells:,} cells hold fewer than asked for, because no more exist"
-                f" or were found: see {self.folder / 'cells.csv'}"
+                f" or were found: see {place}/cells.csv"
             )
         return lines
 

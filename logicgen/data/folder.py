@@ -21,7 +21,7 @@ from logicgen.data.data_recipe import SPLITS, Recipe, Region
 from logicgen.data.description import Description
 from logicgen.declaration import validate
 from logicgen.errors import LogicgenError, nearest, reading
-from logicgen.json_file import damaged, read_json
+from logicgen.json_file import damaged, json_object, read_bytes
 
 CARD = "README.md"
 
@@ -76,24 +76,30 @@ class DataFolder(ABC, Generic[RecipeType]):
                 f"{folder}: not finished; run the same logicgen generate command again"
             )
 
+    @classmethod
     @abstractmethod
-    def summary(self) -> list[str]:
-        """Return the lines that `logicgen generate` ends with."""
+    def summary(cls, description: dict[str, Any], place: object) -> list[str]:
+        """Return the lines that `logicgen generate` ends with; `place` is the folder or its URL."""
 
     @staticmethod
     @abstractmethod
-    def files(description: dict[str, Any]) -> Iterable[dict[str, Any]]:
-        """Yield what a finished description says of each file, in order."""
+    def files(description: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
+        """Yield the path of each file with what a finished description says of it, in order."""
 
     @property
     def splits(self) -> dict[str, int]:
         """Return the size of each split: examples of a data set, tokens of a corpus."""
-        return {name: split[self.counted] for name, split in self.description["splits"].items()}
+        return self.sizes(self.description)
+
+    @classmethod
+    def sizes(cls, description: dict[str, Any]) -> dict[str, int]:
+        """Return the size of each split, as `splits`, by a finished description."""
+        return {name: split[cls.counted] for name, split in description["splits"].items()}
 
     @property
     def fingerprint(self) -> str:
         """Return a text that changes when any byte of the data does."""
-        return text_sha256("".join(file["sha256"] for file in self.files(self.description)))[:16]
+        return text_sha256("".join(file["sha256"] for _, file in self.files(self.description)))[:16]
 
     def split(self, name: str) -> dict[str, Any]:
         """Return what the description says of a split. LogicgenError: unknown or empty."""
@@ -108,12 +114,21 @@ class DataFolder(ABC, Generic[RecipeType]):
     @classmethod
     def _read(cls, folder: Path) -> tuple[dict[str, Any], Any]:
         """Return the description in a folder, as JSON has it and checked."""
-        path, remedy = folder / cls.file, f"make the {cls.noun} again in an empty folder"
-        found = read_json(path, remedy)
+        path = folder / cls.file
+        return cls.checked(read_bytes(path), path)
+
+    @classmethod
+    def checked(cls, content: bytes, place: object) -> tuple[dict[str, Any], Any]:
+        """Return the description in the content of a file, as JSON has it and checked.
+
+        place: what errors name. Raises LogicgenError where it is damaged.
+        """
+        remedy = f"make the {cls.noun} again in an empty folder"
+        found = json_object(content, place, remedy)
         try:
             return found, validate(cls.Description, found, "")
         except LogicgenError as error:
-            raise damaged(path, remedy, str(error).removeprefix(": ")) from None
+            raise damaged(place, remedy, str(error).removeprefix(": ")) from None
 
     @classmethod
     def begun(cls, folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:

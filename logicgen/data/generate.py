@@ -73,6 +73,7 @@ def generate(
     if not recipe.splits:
         raise LogicgenError(f"{name}: asks for no examples; give it [sizes] or a [grid]")
     if (known := Dataset.finished(folder, begin)) is not None:
+        WorkFiles(folder).clear()  # of a making that was killed when all was there
         return known
     source = recipe.source("recipe")
     for table, part in (("region", recipe.region), ("grid", recipe.grid)):
@@ -101,8 +102,8 @@ def generate(
                 ) from None
         description = {**begin, "complete": True, **run.account()}
         write_text(folder / CELLS, run.cells())
-        WorkFiles(folder).clear()
         Dataset.finish(folder, description, card(recipe, description))
+        WorkFiles(folder).clear()
     return description
 
 

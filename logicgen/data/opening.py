@@ -9,7 +9,7 @@ from typing import Any
 
 from logicgen import shipped
 from logicgen.data.corpus import Corpus
-from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
+from logicgen.data.data_recipe import CorpusRecipe, DataRecipe, Recipe
 from logicgen.data.dataset import Dataset
 from logicgen.declaration import read_toml
 from logicgen.errors import LogicgenError
@@ -26,13 +26,18 @@ def read_data_recipe(
     return (CorpusRecipe if corpus else DataRecipe).read(name, changes)
 
 
+def kind_of(recipe: Recipe) -> type[Dataset] | type[Corpus]:
+    """Return which kind of data a recipe makes."""
+    return Dataset if recipe.holds == "problems" else Corpus
+
+
 def open_data(folder: str | Path) -> Dataset | Corpus:
     """Return the data set or corpus in a folder. LogicgenError: none, unfinished, or damaged.
 
-    folder: or a URL that fsspec knows, such as `s3://bucket/folder`; see `store.py`.
+    folder: or a URL that fsspec knows, such as `s3://bucket/folder`; see `remote_data.py`.
     """
     if is_url(folder):
-        from logicgen.data.store import local_copy
+        from logicgen.data.remote_data import local_copy
 
         folder = local_copy(folder)
     folder = Path(folder)

@@ -1,152 +1,49 @@
-"""Data in an object store, or wherever fsspec reaches: `s3://bucket/folder`, `memory://folder`.
+"""A folder in an object store, or wherever fsspec reaches: `s3://bucket/folder`.
 
-A store has no locks and no renaming. So data are made in a local folder, which whatever interrupts
-it leaves to be gone on with. Then every file is put whole, and the description last: a folder
-without one is unfinished. Who puts holds a lease there, made by a put that fails where there is
-one. What is read is copied once to a local folder, and read there as other data are.
+Whatever goes wrong there, of any package, is a LogicgenError of one line with a remedy; what may be
+for a moment is tried again.
 """
 
 from __future__ import annotations
 
-import json
+import errno
 import os
-import socket
-import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from logicgen.atomic import is_part, part_path, write_atomically
-from logicgen.checksum import text_sha256
-from logicgen.data.corpus import Corpus
-from logicgen.data.data_recipe import Progress, Recipe
-from logicgen.data.dataset import Dataset
-from logicgen.data.folder import DataFolder, confined, head
+from logicgen.atomic import own_part_path
+from logicgen.checksum import sha256
 from logicgen.errors import LogicgenError
-from logicgen.url import is_url
 
-KINDS: tuple[type[DataFolder[Any]], ...] = (Dataset, Corpus)
+LOCAL = {"file", "local"}
 
-# Stores whose fsspec package puts an object only where there is none, as one operation.
-LOCKABLE = {"abfs", "az", "file", "gcs", "gs", "local", "memory", "s3", "s3a"}
-
-LEASE, BEGUN = ".lease.json", ".begun.json"
-
-# Seconds after which a lease that nobody renewed counts as left behind, and between renewals.
-EXPIRES, RENEWED = 600, 60
+# Stores whose fsspec package puts a file only where there is none, as one operation.
+LOCKABLE = {*LOCAL, "abfs", "az", "gcs", "gs", "memory", "s3", "s3a"}
 
 TRIES = 4
 
 Found = TypeVar("Found")
 
 
-def make(
-    recipe: Recipe,
-    folder: str | os.PathLike[str],
-    *,
-    name: str,
-    seed: int = 0,
-    workers: int = 1,
-    progress: Progress = lambda split, done, total: None,
-) -> dict[str, Any]:
-    """Make the data of a recipe, or finish them; return their description. See `Recipe.make`.
-
-    folder: or the URL of one. Raises LogicgenError where it holds something else, or the store
-        does not do as it should.
-    """
-    made = partial(recipe.make, name=name, seed=seed, workers=workers, progress=progress)
-    if not is_url(folder):
-        return made(Path(folder))
-    url = str(folder)
-    kind = Corpus if recipe.holds != "problems" else Dataset
-    store = Store(url)
-    if store.protocol not in LOCKABLE:
-        raise LogicgenError(
-            f"{url}: no lease can be held in a store of this kind: generate into a local folder,"
-            " then copy it there, the description last"
-        )
-    begin = {key: value for key, value in head(recipe, name, seed).items() if key != "format"}
-    wanted = json.dumps(begin, sort_keys=True, ensure_ascii=False)
-    if (known := store.read(kind.file)) is not None:
-        found: dict[str, Any] = json.loads(known)
-        if differs := [key for key in begin if found.get(key) != begin[key]]:
-            raise LogicgenError(
-                f"{url}: holds a {kind.noun} of another {' and '.join(differs)}; choose another"
-                " folder with -o"
-            )
-        return found
-    local = cache() / "unfinished" / text_sha256(f"{url} {wanted}")[:16]
-    with store.leased():
-        begun = store.read(BEGUN)
-        if begun is None and store.names():
-            raise LogicgenError(f"{url}: holds other things: choose another folder with -o")
-        if begun not in (None, wanted.encode()):
-            raise LogicgenError(
-                f"{url}: unfinished data of another recipe or seed: finish them with their own"
-                " command, or choose another folder with -o"
-            )
-        store.write(BEGUN, wanted.encode())
-        description = made(local)
-        store.put(local, kind.file, progress)
-        store.remove(BEGUN)
-    copy = _copy_of(url, (local / kind.file).read_bytes())
-    if not copy.exists():  # it is the copy that is read from now on
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(local, copy)
-    return description
-
-
-def local_copy(folder: str | os.PathLike[str], progress: Progress | None = None) -> Path:
-    """Return the local folder of data: the folder itself, or a copy of what a URL names.
-
-    It is copied once, file by file, and again only where what the URL names has changed. Raises
-    LogicgenError where there is nothing finished, or the store cannot be read.
-    """
-    if not is_url(folder):
-        return Path(folder)
-    url = str(folder)
-    store = Store(url)
-    for kind in KINDS:
-        description = store.read(kind.file)
-        if description is not None:
-            break
-    else:
-        raise LogicgenError(
-            f"{url}: no finished data set or corpus there (no {Dataset.file}, no {Corpus.file});"
-            " the same logicgen generate command finishes one"
-        )
-    copy = _copy_of(url, description)
-    if not (copy / kind.file).is_file():
-        store.get(copy, kind.file, description, progress)
-    return copy
-
-
-def cache() -> Path:
-    """Return the folder for copies: LOGICGEN_CACHE, or `logicgen` where caches are."""
-    if own := os.environ.get("LOGICGEN_CACHE"):
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "logicgen"
-
-
-def _copy_of(url: str, description: bytes) -> Path:
-    """Return the folder of a copy; other data under the same URL have another one."""
-    name = url.rstrip("/").rpartition("/")[2]
-    key = text_sha256(f"{url} {description.hex()}")[:16]
-    return cache() / "data" / f"{name}-{key}"
+class ArrivedError(OSError):
+    """A file that did not arrive as it is."""
 
 
 class Store:
-    """A folder named by a URL. All errors are LogicgenErrors that name it and a remedy."""
+    """A folder named by a URL, whose `url` has no slash at its end."""
 
     def __init__(self, url: str) -> None:
-        self.url = url.rstrip("/")
-        self.protocol = url.partition("://")[0]
+        self.protocol, _, rest = url.partition("://")
+        self.protocol = self.protocol.lower()
+        self.url = f"{self.protocol}://{rest.rstrip('/')}"
+        if "::" in url:
+            raise LogicgenError(f"{url}: give the URL of the store itself, without ::")
         options: dict[str, Any] = {}
-        if self.protocol in ("file", "local"):
+        if self.protocol in LOCAL:
             options = {"auto_mkdir": True}
         elif self.protocol in ("s3", "s3a"):  # it is tried again here, and by s3fs
             options = {"config_kwargs": {"retries": {"total_max_attempts": 1}}}
@@ -164,16 +61,19 @@ class Store:
         """Return where a file is, as the file system wants it."""
         return f"{self.root}/{name}"
 
-    def names(self) -> list[str]:
-        """Return the names of all files, with their folders, but that of the lease."""
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of all files by name, those in folders as `train/00000.parquet`.
+
+        Nothing of a store that cannot list its files.
+        """
         with self._telling():
             self.fs.invalidate_cache()
             try:
-                found = self.fs.find(self.root)
-            except FileNotFoundError:
-                return []
-        names = (str(path).removeprefix(self.root).lstrip("/") for path in found)
-        return sorted(name for name in names if name and name != LEASE)
+                found = self._tried(lambda: self.fs.find(self.root, detail=True))
+            except (FileNotFoundError, NotImplementedError):
+                return {}
+        names = {str(path).removeprefix(self.root).lstrip("/"): path for path in found}
+        return {name: int(found[path].get("size") or 0) for name, path in names.items() if name}
 
     def read(self, name: str) -> bytes | None:
         """Return a small file; None if there is none."""
@@ -188,115 +88,80 @@ class Store:
         with self._telling():
             self._tried(lambda: self.fs.pipe_file(self.path(name), content))
 
+    def check_lockable(self) -> None:
+        """Raise LogicgenError where files cannot be put only where there are none."""
+        if self.protocol not in LOCKABLE:
+            raise LogicgenError(
+                f"{self.url}: no lease can be held in a store of this kind: generate into a local"
+                " folder, then copy it there, the description last"
+            )
+
+    def create(self, name: str, content: bytes) -> None:
+        """Put a small file where there is none. Raises FileExistsError where there is one."""
+        with self._telling():
+            self._tried(lambda: self._create(self.path(name), content))
+
+    def _create(self, path: str, content: bytes) -> None:
+        if self.protocol in LOCAL:  # fsspec would look first, then write
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "xb") as file:
+                file.write(content)
+        else:
+            self.fs.pipe_file(path, content, mode="create")
+
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
         with self._telling(), suppress(FileNotFoundError):
             self.fs.rm_file(self.path(name))
 
-    def put(self, folder: Path, last: str, progress: Progress | None = None) -> None:
-        """Put all files of a folder that are not there yet, and one of them last."""
-        paths = sorted(p for p in folder.rglob("*") if p.is_file() and not is_part(p))
-        names = [path.relative_to(folder).as_posix() for path in paths]
-        names = [*(name for name in names if name != last), last]
-        for done, name in enumerate(names, start=1):
-            path = folder / name
-            with self._telling():
-                if name == last or self._size(name) != path.stat().st_size:
-                    self._tried(partial(self._put, path, name))
-            if progress is not None:
-                progress("files put", done, len(names))
+    def put(self, path: Path, name: str) -> None:
+        """Put a file."""
+        with self._telling():
+            self._tried(partial(self._put, path, name))
 
     def _put(self, path: Path, name: str) -> None:
         self.fs.put_file(str(path), self.path(name))
-        if self._size(name) != path.stat().st_size:
-            raise OSError("a file arrived with another size")
-
-    def _size(self, name: str) -> int | None:
         self.fs.invalidate_cache()
-        try:
-            return int(self.fs.info(self.path(name))["size"])
-        except FileNotFoundError:
-            return None
+        if self.fs.info(self.path(name))["size"] != path.stat().st_size:
+            raise ArrivedError("a file arrived with another size")
 
-    def get(
-        self, copy: Path, last: str, description: bytes, progress: Progress | None = None
-    ) -> None:
-        """Copy all files into a local folder; the description, which is known, last."""
-        names = [name for name in self.names() if name not in (last, BEGUN)]
-        for done, name in enumerate(names, start=1):
-            target = confined(copy, copy / name)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if not target.exists():
-                with self._telling():
-                    self._tried(partial(self._get, name, target))
-            if progress is not None:
-                progress("files copied", done, len(names))
-        write_atomically(copy / last, lambda path: path.write_bytes(description))
+    def get(self, name: str, target: Path, digest: str | None = None) -> None:
+        """Copy a file to a local one, which is there whole or not at all.
 
-    def _get(self, name: str, target: Path) -> None:
-        part = part_path(target)
+        digest: its SHA-256, if it is known.
+        """
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with self._telling():
+            try:
+                self._tried(partial(self._get, name, target, digest))
+            except FileNotFoundError:
+                raise LogicgenError(
+                    f"{self.url}/{name}: missing: the same logicgen generate command puts it there"
+                    " again"
+                ) from None
+
+    def _get(self, name: str, target: Path, digest: str | None) -> None:
+        # Others may copy it at the same time.
+        part = own_part_path(target)
         try:
             self.fs.get_file(self.path(name), str(part))
-            if part.stat().st_size != self._size(name):
-                raise OSError("the connection ended before the file did")
+            if digest is not None and sha256(part) != digest:
+                raise ArrivedError(f"{name} is not what the description says")
             os.replace(part, target)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise _no_room(self.url, target.parent) from None
+            raise
         finally:
             part.unlink(missing_ok=True)
 
-    @contextmanager
-    def leased(self) -> Iterator[None]:
-        """Hold the lease. Raises LogicgenError where somebody else does."""
-        own = {"id": uuid.uuid4().hex, "host": socket.gethostname(), "process": os.getpid()}
-
-        def content() -> bytes:
-            return json.dumps({**own, "renewed": time.time()}).encode()
-
-        self._take(content)
-        ended = threading.Event()
-
-        def renew() -> None:
-            while not ended.wait(RENEWED):
-                with suppress(Exception):  # it is tried again, long before it expires
-                    self.fs.pipe_file(self.path(LEASE), content())
-
-        thread = threading.Thread(target=renew, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
-            with suppress(LogicgenError):  # it expires
-                self.remove(LEASE)
-
-    def _take(self, content: Callable[[], bytes]) -> None:
-        while True:
-            with self._telling():
-                try:
-                    self.fs.pipe_file(self.path(LEASE), content(), mode="create")
-                    return
-                except FileExistsError:
-                    pass
-            try:
-                held = json.loads(self.read(LEASE) or b"{}")
-                since = time.time() - float(held.get("renewed", 0))
-            except ValueError:
-                held, since = {}, EXPIRES
-            if since < EXPIRES:
-                raise LogicgenError(
-                    f"{self.url}: process {held['process']} on {held['host']} is writing there:"
-                    f" wait for it; if it is gone, the folder is free {EXPIRES - since:.0f} seconds"
-                    " from now"
-                )
-            self.remove(LEASE)
-
     def _tried(self, function: Callable[[], Found]) -> Found:
         """Return what a function returns, at the fourth try at the latest."""
-        final = FileNotFoundError, FileExistsError, PermissionError
+        final = FileNotFoundError, FileExistsError, PermissionError, LogicgenError
         for pause in range(1, TRIES + 1):
             try:
                 return function()
-            except final:
+            except (*final, NotImplementedError):
                 raise
             except Exception as error:
                 if pause == TRIES or _refused(error):
@@ -318,9 +183,18 @@ class Store:
             ) from None
         except Exception as error:
             advice = "the same command goes on"
+            if isinstance(error, ArrivedError):
+                advice = "the connection was cut, or the data are damaged; generate them again"
             if isinstance(error, PermissionError) or _refused(error):
                 advice = "check the credentials, such as AWS_ACCESS_KEY_ID or ~/.aws"
             raise LogicgenError(f"{self.url}: {_line(error)}: {advice}") from None
+
+
+def _no_room(url: str, folder: Path) -> LogicgenError:
+    return LogicgenError(
+        f"{url}: its local copy does not fit on the disk of {folder}: make room, or set"
+        " LOGICGEN_CACHE to a folder elsewhere; the same command goes on"
+    )
 
 
 def _refused(error: Exception) -> bool:

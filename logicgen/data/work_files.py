@@ -7,8 +7,6 @@ a power cut has left in pieces is found by its checksum, and then it is as if it
 from __future__ import annotations
 
 import json
-import os
-import platform
 import shutil
 from hashlib import blake2b
 from pathlib import Path
@@ -17,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from logicgen.atomic import part_path, write_atomically
+from logicgen.atomic import own_part_path, write_atomically
 from logicgen.errors import reading
 
 FOLDER = ".making"
@@ -70,7 +68,7 @@ class WorkFiles:
 
     def part(self, name: str) -> Path:
         """Return the path of a file while this process writes it; another one may write it, too."""
-        return part_path(self.folder / f"{name}.{platform.node()}.{os.getpid()}")
+        return own_part_path(self.folder / name)
 
     def read_json(self, name: str) -> Any:
         """Return plain data; None where there are none."""

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import as_dataset, open_data
 from logicgen.data.prompt_rows import prompt_rows
 from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named
@@ -49,7 +49,7 @@ def solve(
     Raises LogicgenError where there is no such data set or split, for a task without prompts, and
     a setting that cannot be.
     """
-    made = load_dataset(data)
+    made = as_dataset(open_data(data))
     rows = islice(prompt_rows(made, split, examples, notation), limit)
     source = {"dataset": made.name, "fingerprint": made.fingerprint}
     samples = MemoryDataset([_sample(row, source) for row in rows], made.name, str(data))

@@ -38,7 +38,7 @@ def test_data_of_either_kind(tmp_path):
         assert (data.description, data.recipe, data.folder) == (described, recipe, folder)
         assert (data.name, data.holds, data.task_name) == ("tiny", holds, recipe.task)
         assert tuple(name for name, size in data.splits.items() if size) == splits
-        assert data.summary()[0].startswith(f"{folder}: ")
+        assert data.summary(data.description, folder)[0].startswith(f"{folder}: ")
         with pytest.raises(LogicgenError, match=r"holds a .* of another seed"):
             recipe.make(folder, name="tiny")
 

@@ -188,7 +188,7 @@ def folders(draw: Callable[..., Any], kind: str, description: str) -> Files:
 
 def _all(data: Dataset | Corpus) -> None:
     """Read everything that training and evaluation read."""
-    data.summary()
+    data.summary(data.description, data.folder)
     _ = data.splits, data.fingerprint
     tokens_of(data)
     for split in data.splits:

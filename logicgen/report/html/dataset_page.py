@@ -205,6 +205,6 @@ def version_facts(description: dict[str, Any]) -> Facts:
 
 def _files(dataset: Dataset) -> Facts:
     files = dataset.files(dataset.description)
-    rows = [[f["file"], f"{f['examples']:,}", f"{f['bytes']:,}", f["sha256"]] for f in files]
+    rows = [[name, f"{f['examples']:,}", f"{f['bytes']:,}", f["sha256"]] for name, f in files]
     says = "" if len(rows) <= 200 else f"The first 200 of {len(rows):,}."
     return Facts("Files", ["file", "examples", "bytes", "SHA-256"], rows[:200], says)

@@ -15,10 +15,13 @@ from click.testing import CliRunner
 
 import logicgen
 from logicgen.cli.group import group
-from logicgen.data import store as stores
+from logicgen.data import lease as leases
 from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.lease import FILE as LEASE
+from logicgen.data.lease import Lease
 from logicgen.data.opening import open_data
-from logicgen.data.store import LEASE, Store, local_copy, make
+from logicgen.data.remote_data import BEGUN, local_copy, make
+from logicgen.data.store import Store
 from logicgen.errors import LogicgenError
 from tests.data.data_sets import RECIPE, contents
 from tests.data.data_sets import make as make_locally
@@ -126,7 +129,7 @@ def recipe() -> DataRecipe:
 
 
 def names(url: str) -> list[str]:
-    return Store(url).names()
+    return sorted(set(Store(url).sizes()) - {LEASE})
 
 
 def check_whole(url: str, whole: dict[Any, bytes]) -> None:
@@ -157,8 +160,7 @@ def test_the_bytes_of_a_local_folder(kind, bucket, whole, tmp_path, cache):
     assert make(recipe(), url, name="some") == description  # which is there already
     # A machine that made nothing copies them, once; other data under the URL are copied anew.
     first = local_copy(url)
-    for path in sorted(cache.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
+    empty(cache)
     assert logicgen.load_dataset(url).splits == open_data(tmp_path / "local").splits
     assert contents(first) == whole
     Store(url).fs.rm(Store(url).root, recursive=True)
@@ -219,8 +221,7 @@ def test_connections_that_drop(server, bucket, whole, monkeypatch, cache):
     make(recipe(), url, name="some")
     dropped = count[0] // 3
     assert dropped >= 3
-    for path in sorted(cache.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
+    empty(cache)
     assert contents(local_copy(url)) == whole
     assert count[0] // 3 > dropped
     point(monkeypatch, server)
@@ -243,7 +244,8 @@ def test_a_connection_that_never_holds(server, bucket, whole, monkeypatch):
     assert "\n" not in str(said.value)
     fine[0] = True
     monkeypatch.setattr(Store, "_put", put)
-    monkeypatch.setattr(stores, "EXPIRES", 0)  # its lease could not be given back
+    hurry(monkeypatch)
+    monkeypatch.setattr(leases, "EXPIRES", 0.0)  # its lease could not be given back
     make(recipe(), url, name="some")
     check_whole(url, whole)
 
@@ -304,24 +306,48 @@ def test_nothing_to_write_to_or_read_from(bucket, server, monkeypatch, tmp_path)
 
 def test_one_at_a_time(bucket, monkeypatch):
     url = f"s3://{bucket}/some"
-    with Store(url).leased(), pytest.raises(LogicgenError, match=r"process \d+ on .* is writing"):
+    with Lease(Store(url)), pytest.raises(LogicgenError, match=r"process \d+ on .* is writing"):
         make(recipe(), url, name="some")
-    Store(url).write(LEASE, json.dumps({"renewed": time.time() - 601}).encode())
-    make(recipe(), url, name="some")  # whose holder is gone
+    hurry(monkeypatch)
+    for left in (json.dumps({"renewed": time.time() - 301}), '{"half', "[]"):
+        Store(url).write(LEASE, left.encode())
+        with Lease(Store(url)):  # whose holder is gone
+            pass
+    Store(url).write(LEASE, json.dumps({"renewed": time.time()}).encode())
+    with pytest.raises(LogicgenError, match=r"process \? on \? is writing there"):
+        make(recipe(), url, name="some")
+    Store(url).remove(LEASE)
     other = f"s3://{bucket}/other"
     Store(other).write("letters.txt", b"dear")
     with pytest.raises(LogicgenError, match="holds other things: choose another folder"):
         make(recipe(), other, name="some")
     assert Store(other).read(LEASE) is None
-    # Of many that begin at once one holds the lease.
+
+
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have leases be renewed and watched for moments."""
+    for name, seconds in (("RENEWED", 0.2), ("WATCHED", 0.5), ("SETTLED", 0.5)):
+        monkeypatch.setattr(leases, name, seconds)
+
+
+@pytest.mark.parametrize("left_behind", [False, True])
+@pytest.mark.parametrize("kind", ["file", "s3"])
+def test_of_many_that_begin_at_once_one_holds_the_lease(
+    kind, left_behind, bucket, tmp_path, monkeypatch
+):
+    hurry(monkeypatch)
+    url = {"file": f"file://{tmp_path}/third", "s3": f"s3://{bucket}/third"}[kind]
+    if left_behind:
+        Store(url).write(LEASE, json.dumps({"renewed": 0}).encode())
     taken, start = [], threading.Barrier(8)
 
     def take() -> None:
         start.wait()
         try:
-            with Store(f"s3://{bucket}/third").leased():
+            with Lease(Store(url)) as lease:
+                lease.check()
                 taken.append(1)
-                time.sleep(2)
+                time.sleep(3)
         except LogicgenError:
             pass
 
@@ -331,6 +357,169 @@ def test_one_at_a_time(bucket, monkeypatch):
     for thread in threads:
         thread.join()
     assert taken == [1]
+    assert Store(url).read(LEASE) is None
+
+
+def test_a_lease_that_somebody_renews_is_not_taken_though_clocks_differ(bucket, monkeypatch):
+    hurry(monkeypatch)
+    store, clock = Store(f"s3://{bucket}/some"), time.time
+    with Lease(store):
+        monkeypatch.setattr(leases.time, "time", lambda: clock() + 1000)
+        with pytest.raises(LogicgenError, match="is writing there"), Lease(store):
+            pass
+
+
+def test_who_has_lost_the_lease_puts_no_description(bucket, monkeypatch, whole):
+    url, put = f"s3://{bucket}/some", Store._put
+    other = json.dumps({"id": "another", "host": "there", "process": 1, "renewed": time.time()})
+
+    def lose(self, path, name):
+        put(self, path, name)
+        self.write(LEASE, other.encode())
+
+    monkeypatch.setattr(Store, "_put", lose)
+    with pytest.raises(LogicgenError, match="process 1 on there is writing there"):
+        make(recipe(), url, name="some")
+    assert "dataset.json" not in names(url)
+    assert json.loads(Store(url).read(LEASE) or b"")["id"] == "another"  # and takes it from nobody
+    monkeypatch.setattr(Store, "_put", put)
+    Store(url).remove(LEASE)
+    make(recipe(), url, name="some")
+    check_whole(url, whole)
+
+
+def test_the_answer_to_the_put_of_a_lease_is_lost(bucket, monkeypatch, whole):
+    create = Store._create
+
+    def lost(self, path, content):
+        create(self, path, content)
+        raise OSError("no answer")
+
+    monkeypatch.setattr(Store, "_create", lost)
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    url = f"s3://{bucket}/some"
+    make(recipe(), url, name="some")
+    monkeypatch.setattr(Store, "_create", create)
+    check_whole(url, whole)
+
+
+def test_a_store_without_conditional_puts(bucket, monkeypatch):
+    monkeypatch.setattr(Store, "_create", lambda self, path, content: self.fs.pipe(path, content))
+    with pytest.raises(LogicgenError, match="puts files where there are some already"):
+        make(recipe(), f"s3://{bucket}/some", name="some")
+    assert not names(f"s3://{bucket}/some")
+
+
+def test_files_of_another_making_are_put_again(bucket, monkeypatch, whole):
+    """Stopped; meanwhile another version is installed, whose shards have the same sizes."""
+    url, put = f"s3://{bucket}/some", Store._put
+
+    def stop(self, path, name):
+        put(self, path, name)
+        if name.startswith("train"):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "_put", stop)
+    with pytest.raises(KeyboardInterrupt):
+        make(recipe(), url, name="some")
+    monkeypatch.setattr(Store, "_put", put)
+    store = Store(url)
+    (shard,) = [name for name in names(url) if name.startswith("train")]
+    store.write(shard, b"x" * len(whole[Path(shard)]))
+    mark = json.loads(store.read(BEGUN) or b"")
+    store.write(BEGUN, json.dumps({**mark, "description": "0" * 64}).encode())
+    make(recipe(), url, name="some")
+    check_whole(url, whole)
+
+
+def test_what_the_store_has_lost_or_damaged(bucket, whole, cache):
+    url = f"s3://{bucket}/some"
+    make(recipe(), url, name="some")
+    empty(cache)
+    store, shard = Store(url), "train/00000.parquet"
+    store.write(shard, b"x" * len(whole[Path(shard)]))
+    with pytest.raises(LogicgenError, match=r"00000.parquet is not what the description says"):
+        open_data(url)
+    store.remove(shard)
+    with pytest.raises(LogicgenError, match=r"00000.parquet: missing: the same logicgen generate"):
+        open_data(url)
+    make(recipe(), url, name="some")  # as it says
+    check_whole(url, whole)
+    store.write(BEGUN, b"{}")  # killed when all was there
+    assert make(recipe(), f"{url}/", name="some")
+    assert BEGUN not in names(url)
+    for content in (b'{"half', b"[]", b"\xff\xfe", b"{}"):
+        store.write("dataset.json", content)
+        for what in (lambda: make(recipe(), url, name="some"), lambda: open_data(url)):
+            with pytest.raises(LogicgenError, match=r"dataset.json: damaged; make the data set"):
+                what()
+
+
+def test_readers_at_once(bucket, whole, cache):
+    url = f"s3://{bucket}/some"
+    make(recipe(), url, name="some")
+    empty(cache)
+    found, start = [], threading.Barrier(6)
+
+    def read() -> None:
+        start.wait()
+        found.append(local_copy(url))
+
+    threads = [threading.Thread(target=read) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 6
+    assert all(contents(each) == whole for each in found)
+
+
+def test_what_cannot_be_made_leaves_nothing(bucket):
+    url = f"s3://{bucket}/some"
+    region = {"symbols": [9, 9], "length": [1, 2]}
+    with pytest.raises(LogicgenError, match="no problem has the symbols and lengths"):
+        make(DataRecipe.model_validate({**RECIPE, "region": region}), url, name="some")
+    assert not names(url)
+    make(recipe(), url, name="some")
+
+
+def test_no_room_for_a_copy(bucket, cache, monkeypatch):
+    import shutil
+
+    url = f"s3://{bucket}/some"
+    make(recipe(), url, name="some")
+    empty(cache)
+    room = shutil.disk_usage("/")._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: room)
+    with pytest.raises(LogicgenError, match=r"a local copy takes 0.0 GB, .* set LOGICGEN_CACHE"):
+        open_data(url)
+
+
+def test_a_local_folder_that_cannot_be_written_names_the_variable(bucket, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LOGICGEN_CACHE", str(tmp_path / "file"))
+    with pytest.raises(LogicgenError, match=r"^s3://.*LOGICGEN_CACHE says: .*cannot be written"):
+        make(recipe(), f"s3://{bucket}/some", name="some")
+
+
+def test_a_corpus(bucket, tmp_path, cache):
+    text = tmp_path / "text"
+    text.mkdir()
+    (text / "a.txt").write_text("to be or not to be, that is the question; " * 100)
+    corpus = tmp_path / "mine.toml"
+    corpus.write_text(f'task = "text"\n[corpus]\nfiles = ["{text}"]\ntokens = "characters"\n')
+    url = f"s3://{bucket}/corpus"
+    logicgen.generate(corpus, url)
+    made = logicgen.generate(corpus, tmp_path / "local")
+    empty(cache)
+    read = open_data(url)
+    assert contents(read.folder) == contents(tmp_path / "local")
+    assert read.fingerprint == made.fingerprint
+
+
+def empty(folder: Path) -> None:
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
 
 
 def test_commands(bucket, tmp_path):
@@ -355,3 +544,24 @@ def test_commands(bucket, tmp_path):
     assert trained.exit_code == 0, trained.output
     missing = run("train", "propositional-learned", "--data", url + "x", "-o", str(tmp_path / "r"))
     assert isinstance(missing.exception, LogicgenError)
+    for bad, says in (
+        ("memory://x/y", "ends with this command"),
+        ("s3:/b/x", "one slash where a URL has two"),
+        ("simplecache::s3://b/x", "without ::"),
+    ):
+        found = run("generate", str(file), "-o", bad)
+        assert isinstance(found.exception, LogicgenError), found.output
+        assert says in str(found.exception)
+    # A scheme in capital letters is the same, and so is a slash at the end.
+    assert "340 verified" in run("generate", str(file), "-o", f"S3://{bucket}/mine/").output
+    page = run("report", url)
+    assert "-o: name the page" in str(page.exception)
+    assert run("report", url, "-o", str(tmp_path / "page.html")).exit_code == 0
+    examples = str(tmp_path / "test.txt")
+    converted = run("convert", "--task", "propositional", url, "--split", "test", examples)
+    assert converted.exit_code == 0, converted.output
+    for command in (
+        ("convert", "--task", "propositional", examples, "s3://b/x.jsonl"),
+        ("solve", "--task", "propositional", "--in", examples, "--out", "s3://b/x.jsonl"),
+    ):
+        assert "has to be local" in run(*command).output

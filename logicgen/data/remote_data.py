@@ -1,0 +1,243 @@
+"""Data at a URL: made in a local folder and put there, copied from there to be read.
+
+An object store has no locks and no renaming. So data are made in a local folder, which whatever
+interrupts it leaves to be gone on with. Then every file is put whole, and the description last: a
+folder without one is unfinished. What is read is copied once to a local folder, file by file and
+each with its checksum, and read there as other data are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from logicgen.atomic import is_part, own_part_path, write_atomically
+from logicgen.checksum import sha256, text_sha256
+from logicgen.data.corpus import Corpus
+from logicgen.data.data_recipe import Progress, Recipe
+from logicgen.data.dataset import Dataset
+from logicgen.data.folder import DataFolder, confined, head
+from logicgen.data.lease import FILE as LEASE
+from logicgen.data.lease import Lease
+from logicgen.data.opening import kind_of
+from logicgen.data.store import Store
+from logicgen.data.work_files import FOLDER as WORK
+from logicgen.errors import LogicgenError
+from logicgen.url import is_url
+
+KINDS: tuple[type[DataFolder[Any]], ...] = (Dataset, Corpus)
+
+BEGUN = ".begun.json"
+"""File of a folder that is being filled: what with, and the checksum of its description."""
+
+
+def make(
+    recipe: Recipe,
+    folder: str | os.PathLike[str],
+    *,
+    name: str,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Progress = lambda split, done, total: None,
+) -> dict[str, Any]:
+    """Make the data of a recipe, or finish them; return their description. See `Recipe.make`.
+
+    folder: or the URL of one. Raises LogicgenError where it holds something else, or the store
+        does not do as it should.
+    """
+    made = partial(recipe.make, name=name, seed=seed, workers=workers, progress=progress)
+    if not is_url(folder):
+        return made(Path(folder))
+    kind = kind_of(recipe)
+    store = Store(str(folder))
+    store.check_lockable()
+    begin = {key: value for key, value in head(recipe, name, seed).items() if key != "format"}
+    local = _staging(store, begin)
+    there = store.sizes()
+    if (found := _known(store, kind, begin)) is not None and _whole(kind, found, there):
+        if BEGUN in there:  # killed when all was there
+            store.remove(BEGUN)
+        _keep(local, store, kind)
+        return found
+    _check_begun(store, kind, begin, there, found is not None)
+    with Lease(store) as lease:
+        try:
+            description = made(local)
+        except LogicgenError as error:
+            if str(local) not in str(error):
+                raise
+            raise LogicgenError(
+                f"{store.url}: data are made in a local folder first, in {cache()} or where"
+                f" LOGICGEN_CACHE says: {error}"
+            ) from None
+        _put(store, lease, local, kind.file, begin, progress)
+    _keep(local, store, kind)
+    return description
+
+
+def _known(
+    store: Store, kind: type[DataFolder[Any]], begin: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Return the description at a URL. LogicgenError: it is of other data."""
+    content = store.read(kind.file)
+    if content is None:
+        return None
+    found, _ = kind.checked(content, f"{store.url}/{kind.file}")
+    if differs := [key for key in begin if found.get(key) != begin[key]]:
+        raise LogicgenError(
+            f"{store.url}: holds a {kind.noun} of another {' and '.join(differs)}; choose another"
+            " folder with -o"
+        )
+    return found
+
+
+def _whole(kind: type[DataFolder[Any]], found: dict[str, Any], there: dict[str, int]) -> bool:
+    """Return whether all files that a description names are there."""
+    if not found["complete"]:
+        return False
+    sizes = {name: file.get("bytes") for name, file in kind.files(found)}
+    return all(there.get(name, -1) in (size, there.get(name)) for name, size in sizes.items())
+
+
+def _check_begun(
+    store: Store,
+    kind: type[DataFolder[Any]],
+    begin: dict[str, Any],
+    there: dict[str, int],
+    known: bool,
+) -> None:
+    """Raise LogicgenError where a folder holds anything but these data, unfinished."""
+    begun = _begun(store)
+    if begun is None and not known and set(there) - {LEASE}:
+        raise LogicgenError(f"{store.url}: holds other things: choose another folder with -o")
+    if begun is not None and any(begun.get(key) != begin[key] for key in begin):
+        raise LogicgenError(
+            f"{store.url}: unfinished data of another recipe or seed: finish them with their own"
+            f" command, delete what is there, or choose another folder with -o"
+        )
+
+
+def _begun(store: Store) -> dict[str, Any] | None:
+    """Return what a folder is being filled with; None if nothing is."""
+    content = store.read(BEGUN)
+    if content is None:
+        return None
+    with suppress(ValueError):
+        found = json.loads(content)
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _put(
+    store: Store,
+    lease: Lease,
+    local: Path,
+    last: str,
+    begin: dict[str, Any],
+    progress: Progress,
+) -> None:
+    """Put the files of a local folder that are not there yet, and one of them last."""
+    mark = {**begin, "description": sha256(local / last)}
+    # Of data that another version made files may be of the same size.
+    there = store.sizes() if _begun(store) == mark else {}
+    store.write(BEGUN, json.dumps(mark, ensure_ascii=False).encode())
+    paths = sorted(path for path in local.rglob("*") if path.is_file() and not is_part(path))
+    files = {path.relative_to(local).as_posix(): path for path in paths}
+    names = [name for name in files if name != last and not name.startswith(f"{WORK}/")]
+    for done, name in enumerate(names, start=1):
+        if there.get(name) != files[name].stat().st_size:
+            store.put(files[name], name)
+        progress("files put", done, len(names) + 1)
+    lease.check()
+    store.put(files[last], last)
+    progress("files put", len(names) + 1, len(names) + 1)
+    store.remove(BEGUN)
+
+
+def local_copy(folder: str | os.PathLike[str], progress: Progress | None = None) -> Path:
+    """Return the local folder of data: the folder itself, or a copy of what a URL names.
+
+    It is copied once, file by file, and again only where what the URL names has changed. Raises
+    LogicgenError where there is nothing finished, or the store cannot be read.
+    """
+    if not is_url(folder):
+        return Path(folder)
+    store = Store(str(folder))
+    for kind in KINDS:
+        content = store.read(kind.file)
+        if content is not None:
+            break
+    else:
+        raise LogicgenError(
+            f"{store.url}: no finished data set or corpus there (no {Dataset.file}, no"
+            f" {Corpus.file}); the same logicgen generate command finishes one"
+        )
+    copy = _copy_of(store, content)
+    if not (copy / kind.file).is_file():
+        description, _ = kind.checked(content, f"{store.url}/{kind.file}")
+        _copy(store, copy, kind, description, progress)
+        path = copy / kind.file
+        write_atomically(path, lambda part: part.write_bytes(content), part=own_part_path(path))
+    return copy
+
+
+def _copy(
+    store: Store,
+    copy: Path,
+    kind: type[DataFolder[Any]],
+    description: dict[str, Any],
+    progress: Progress | None,
+) -> None:
+    """Copy the files that a description names, and cards and tables beside it."""
+    sizes = store.sizes()
+    wanted: dict[str, str | None] = {
+        name: None for name in sizes if "/" not in name and name[0] != "." and name != kind.file
+    }
+    wanted |= {name: file["sha256"] for name, file in kind.files(description)}
+    missing = {name: digest for name, digest in wanted.items() if not (copy / name).exists()}
+    copy.mkdir(parents=True, exist_ok=True)
+    needed, free = sum(sizes.get(name, 0) for name in missing), shutil.disk_usage(copy).free
+    if needed > free:
+        raise LogicgenError(
+            f"{store.url}: a local copy takes {needed / 1e9:.1f} GB, the disk of {copy} has"
+            f" {free / 1e9:.1f}: make room, or set LOGICGEN_CACHE to a folder elsewhere"
+        )
+    for done, (name, digest) in enumerate(missing.items(), start=1):
+        store.get(name, confined(copy, copy / name), digest)
+        if progress is not None:
+            progress("files copied", done, len(missing))
+
+
+def cache() -> Path:
+    """Return the folder for copies: LOGICGEN_CACHE, or `logicgen` where caches are."""
+    if own := os.environ.get("LOGICGEN_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "logicgen"
+
+
+def _staging(store: Store, begin: dict[str, Any]) -> Path:
+    """Return the local folder where data for a URL are made."""
+    wanted = json.dumps(begin, sort_keys=True, ensure_ascii=False)
+    return cache() / "unfinished" / text_sha256(f"{store.url} {wanted}")[:16]
+
+
+def _copy_of(store: Store, description: bytes) -> Path:
+    """Return the folder of a copy; other data under the same URL have another one."""
+    name = store.url.rpartition("/")[2]
+    key = text_sha256(f"{store.url} {description.hex()}")[:16]
+    return cache() / "data" / f"{name}-{key}"
+
+
+def _keep(local: Path, store: Store, kind: type[DataFolder[Any]]) -> None:
+    """Have the data that were made here be the copy that is read."""
+    if (local / kind.file).is_file():
+        copy = _copy_of(store, (local / kind.file).read_bytes())
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # somebody has copied them already
+            os.replace(local, copy)
+    shutil.rmtree(local, ignore_errors=True)
