@@ -2,9 +2,10 @@
 
 Each size is made by the command, with two workers. Memory is the proportional set size (PSS) of all
 its processes together, looked at four times a second; the peak is reported. CPU seconds are those
-of all processes; they say more than seconds where the machine has other work. Afterwards the problems
-of all shards are counted by Arrow, which knows nothing of how they were made: by the hash that all
-renamings share, or as they are, as the recipe says. None may come twice.
+of all processes; they say more than seconds where the machine has other work.
+
+Afterwards the problems of all shards are counted by Arrow, which knows nothing of how they were
+made: by the hash that all renamings share, or as they are, as the recipe says. None may come twice.
 """
 
 from __future__ import annotations
