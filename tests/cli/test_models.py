@@ -10,7 +10,7 @@ import pytest
 
 from logicgen.cli.evaluate import evaluate_with_bars
 from logicgen.errors import LogicgenError
-from tests.cli.test_commands import interrupted, refused, run
+from tests.cli.test_commands import appeared, interrupted, refused, run
 
 
 @pytest.fixture(scope="module")
@@ -238,7 +238,7 @@ def test_a_model_that_is_trained_on_stays_usable(demo, tmp_path):
     logs = tmp_path / "run" / "logs"
     events = len(list(logs.rglob("events*")))
     # Training writes a new file of events when it has begun.
-    status, _ = interrupted(arguments, lambda: len(list(logs.rglob("events*"))) > events)
+    status, _ = interrupted(arguments, lambda: appeared(logs, "events*") > events)
     assert status == 130
     assert (tmp_path / "run" / "model.json").read_bytes() == before
     assert run("evaluate", tmp_path / "run", "--data", data, "--limit", 3).returncode == 0

@@ -24,7 +24,7 @@ from logicgen.study.record import FILE
 from logicgen.study.study_recipe import read_study
 from logicgen.study.trial import data_folder, make_data
 from logicgen.study.worker import Worker
-from tests.cli.test_commands import interrupted, refused, run
+from tests.cli.test_commands import appeared, interrupted, refused, run
 from tests.study.conftest import AXES, TINY, read_lines, write_lines
 
 NAMES = ["normal-0", "hypercube-0"]
@@ -209,7 +209,7 @@ def saved_steps(out):
 def test_ctrl_c_saves_and_the_same_command_goes_on(study_file, tmp_path):
     out = tmp_path / "out"
     arguments = ["study", study_file(ONE, tiny=LONG), "-o", out]
-    status, said = interrupted(arguments, lambda: any(out.rglob("events*")))
+    status, said = interrupted(arguments, lambda: appeared(out, "events*"))
     assert status == 130
     assert "the same command goes on" in said
     assert "Traceback" not in said
@@ -228,7 +228,7 @@ def test_a_worker_ends_with_its_parent(study_file, tmp_path):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    wait_for(lambda: any(out.rglob("events*")))
+    wait_for(lambda: appeared(out, "events*"))
     process.kill()
     process.wait()
     wait_for(lambda: (run_of("normal-0", out) / checkpoint.LAST).is_file())
@@ -252,7 +252,7 @@ def test_a_process_that_dies_is_one_failed_trial(study_file, tmp_path):
         return worker.run(point, planned.context(point, tmp_path, "cpu"))
 
     def kill():
-        wait_for(lambda: any(tmp_path.rglob("events*")))
+        wait_for(lambda: appeared(tmp_path, "events*"))
         os.kill(worker.process.pid, signal.SIGKILL)
 
     threading.Thread(target=kill).start()
