@@ -60,7 +60,10 @@ class RayCluster:
             with _same_signals():
                 ray.init(address=address or "local", **how)
         except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-            raise LogicgenError(f"Ray at {address or 'this machine'}: {_line(error)}") from None
+            said = _line(error)
+            if "version mismatch" in said.lower():  # which versions, is said in further lines
+                said = " ".join(str(error).split()) + ": install the same on all nodes"
+            raise LogicgenError(f"Ray at {address or 'this machine'}: {said}") from None
         self._ray = ray
         self._run = ray.remote(max_retries=RETRIES, num_cpus=1)(_run)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -16,11 +17,14 @@ from click.testing import CliRunner
 
 from logicgen import engines, ray_cluster
 from logicgen.cli.group import group
+from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.remote_data import make as fill
 from logicgen.engines import engine, pool
 from logicgen.errors import LogicgenError
 from logicgen.ray_cluster import RayCluster
 from logicgen.workers import Failure, Limits
-from tests.data.data_sets import contents, make
+from tests.cli.test_commands import appeared
+from tests.data.data_sets import RECIPE, contents, make
 from tests.study.conftest import AXES, TINY, read_lines
 
 pytest.importorskip("ray")
@@ -160,6 +164,53 @@ def test_a_folder_that_nodes_do_not_see_and_other_versions(cluster, tmp_path, mo
     monkeypatch.setattr(ray_cluster.platform, "python_version", lambda: "2.7")
     with pytest.raises(LogicgenError, match=r"has Python 3.*; this machine has Python 2\.7"):
         RayCluster(cluster.address).__enter__()
+    monkeypatch.undo()
+    ray_utils = pytest.importorskip("ray._private.utils")
+    monkeypatch.setattr(ray_utils, "compute_version_info", lambda: ("1.0", "3.9.1"))
+    with pytest.raises(LogicgenError, match=r"with: Ray: 1\.0 Python: 3\.9\.1.*install the same"):
+        RayCluster(cluster.address)
+
+
+def test_a_url_is_filled_by_ray(cluster, tmp_path, monkeypatch):
+    pytest.importorskip("fsspec")
+    monkeypatch.setenv("LOGICGEN_CACHE", str(tmp_path / "cache"))  # which all nodes have to see
+    make(tmp_path / "local")
+    url = f"file://{tmp_path}/remote"
+    with engine("ray", cluster.address):
+        fill(DataRecipe.model_validate(RECIPE), url, name="some")
+    assert contents(tmp_path / "remote") == contents(tmp_path / "local")
+    elsewhere = nullcontext(SimpleNamespace(name="/nowhere/else"))
+    monkeypatch.setattr(ray_cluster, "NamedTemporaryFile", lambda **_: elsewhere)
+    with (
+        engine("ray", cluster.address),
+        pytest.raises(LogicgenError, match=r"-2: .*LOGICGEN_CACHE says: .*does not see this"),
+    ):
+        fill(DataRecipe.model_validate(RECIPE), f"{url}-2", name="some")
+
+
+def test_sigterm_ends_a_run_on_ray_that_is_finished_later(cluster, tmp_path):
+    """As schedulers of clusters do; what is drawn is kept, and one process finishes it."""
+    out = tmp_path / "d"
+    arguments = ["propositional-35", "--size", "30000", "-o", str(out)]
+    command = [sys.executable, "-m", "logicgen.cli.main", "generate", *arguments]
+    process = subprocess.Popen(
+        [*command, "--engine", "ray", "--address", cluster.address],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not appeared(out, "*.arrow"):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate()
+    assert process.returncode == 143, said
+    assert "the same command goes on from there" in said
+    assert "Traceback" not in said
+    subprocess.run([*command, "--workers", "1"], check=True, capture_output=True)
+    whole = tmp_path / "whole"
+    arguments[-1] = str(whole)
+    subprocess.run([*command[:4], *arguments, "--workers", "2"], check=True, capture_output=True)
+    assert contents(out) == contents(whole)
 
 
 def test_the_commands_run_on_ray(cluster, tmp_path):
@@ -172,6 +223,16 @@ def test_the_commands_run_on_ray(cluster, tmp_path):
     )
     assert local.stdout == on_ray.stdout
     assert local.stdout.count("\n") == 3
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text(
+        '{"problem": "& a ! b", "answer": "a 1 b 0"}\n{"problem": "& a b", "answer": "a 1 b 0"}\n'
+    )
+    common = ["verify", "--task", "propositional", "--in", str(answers)]
+    local = CliRunner().invoke(group, common)
+    on_ray = CliRunner().invoke(group, [*common, "--engine", "ray", "--address", cluster.address])
+    assert local.stdout == on_ray.stdout
+    assert '"correct"' in local.stdout
+    assert '"incorrect"' in local.stdout
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from logicgen.tasks import Task
 from logicgen.vocabulary import MOST_SYMBOLS, Vocabulary
 
 CORPUS = "corpus.json"  # the description of the other kind of data (`data/corpus.py`)
+ROWS = 100_000  # encoded at a time
 COLUMNS = ("problem", "answer", "symbols", "length")  # what a model is trained on
 
 
@@ -131,7 +132,15 @@ class Dataset(DataFolder[DataRecipe]):
 
     def encoded(self, split: str) -> EncodedSplit:
         """Return a split as arrays of token ids. Raises LogicgenError as `table` does."""
-        return encode(self.table(split, COLUMNS), self.vocabulary)
+        return EncodedSplit.joined([encode(rows, self.vocabulary) for rows in self._some(split)])
+
+    def _some(self, split: str) -> Iterator[pa.Table]:
+        """Yield the rows of a split, some at a time: Arrow makes no array of 2 GiB of text."""
+        if self._last is None or self._last[0] != split:
+            yield from (self._rows(shard, COLUMNS) for shard in self.split(split)["shards"])
+        else:
+            table = self._last[1]
+            yield from (table.slice(first, ROWS) for first in range(0, len(table), ROWS))
 
 
 def encode(table: pa.Table, vocabulary: Vocabulary) -> EncodedSplit:

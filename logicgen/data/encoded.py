@@ -24,6 +24,13 @@ class Ragged:
         ids = np.fromiter(chain.from_iterable(sequences), np.int32)
         return Ragged(ids, np.cumsum([0, *map(len, sequences)]))
 
+    @staticmethod
+    def joined(parts: Sequence[Ragged]) -> Ragged:
+        """Return the sequences of several parts, in order."""
+        ids = np.concatenate([part.ids for part in parts])
+        lengths = [part.lengths for part in parts]
+        return Ragged(ids, np.concatenate([[0], np.cumsum(np.concatenate(lengths))]))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -55,6 +62,18 @@ class EncodedSplit:
     symbols: np.ndarray  # (rows,) int32: the symbols coordinate of each example's cell
     length: np.ndarray  # (rows,) int32: tokens of the problem
     alphabet: int  # symbol rows an embedding needs for these examples: highest symbol number + 1
+
+    @staticmethod
+    def joined(parts: Sequence[EncodedSplit]) -> EncodedSplit:
+        """Return the examples of several parts, at least one, in order."""
+        return EncodedSplit(
+            parts[0].vocabulary,
+            Ragged.joined([part.problems for part in parts]),
+            Ragged.joined([part.answers for part in parts]),
+            np.concatenate([part.symbols for part in parts]),
+            np.concatenate([part.length for part in parts]),
+            max(part.alphabet for part in parts),
+        )
 
     def __len__(self) -> int:
         return len(self.problems)

@@ -48,6 +48,24 @@ def test_encoded_rows_decode_to_the_table(made):
     assert encoded.alphabet == 3
 
 
+def test_a_split_is_encoded_in_pieces(made, monkeypatch):
+    data = load_dataset(made)
+    assert len(data.split("train")["shards"]) > 1
+    by_shard = data.encoded("train")
+    whole = dataset.encode(data.table("train"), data.vocabulary)
+    monkeypatch.setattr(dataset, "ROWS", 7)
+    for encoded in (by_shard, data.encoded("train")):
+        for one, other in zip(ragged(encoded), ragged(whole), strict=True):
+            assert (one.dtype, one.tolist()) == (other.dtype, other.tolist())
+        assert encoded.alphabet == whole.alphabet
+
+
+def ragged(split):
+    """Return the arrays of a split."""
+    texts = split.problems.ids, split.problems.offsets, split.answers.ids, split.answers.offsets
+    return *texts, split.symbols, split.length
+
+
 def test_a_shard_is_checked_and_read_once(made, monkeypatch):
     hashed, read = [], []
     monkeypatch.setattr(dataset, "sha256", lambda path: hashed.append(path) or sha256(path))
