@@ -26,7 +26,7 @@ def start_helper(
     environment: variables beside those of this process.
     files: descriptors that it inherits under the same numbers.
     tied: whether it ends with the thread that starts it (Linux); if not given, whether that is the
-        main one. Untied, it ends when its standard input does.
+        main one. Untied, it ends when its standard input does, if it reads that to the end.
     pipes: stdin, stdout, stderr, text and so on, as of `subprocess.Popen`.
 
     It imports what this process can import, but never the script that this process runs, nor (-P)

@@ -38,7 +38,11 @@ class Batch(NamedTuple):
         problems, inputs, targets, places = (
             each.to(device, non_blocking=True) for each in self[1:5]
         )
-        return self._replace(problems=problems, inputs=inputs, targets=targets, places=places)
+        found = self._replace(problems=problems, inputs=inputs, targets=targets, places=places)
+        if self.share is None:
+            return found
+        rows = self.share.rows.to(device, non_blocking=True)
+        return found._replace(share=self.share._replace(rows=rows))
 
     def shared(self, rank: Rank, pad: int) -> Self:
         """Return what one of several devices learns from. pad: id of `<pad>`."""

@@ -198,7 +198,7 @@ class EncoderDecoder(Model):
         if not measured:
             return Loss(loss, {})
         real = batch.targets != self.vocabulary.pad
-        accuracy = ((logits.argmax(-1) == batch.targets) & real).sum() / real.sum()
+        accuracy = ((logits.argmax(-1) == batch.targets) & real).sum() / real.sum().clamp(min=1)
         return Loss(loss, {"loss": loss, "token_accuracy": accuracy})
 
     def right_loss(

@@ -34,6 +34,8 @@ def fast_in_bfloat16(device: torch.device) -> bool:
     """Return whether a device has instructions for products of matrices in bfloat16."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    if not hasattr(torch.cpu, "get_capabilities"):  # PyTorch before 2.11
+        return bool(torch.cpu._is_avx512_bf16_supported())
     able = torch.cpu.get_capabilities()
     return any(able.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
 

@@ -61,6 +61,8 @@ class AdaCos(nn.Module):
 
     never: ids of rows that are no target, such as padding: they are left out of everything, C
         included, as in the code of Işık, Cinbiş, Aydın Göl.
+    several_devices: whether others train the same model at the same time, each on a part of the
+        batch; the scale is that of all (a process group has to be there).
     least: the scale is clipped there. With few rows it may settle near 3, where a token that is
         learnt keeps a probability near one half.
     """
@@ -69,6 +71,8 @@ class AdaCos(nn.Module):
 
     # Below 1 the softmax is nearly flat; for very few rows the formulas go there (log 1 = 0).
     lowest, highest = 1.0, 100.0
+
+    several_devices = False
 
     def __init__(
         self, rows: int, pad: int = 0, never: Sequence[int] = (), least: float = lowest
@@ -126,7 +130,9 @@ class AdaCos(nn.Module):
         others = others.masked_fill(~real[:, None], -math.inf)
         # The median by sorting, padding last: nanmedian() waits for a GPU.
         theta = hit.squeeze(1).clamp(-1, 1).acos().masked_fill(~real, math.inf)  # (N,)
-        sums, theta = _of_all_devices(others.flatten().logsumexp(0)[None]), _of_all_devices(theta)
+        sums = others.flatten().logsumexp(0)[None]
+        if self.several_devices:
+            sums, theta = _of_all_devices(sums), _of_all_devices(theta)
         real = theta.isfinite()
         log_b = sums.logsumexp(0) - real.sum().log()
         middle = (real.sum() - 1).clamp(min=0) // 2
@@ -138,8 +144,6 @@ class AdaCos(nn.Module):
 
 def _of_all_devices(values: Tensor) -> Tensor:
     """Return the values (N,) of all devices that train a model, each of which has as many."""
-    if not (dist.is_available() and dist.is_initialized()):
-        return values
     found = [torch.empty_like(values) for _ in range(dist.get_world_size())]
     dist.all_gather(found, values)
     return torch.cat(found)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from queue import Empty, Full, Queue
-from threading import Event, Thread
+from threading import Event, Thread, current_thread
 from typing import Any
 
 from torch import Tensor
@@ -13,7 +13,7 @@ from torch import Tensor
 AHEAD = 4
 
 
-def made_ahead(batches: Iterator[Any], pinned: bool = False) -> Iterator[Any]:
+def made_ahead(batches: Iterator[Any], pinned: bool = False) -> Generator[Any]:
     """Yield batches, in order, while a thread makes the next ones.
 
     pinned: whether their tensors lie where a GPU fetches them while it computes.
@@ -57,7 +57,8 @@ def made_ahead(batches: Iterator[Any], pinned: bool = False) -> Iterator[Any]:
                 raise value
     finally:
         left.set()
-        thread.join()
+        if current_thread() is not thread:  # which may be where garbage is collected
+            thread.join()
 
 
 def pin(batch: Any) -> Any:

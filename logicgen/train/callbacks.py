@@ -37,10 +37,12 @@ class StopOnSignal(pl.Callback):
     """Stops after the current step at SIGINT or SIGTERM; a second signal acts at once.
 
     Attributes:
+        heeded: if not, signals are ignored: another process tells this one to stop.
         received: the signal, if there was one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, heeded: bool = True) -> None:
+        self.heeded = heeded
         self.received: int | None = None
         self.before: dict[int, Any] = {}
 
@@ -55,8 +57,15 @@ class StopOnSignal(pl.Callback):
             signal.signal(number, handler)
 
     def _receive(self, number: int, frame: Any) -> None:
-        self.received = number
-        signal.signal(number, self.before[number])
+        if self.heeded:
+            self.received = number
+            signal.signal(number, self.before[number])
+
+    def on_train_start(self, *_: Any) -> None:
+        """Take SIGTERM back from Lightning, which would speak with other processes at once."""
+        if self.received is None:
+            for number in self.before:
+                signal.signal(number, self._receive)
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         """Stop if there was a signal."""

@@ -7,11 +7,14 @@ which are helpers without signals, when to stop. They read the data again from t
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -23,7 +26,6 @@ from lightning.pytorch.strategies import DDPStrategy
 
 from logicgen.errors import LogicgenError
 from logicgen.helper import die_with_parent, private_streams, start_helper
-from logicgen.interruption import status_of
 from logicgen.model.share import Rank
 from logicgen.worker_process import packed, unpacked
 
@@ -32,12 +34,16 @@ PATIENCE = timedelta(minutes=30)
 
 READY = b"ready"
 
+# Seconds that a helper may take to end when the connection is lost, and after which a process that
+# still waits for one that has ended does so in vain.
+SECONDS, GRACE = 10, 60
+
 
 @dataclass(frozen=True)
 class Member:
     """The place of this process among those that train together, and where they meet.
 
-    port: of the loopback address, where the first process listens.
+    port: of the first process, on this machine.
     """
 
     rank: Rank
@@ -61,22 +67,22 @@ class Meeting(ClusterEnvironment):
 
     @property
     def creates_processes_externally(self) -> bool:
-        """Return that they were started already."""
+        """Return True: they were started already."""
         return True
 
     @property
     def main_address(self) -> str:
-        """Return where the first process listens."""
+        """Return the address of the first process."""
         return "127.0.0.1"
 
     @property
     def main_port(self) -> int:
-        """Return at which port."""
+        """Return the port of the first process."""
         return self._member.port
 
     @staticmethod
     def detect() -> bool:
-        """Return that this is only chosen by name."""
+        """Return False: Lightning never chooses this by itself."""
         return False
 
     def world_size(self) -> int:
@@ -152,19 +158,22 @@ def together(
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
-    helpers: list[subprocess.Popen[bytes]] = []
     threads = torch.get_num_threads()
-    try:
+    each = max(1, threads // devices)
+    helpers: list[subprocess.Popen[bytes]] = []
+    left = threading.Event()
+    with ExitStack() as stack:
+        # Lightning and PyTorch tell each other such things by the environment.
+        for name in ("MASTER_ADDR", "MASTER_PORT", "OMP_NUM_THREADS"):
+            stack.callback(_set_variable, name, os.environ.get(name))
+        os.environ["OMP_NUM_THREADS"] = str(each)
+        stack.callback(torch.set_num_threads, threads)
+        torch.set_num_threads(each)
+        stack.callback(_end, helpers)
+        stack.callback(left.set)
         for number in range(1, devices):
-            helper = start_helper(
-                "logicgen.train.devices:serve", stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            )
-            helpers.append(helper)
-            assert helper.stdin is not None
             member = Member(Rank(number, devices), port)
-            with suppress(BrokenPipeError):
-                helper.stdin.write(packed((function, arguments, member)))
-                helper.stdin.close()
+            helpers.append(_start(packed((function, arguments, member))))
         for number, helper in enumerate(helpers, start=1):
             assert helper.stdout is not None
             said = helper.stdout.readline().strip()
@@ -174,34 +183,95 @@ def together(
                     or f"device {number} of {devices}: its process ended with status"
                     f" {helper.wait()} before the first step"
                 )
-        torch.set_num_threads(max(1, threads // devices))
+        threading.Thread(target=_watch, args=(helpers, left), daemon=True).start()
         try:
             yield Member(Rank(0, devices), port)
         except RuntimeError as error:
-            for number, helper in enumerate(helpers, start=1):
-                with suppress(subprocess.TimeoutExpired):
-                    if helper.wait(10):
-                        raise LogicgenError(
-                            f"device {number} of {devices}: its process ended with status"
-                            f" {helper.returncode}: --resume goes on from the last checkpoint"
-                        ) from error
+            if (lost := _lost(helpers, SECONDS)) is not None:
+                raise lost from error
+            if isinstance(error, torch.distributed.DistError):
+                line = str(error).partition("\n")[0]
+                raise LogicgenError(
+                    f"--devices {devices}: the processes have lost each other ({line}); the same"
+                    " command with --resume goes on from the last checkpoint"
+                ) from error
             raise
-        for helper in helpers:  # they leave together, after the last step
-            with suppress(subprocess.TimeoutExpired):
-                helper.wait(60)
-    finally:
-        torch.set_num_threads(threads)
-        for helper in helpers:
-            helper.kill()
-            helper.wait()
-            if helper.stdout is not None:
-                helper.stdout.close()
-        if torch.distributed.is_initialized():
+        left.set()
+        if torch.distributed.is_initialized():  # before the others end, which may need this one
             torch.distributed.destroy_process_group()
+        if (lost := _lost(helpers, 60)) is not None:
+            raise lost
+
+
+def _start(work: bytes) -> subprocess.Popen[bytes]:
+    """Start a helper."""
+    helper = start_helper(
+        "logicgen.train.devices:serve", stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert helper.stdin is not None
+    with suppress(BrokenPipeError):
+        helper.stdin.write(work)
+        helper.stdin.close()
+    return helper
+
+
+def _end(helpers: list[subprocess.Popen[bytes]]) -> None:
+    """End the helpers that are left, and the process group."""
+    for helper in helpers:
+        helper.kill()
+        helper.wait()
+        if helper.stdout is not None:
+            helper.stdout.close()
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+
+
+def _set_variable(name: str, value: str | None) -> None:
+    """Set a variable of the environment; None removes it."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+def _lost(helpers: list[subprocess.Popen[bytes]], seconds: float) -> LogicgenError | None:
+    """Return what to say of a helper that fails within some seconds; None if none does."""
+    end = time.monotonic() + seconds
+    for helper in helpers:
+        with suppress(subprocess.TimeoutExpired):
+            helper.wait(max(0.0, end - time.monotonic()))
+    failed = [number for number, helper in enumerate(helpers) if helper.returncode]
+    if not failed:
+        return None
+    # One that was killed is why others have lost their connection.
+    first = min(failed, key=lambda number: helpers[number].returncode)
+    helper = helpers[first]
+    assert helper.stdout is not None
+    said = helper.stdout.read().decode(errors="replace").strip()
+    return LogicgenError(
+        said
+        or f"device {first + 1} of {len(helpers) + 1}: its process ended with status"
+        f" {helper.returncode}: --resume goes on from the last checkpoint"
+    )
+
+
+def _watch(helpers: list[subprocess.Popen[bytes]], left: threading.Event) -> None:
+    """End this process where a helper has failed and native code still waits for it.
+
+    Neither a rendezvous nor NCCL would notice for half an hour, nor let Ctrl-C through.
+    """
+    while not left.wait(1):
+        if any(helper.poll() for helper in helpers):
+            if not left.wait(GRACE) and (lost := _lost(helpers, 0)) is not None:
+                print(f"\n{lost}", file=sys.stderr, flush=True)
+                os._exit(2)
+            return
 
 
 def serve() -> None:
     """Train as one of several processes: a helper."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     die_with_parent()
     source, target = private_streams()
     function, arguments, member = unpacked(source.read())
@@ -210,11 +280,8 @@ def serve() -> None:
         target.write(line + b"\n")
         target.flush()
 
-    torch.set_num_threads(max(1, torch.get_num_threads() // member.rank.devices))
     try:
         function(*arguments, member, lambda: say(READY))
     except LogicgenError as error:
         say(str(error).encode())
         sys.exit(2)
-    except KeyboardInterrupt as error:  # all have stopped, since this one was told to
-        sys.exit(status_of(error))

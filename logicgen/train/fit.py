@@ -1,7 +1,7 @@
 """Training a model of any kind into a run's folder.
 
-With `loop.py` and `callbacks.py` the only files of the project that import Lightning, which takes
-seconds.
+With `loop.py`, `callbacks.py` and `devices.py` the only files of the project that import Lightning,
+which takes seconds.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """The one training loop: gradient steps by Lightning's Trainer on whatever can be learnt so.
 
 Everything random in step `t` is a pure function of (seed, t): the batch, the rows of the embedding,
-dropout, the learning rate. A resumed training therefore needs only weights, optimizer and `t` to
-go on exactly as if it had never stopped.
+dropout (of several devices also of the device), the learning rate. A resumed training therefore
+needs only weights, optimizer and `t` to go on exactly as if it had never stopped.
 """
 
 from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from logicgen.interruption import interruption
 from logicgen.model import checkpoint
 from logicgen.model.share import Rank
 from logicgen.nn.linear import bfloat16_products
+from logicgen.nn.loss import AdaCos
 from logicgen.train.ahead import made_ahead
 from logicgen.train.callbacks import StopOnSignal
 from logicgen.train.devices import Member
@@ -44,7 +45,12 @@ class Steps(pl.LightningModule):
         self.model = learner.module
         self.learner = learner
         self.first_step = first_step
-        self.started = False  # whether a step was begun
+        self.restoring = False  # whether what is done now takes over a checkpoint
+        self._ahead: list[Generator[Any]] = []
+        if rank is not None:
+            for part in learner.module.modules():
+                if isinstance(part, AdaCos):
+                    part.several_devices = True
 
     def configure_optimizers(self) -> Any:
         """Return the optimizer and the schedule of its learning rate, by step."""
@@ -75,7 +81,14 @@ class Steps(pl.LightningModule):
             batches = map(partial(self.learner.shared, rank=self.rank), batches)
         if not self.learner.ahead:
             return batches
-        return made_ahead(batches, pinned=self.trainer.strategy.root_device.type == "cuda")
+        cuda = self.trainer.strategy.root_device.type == "cuda"
+        self._ahead.append(made_ahead(batches, pinned=cuda))
+        return self._ahead[-1]
+
+    def close(self) -> None:
+        """End the threads that make batches."""
+        for batches in self._ahead:
+            batches.close()
 
     def val_dataloader(self) -> DataLoader[Any]:
         """Return the held-out batches, always the same."""
@@ -117,10 +130,11 @@ class Steps(pl.LightningModule):
 
     def on_train_start(self) -> None:
         """Note that whatever a checkpoint holds has been taken over."""
-        self.started = True
+        self.restoring = False
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Take over a checkpoint of a version that had no scheduler and named weights twice."""
+        """Take over a checkpoint, also of a version without scheduler that named weights twice."""
+        self.restoring = True
         state = checkpoint["state_dict"]
         own = [name for name in state if name.startswith("model.")]
         checkpoint["state_dict"] = {name: state[name] for name in own}
@@ -181,9 +195,10 @@ def run_steps(
     for name in ("lightning.pytorch", "lightning.fabric"):
         logging.getLogger(name).setLevel(logging.ERROR)
     cuda = device is not None and device.type == "cuda"
-    stop = StopOnSignal()
+    first = member is None or member.rank.number == 0
+    stop = StopOnSignal(heeded=first)
     logger = None
-    if folder is not None and (member is None or member.rank.number == 0):
+    if folder is not None and first:
         logger = TensorBoardLogger(folder, name="logs", version="")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="lightning.*")
@@ -217,11 +232,13 @@ def run_steps(
             if stop.received is None:
                 raise
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
-            if resumed is None or steps.started:
+            if not steps.restoring or isinstance(error, torch.OutOfMemoryError):
                 raise
             raise LogicgenError(
                 f"{resumed}: not a checkpoint of this training: remove it and train again"
             ) from error
+        finally:
+            steps.close()
     if stop.received is not None:
         raise interruption(stop.received)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -17,15 +20,18 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.generate import generate
 from logicgen.data.opening import open_data
 from logicgen.errors import LogicgenError
-from logicgen.model.batches import BatchStream
-from logicgen.model.checkpoint import LAST, open_model
+from logicgen.model.batches import BatchStream, make_batch
+from logicgen.model.checkpoint import LAST, load_tree, open_model
+from logicgen.model.kinds import new_model
 from logicgen.model.model_recipe import ModelRecipe
 from logicgen.model.sequences import TokenBatch
 from logicgen.model.share import Rank, Share
 from logicgen.nn.loss import CrossEntropy
 from logicgen.tokens import NOTHING
 from logicgen.train import devices as several
+from logicgen.train.callbacks import Deadline
 from logicgen.train.fit import fit, training_data
+from tests.cli.test_commands import appeared
 from tests.data.data_sets import make
 from tests.train.conftest import copying, recipe_with
 from tests.train.test_fit import losses
@@ -203,3 +209,71 @@ def test_a_process_that_ends_or_cannot_begin(folder, tmp_path, monkeypatch):
     with pytest.raises(LogicgenError, match=r"has changed since the training began: start again$"):
         fit(recipe, changed, tmp_path / "other", device="cpu", devices=2, quiet=True)
     assert all(each.returncode is not None for each in started)
+
+
+def test_a_failure_before_the_checkpoint_is_read_does_not_blame_it(folder, tmp_path, monkeypatch):
+    recipe = encoder_decoder()
+    trained(recipe, folder, tmp_path / "run", 1, steps=5)
+
+    def failing(*_: Any, **__: Any) -> None:
+        raise RuntimeError("the device is gone")
+
+    monkeypatch.setattr(Deadline, "setup", failing)
+    with pytest.raises(RuntimeError, match="the device is gone"):
+        trained(recipe, folder, tmp_path / "run", 1, steps=9, resume=True)
+
+
+def test_a_device_with_fillers_alone_measures_nothing(folder):
+    recipe = encoder_decoder()
+    data = training_data(recipe, open_data(folder))
+    model = new_model(recipe, data)
+    batch = make_batch(data.train, np.arange(1)).shared(Rank(1, 2), data.vocabulary.pad)
+    assert batch.share.weight == 0
+    loss, measures = model.training_loss(batch, torch.Generator().manual_seed(0), True)
+    assert loss == measures["token_accuracy"] == 0
+
+
+def test_a_process_group_of_the_caller_is_left_alone(folder, tmp_path):
+    """Whoever calls `fit` in one of several processes of theirs trains alone all the same."""
+    store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
+    torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    gathered = torch.distributed.all_gather
+    try:
+        torch.distributed.all_gather = None
+        trained(encoder_decoder(), folder, tmp_path / "run", 1, steps=3)
+        assert torch.distributed.is_initialized()
+    finally:
+        torch.distributed.all_gather = gathered
+        torch.distributed.destroy_process_group()
+
+
+def helpers_of(process: int) -> list[int]:
+    """Return the processes that a process has started."""
+    tasks = Path(f"/proc/{process}/task").iterdir()
+    return [int(each) for task in tasks for each in (task / "children").read_text().split()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_sigterm_saves_the_step_and_ends_all(folder, tmp_path):
+    """As schedulers do; those of one helper are ignored: the first process decides."""
+    run = tmp_path / "run"
+    command = ["train", "propositional-learned", "--data", folder, "-o", run, "--device", "cpu"]
+    command = [sys.executable, "-m", "logicgen.cli.main", *map(str, command)]
+    process = subprocess.Popen([*command, "--devices", "2"], stderr=subprocess.PIPE, text=True)
+    while not appeared(run, "events*"):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    (helper,) = helpers_of(process.pid)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        os.kill(helper, number)
+    time.sleep(2)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate()
+    assert process.returncode == 143, said
+    (step,) = re.findall(r"stopped after step (\d+) of", said)
+    assert load_tree(run / LAST)["global_step"] == int(step) > 0
+    assert not Path(f"/proc/{helper}").exists()
+    goes_on = [*command, "--resume", "--steps", str(int(step) + 3)]
+    subprocess.run(goes_on, check=True, capture_output=True)
+    assert load_tree(run / LAST)["global_step"] == int(step) + 3
