@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from itertools import islice, pairwise
 from pathlib import Path
@@ -21,7 +20,15 @@ from logicgen.nn.linear import bfloat16_products
 from logicgen.train.fit import training_data
 from logicgen.train.model_learner import ModelLearner
 
-PEAK = {"H100": 989e12, "H200": 989e12, "A100": 312e12}  # FLOP/s of dense bf16 matrices
+# FLOP/s of dense bf16 matrices, by what the names of cards hold, the most special ones first.
+PEAK = {
+    "H100 PCIe": 756e12,
+    "H100 NVL": 835e12,
+    "H100": 989e12,
+    "H200 NVL": 835e12,
+    "H200": 989e12,
+    "A100": 312e12,
+}
 
 
 def write_recipe(model: str, file: Path, steps: int | None, batch_size: int | None) -> None:
@@ -50,6 +57,8 @@ def rates(run: Path) -> list[float]:
     found = []
     for path in sorted((run / "logs").glob("events*")):  # one for each piece
         events = EventAccumulator(str(path), size_guidance={"scalars": 0}).Reload()
+        if "loss" not in events.Tags()["scalars"]:  # ended before its first logged step
+            continue
         times = [each.wall_time for each in events.Scalars("loss")]
         examples = training.log_every * training.batch_size
         found += [examples / (later - one) for one, later in pairwise(times)]
@@ -86,8 +95,9 @@ def report(folder: Path, data: Path, device: torch.device) -> None:
         return sum(len(batch.problems) for batch in batches[10:]) / seconds
 
     with FlopCounterMode(display=False) as counter:
-        step(batches[0])
-    each = counter.get_total_flops() / len(batches[0].problems)
+        for batch in batches:  # of different lengths
+            step(batch)
+    each = counter.get_total_flops() / sum(len(batch.problems) for batch in batches)
     card = torch.cuda.get_device_name() if device.type == "cuda" else "CPU"
     speed = median(rates(run))
     line = f"{folder.name}: {speed:,.0f} examples/s ({card}), {speed * each / 1e12:.3g} TFLOP/s"
@@ -112,7 +122,9 @@ def main() -> None:
     recipe.add_argument("file", type=Path)
     recipe.add_argument("--steps", type=int)
     recipe.add_argument("--batch-size", type=int)
-    commands.add_parser("left").add_argument("run", type=Path)
+    commands.add_parser("left", help="print 1 where steps are left, else 0").add_argument(
+        "run", type=Path
+    )
     shown = commands.add_parser("report")
     shown.add_argument("folder", type=Path)
     shown.add_argument("--data", type=Path, required=True)
@@ -122,7 +134,7 @@ def main() -> None:
         write_recipe(given.model, given.file, given.steps, given.batch_size)
     elif given.command == "left":
         card = load_json(given.run / CARD)
-        sys.exit(0 if card["steps"] < card["recipe"]["training"]["steps"] else 1)
+        print(int(card["steps"] < card["recipe"]["training"]["steps"]))
     else:
         report(given.folder, given.data, given.device)
 

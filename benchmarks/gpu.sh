@@ -4,13 +4,14 @@
 #     benchmarks/gpu.sh FOLDER [MODEL ...]
 #
 # Each call does one piece of what is left to do in FOLDER, and says with status 3 that there is
-# more: data, then eight minutes of training in bf16 (resumed by the next call), then an evaluation.
-# With nothing left it prints, of each model, examples a second, the share of the card's peak, what
-# torch.compile makes of a step, and accuracy. On a CPU, with tiny sizes:
+# more: data, then eight minutes of training in bf16 (resumed by the next call), then an evaluation,
+# then measurements. With nothing left it prints, of each model, examples a second, the share of the
+# card's peak, what torch.compile makes of a step, and accuracy. On a CPU, with tiny sizes:
 #
 #     DEVICE=cpu SIZE=2000 STEPS=20 BATCH=16 LIMIT=50 benchmarks/gpu.sh FOLDER ltl-learned-full
 set -euo pipefail
-folder=$1 && shift
+mkdir -p "$1"
+folder=$(cd "$1" && pwd) && shift
 cd "$(dirname "$0")/.."
 device=${DEVICE:-cuda} minutes=${MINUTES:-8} limit=${LIMIT:-2000}
 python=${PYTHON:-.venv/bin/python}
@@ -21,7 +22,6 @@ if [ ${#models[@]} = 0 ]; then
   models=({ltl,propositional,copying}-{learned,alpha-renaming,interchangeable}-full
     {ltl,propositional}-symbol-invariant-full)
 fi
-mkdir -p "$folder"
 declare -A data=([ltl]=ltl-35 [propositional]=propositional-35 [copying]=copying-20)
 for model in "${models[@]}"; do
   recipe=${data[${model%%-*}]}
@@ -36,7 +36,8 @@ for model in "${models[@]}"; do
       ${STEPS:+--steps "$STEPS"} ${BATCH:+--batch-size "$BATCH"}
     logicgen train "$folder/$model.toml" --data "$folder/$recipe/data" -o "$folder/$model/run" \
       --device "$device" --max-minutes "$minutes" --resume
-    "$python" benchmarks/gpu.py left "$folder/$model/run" || touch "$folder/$model/trained"
+    left=$("$python" benchmarks/gpu.py left "$folder/$model/run")
+    [ "$left" = 1 ] || touch "$folder/$model/trained"
     exit 3
   fi
   if [ ! -e "$folder/$model/test/summary.json" ]; then
@@ -44,9 +45,13 @@ for model in "${models[@]}"; do
       --limit "$limit" --device "$device" -o "$folder/$model/test"
     exit 3
   fi
+  if [ ! -e "$folder/$model/report.txt" ]; then
+    "$python" benchmarks/gpu.py report "$folder/$model" --data "$folder/$recipe/data" \
+      --device "$device" >"$folder/$model/report.part"
+    mv "$folder/$model/report.part" "$folder/$model/report.txt"
+    exit 3
+  fi
 done
 for model in "${models[@]}"; do
-  recipe=${data[${model%%-*}]}
-  "$python" benchmarks/gpu.py report "$folder/$model" --data "$folder/$recipe/data" \
-    --device "$device"
+  cat "$folder/$model/report.txt"
 done

@@ -33,6 +33,8 @@ def rates(run: Path, batch_size: int, every: int) -> list[float]:
     found = []
     for path in sorted((run / "logs").glob("events*")):  # one for each turn
         events = EventAccumulator(str(path), size_guidance={"scalars": 0}).Reload()
+        if "loss" not in events.Tags()["scalars"]:  # ended before its first logged step
+            continue
         times = [each.wall_time for each in events.Scalars("loss")]
         found += [every * batch_size / (later - one) for one, later in pairwise(times)]
     return found

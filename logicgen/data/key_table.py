@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+# Keys that are added one by one wait in a set until there are so many.
+ADDED = 100_000
+
 
 class KeyTable:
-    """A set of keys: those of a sorted array, and those that were added since."""
+    """A set of keys: those of a sorted array, and a few that were added since."""
 
     def __init__(self, keys: np.ndarray) -> None:
         self._sorted = keys  # int64 (N,), strictly increasing
-        self._added: set[int] = set()
+        self._added: set[int] = set()  # none of them is in the array
 
     def __contains__(self, key: object) -> bool:
         if key in self._added:
@@ -20,7 +23,10 @@ class KeyTable:
 
     def add(self, key: int) -> None:
         """Add a key."""
-        self._added.add(key)
+        if key not in self:
+            self._added.add(key)
+        if len(self._added) >= ADDED:
+            self.array()
 
     def hold(self, keys: np.ndarray) -> np.ndarray:
         """Return which keys are in the table, bool (N,)."""
@@ -37,8 +43,9 @@ class KeyTable:
     def array(self) -> np.ndarray:
         """Return all keys, int64 (N,), strictly increasing."""
         if self._added:
-            added = np.fromiter(self._added, dtype=np.int64, count=len(self._added))
-            self._sorted, self._added = np.union1d(self._sorted, added), set()
+            added = np.sort(np.fromiter(self._added, np.int64, len(self._added)))
+            self._sorted = np.insert(self._sorted, self._sorted.searchsorted(added), added)
+            self._added = set()
         return self._sorted
 
 

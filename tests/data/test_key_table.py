@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logicgen.data import key_table
 from logicgen.data.key_table import KeyTable, sum_of_keys
 
 KEYS = st.sets(st.one_of(st.integers(0, 20), st.integers(0, 2**63 - 1)))
 
 
-@given(KEYS, KEYS, KEYS, KEYS)
-def test_a_table_is_a_set(held, added, more, asked):
+@given(KEYS, KEYS, KEYS, KEYS, st.integers(1, 5))
+def test_a_table_is_a_set(held, added, more, asked, waiting):
+    with patch.object(key_table, "ADDED", waiting):
+        check(held, added, more, asked)
+
+
+def check(held, added, more, asked):
     table = KeyTable(np.array(sorted(held), np.int64))
     for key in added:
         table.add(key)
