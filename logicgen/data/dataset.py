@@ -132,7 +132,8 @@ class Dataset(DataFolder[DataRecipe]):
 
     def encoded(self, split: str) -> EncodedSplit:
         """Return a split as arrays of token ids. Raises LogicgenError as `table` does."""
-        return EncodedSplit.joined([encode(rows, self.vocabulary) for rows in self._some(split)])
+        parts = (encode(rows, self.vocabulary) for rows in self._some(split))
+        return EncodedSplit.joined(parts, self.vocabulary)
 
     def _some(self, split: str) -> Iterator[pa.Table]:
         """Yield the rows of a split, some at a time: Arrow makes no array of 2 GiB of text."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 
+from logicgen.data.growing_array import GrowingArray
 from logicgen.vocabulary import Vocabulary
+
+SOME = 2**20  # tokens looked at together
 
 
 @dataclass(frozen=True)
@@ -24,13 +27,6 @@ class Ragged:
         ids = np.fromiter(chain.from_iterable(sequences), np.int32)
         return Ragged(ids, np.cumsum([0, *map(len, sequences)]))
 
-    @staticmethod
-    def joined(parts: Sequence[Ragged]) -> Ragged:
-        """Return the sequences of several parts, in order."""
-        ids = np.concatenate([part.ids for part in parts])
-        lengths = [part.lengths for part in parts]
-        return Ragged(ids, np.concatenate([[0], np.cumsum(np.concatenate(lengths))]))
-
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -42,14 +38,38 @@ class Ragged:
         """Return the number of tokens of each sequence, (rows,)."""
         return np.diff(self.offsets)
 
+    def lengths_of(self, rows: np.ndarray) -> np.ndarray:
+        """Return the number of tokens of the chosen sequences, (len(rows),)."""
+        return np.asarray(self.offsets[rows + 1] - self.offsets[rows])
+
+    def different(self) -> list[int]:
+        """Return the tokens that occur, in order."""
+        some = (self.ids[first : first + SOME] for first in range(0, len(self.ids), SOME))
+        found = (np.unique(ids) for ids in some)
+        return sorted(set(chain.from_iterable(each.tolist() for each in found)))
+
     def padded(self, rows: np.ndarray, pad: int) -> np.ndarray:
         """Return the chosen rows as one int64 matrix (len(rows), longest), filled up with `pad`."""
-        starts, lengths = self.offsets[rows], self.lengths[rows]
+        starts, lengths = self.offsets[rows], self.lengths_of(rows)
         width = int(lengths.max(initial=0))
         places = starts[:, None] + np.arange(width)
         inside = np.arange(width) < lengths[:, None]
         picked = self.ids[np.minimum(places, max(len(self.ids) - 1, 0))] if len(self.ids) else 0
         return np.where(inside, picked, pad).astype(np.int64)
+
+
+class _GrowingRagged:
+    def __init__(self) -> None:
+        self._ids, self._offsets, self._end = GrowingArray(np.int32), GrowingArray(np.int64), 0
+        self._offsets.extend(np.zeros(1, np.int64))
+
+    def extend(self, part: Ragged) -> None:
+        self._ids.extend(part.ids)
+        self._offsets.extend(part.offsets[1:] + self._end)
+        self._end += len(part.ids)
+
+    def ragged(self) -> Ragged:
+        return Ragged(self._ids.array(), self._offsets.array())
 
 
 @dataclass(frozen=True)
@@ -64,16 +84,18 @@ class EncodedSplit:
     alphabet: int  # symbol rows an embedding needs for these examples: highest symbol number + 1
 
     @staticmethod
-    def joined(parts: Sequence[EncodedSplit]) -> EncodedSplit:
-        """Return the examples of several parts, at least one, in order."""
-        return EncodedSplit(
-            parts[0].vocabulary,
-            Ragged.joined([part.problems for part in parts]),
-            Ragged.joined([part.answers for part in parts]),
-            np.concatenate([part.symbols for part in parts]),
-            np.concatenate([part.length for part in parts]),
-            max(part.alphabet for part in parts),
-        )
+    def joined(parts: Iterable[EncodedSplit], vocabulary: Vocabulary) -> EncodedSplit:
+        """Return the examples of several parts, in order; of many, their arrays lie in files."""
+        problems, answers = _GrowingRagged(), _GrowingRagged()
+        symbols, length, alphabet = GrowingArray(np.int32), GrowingArray(np.int32), 0
+        for part in parts:
+            problems.extend(part.problems)
+            answers.extend(part.answers)
+            symbols.extend(part.symbols)
+            length.extend(part.length)
+            alphabet = max(alphabet, part.alphabet)
+        texts = problems.ragged(), answers.ragged()
+        return EncodedSplit(vocabulary, *texts, symbols.array(), length.array(), alphabet)
 
     def __len__(self) -> int:
         return len(self.problems)

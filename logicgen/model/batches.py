@@ -84,7 +84,7 @@ def _ended(sequences: Ragged, rows: np.ndarray, vocabulary: Vocabulary) -> np.nd
     """Return the chosen rows as a padded matrix, with `<end>` after the last token of each."""
     pad = vocabulary.pad
     padded = np.pad(sequences.padded(rows, pad), ((0, 0), (0, 1)), constant_values=pad)
-    padded[np.arange(len(rows)), sequences.lengths[rows]] = vocabulary.end
+    padded[np.arange(len(rows)), sequences.lengths_of(rows)] = vocabulary.end
     return padded
 
 
@@ -96,7 +96,6 @@ class BatchStream:
             raise ValueError("a split without examples has no batches")
         self.split, self.batch_size, self.seed = split, batch_size, seed
         self.batches_per_epoch = -(-len(split) // batch_size)
-        self._lengths = split.problems.lengths
         self._epoch: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
         self._window: tuple[tuple[int, int], list[np.ndarray]] = ((-1, -1), [])
 
@@ -120,7 +119,7 @@ class BatchStream:
                 self._epoch = (epoch, shuffle.permutation(len(self.split)))
             size = WINDOW * self.batch_size
             rows = self._epoch[1][window * size : (window + 1) * size]
-            rows = rows[np.argsort(self._lengths[rows], kind="stable")]
+            rows = rows[np.argsort(self.split.problems.lengths_of(rows), kind="stable")]
             batches = np.split(rows, range(self.batch_size, len(rows), self.batch_size))
             order = np.random.default_rng((self.seed, epoch, window)).permutation(len(batches))
             self._window = ((epoch, window), [batches[number] for number in order])

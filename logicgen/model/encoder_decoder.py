@@ -187,7 +187,7 @@ class EncoderDecoder(Model):
         split, table = data.validation, self.recipe.training
         assert split is not None
         rows = np.arange(min(len(split), table.validation_examples))
-        rows = rows[np.argsort(split.problems.lengths[rows], kind="stable")]
+        rows = rows[np.argsort(split.problems.lengths_of(rows), kind="stable")]
         starts = range(0, len(rows), table.batch_size)
         return [make_batch(split, rows[start : start + table.batch_size]) for start in starts]
 
@@ -289,8 +289,9 @@ class EncoderDecoder(Model):
             return super().trained_rows(data, called)
         rows = cast(Learned, self.embedding).symbols.data
         seen = np.zeros(len(rows), dtype=bool)
-        for ids in (data.train.problems.ids, data.train.answers.ids):
-            seen[np.unique(ids[ids >= len(self.vocabulary)]) - len(self.vocabulary)] = True
+        fixed = len(self.vocabulary)
+        for texts in (data.train.problems, data.train.answers):
+            seen[[token - fixed for token in texts.different() if token >= fixed]] = True
         return rows, seen
 
     def answerer(self, data: Dataset, called: str, votes: int | None = None) -> EncoderDecoder:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-import numpy as np
-
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.data.encoded import EncodedSplit
@@ -70,8 +68,7 @@ def problem_data(dataset: Dataset) -> ProblemData:
     region = dataset.recipe.region
     train = dataset.encoded("train")
     fixed = dataset.vocabulary.fixed
-    occur = np.bincount(train.problems.ids, minlength=len(fixed))
-    tokens = tuple(token for number, token in enumerate(fixed) if occur[number])
+    tokens = tuple(fixed[number] for number in train.problems.different() if number < len(fixed))
     return TrainingData(
         train=train,
         validation=dataset.encoded("validation") if dataset.splits.get("validation") else None,
