@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -233,6 +234,19 @@ def test_the_commands_run_on_ray(cluster, tmp_path):
     assert local.stdout == on_ray.stdout
     assert '"correct"' in local.stdout
     assert '"incorrect"' in local.stdout
+    make(tmp_path / "data")
+    replies = tmp_path / "replies.jsonl"
+    rows = [{"row": row, "completion": "Answer: a 1"} for row in range(10)]
+    replies.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = []
+    for where, options in (("local", []), ("ray", ["--engine", "ray"])):
+        out = tmp_path / where
+        common = ["evaluate", str(replies), "--data", str(tmp_path / "data"), "--split", "test"]
+        address = ["--address", cluster.address] if options else []
+        result = CliRunner().invoke(group, [*common, "-o", str(out), *options, *address])
+        assert result.exit_code == 0, result.output
+        found.append(json.loads((out / "summary.json").read_text())["overall"])
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(
