@@ -78,7 +78,8 @@ def main() -> None:
                 run, data, split="test", limit=options.limit, device=options.device, workers=2
             )["overall"]
             speed = median(rates(run, recipe.training.batch_size, recipe.training.log_every))
-            print(f"{precision:>6} {speed:>11.0f} {found['exact']:>7.1%} {found['accuracy']:>7.1%}")
+            exact = found["exact"] / found["examples"]
+            print(f"{precision:>6} {speed:>11.0f} {exact:>7.1%} {found['accuracy']:>7.1%}")
 
 
 def train_in_turns(recipes: dict[str, ModelRecipe], data: Path, folder: Path, device: str) -> None:

@@ -1,19 +1,20 @@
 """Linear layers whose matrix products a CPU may compute in bfloat16.
 
 With AVX-512 BF16 or AMX such a product of float32 matrices, rounded to bfloat16 and summed in
-float32, takes less than half the time. The kernel is made for each new shape, which takes longer
-than one product, so the number of rows has to be one of few (`Packing`); and products of many small
-matrices, as attention has, gain nothing. So it is a property of these layers, not autocast.
+float32, takes less than half the time; without AMX sums are rounded, too. The kernel is made for
+each new shape, which takes longer than one product, so the number of rows has to be one of few
+(`Packing`); and products of many small matrices, as attention has, gain nothing. So it is a
+property of these layers, not autocast.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 _rounded = False
@@ -34,9 +35,7 @@ def fast_in_bfloat16(device: torch.device) -> bool:
     """Return whether a device has instructions for products of matrices in bfloat16."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    if not hasattr(torch.cpu, "get_capabilities"):  # PyTorch before 2.11
-        return bool(torch.cpu._is_avx512_bf16_supported())
-    able = torch.cpu.get_capabilities()
+    able = _capabilities()
     return any(able.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
 
 
@@ -55,22 +54,40 @@ class _Rounded(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         ctx.save_for_backward(x, weight)
-        with _medium():
-            return F.linear(x, weight, bias)
+        return _product(_rows(x), weight.T, bias).view(*x.shape[:-1], -1)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         x, weight = ctx.saved_tensors
-        rows = gradient.flatten(0, -2)
-        with _medium():
-            return gradient @ weight, rows.T @ x.flatten(0, -2), rows.sum(0)
+        rows = _rows(gradient)
+        return _product(rows, weight).view_as(x), _product(rows.T, _rows(x)), rows.sum(0)
 
 
-@contextmanager
-def _medium() -> Iterator[None]:
+def _rows(x: Tensor) -> Tensor:
+    return x.reshape(-1, x.shape[-1])
+
+
+def _product(one: Tensor, other: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return the product of two float32 matrices, computed in bfloat16, and a bias if given."""
+    if not _has_amx():  # the library would multiply float32 as it always does
+        product = one.bfloat16() @ other.bfloat16()
+        return product.float() if bias is None else product + bias
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("medium")
     try:
-        yield
+        return one @ other if bias is None else torch.addmm(bias, one, other)
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+@lru_cache(maxsize=1)
+def _has_amx() -> bool:
+    return bool(_capabilities().get("amx_bf16"))
+
+
+def _capabilities() -> Mapping[str, Any]:
+    """Return what PyTorch says of this CPU's instructions, by name."""
+    if hasattr(torch.cpu, "get_capabilities"):
+        return dict(torch.cpu.get_capabilities())
+    # PyTorch before 2.11
+    return {"avx512_bf16": torch.cpu._is_avx512_bf16_supported()}

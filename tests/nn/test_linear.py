@@ -1,9 +1,15 @@
+import pytest
 import torch
 
+from logicgen.nn import linear
 from logicgen.nn.linear import Linear, bfloat16_products
 
 
-def test_products_in_bfloat16_are_close_and_only_where_asked_for() -> None:
+@pytest.mark.parametrize("amx", [True, False])
+def test_products_in_bfloat16_are_close_and_only_where_asked_for(
+    amx: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linear, "_has_amx", lambda: amx)
     torch.manual_seed(0)
     layer = Linear(64, 48)
     x = torch.randn(7, 256, 64, requires_grad=True)
