@@ -39,7 +39,7 @@ def command(folder: Path, out: Path | None, workers: int) -> None:
     from logicgen.report.html.perplexity_page import write_perplexity_page
     from logicgen.report.perplexity_files import POSITIONS, read_readings
 
-    if out is None and folder.is_relative_to(cache()):
+    if out is None and folder.is_relative_to(cache() / "data"):
         raise LogicgenError(
             "-o: name the page: the data have been copied from a URL, and a copy may be deleted"
         )

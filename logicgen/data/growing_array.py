@@ -33,7 +33,6 @@ class GrowingArray:
         if self._file is None:
             return np.concatenate([np.empty(0, self._kind), *self._pieces])
         with self._file:
-            self._file.flush()
             return np.asarray(np.memmap(self._file, self._kind, "r", shape=(self._size,)))
 
     def _write(self) -> None:
@@ -42,6 +41,7 @@ class GrowingArray:
                 self._file = tempfile.TemporaryFile(prefix="logicgen-")  # noqa: SIM115
             for piece in self._pieces:
                 self._file.write(piece.tobytes())
+            self._file.flush()
         except OSError as error:
             raise LogicgenError(
                 f"{tempfile.gettempdir()}: cannot be written: {reason_of(error)}: data are kept"

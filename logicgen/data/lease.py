@@ -38,20 +38,26 @@ class Lease:
         self._thread = threading.Thread(target=self._renew, daemon=True)
 
     def __enter__(self) -> Self:
-        self._take()
-        if self._created():  # although it is there: what was put is lost
-            self._store.remove(FILE)
-            raise LogicgenError(
-                f"{self._store.url}: this store puts files where there are some already, so that no"
-                " lease can be held: generate into a local folder, then copy it there, the"
-                " description last"
-            )
+        try:
+            self._take()
+            if self._created():  # although it is there: what was put is lost
+                raise LogicgenError(
+                    f"{self._store.url}: this store puts files where there are some already, so"
+                    " that no lease can be held: generate into a local folder, then copy it there,"
+                    " the description last"
+                )
+        except BaseException:
+            self._give_back()
+            raise
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
+        self._give_back()
+
+    def _give_back(self) -> None:
         with suppress(LogicgenError):  # it expires
             if self._mine(self._held()):
                 self._store.remove(FILE)

@@ -8,6 +8,7 @@ each with its checksum, and read there as other data are.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from logicgen.atomic import is_part, own_part_path, write_atomically
-from logicgen.checksum import sha256, text_sha256
+from logicgen.checksum import text_sha256
 from logicgen.data.corpus import Corpus
 from logicgen.data.data_recipe import Progress, Recipe
 from logicgen.data.dataset import Dataset
@@ -59,11 +60,15 @@ def make(
     begin = {key: value for key, value in head(recipe, name, seed).items() if key != "format"}
     local = _staging(store, begin)
     there = store.sizes()
-    if (found := _known(store, kind, begin)) is not None and _whole(kind, found, there):
-        if BEGUN in there:  # killed when all was there
-            store.remove(BEGUN)
-        _keep(local, store, kind)
-        return found
+    content = store.read(kind.file)
+    found = None if content is None else _known(store, kind, content, begin)
+    if found is not None and _whole(kind, found, there):
+        begun = _begun(store)
+        if begun is None or begun == _mark(begin, content):
+            if begun is not None:  # killed when all was there
+                store.remove(BEGUN)
+            _keep(local, store, kind, content)
+            return found
     _check_begun(store, kind, begin, there, found is not None)
     with Lease(store) as lease:
         try:
@@ -75,18 +80,16 @@ def make(
                 f"{store.url}: data are made in a local folder first, in {cache()} or where"
                 f" LOGICGEN_CACHE says: {error}"
             ) from None
-        _put(store, lease, local, kind.file, begin, progress)
-    _keep(local, store, kind)
+        content = (local / kind.file).read_bytes()
+        _put(store, lease, local, kind.file, _mark(begin, content), progress)
+    _keep(local, store, kind, content)
     return description
 
 
 def _known(
-    store: Store, kind: type[DataFolder[Any]], begin: dict[str, Any]
-) -> dict[str, Any] | None:
+    store: Store, kind: type[DataFolder[Any]], content: bytes, begin: dict[str, Any]
+) -> dict[str, Any]:
     """Return the description at a URL. LogicgenError: it is of other data."""
-    content = store.read(kind.file)
-    if content is None:
-        return None
     found, _ = kind.checked(content, f"{store.url}/{kind.file}")
     if differs := [key for key in begin if found.get(key) != begin[key]]:
         raise LogicgenError(
@@ -100,8 +103,10 @@ def _whole(kind: type[DataFolder[Any]], found: dict[str, Any], there: dict[str, 
     """Return whether all files that a description names are there."""
     if not found["complete"]:
         return False
-    sizes = {name: file.get("bytes") for name, file in kind.files(found)}
-    return all(there.get(name, -1) in (size, there.get(name)) for name, size in sizes.items())
+    files = dict(kind.files(found))  # of those of corpora, no sizes are known
+    return all(
+        name in there and file.get("bytes") in (None, there[name]) for name, file in files.items()
+    )
 
 
 def _check_begun(
@@ -122,6 +127,11 @@ def _check_begun(
         )
 
 
+def _mark(begin: dict[str, Any], description: bytes | None) -> dict[str, Any]:
+    """Return what a folder that is being filled says in `BEGUN`."""
+    return {**begin, "description": hashlib.sha256(description or b"").hexdigest()}
+
+
 def _begun(store: Store) -> dict[str, Any] | None:
     """Return what a folder is being filled with; None if nothing is."""
     content = store.read(BEGUN)
@@ -138,11 +148,10 @@ def _put(
     lease: Lease,
     local: Path,
     last: str,
-    begin: dict[str, Any],
+    mark: dict[str, Any],
     progress: Progress,
 ) -> None:
     """Put the files of a local folder that are not there yet, and one of them last."""
-    mark = {**begin, "description": sha256(local / last)}
     # Of data that another version made files may be of the same size.
     there = store.sizes() if _begun(store) == mark else {}
     store.write(BEGUN, json.dumps(mark, ensure_ascii=False).encode())
@@ -180,6 +189,10 @@ def local_copy(folder: str | os.PathLike[str], progress: Progress | None = None)
     copy = _copy_of(store, content)
     if not (copy / kind.file).is_file():
         description, _ = kind.checked(content, f"{store.url}/{kind.file}")
+        if not description["complete"]:
+            raise LogicgenError(
+                f"{store.url}: not finished; run the same logicgen generate command again"
+            )
         _copy(store, copy, kind, description, progress)
         path = copy / kind.file
         write_atomically(path, lambda part: part.write_bytes(content), part=own_part_path(path))
@@ -233,10 +246,13 @@ def _copy_of(store: Store, description: bytes) -> Path:
     return cache() / "data" / f"{name}-{key}"
 
 
-def _keep(local: Path, store: Store, kind: type[DataFolder[Any]]) -> None:
-    """Have the data that were made here be the copy that is read."""
-    if (local / kind.file).is_file():
-        copy = _copy_of(store, (local / kind.file).read_bytes())
+def _keep(
+    local: Path, store: Store, kind: type[DataFolder[Any]], description: bytes | None
+) -> None:
+    """Have data that were made here, if the store has the same, be the copy that is read."""
+    path = local / kind.file
+    if description is not None and path.is_file() and path.read_bytes() == description:
+        copy = _copy_of(store, description)
         copy.parent.mkdir(parents=True, exist_ok=True)
         with suppress(OSError):  # somebody has copied them already
             os.replace(local, copy)

@@ -26,6 +26,8 @@ LOCKABLE = {*LOCAL, "abfs", "az", "gcs", "gs", "memory", "s3", "s3a"}
 
 TRIES = 4
 
+PRECONDITION_FAILED = 412  # of HTTP
+
 Found = TypeVar("Found")
 
 
@@ -106,8 +108,14 @@ class Store:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "xb") as file:
                 file.write(content)
-        else:
+            return
+        try:
             self.fs.pipe_file(path, content, mode="create")
+        except OSError as error:  # s3fs knows that of some servers only
+            answer = getattr(error.__cause__, "response", None) or {}
+            if answer.get("ResponseMetadata", {}).get("HTTPStatusCode") == PRECONDITION_FAILED:
+                raise FileExistsError(path) from None
+            raise
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""

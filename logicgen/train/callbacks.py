@@ -61,12 +61,6 @@ class StopOnSignal(pl.Callback):
             self.received = number
             signal.signal(number, self.before[number])
 
-    def on_train_start(self, *_: Any) -> None:
-        """Take SIGTERM back from Lightning, which would speak with other processes at once."""
-        if self.received is None:
-            for number in self.before:
-                signal.signal(number, self._receive)
-
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         """Stop if there was a signal."""
         if self.received is not None:

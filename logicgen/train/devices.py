@@ -186,8 +186,10 @@ def together(
         threading.Thread(target=_watch, args=(helpers, left), daemon=True).start()
         try:
             yield Member(Rank(0, devices), port)
-        except RuntimeError as error:
-            if (lost := _lost(helpers, SECONDS)) is not None:
+        except (RuntimeError, LogicgenError) as error:
+            # One that is told of a lost connection is told before the helper has ended.
+            seconds = SECONDS if isinstance(error, RuntimeError) else 1
+            if (lost := _lost(helpers, seconds)) is not None:
                 raise lost from error
             if isinstance(error, torch.distributed.DistError):
                 line = str(error).partition("\n")[0]
@@ -199,8 +201,7 @@ def together(
         left.set()
         if torch.distributed.is_initialized():  # before the others end, which may need this one
             torch.distributed.destroy_process_group()
-        if (lost := _lost(helpers, 60)) is not None:
-            raise lost
+        _lost(helpers, 60)  # whatever they end with: the model is there
 
 
 def _start(work: bytes) -> subprocess.Popen[bytes]:
@@ -263,7 +264,8 @@ def _watch(helpers: list[subprocess.Popen[bytes]], left: threading.Event) -> Non
     while not left.wait(1):
         if any(helper.poll() for helper in helpers):
             if not left.wait(GRACE) and (lost := _lost(helpers, 0)) is not None:
-                print(f"\n{lost}", file=sys.stderr, flush=True)
+                shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # the cursor, which a bar hides
+                print(f"{shown}\n{lost}", file=sys.stderr, flush=True)
                 os._exit(2)
             return
 

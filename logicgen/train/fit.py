@@ -65,7 +65,8 @@ def fit(
     held_out: of a model that learns from verdicts, data sets whose problems it must not see, beside
         the held-out parts of its own.
     workers: likewise, processes that judge.
-    devices: how many of this machine's learn together, each from a share of every batch.
+    devices: how many of this machine's learn together, each from a share of every batch. Where one
+        of their processes is lost and this one waits for it inside PyTorch, it is ended, too.
     quiet: no progress bar.
 
     Ctrl-C (or SIGTERM) finishes the step, saves a checkpoint but no model, and raises

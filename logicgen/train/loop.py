@@ -35,6 +35,17 @@ from logicgen.train.devices import Member
 from logicgen.train.learner import Learner
 from logicgen.train.schedule import ScheduledRate
 
+# What no checkpoint is to blame for.
+DEVICE_ERRORS = tuple(
+    kind
+    for kind in (
+        torch.OutOfMemoryError,
+        getattr(torch, "AcceleratorError", None),
+        getattr(torch.distributed, "DistError", None),
+    )
+    if kind is not None
+)
+
 
 class Steps(pl.LightningModule):
     """Gradient steps of a learner, as Lightning wants them."""
@@ -189,7 +200,7 @@ def run_steps(
     member: the place of this process, where several train together; the first one alone logs.
 
     At Ctrl-C or SIGTERM the step is finished, callbacks see the trainer stop, and KeyboardInterrupt
-    (`Terminated`) is raised; Lightning alone would end the process with a status of its own.
+    (`Terminated`) is raised.
     """
     # Its notices are about devices not used and data-loader workers not wanted.
     for name in ("lightning.pytorch", "lightning.fabric"):
@@ -223,16 +234,15 @@ def run_steps(
             enable_progress_bar=False,
             enable_model_summary=False,
         )
+        # At SIGTERM it would speak with other processes in the middle of a step.
+        trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
         resumed = str(folder / checkpoint.LAST) if folder is not None and first_step else None
         steps = Steps(learner, first_step, None if member is None else member.rank)
         try:
             with stop, bfloat16_products() if bf16 else nullcontext():
                 trainer.fit(steps, ckpt_path=resumed)
-        except SystemExit:  # Lightning's at SIGTERM, raised behind the step
-            if stop.received is None:
-                raise
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
-            if not steps.restoring or isinstance(error, torch.OutOfMemoryError):
+            if not steps.restoring or isinstance(error, DEVICE_ERRORS):
                 raise
             raise LogicgenError(
                 f"{resumed}: not a checkpoint of this training: remove it and train again"

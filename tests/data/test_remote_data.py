@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import socket
 import threading
@@ -20,7 +21,7 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.lease import FILE as LEASE
 from logicgen.data.lease import Lease
 from logicgen.data.opening import open_data
-from logicgen.data.remote_data import BEGUN, local_copy, make
+from logicgen.data.remote_data import BEGUN, _staging, local_copy, make
 from logicgen.data.store import Store
 from logicgen.errors import LogicgenError
 from tests.data.data_sets import RECIPE, contents
@@ -326,7 +327,7 @@ def test_one_at_a_time(bucket, monkeypatch):
 
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have leases be renewed and watched for moments."""
-    for name, seconds in (("RENEWED", 0.2), ("WATCHED", 0.5), ("SETTLED", 0.5)):
+    for name, seconds in (("RENEWED", 0.2), ("WATCHED", 0.5), ("SETTLED", 3.0)):
         monkeypatch.setattr(leases, name, seconds)
 
 
@@ -339,7 +340,7 @@ def test_of_many_that_begin_at_once_one_holds_the_lease(
     url = {"file": f"file://{tmp_path}/third", "s3": f"s3://{bucket}/third"}[kind]
     if left_behind:
         Store(url).write(LEASE, json.dumps({"renewed": 0}).encode())
-    taken, start = [], threading.Barrier(8)
+    taken, refused, start = [], threading.Semaphore(0), threading.Barrier(8)
 
     def take() -> None:
         start.wait()
@@ -347,9 +348,10 @@ def test_of_many_that_begin_at_once_one_holds_the_lease(
             with Lease(Store(url)) as lease:
                 lease.check()
                 taken.append(1)
-                time.sleep(3)
+                for _ in range(7):  # until all others have given up
+                    assert refused.acquire(timeout=60)
         except LogicgenError:
-            pass
+            refused.release()
 
     threads = [threading.Thread(target=take) for _ in range(8)]
     for thread in threads:
@@ -403,6 +405,45 @@ def test_the_answer_to_the_put_of_a_lease_is_lost(bucket, monkeypatch, whole):
     check_whole(url, whole)
 
 
+def test_a_server_that_gives_no_reason_for_a_refused_put(bucket, monkeypatch, whole):
+    """As MinIO does: s3fs then does not know that the file is there."""
+    import s3fs
+
+    put = s3fs.S3FileSystem.pipe_file
+
+    def refused(self, path, value, mode="overwrite", **settings):
+        try:
+            return put(self, path, value, mode=mode, **settings)
+        except FileExistsError:
+            answer = Exception()
+            answer.response = {"ResponseMetadata": {"HTTPStatusCode": 412}}
+            raise OSError(22, "At least one of the pre-conditions did not hold") from answer
+
+    monkeypatch.setattr(s3fs.S3FileSystem, "pipe_file", refused)
+    url = f"s3://{bucket}/some"
+    with Lease(Store(url)), pytest.raises(LogicgenError, match="is writing there"):
+        make(recipe(), url, name="some")
+    make(recipe(), url, name="some")
+    check_whole(url, whole)
+
+
+def test_data_that_were_not_finished_here_are_finished_elsewhere(bucket, cache, monkeypatch, whole):
+    url = f"s3://{bucket}/some"
+    make(recipe(), url, name="some")
+    empty(cache)
+    # What a killed command has left.
+    local = _staging(
+        Store(url), {"name": "some", "seed": 0, "recipe": recipe().model_dump(mode="json")}
+    )
+    make_locally(local)
+    description = json.loads((local / "dataset.json").read_text()) | {"complete": False}
+    (local / "dataset.json").write_text(json.dumps(description))
+    make(recipe(), url, name="some")
+    assert not local.exists()
+    assert not list((cache / "data").glob("*"))
+    check_whole(url, whole)
+
+
 def test_a_store_without_conditional_puts(bucket, monkeypatch):
     monkeypatch.setattr(Store, "_create", lambda self, path, content: self.fs.pipe(path, content))
     with pytest.raises(LogicgenError, match="puts files where there are some already"):
@@ -440,14 +481,29 @@ def test_what_the_store_has_lost_or_damaged(bucket, whole, cache):
     store.write(shard, b"x" * len(whole[Path(shard)]))
     with pytest.raises(LogicgenError, match=r"00000.parquet is not what the description says"):
         open_data(url)
+    store.write(shard, b"x")  # which the same command sees
+    make(recipe(), url, name="some")
+    check_whole(url, whole)
+    empty(cache)
     store.remove(shard)
     with pytest.raises(LogicgenError, match=r"00000.parquet: missing: the same logicgen generate"):
         open_data(url)
     make(recipe(), url, name="some")  # as it says
     check_whole(url, whole)
-    store.write(BEGUN, b"{}")  # killed when all was there
-    assert make(recipe(), f"{url}/", name="some")
-    assert BEGUN not in names(url)
+    begin = {
+        key: json.loads(whole[Path("dataset.json")])[key] for key in ("name", "seed", "recipe")
+    }
+    for digest in (hashlib.sha256(whole[Path("dataset.json")]).hexdigest(), "0" * 64):
+        # Killed when all was there; or when files of another version lay over some.
+        store.write(BEGUN, json.dumps({**begin, "description": digest}).encode())
+        if digest.startswith("0000"):
+            store.write(shard, b"x" * len(whole[Path(shard)]))
+        assert make(recipe(), f"{url}/", name="some")
+        check_whole(url, whole)
+    unfinished = json.loads(whole[Path("dataset.json")]) | {"complete": False}
+    store.write("dataset.json", json.dumps(unfinished).encode())
+    with pytest.raises(LogicgenError, match=r"not finished; run the same logicgen generate"):
+        open_data(url)
     for content in (b'{"half', b"[]", b"\xff\xfe", b"{}"):
         store.write("dataset.json", content)
         for what in (lambda: make(recipe(), url, name="some"), lambda: open_data(url)):
