@@ -1,8 +1,9 @@
 """How memory and time grow with a data set: `python benchmarks/generation.py SIZE [SIZE ...]`.
 
-Each size is made by the command, with two workers. Memory is the proportional set size (PSS) of all
-its processes together, looked at four times a second; the peak is reported. CPU seconds are those
-of all processes; they say more than seconds where the machine has other work.
+Each size of each recipe (or, without sizes, each recipe as it is) is made by the command, with two
+workers. Memory is the proportional set size (PSS) of all its processes together, looked at four
+times a second; the peak is reported. CPU seconds are those of all processes; they say more than
+seconds where the machine has other work. What is counted is examples, or tokens of a corpus.
 
 Afterwards the problems of all shards are counted by Arrow, which knows nothing of how they were
 made: by the hash that all renamings share, or as they are, as the recipe says. None may come twice.
@@ -55,43 +56,58 @@ def disk(folder: Path) -> int:
     return total
 
 
+def counted(folder: Path) -> tuple[int, str]:
+    """Return the examples of a data set and whether all are different; the tokens of a corpus."""
+    if (corpus := folder / "corpus.json").exists():
+        splits = json.loads(corpus.read_text())["splits"].values()
+        return sum(split["tokens"] for split in splits), "tokens"
+    up_to = json.loads((folder / "dataset.json").read_text())["distinct"]["up to"]
+    column = "alpha_class" if up_to == "renaming" else "problem"
+    shards = sorted(folder.rglob("*.parquet"))
+    keys = pa.concat_tables(pq.read_table(path, columns=[column]) for path in shards)[column]
+    different = pc.count_distinct(keys).as_py()
+    return len(keys), f"{different:,}: {'yes' if different == len(keys) else 'NO'}"
+
+
+def make(recipe: str, size: int | None, workers: int, folder: Path) -> None:
+    """Make the data of a recipe, and print a line."""
+    command = [sys.executable, "-m", "logicgen.cli.main", "generate", recipe]
+    command += ["--workers", str(workers), "-o", str(folder)]
+    command += [] if size is None else ["--size", str(size)]
+    before, begun = cpu_seconds(), time.monotonic()
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    peak, most, looked = 0, 0, 0.0
+    while process.poll() is None:
+        peak = max(peak, memory(process.pid))
+        if time.monotonic() > looked + 10:
+            most, looked = max(most, disk(folder)), time.monotonic()
+        time.sleep(0.25)
+    seconds, cpu = time.monotonic() - begun, cpu_seconds() - before
+    if process.returncode:
+        sys.exit(f"{' '.join(command)}: exit status {process.returncode}")
+    count, different = counted(folder)
+    print(
+        f"{recipe:>18} {count:>12,} {seconds:>9.1f} {count / seconds:>9,.0f} {cpu:>8,.1f}"
+        f" {1e6 * cpu / count:>10,.1f} {peak / 2**20:>9.0f} {disk(folder) / count:>10.1f}"
+        f" {disk(folder) / 1e9:>8.2f} {most / 1e9:>8.2f}  {different}",
+        flush=True,
+    )
+
+
 def main() -> None:
     """Make data sets of several sizes and print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sizes", type=int, nargs="+")
-    parser.add_argument("--recipe", default="propositional-35")
+    parser.add_argument("sizes", type=int, nargs="*")
+    parser.add_argument("--recipe", action="append", help="propositional-35; may be repeated")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="where to make them; a temporary one")
     options = parser.parse_args()
-    print(f"{'examples':>12} {'seconds':>9} {'a second':>9} {'CPU s':>8} {'peak MiB':>9}", end="")
-    print(f" {'disk GB':>8} {'peak GB':>8}  different")
-    for size in options.sizes:
-        with tempfile.TemporaryDirectory(dir=options.folder) as name:
-            folder, begun = Path(name) / "data", time.monotonic()
-            command = [sys.executable, "-m", "logicgen.cli.main", "generate", options.recipe]
-            command += ["--size", str(size), "--workers", str(options.workers), "-o", str(folder)]
-            before = cpu_seconds()
-            process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-            peak, most, looked = 0, 0, 0.0
-            while process.poll() is None:
-                peak = max(peak, memory(process.pid))
-                if time.monotonic() > looked + 10:
-                    most, looked = max(most, disk(folder)), time.monotonic()
-                time.sleep(0.25)
-            seconds, cpu = time.monotonic() - begun, cpu_seconds() - before
-            if process.returncode:
-                sys.exit(f"{' '.join(command)}: exit status {process.returncode}")
-            up_to = json.loads((folder / "dataset.json").read_text())["distinct"]["up to"]
-            column = "alpha_class" if up_to == "renaming" else "problem"
-            shards = sorted(folder.rglob("*.parquet"))
-            keys = pa.concat_tables(pq.read_table(p, columns=[column]) for p in shards)[column]
-            different = pc.count_distinct(keys).as_py()
-            print(
-                f"{len(keys):>12,} {seconds:>9.1f} {len(keys) / seconds:>9,.0f}"
-                f" {cpu:>8,.1f} {peak / 2**20:>9.0f} {disk(folder) / 1e9:>8.2f} {most / 1e9:>8.2f} "
-                f" {different:,}: {'yes' if different == len(keys) else 'NO'}",
-                flush=True,
-            )
+    print(f"{'recipe':>18} {'count':>12} {'seconds':>9} {'a second':>9} {'CPU s':>8}", end="")
+    print(f" {'a million':>10} {'peak MiB':>9} {'bytes each':>10} {'disk GB':>8} {'peak GB':>8}")
+    for recipe in options.recipe or ["propositional-35"]:
+        for size in options.sizes or [None]:
+            with tempfile.TemporaryDirectory(dir=options.folder) as name:
+                make(recipe, size, options.workers, Path(name) / "data")
 
 
 if __name__ == "__main__":
