@@ -123,7 +123,7 @@ def _check_begun(
     if begun is not None and any(begun.get(key) != begin[key] for key in begin):
         raise LogicgenError(
             f"{store.url}: unfinished data of another recipe or seed: finish them with their own"
-            f" command, delete what is there, or choose another folder with -o"
+            " command, delete what is there, or choose another folder with -o"
         )
 
 

@@ -192,7 +192,10 @@ class Store:
         except Exception as error:
             advice = "the same command goes on"
             if isinstance(error, ArrivedError):
-                advice = "the connection was cut, or the data are damaged; generate them again"
+                advice = (
+                    "the connection was cut, or it is damaged: delete it there, and the same"
+                    " logicgen generate command puts it again"
+                )
             if isinstance(error, PermissionError) or _refused(error):
                 advice = "check the credentials, such as AWS_ACCESS_KEY_ID or ~/.aws"
             raise LogicgenError(f"{self.url}: {_line(error)}: {advice}") from None
