@@ -78,8 +78,7 @@ def generate_with_bars(
     """Make the data of a recipe behind one progress bar per split, and print what came out."""
     from logicgen.cli.progress import stage_bars
     from logicgen.data.estimate import announcement
-    from logicgen.data.opening import kind_of
-    from logicgen.data.remote_data import make
+    from logicgen.data.remote_data import kind_of, make
 
     for line in announcement(recipe, name):
         say(line)

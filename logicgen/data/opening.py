@@ -9,7 +9,7 @@ from typing import Any
 
 from logicgen import shipped
 from logicgen.data.corpus import Corpus
-from logicgen.data.data_recipe import CorpusRecipe, DataRecipe, Recipe
+from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
 from logicgen.data.dataset import Dataset
 from logicgen.declaration import read_toml
 from logicgen.errors import LogicgenError
@@ -24,11 +24,6 @@ def read_data_recipe(
     tables = read_toml(shipped.find("datasets", ".toml", name))
     corpus = tables.get("task") in list(CORPORA) or "corpus" in tables
     return (CorpusRecipe if corpus else DataRecipe).read(name, changes)
-
-
-def kind_of(recipe: Recipe) -> type[Dataset] | type[Corpus]:
-    """Return which kind of data a recipe makes."""
-    return Dataset if recipe.holds == "problems" else Corpus
 
 
 def open_data(folder: str | Path) -> Dataset | Corpus:

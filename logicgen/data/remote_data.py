@@ -25,7 +25,6 @@ from logicgen.data.dataset import Dataset
 from logicgen.data.folder import DataFolder, confined, head
 from logicgen.data.lease import FILE as LEASE
 from logicgen.data.lease import Lease
-from logicgen.data.opening import kind_of
 from logicgen.data.store import Store
 from logicgen.data.work_files import FOLDER as WORK
 from logicgen.errors import LogicgenError
@@ -35,6 +34,11 @@ KINDS: tuple[type[DataFolder[Any]], ...] = (Dataset, Corpus)
 
 BEGUN = ".begun.json"
 """File of a folder that is being filled: what with, and the checksum of its description."""
+
+
+def kind_of(recipe: Recipe) -> type[Dataset] | type[Corpus]:
+    """Return which kind of data a recipe makes."""
+    return Dataset if recipe.holds == "problems" else Corpus
 
 
 def make(

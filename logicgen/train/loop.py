@@ -144,8 +144,7 @@ class Steps(pl.LightningModule):
         self.restoring = False
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Take over a checkpoint, also of a version without scheduler that named weights twice."""
-        self.restoring = True
+        """Take over a checkpoint of a version that had no scheduler and named weights twice."""
         state = checkpoint["state_dict"]
         own = [name for name in state if name.startswith("model.")]
         checkpoint["state_dict"] = {name: state[name] for name in own}
@@ -164,7 +163,10 @@ class Batches:
 
 
 class SafetensorsIO(CheckpointIO):
-    """Lightning's checkpoints as safetensors + JSON, never as pickle."""
+    """Lightning's checkpoints of steps, as safetensors + JSON, never as pickle."""
+
+    def __init__(self, steps: Steps) -> None:
+        self.steps = steps
 
     def save_checkpoint(self, checkpoint_tree: Any, path: Any, storage_options: Any = None) -> None:
         """Write a checkpoint."""
@@ -172,6 +174,7 @@ class SafetensorsIO(CheckpointIO):
 
     def load_checkpoint(self, path: Any, *_: Any, **__: Any) -> Any:
         """Return a checkpoint."""
+        self.steps.restoring = True
         return checkpoint.load_tree(Path(path))
 
     def remove_checkpoint(self, path: Any) -> None:
@@ -211,6 +214,7 @@ def run_steps(
     logger = None
     if folder is not None and first:
         logger = TensorBoardLogger(folder, name="logs", version="")
+    steps = Steps(learner, first_step, None if member is None else member.rank)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="lightning.*")
         trainer = pl.Trainer(
@@ -227,7 +231,7 @@ def run_steps(
             val_check_interval=validate_every,
             num_sanity_val_steps=0,
             limit_val_batches=None if validate_every else 0,
-            plugins=[SafetensorsIO()],
+            plugins=[SafetensorsIO(steps)],
             callbacks=[stop, *callbacks],
             default_root_dir=folder,
             enable_checkpointing=False,
@@ -237,7 +241,6 @@ def run_steps(
         # At SIGTERM it would speak with other processes in the middle of a step.
         trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
         resumed = str(folder / checkpoint.LAST) if folder is not None and first_step else None
-        steps = Steps(learner, first_step, None if member is None else member.rank)
         try:
             with stop, bfloat16_products() if bf16 else nullcontext():
                 trainer.fit(steps, ckpt_path=resumed)
