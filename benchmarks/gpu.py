@@ -5,17 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from statistics import median
 
 import torch
+from precision import rates  # beside this file
 from torch.utils.flop_counter import FlopCounterMode
 
 from logicgen.data.opening import open_data
 from logicgen.model.checkpoint import CARD, load_json, open_model
 from logicgen.model.encoder_decoder import EncoderDecoder
-from logicgen.model.model_recipe import ModelRecipe, read_model_recipe
+from logicgen.model.model_recipe import read_model_recipe
 from logicgen.nn.linear import bfloat16_products
 from logicgen.train.fit import training_data
 from logicgen.train.model_learner import ModelLearner
@@ -46,23 +47,6 @@ def write_recipe(model: str, file: Path, steps: int | None, batch_size: int | No
     for name, table in tables.items():  # their values are written alike in JSON and in TOML
         lines += [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]
     file.write_text("\n".join(lines) + "\n")
-
-
-def rates(run: Path) -> list[float]:
-    """Return the examples a second between the steps that a run has logged."""
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    training = ModelRecipe.model_validate(load_json(run / CARD)["recipe"]).training
-    assert training is not None
-    found = []
-    for path in sorted((run / "logs").glob("events*")):  # one for each piece
-        events = EventAccumulator(str(path), size_guidance={"scalars": 0}).Reload()
-        if "loss" not in events.Tags()["scalars"]:  # ended before its first logged step
-            continue
-        times = [each.wall_time for each in events.Scalars("loss")]
-        examples = training.log_every * training.batch_size
-        found += [examples / (later - one) for one, later in pairwise(times)]
-    return found
 
 
 def report(folder: Path, data: Path, device: torch.device) -> None:
@@ -99,7 +83,9 @@ def report(folder: Path, data: Path, device: torch.device) -> None:
             step(batch)
     each = counter.get_total_flops() / sum(len(batch.problems) for batch in batches)
     card = torch.cuda.get_device_name() if device.type == "cuda" else "CPU"
-    speed = median(rates(run))
+    training = model.recipe.training
+    assert training is not None
+    speed = median(rates(run, training.batch_size, training.log_every))
     line = f"{folder.name}: {speed:,.0f} examples/s ({card}), {speed * each / 1e12:.3g} TFLOP/s"
     if (peak := next((value for name, value in PEAK.items() if name in card), None)) is not None:
         line += f", {speed * each / peak:.1%} of the peak"

@@ -72,6 +72,8 @@ class Store:
             self.fs.invalidate_cache()
             try:
                 found = self._tried(lambda: self.fs.find(self.root, detail=True))
+            # Nothing is there yet; or it is a store, such as HTTP, that lists nothing, and
+            # whatever reads it asks for the files that the description names.
             except (FileNotFoundError, NotImplementedError):
                 return {}
         names = {str(path).removeprefix(self.root).lstrip("/"): path for path in found}
@@ -165,11 +167,18 @@ class Store:
 
     def _tried(self, function: Callable[[], Found]) -> Found:
         """Return what a function returns, at the fourth try at the latest."""
-        final = FileNotFoundError, FileExistsError, PermissionError, LogicgenError
+        # What another try would not change; all of them are raised.
+        final = (
+            FileNotFoundError,
+            FileExistsError,
+            PermissionError,
+            NotImplementedError,
+            LogicgenError,
+        )
         for pause in range(1, TRIES + 1):
             try:
                 return function()
-            except (*final, NotImplementedError):
+            except final:
                 raise
             except Exception as error:
                 if pause == TRIES or _refused(error):

@@ -1,0 +1,99 @@
+"""What tests of data in stores have in common: their recipe, and a server that fails at times."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logicgen.data import lease as leases
+from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.lease import FILE as LEASE
+from logicgen.data.remote_data import local_copy
+from logicgen.data.store import Store
+from tests.data.data_sets import RECIPE, contents
+
+
+def point(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """Have s3:// mean a server, for file systems that are made from now on."""
+    import s3fs
+
+    monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+class Proxy:
+    """Passes bytes on to a server, and fails as it is told.
+
+    disturb: is given the first bytes of a request; what it returns is answered instead of the
+        server's answer, nothing (b"") by closing the connection; None lets it pass.
+    """
+
+    def __init__(self, target: str, disturb: Callable[[bytes], bytes | None]) -> None:
+        host, _, port = target.removeprefix("http://").partition(":")
+        self.target, self.disturb = (host, int(port)), disturb
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with client, socket.create_connection(self.target) as server:
+
+            def back() -> None:
+                try:
+                    while found := server.recv(65536):
+                        client.sendall(found)
+                except OSError:
+                    pass
+
+            threading.Thread(target=back, daemon=True).start()
+            try:
+                while sent := client.recv(65536):
+                    answer = self.disturb(sent)
+                    if answer is not None:
+                        if answer:
+                            client.sendall(answer)
+                        return
+                    server.sendall(sent)
+            except OSError:
+                pass
+
+
+def recipe() -> DataRecipe:
+    return DataRecipe.model_validate(RECIPE)
+
+
+def names(url: str) -> list[str]:
+    return sorted(set(Store(url).sizes()) - {LEASE})
+
+
+def check_whole(url: str, whole: dict[Any, bytes]) -> None:
+    """The store holds the bytes of the local data and nothing else, and is read as they are."""
+    assert names(url) == sorted(str(name) for name in whole)
+    store = Store(url)
+    assert {name: store.fs.cat_file(store.path(str(name))) for name in whole} == whole
+    assert store.read(LEASE) is None
+    assert contents(local_copy(url)) == whole
+
+
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have leases be renewed and watched for moments."""
+    for name, seconds in (("RENEWED", 0.2), ("WATCHED", 0.5), ("SETTLED", 3.0)):
+        monkeypatch.setattr(leases, name, seconds)
+
+
+def empty(folder: Path) -> None:
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
