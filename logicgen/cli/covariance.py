@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
     from logicgen.data.dataset import Dataset
-    from logicgen.score.places import Mode
+    from logicgen.score.completions import Mode
 
 
 _OF_REPLIES = ("run", "data", "out", "split", "mode", "mixed_prompts")

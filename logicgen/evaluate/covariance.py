@@ -36,8 +36,8 @@ from logicgen.evaluate.predictions import (
     spread,
 )
 from logicgen.evaluate.replies import EFFORT, Reply, check_even
+from logicgen.score.completions import Mode
 from logicgen.score.judgement import answer_of
-from logicgen.score.places import Mode
 from logicgen.score.prompts import VERSION, prompt_of, wording_of
 from logicgen.tasks import Task, load_task
 from logicgen.tasks.task import rename, symbols_of

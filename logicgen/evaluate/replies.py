@@ -28,7 +28,7 @@ from logicgen.evaluate.predictions import (
     right_tokens,
 )
 from logicgen.score import Judgement, Scorer
-from logicgen.score.places import Mode
+from logicgen.score.completions import Mode
 from logicgen.solvers import Verdict
 from logicgen.tasks import Task
 

@@ -20,7 +20,7 @@ from logicgen.extras import extras_named
 from logicgen.integrations.reply_files import read_lines
 from logicgen.integrations.scorers import shared_scorer
 from logicgen.integrations.versions import at_least
-from logicgen.score.places import Mode
+from logicgen.score.completions import Mode
 from logicgen.score.prompts import Notation, answer_text
 
 at_least("inspect_ai", "0.3.285")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from logicgen.errors import LogicgenError, at, shown
-from logicgen.score.places import Mode
+from logicgen.score.completions import Mode
 from logicgen.score.scorer import Scorer
 
 _SCORERS: dict[tuple[Any, ...], Scorer] = {}

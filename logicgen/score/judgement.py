@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from logicgen.errors import FormatError
-from logicgen.score.places import LONGEST_COMPLETION, Mode, NoAnswerError, answers_in
-from logicgen.score.spellings import read_answer
+from logicgen.score.completions import LONGEST_COMPLETION, Mode, NoAnswerError, read_completion
 from logicgen.solvers import Verdict
+from logicgen.tasks.string_task import StringTask
 from logicgen.tasks.task import Task
 
 
@@ -17,8 +17,8 @@ class Judgement:
     """A verdict on a completion, with the answer that was found and, if it is not right, why.
 
     Attributes:
-        verdict: `correct`, `incorrect`, `invalid` (no answer is found, it does not parse, or it
-            stands for nothing), or `unknown` (a limit was reached).
+        verdict: `correct`, `incorrect`, `invalid` (no answer is found, it does not parse, stands
+            for nothing, or names no symbol of the problem), or `unknown` (a limit was reached).
         answer: as people write it; empty if none was read.
     """
 
@@ -45,9 +45,14 @@ def judge(
         return refused
     assert isinstance(completion, str)
     try:
-        answer = _answer(task, completion, mode)
+        answer = read_completion(task, completion, mode)
     except (NoAnswerError, FormatError) as error:
         return Judgement(Verdict.INVALID, reason=str(error).partition("\n")[0])
+    # Any words are a string of symbols, so prose would count as a wrong answer.
+    checked = mode == "tolerant" and isinstance(task, StringTask)
+    if checked and (foreign := set(answer).difference(problem)):
+        shown = ", ".join(sorted(foreign))
+        return Judgement(Verdict.INVALID, reason=f"the problem does not contain {shown}")
     verdict = task.check(problem, answer)
     reason = ""
     if verdict is Verdict.UNKNOWN:
@@ -65,7 +70,7 @@ def answer_of(task: Task, completion: object, mode: Mode = "strict") -> Any:
     if refusal(completion) is not None:
         return None
     try:
-        return _answer(task, str(completion), mode)
+        return read_completion(task, str(completion), mode)
     except (NoAnswerError, FormatError):
         return None
 
@@ -79,21 +84,3 @@ def refusal(completion: object) -> Judgement | None:
         size = f"{len(completion):,} characters"
         reason = f"the completion has {size}; {LONGEST_COMPLETION:,} are read"
     return Judgement(Verdict.INVALID, reason=reason) if reason else None
-
-
-def _answer(task: Task, completion: str, mode: Mode) -> Any:
-    """Return what a completion answers. Raises NoAnswerError or FormatError."""
-    first: FormatError | None = None
-    for group in answers_in(completion, mode):
-        found = []
-        for text in group:
-            try:
-                found.append(read_answer(task, text))
-            except FormatError as error:
-                first = first or error
-        if any(not task.same(found[0], other) for other in found[1:]):
-            raise NoAnswerError("there are several answers, and they differ")
-        if found:
-            return found[0]
-    assert first is not None
-    raise first

@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Any, Self, get_args
 
 from logicgen.errors import LogicgenError
+from logicgen.score.completions import Mode
 from logicgen.score.judgement import Judgement, judge, refusal
-from logicgen.score.places import Mode
 from logicgen.service import Failure, Service
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task

@@ -11,6 +11,7 @@ _OTHER_SPELLINGS = [
     (r"=>", "implication is written ->"),
     (r"<=>|==?", "equivalence is written <->"),
     (r"~", "negation is written !"),
+    (r"unsat(isfiable)?\b", "`unsat` is an answer, so no symbol has this name: rename the symbol"),
 ]
 _PAST = (
     "past operators (Y Z O H S T B) are not supported, only X F G U R W M; "

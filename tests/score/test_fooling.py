@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
+from logicgen.score.completions import LONGEST_COMPLETION
 from logicgen.score.judgement import judge
-from logicgen.score.places import LONGEST_COMPLETION
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
 from tests.score.fuzzed import MODES, PROBLEMS, check_judgement, fuzzed_completion

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.errors import FormatError
+from logicgen.score.completions import read_place
 from logicgen.score.judgement import judge
-from logicgen.score.spellings import read_answer
 from logicgen.solvers import Verdict
 from logicgen.syntax.assignment import Assignment, assignment_language
 from logicgen.syntax.trace import Trace
@@ -68,7 +68,7 @@ PLACES = [
     "<think>First I try <answer>x=1</answer>.</think>So:\n<answer>\n{}\n</answer>",
     "\\boxed{{{}}}",
     "The answer is {}",
-    "Some steps.\n\n**Answer:** {}",
+    "Sure!\n\n**Answer:** {}",
     "Final answer: {}.",
     "Therefore:\n```\n{}\n```",
     "{}",
@@ -109,8 +109,8 @@ def test_honest_answers_are_read(name):
     for problem, answer in answered(name, 1_000):
         text = spelt(task, answer, rng)
         for mode, place in (("strict", rng.choice(PLACES[:2])), ("tolerant", rng.choice(PLACES))):
-            if "\n" in text and "nswer" in place.partition("{")[0] and "<" not in place:
-                place = PLACES[0]  # a sentence has one line
+            if text.startswith("- ") and not re.search(r"(^|\n|>)\{\}", place):
+                place = PLACES[0]  # a list begins a line
             found = judge(task, problem, place.format(text), mode)
             read[mode] += found.verdict is Verdict.CORRECT
     assert read["strict"] == 1_000
@@ -134,7 +134,7 @@ def test_honest_answers_are_read(name):
 )
 def test_readings(task, text, said):
     chosen = load_task(task)
-    assert chosen.show(read_answer(chosen, text)) == said
+    assert chosen.show(read_place(chosen, text)) == said
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_readings(task, text, said):
 )
 def test_what_may_mean_two_things_is_not_read(task, text):
     with pytest.raises(FormatError):
-        read_answer(load_task(task), text)
+        read_place(load_task(task), text)
 
 
 @given(st.text("ab01=, \t&!xtrue_", max_size=12))

@@ -1,0 +1,258 @@
+"""Find and read the answer in a completion, the text that a language model wrote.
+
+A rule that looks at the completion alone finds the place of the answer. A grammar,
+`grammars/completion.lark`, then derives that place from its first to its last character and
+translates it to the notation of the task. Nothing is skipped, so a text that the grammar does not
+derive is no answer. In `strict` mode the place is the text between answer tags. In `tolerant` mode
+the grammar derives the whole completion, answer and phrases around it.
+
+docs/reading-answers.md states the rules and lists every spelling.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Literal
+
+import lark
+
+from logicgen import shipped
+from logicgen.errors import FormatError, LogicgenError, shown
+from logicgen.tasks.task import Task
+
+Mode = Literal["strict", "tolerant"]
+
+LONGEST_COMPLETION = 1 << 20
+"""Characters of a completion that are read. A longer completion is `invalid`."""
+
+LONGEST_ANSWER = 20_000
+"""Characters of an answer, and of a completion without answer tags, that are read."""
+
+_TAG, _END_TAG = "<answer>", "</answer>"
+_THINK = re.compile(r"<think>|◁think▷")
+_END_THINK = re.compile(r".*(?:</think>|◁/think▷|<\|channel\|>final<\|message\|>)", re.DOTALL)
+
+# Answer languages of tasks, and the rules of the grammar that derive them.
+_RULES = {"assignment": "assignment", "trace": "trace", "letters": "symbols", "symbols": "symbols"}
+
+
+class NoAnswerError(LogicgenError):
+    """A completion that gives no answer, or several different answers."""
+
+
+def read_completion(task: Task, completion: str, mode: Mode = "strict") -> Any:
+    """Return the answer of a completion as a value of the task.
+
+    Raises NoAnswerError if there is no answer or several different ones, and FormatError if the
+    text between answer tags is not an answer of the task.
+    """
+    text = _after_thinking(completion)
+    if mode == "strict" or _has_only_tags(text):
+        return read_place(task, _between_tags(text))
+    return _agreed(task, _derive(task, f"told_{_rule(task)}", text.strip()))
+
+
+def read_place(task: Task, text: str) -> Any:
+    """Return the answer that a text from its first to its last character is.
+
+    The notation of the task comes first, then the spellings of `completion.lark`. Raises
+    FormatError, or NoAnswerError for a text that is too long.
+    """
+    _check_length(text)
+    text = text.strip()
+    try:
+        return task.read_answer(text)
+    except FormatError as error:
+        try:
+            return _agreed(task, _derive(task, _rule(task), text))
+        except (NoAnswerError, FormatError):
+            raise error from None
+
+
+def _agreed(task: Task, answers: Sequence[str]) -> Any:
+    """Return the answer that all texts mean. Raises NoAnswerError if they differ."""
+    first, *others = [task.read_answer(answer) for answer in answers]
+    if not all(task.same(first, other) for other in others):
+        raise NoAnswerError("the completion gives several different answers")
+    return first
+
+
+# ---- where the answer is ----
+
+
+def _after_thinking(completion: str) -> str:
+    """Return the text after the last `</think>`. Raises NoAnswerError if `<think>` stays open."""
+    thought = _END_THINK.match(completion)
+    text = completion[thought.end() :] if thought else completion
+    if _THINK.search(text):
+        raise NoAnswerError("<think> is not closed by </think>")
+    return text
+
+
+def _between_tags(text: str) -> str:
+    """Return the text between the only pair of answer tags. Raises NoAnswerError if none is."""
+    begins, ends = text.count(_TAG), text.count(_END_TAG)
+    if begins == 0 and ends == 0:
+        raise NoAnswerError("there is no <answer>...</answer>")
+    if begins != 1 or ends != 1 or text.index(_END_TAG) < text.index(_TAG):
+        raise NoAnswerError("<answer> and </answer> must each occur once, in this order")
+    return text.partition(_TAG)[2].partition(_END_TAG)[0]
+
+
+def _has_only_tags(text: str) -> bool:
+    """Return whether one pair of answer tags is the only mark of an answer in a text."""
+    before, begin, rest = text.partition(_TAG)
+    inside, end, after = rest.partition(_END_TAG)
+    if not begin or not end or _TAG in inside:
+        return False
+    # A phrase may lead to the tag itself.
+    before = before.rstrip(" \t\r\n*_$`:")
+    marks = (mark for part in (before, after) for mark in _MARK.finditer(part))
+    return all(mark.end() == len(before) and mark.string is before for mark in marks)
+
+
+# What may mark another answer, in a completion with tags.
+_MARK = re.compile(
+    r"</?answer|\\boxed|\\fbox|```|\banswers?\b(?:\W{0,4}(?:is|are)\b|[ \t*_]{0,4}:)", re.IGNORECASE
+)
+
+
+# ---- what the grammar derives ----
+
+
+def _rule(task: Task) -> str:
+    """Return the rule that derives the answers of a task."""
+    name = task.answer_language.name
+    if name not in _RULES:
+        raise NoAnswerError(f"answers of {task.name} are read between answer tags only")
+    return _RULES[name]
+
+
+def _derive(task: Task, start: str, text: str) -> list[str]:
+    """Return the answers in a text, in the notation of the task. Raises NoAnswerError."""
+    _check_length(text)
+    if not text:
+        raise NoAnswerError("the completion is empty")
+    try:
+        found: Any = _parser(_rule(task)).parse(text, start=start)  # the translation, not a tree
+    except lark.exceptions.UnexpectedInput as error:
+        line, column = error.line, error.column
+        if isinstance(error, lark.exceptions.UnexpectedToken) and error.token.type == "$END":
+            raise NoAnswerError("the text ends before its answer does") from None
+        rest = text.split("\n")[line - 1][column - 1 :]
+        raise NoAnswerError(
+            f"line {line}, column {column}: an answer cannot be read from {shown(rest[:40])}"
+        ) from None
+    answers: list[str] = found
+    return answers
+
+
+def _check_length(text: str) -> None:
+    """Raise NoAnswerError for a text that is too long."""
+    if len(text) > LONGEST_ANSWER:
+        raise NoAnswerError(
+            f"the answer has {len(text):,} characters; at most {LONGEST_ANSWER:,} are read"
+        )
+
+
+@cache
+def _parser(rule: str) -> lark.Lark:
+    """Return the parser of places and completions with answers that a rule derives."""
+    path = shipped.find("grammars", ".lark", "completion")
+    return lark.Lark(
+        path.read_text(encoding="utf-8"),
+        parser="lalr",
+        start=[rule, f"told_{rule}"],
+        transformer=_Translator(),
+        maybe_placeholders=False,
+    )
+
+
+class _Translator(lark.Transformer[Any, Any]):
+    """Translates what `completion.lark` derives to the notation of the task."""
+
+    def answers(self, children: list[str]) -> list[str]:
+        return children
+
+    def empty(self, _: list[Any]) -> list[str]:
+        return [""]
+
+    def values(self, equations: list[str]) -> str:
+        return ", ".join(equations)
+
+    def columns(self, cells: list[str]) -> str:
+        """Translate a row of names and a row of values."""
+        literals, values = cells[: len(cells) // 2], cells[len(cells) // 2 :]
+        if any(not literal.endswith("=1") for literal in literals):
+            raise NoAnswerError("the values are given to something else than symbols")
+        return self.table([*(literal.removesuffix("=1") for literal in literals), *values])
+
+    def table(self, cells: list[str]) -> str:
+        """Translate a row of names and the row of their values."""
+        names = [cell for cell in cells if cell not in ("0", "1")]
+        if 2 * len(names) != len(cells):
+            raise NoAnswerError("there are not as many values as names")
+        values = cells[len(names) :]
+        return ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+
+    def nothing(self, _: list[Any]) -> str:
+        return "1"
+
+    def no_answer(self, _: list[Any]) -> str:
+        return "unsat"
+
+    def equation(self, sides: list[str]) -> str:
+        name, value = sides
+        return f"{name}={value}"
+
+    def positive(self, names: list[str]) -> str:
+        return f"{names[0]}=1"
+
+    def negative(self, names: list[str]) -> str:
+        return f"{names[-1]}=0"
+
+    def same(self, literals: list[str]) -> str:
+        return literals[0]
+
+    def name(self, tokens: list[str]) -> str:
+        return _plain_name(tokens[0])
+
+    def value(self, tokens: list[lark.Token]) -> str:
+        if len({token.type for token in tokens}) > 1:
+            raise NoAnswerError(f"{tokens[0]} and {tokens[1]} are different values")
+        return "1" if tokens[0].type == "ONE" else "0"
+
+    def trace(self, tokens: list[lark.Token]) -> str:
+        return " ".join(_TRACE_TOKENS.get(each.type) or _plain_name(each) for each in tokens)
+
+    def zero(self, tokens: list[lark.Token]) -> str:
+        return str(tokens[0])
+
+    def symbols(self, words: list[str]) -> str:
+        return " ".join(words)
+
+
+_TRACE_TOKENS = {
+    "AND": "&",
+    "OR": "|",
+    "NOT": "!",
+    "XOR": "^",
+    "IMPLIES": "->",
+    "IFF": "<->",
+    "TRUE": "1",
+    "FALSE": "0",
+    "LPAR": "(",
+    "RPAR": ")",
+    "SEMICOLON": ";",
+    "PERIOD": "{",
+    "END_PERIOD": "}",
+}
+
+_LATEX = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789", "\\{}")
+
+
+def _plain_name(symbol: str) -> str:
+    """Return a symbol without LaTeX: `x_1` for `x_{1}` and `x\\_1`."""
+    return symbol.translate(_LATEX)
