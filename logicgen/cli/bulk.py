@@ -23,11 +23,11 @@ ENDLESS = 1 << 30
 
 def run_bulk(
     work: Callable[[Iterable[str]], Iterator[Row]], source: str, target: str | None, key: str
-) -> None:
+) -> Counter[str]:
     """Feed the lines of `source` to `work`, write its rows to `target`, and report the speed.
 
     `-` is standard input or output. A regular file is there when it is complete. `key` names the
-    field whose values are counted in the report.
+    field whose values are counted, in the report and in the result.
     """
     start = time.perf_counter()
     counts: Counter[str] = Counter()
@@ -47,6 +47,7 @@ def run_bulk(
     parts = ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
     speed = f"{total:,} in {seconds:.2f} s, {total / seconds:,.0f} a second"
     say(f"{speed}: {parts}" if parts else speed)
+    return counts
 
 
 def _lines(source: str) -> Iterator[str]:

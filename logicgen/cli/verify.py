@@ -8,7 +8,8 @@ import click
 
 from logicgen.cli.bulk import run_bulk
 from logicgen.cli.options import POSITIVE, TARGET_AND_SOLVER, TASK, WORKERS, engine_options
-from logicgen.cli.terminal import put
+from logicgen.cli.terminal import put, say
+from logicgen.errors import LogicgenError
 
 
 @click.command("verify")
@@ -34,8 +35,11 @@ def command(
 ) -> int:
     """Check one ANSWER to a PROBLEM, or those of a file.
 
-    Exit status for one answer: 0 correct, 1 not correct, 2 bad input. A PROBLEM that ends in .cnf
-    is a DIMACS file; its ANSWER is a file with a solver's v lines (- is stdin), or their text.
+    Exit status: 0 if the answer is correct, 1 if it is not, 2 for bad input. With --in it is 2 if
+    some line cannot be checked, because it is no JSON or its problem does not parse, else 0.
+
+    A PROBLEM that ends in .cnf is a DIMACS file; its ANSWER is a file with a solver's v lines (- is
+    stdin), or their text.
 
     \b
     logicgen verify --task propositional "a | b" "a=1"
@@ -43,7 +47,7 @@ def command(
     logicgen verify problem.cnf answer.sol
     """
     from logicgen.cli.dimacs_files import check_options, is_dimacs, verify_file
-    from logicgen.tasks.bulk import verify_lines
+    from logicgen.tasks.bulk import ERROR, verify_lines
     from logicgen.workers import MEMORY, Limits
 
     if (source is None) == (problem is None):
@@ -56,7 +60,11 @@ def command(
     if source is not None:
         limits = Limits(timeout or 10.0, MEMORY)
         work = partial(verify_lines, task, solver=solver, workers=workers, limits=limits)
-        run_bulk(work, source, target, "verdict")
+        if errors := run_bulk(work, source, target, "verdict")[ERROR]:
+            raise LogicgenError(
+                f"{source}: {errors:,} lines are no JSON with a problem and an answer, or their"
+                f" problem does not parse: see the reason of each line with the verdict {ERROR!r}"
+            )
         return 0
     if answer is None:
         raise click.UsageError("the ANSWER is missing (an empty one is written '')")
@@ -68,8 +76,11 @@ def command(
     else:
         from logicgen.tasks import limited
 
-        # Raises with the place in the text where one of them does not parse.
         found, reason = limited.verify(str(task), str(problem), answer, solver, timeout)
         verdict = str(found)
-    put(f"{verdict}: {reason}" if reason else verdict)
+    if reason and verdict == "invalid":
+        put(verdict)
+        say(f"the answer does not parse: {reason}")
+    else:
+        put(f"{verdict}: {reason}" if reason else verdict)
     return 0 if verdict == "correct" else 1

@@ -11,13 +11,17 @@ from logicgen.json_file import parse_json
 from logicgen.solvers import Status
 from logicgen.solvers.registry import in_words
 from logicgen.tasks import fitting_solver, load_task
+from logicgen.tasks.limited import checked
 from logicgen.workers import Failure, Limits
 
 # Lines per chunk: sending one costs little next to solving it, and results keep coming.
 CHUNK = 256
 
-# Characters of a line; a longer one is `invalid`.
+# Characters of a line that are read.
 LONGEST = 16_000_000
+
+# Verdict on a line that is wrong itself: no JSON, no answer, or a problem that does not parse.
+ERROR = "error"
 
 Row = dict[str, Any]
 
@@ -38,7 +42,8 @@ def verify_lines(
 ) -> Iterator[Row]:
     """Yield the fields of each JSON line with `problem` and `answer`, and its `verdict`.
 
-    A `reason` follows where there is one. Reading counts under the limits as verifying does.
+    The verdict is `error` if a line is no such JSON or its problem does not parse, and `invalid` if
+    its answer does not. A `reason` follows where there is one. Reading counts under the limits.
     Raises LogicgenError for an unknown task or solver.
     """
     return _mapped((task, solver, True), lines, workers, limits)
@@ -74,12 +79,15 @@ def deciding(task: str, solver: str | None, verify: bool = False) -> Callable[[s
         try:
             row = fields_of(line, json_only=verify)
             problem = chosen.read_problem(text_of(row, "problem"))
-            answer = chosen.read_answer(text_of(row, "answer")) if verify else None
+            answer = text_of(row, "answer") if verify else ""
         except LogicgenError as error:
-            return {**row, **_undecided(verify, Status.INVALID, str(error).splitlines()[0])}
+            status = ERROR if verify else Status.INVALID
+            return {**row, **_undecided(verify, status, str(error).splitlines()[0])}
         try:
             if verify:
-                return {**row, "verdict": str(chosen.check(problem, answer, solver))}
+                verdict, reason = checked(chosen, problem, answer, solver)
+                reasons = {"reason": reason.splitlines()[0]} if reason else {}
+                return {**row, "verdict": str(verdict), **reasons}
             solution = chosen.solve(problem, solver)
             witness = None if solution.witness is None else chosen.show(solution.witness)
         except MemoryError:
@@ -95,7 +103,7 @@ def deciding(task: str, solver: str | None, verify: bool = False) -> Callable[[s
     return decided
 
 
-def _undecided(verify: bool, status: Status, reason: str) -> Row:
+def _undecided(verify: bool, status: str, reason: str) -> Row:
     result = {"verdict": str(status)} if verify else {"status": str(status), "witness": None}
     return {**result, "reason": reason}
 

@@ -27,27 +27,24 @@ def solve(task: str, problem: str, solver: str | None, seconds: float | None) ->
 def verify(
     task: str, problem: str, answer: str, solver: str | None, seconds: float | None
 ) -> tuple[Verdict, str]:
-    """Return the verdict on an answer, and the reason where it is `unknown` because of the limit.
+    """Return the verdict on an answer, and the reason if it does not parse or a limit was reached.
 
-    Raises as `solve` does, and AnswerError for an answer that does not parse.
+    Raises as `solve` does for everything but the answer.
     """
     if seconds is None:
         chosen, solver = load_task(task), fitting_solver(task, solver)
-        parsed, given = chosen.read_problem(problem), _read_answer(chosen, answer)
-        return chosen.check(parsed, given, solver), ""
+        return checked(chosen, chosen.read_problem(problem), answer, solver)
     found = _called(task, solver, seconds, (problem, answer))
-    return (Verdict.UNKNOWN, found.reason) if isinstance(found, Failure) else (found, "")
+    return (Verdict.UNKNOWN, found.reason) if isinstance(found, Failure) else found
 
 
-class AnswerError(FormatError):
-    """An answer that does not parse."""
-
-
-def _read_answer(task: Task, text: str) -> Any:
+def checked(task: Task, problem: Any, answer: str, solver: str | None) -> tuple[Verdict, str]:
+    """Return the verdict on the text of an answer, `invalid` with a reason if it does not parse."""
     try:
-        return task.read_answer(text)
+        read = task.read_answer(answer)
     except FormatError as error:
-        raise AnswerError(error.reason, error.text, error.line, error.column) from None
+        return Verdict.INVALID, str(error)
+    return task.check(problem, read, solver), ""
 
 
 def _called(task: str, solver: str | None, seconds: float, item: Any) -> Any:
@@ -75,7 +72,7 @@ def _deciding(task: str, solver: str | None) -> Callable[[tuple[str, str | None]
             parsed = chosen.read_problem(problem)
             if answer is None:
                 return chosen.solve(parsed, solver)
-            return chosen.check(parsed, _read_answer(chosen, answer), solver)
+            return checked(chosen, parsed, answer, solver)
         except FormatError as error:
             return error
         except LogicgenError as error:

@@ -97,10 +97,7 @@ class PublicTask:
     ) -> Verdict:
         """Return the verdict on an answer, as `logicgen.verify`."""
         said = answer if isinstance(answer, str) else self._written(self._task.show, answer)
-        try:
-            return limited.verify(self.name, self._problem(problem), said, solver, timeout)[0]
-        except limited.AnswerError:
-            return Verdict.INVALID
+        return limited.verify(self.name, self._problem(problem), said, solver, timeout)[0]
 
     def _problem(self, value: Any) -> str:
         """Return the text of a problem."""

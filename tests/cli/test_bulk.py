@@ -32,11 +32,11 @@ BAD = {
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_bad_line_is_invalid_and_the_others_are_judged(workers):
+def test_a_bad_line_is_an_error_and_the_others_are_judged(workers):
     good = '{"problem": "a", "answer": "a=1", "x": [[[1e3]]]}'
     lines = [each for bad in BAD for each in (good, bad)] + [good]
     found = list(verify_lines("propositional", lines, None, workers, Limits(20, MEMORY)))
-    assert [row["verdict"] for row in found] == ["correct", "invalid"] * len(BAD) + ["correct"]
+    assert [row["verdict"] for row in found] == ["correct", "error"] * len(BAD) + ["correct"]
     for row, reason in zip(found[1::2], BAD.values(), strict=True):
         assert reason in row["reason"]
     for row in found:
@@ -55,11 +55,11 @@ def test_long_lines_are_invalid_and_cost_no_time_of_others(tmp_path):
 
 
 def test_a_slow_line_that_is_no_json_does_not_stop_the_others():
-    slow = '{"problem": ' + "[" * 60 + "1, " * 5_000_000  # no end: invalid, or unknown in time
+    slow = '{"problem": ' + "[" * 60 + "1, " * 5_000_000  # no end: an error, or unknown in time
     lines = ['{"problem": "a", "answer": "a=1"}', slow] * 2
     found = list(verify_lines("propositional", lines, None, 1, Limits(0.01, MEMORY)))
     assert [row["verdict"] in ("correct", "unknown") for row in found[::2]] == [True] * 2
-    assert [row["verdict"] in ("invalid", "unknown") for row in found[1::2]] == [True] * 2
+    assert [row["verdict"] in ("error", "unknown") for row in found[1::2]] == [True] * 2
 
 
 def test_many_long_lines_fit_the_memory_of_one():

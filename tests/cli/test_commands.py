@@ -149,10 +149,19 @@ def test_verify_one(problem, answer, verdict, status):
 
 
 def test_a_text_that_does_not_parse_is_shown_with_a_caret():
-    for command in (["solve", "a & & b"], ["verify", "a & & b", "a=1"], ["verify", "a", "a & & b"]):
+    for command in (["solve", "a & & b"], ["verify", "a & & b", "a=1"]):
         said = refused(run(command[0], "--task", "propositional", *command[1:]))
         lines = said.splitlines()
         assert lines[0].startswith("logicgen: line 1, column 5: unexpected '&'; expected ")
+        assert lines[1:] == ["  a & & b", "      ^"]
+
+
+def test_an_answer_that_does_not_parse_is_invalid_with_the_reason():
+    for extra in ([], ["--timeout", "5"]):
+        result = run("verify", "--task", "propositional", *extra, "a", "a & & b")
+        assert (result.stdout, result.returncode) == ("invalid\n", 1)
+        lines = result.stderr.splitlines()
+        assert lines[0].startswith("the answer does not parse: line 1, column 5: unexpected '&'")
         assert lines[1:] == ["  a & & b", "      ^"]
 
 
@@ -189,21 +198,23 @@ def test_what_solve_writes_verify_reads():
     assert "2 in " in verified.stderr
 
 
-def test_bulk_verify_marks_bad_lines_invalid():
+def test_bulk_verify_tells_bad_lines_from_bad_answers():
     lines = [
         '{"problem": "a", "answer": "a=0"}',
         '{"problem": "a"}',
         "[1]",
         '{"problem": "a", "answer": 3}',
+        '{"problem": "a &", "answer": "a=1"}',
+        '{"problem": "a", "answer": "a & & b"}',
     ]
     result = run("verify", "--task", "propositional", "--in", "-", stdin="\n".join(lines))
-    assert result.returncode == 0
-    assert [row["verdict"] for row in rows(result.stdout)] == [
-        "incorrect",
-        "invalid",
-        "invalid",
-        "invalid",
-    ]
+    assert result.returncode == 2
+    found = [row["verdict"] for row in rows(result.stdout)]
+    assert found == ["incorrect", "error", "error", "error", "error", "invalid"]
+    assert "4 error, 1 incorrect, 1 invalid" in result.stderr
+    assert "-: 4 lines are no JSON with a problem and an answer" in result.stderr
+    good = "\n".join([lines[0], lines[-1]])
+    assert run("verify", "--task", "propositional", "--in", "-", stdin=good).returncode == 0
 
 
 def hard_formula(holes):

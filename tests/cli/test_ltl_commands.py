@@ -39,10 +39,6 @@ def test_verify():
         (["solve", "a S b"], ["column 3", "past operators"]),
         (["solve", "{a;b}[]-> c"], ["column 1", "PSL"]),
         (["solve", "G F1"], ["column 4", "X(0)"]),
-        (["verify", "a", "a ; b"], ["column 6", "braces"]),
-        (["verify", "a", "a ; {}"], ["column 6", "empty"]),
-        (["verify", "a", "a ; {b &}"], ["column 9", "unexpected"]),
-        (["verify", "a", "{F b}"], ["column 2", "unexpected"]),
         (["solve", "a", "--timeout", "0"], ["0"]),
         (["solve", "a", "--solver", "embeded"], ["did you mean embedded"]),
         (["solve", "a", "--solver", "pysat"], ["propositional"]),
@@ -51,6 +47,21 @@ def test_verify():
 def test_bad_input_is_refused_with_place_and_remedy(arguments, words):
     command, *rest = arguments
     refused(run(command, "--task", "ltl", *rest), *words)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("a ; b", ["column 6", "braces"]),
+        ("a ; {}", ["column 6", "empty"]),
+        ("a ; {b &}", ["column 9", "unexpected"]),
+        ("{F b}", ["column 2", "unexpected"]),
+    ],
+)
+def test_an_answer_that_does_not_parse_is_invalid(answer, words):
+    result = run("verify", "--task", "ltl", "a", answer)
+    assert (result.stdout, result.returncode) == ("invalid\n", 1)
+    assert all(word in result.stderr for word in words)
 
 
 def test_files(tmp_path):
