@@ -57,13 +57,17 @@ def die_with_parent() -> None:
     Elsewhere a helper ends when its standard input does, after what it is at.
     """
     parent = os.environ.pop(_DIE_WITH_PARENT, None)
-    if parent is None or sys.platform != "linux":
-        return
+    if parent is not None and sys.platform == "linux":
+        die_with(int(parent))
+
+
+def die_with(parent: int) -> None:
+    """End this process when its parent, which has that number, ends (Linux)."""
     from ctypes import CDLL
 
     set_parent_death_signal = 1  # PR_SET_PDEATHSIG of prctl(2)
     CDLL(None).prctl(set_parent_death_signal, int(signal.SIGKILL))
-    if os.getppid() != int(parent):  # it ended before that
+    if os.getppid() != parent:  # it ended before that
         os._exit(1)
 
 

@@ -2,9 +2,10 @@
 
 A thread of its own hands items to the workers and collects results; whoever submits items gets one
 future of all, which a thread waits for and a coroutine awaits (`asyncio.wrap_future`). A worker
-that exceeds its item's time is killed; an item over which a worker dies is tried once more. One
-more worker than work at a time is kept ready, so that the next item need not wait until another has
-started. Seconds count from when a worker begins with an item: waiting in line costs nothing.
+that exceeds its item's time is replaced by a copy of itself as it was when it was ready; an item
+over which a worker dies is tried once more. One more worker than work at a time is kept ready, so
+that the next item need not wait until another has started. Seconds count from when a worker begins
+with an item: waiting in line costs nothing.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class Service(Generic[Item, Result]):
         memory: int | None = None,
     ) -> None:
         check_count(count)
-        self._new = partial(Worker, setup, arguments, memory, tied=True)
+        self._new = partial(Worker, setup, arguments, memory, tied=True, forks=True)
         self._count, self._longest = count, largest(memory)
         self._begin()
         atexit.register(self.close)
@@ -331,18 +332,24 @@ class Service(Generic[Item, Result]):
                 self._replace(server, f"time limit of {seconds:g} s")
 
     def _replace(self, server: _Server, reason: str, again: bool = False) -> None:
-        """Remove a worker that failed; the item that it was at fails, the others wait again.
+        """Give up the item that a worker was at; the others wait again.
 
-        again: the item is tried once more, since it need not be why the worker died.
+        The worker is restarted if it lives, and removed if it died. again: the item is tried once
+        more, since it need not be why the worker died.
         """
         at, left = server.worker.at, server.left()
-        self._remove(server)
+        jobs = server.jobs
+        if not again and server.worker.restart():
+            server.ready = False
+            self._rest(server)
+        else:
+            self._remove(server)
         if at < 0:
             self._deaths += 1
-        elif again and not server.jobs[at].again:
-            server.jobs[at].again = True
+        elif again and not jobs[at].again:
+            jobs[at].again = True
         else:
-            failed = server.jobs[at]
+            failed = jobs[at]
             failed.request.fill(failed.place, Failure(reason))
             left = [job for job in left if job is not failed]
             self._deaths = 0

@@ -13,6 +13,7 @@ import pickle
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import traceback
@@ -22,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from logicgen.errors import LogicgenError
-from logicgen.helper import die_with_parent, private_streams, start_helper
+from logicgen.helper import die_with, die_with_parent, private_streams, start_helper
 
 # Bytes of items after which a chunk is full: memory stays bounded however long the items are.
 FULL = 1 << 20
@@ -80,11 +81,18 @@ class Chunk:
 
 
 class _Clock:
-    """Shared with a worker: which of the items sent it is at (-1 is none), and since when."""
+    """Memory shared with a worker: which of the items sent it is at (-1 is none), and since when.
+
+    child: the process that works, if it is a child of the worker (0 is none); negative once the
+    parent has decided to kill it.
+    """
+
+    SIZE = 24
 
     def __init__(self, descriptor: int) -> None:
-        self._memory = memoryview(mmap.mmap(descriptor, 16))
-        self._place, self._since = self._memory[:8].cast("q"), self._memory[8:].cast("d")
+        self._memory = memoryview(mmap.mmap(descriptor, self.SIZE))
+        self._place, self._since = self._memory[:8].cast("q"), self._memory[8:16].cast("d")
+        self.child = self._memory[16:].cast("q")
 
     def set(self, place: int) -> None:
         self._since[0] = time.monotonic()  # before the place, which the other side reads first
@@ -115,9 +123,11 @@ class Worker:
         arguments: tuple[Any, ...],
         memory: int | None,
         tied: bool | None = None,
+        forks: bool = False,
     ) -> None:
+        """Start the process. forks: whether a child of it works, so that `restart` is possible."""
         with _anonymous_file() as shared:
-            shared.truncate(16)
+            shared.truncate(_Clock.SIZE)
             self.clock = _Clock(shared.fileno())
             self.clock.set(-1)
             self.process = start_helper(
@@ -134,7 +144,9 @@ class Worker:
         self.sent: list[int] = []  # places in the chunk
         self.received = 0  # how many of these have a result
         self.begun = 0.0
-        self._send((setup, arguments, memory))
+        self._mark = os.urandom(16) if forks and sys.platform == "linux" else b""
+        self._restarting = False
+        self._send((setup, arguments, memory, self._mark))
 
     def fileno(self) -> int:
         """Return the descriptor that results come from, for a selector."""
@@ -159,7 +171,12 @@ class Worker:
         """Yield what has come; EOFError when the process has ended."""
         block = os.read(self.fileno(), 1 << 20)
         self._read += block
-        while len(self._read) >= _LENGTH.size:
+        if self._restarting and self._mark in self._read:
+            # What came before it may be half a message of the process that was killed.
+            del self._read[: self._read.index(self._mark) + len(self._mark)]
+            self._restarting = False
+            yield []
+        while not self._restarting and len(self._read) >= _LENGTH.size:
             end = _LENGTH.size + _LENGTH.unpack_from(self._read)[0]
             if len(self._read) < end:
                 break
@@ -182,6 +199,21 @@ class Worker:
         except subprocess.TimeoutExpired:
             self.process.kill()
             return self.process.wait()
+
+    def restart(self) -> bool:
+        """Kill the process at work in favor of a new one, and return whether that is possible.
+
+        The new one is a copy of the worker as its setup left it, and so begins at once. Results
+        that were not received are lost; an empty message says when it is ready.
+        """
+        child = self.clock.child[0]
+        if not self._mark or child <= 0:
+            return False
+        self.clock.child[0] = -child  # tells the worker that it shall go on
+        self._restarting, self.chunk = True, None
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        return True
 
     def stop(self) -> None:
         """Kill the process and close the pipes."""
@@ -226,12 +258,14 @@ def _serve(source: IO[bytes], target: IO[bytes], clock: _Clock) -> None:
         try:
             message = receive()
             if function is None:
-                setup, arguments, memory = message
+                setup, arguments, memory, mark = message
                 if memory is not None:
                     import resource
 
                     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
                 function = setup(*arguments)
+                if mark:
+                    _become_child(clock, target, mark)
                 send([])
             else:
                 _work(function, message, clock, send)
@@ -241,6 +275,29 @@ def _serve(source: IO[bytes], target: IO[bytes], clock: _Clock) -> None:
             send(LogicgenError(str(error)))
         except Exception:  # raised again in the parent, with this traceback
             send(RuntimeError(f"in a worker process:\n{traceback.format_exc()}"))
+
+
+def _become_child(clock: _Clock, target: IO[bytes], mark: bytes) -> None:
+    """Return in a child of this process, and in another one each time that one is restarted.
+
+    This process waits for its children, and ends as they do.
+    """
+    parent, again = os.getpid(), False
+    while child := os.fork():
+        clock.child[0] = child
+        _, status = os.waitpid(child, 0)
+        if clock.child[0] != -child:
+            code = os.waitstatus_to_exitcode(status)
+            if code < 0:
+                os.kill(os.getpid(), -code)
+            os._exit(code & 0xFF)
+        clock.set(-1)
+        again = True
+    die_with(parent)
+    clock.child[0] = os.getpid()
+    if again:
+        target.write(mark)
+        target.flush()
 
 
 def _work(

@@ -44,6 +44,17 @@ def test_a_limit_or_a_death_costs_its_item_alone(service):
     assert "died" in found[3].reason
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a worker is started anew")
+def test_a_limit_starts_no_new_process(service):
+    """A copy of the worker goes on, so that many limits in a row cost little more than their time."""
+    assert results(service, [1]) == [2]
+    before = {server.worker.process.pid for server in service._servers}
+    found = results(service, ["sleep"] * 12 + [3], 0.05)
+    assert [each.reason for each in found[:12]] == ["time limit of 0.05 s"] * 12
+    assert found[12] == 6
+    assert {server.worker.process.pid for server in service._servers} >= before
+
+
 def test_memory_is_limited():
     service = Service(work, memory=1 << 30)
     found = results(service, ["eat", 1])
