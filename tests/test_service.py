@@ -46,7 +46,7 @@ def test_a_limit_or_a_death_costs_its_item_alone(service):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a worker is started anew")
 def test_a_limit_starts_no_new_process(service):
-    """A copy of the worker goes on, so that many limits in a row cost little more than their time."""
+    """A copy of the worker goes on, so that many limits in a row cost little."""
     assert results(service, [1]) == [2]
     before = {server.worker.process.pid for server in service._servers}
     found = results(service, ["sleep"] * 12 + [3], 0.05)
