@@ -21,14 +21,24 @@ _rounded = False
 
 
 @contextmanager
-def bfloat16_products() -> Iterator[None]:
-    """Compute the products of all `Linear` layers in bfloat16, forward and backward, on a CPU."""
+def bfloat16_products(enabled: bool = True) -> Iterator[None]:
+    """Compute the products of all `Linear` layers in bfloat16, forward and backward, on a CPU.
+
+    enabled: if false, compute them in float32.
+    """
     global _rounded
-    before, _rounded = _rounded, True
+    before, _rounded = _rounded, enabled
     try:
         yield
     finally:
         _rounded = before
+
+
+@contextmanager
+def float32_products(device: torch.device) -> Iterator[None]:
+    """Compute all products on a device in float32, also inside a training step in bfloat16."""
+    with torch.autocast(device.type, enabled=False), bfloat16_products(enabled=False):
+        yield
 
 
 def fast_in_bfloat16(device: torch.device) -> bool:
