@@ -1,99 +1,113 @@
-"""Examples a second and accuracy of a recipe in fp32 and in bf16, side by side.
+"""Examples a second of a training step in float32 and in bfloat16, for each shipped kind of model.
 
-    python benchmarks/precision.py [MODEL] [--steps N] [--data RECIPE] [--device cuda]
+    python benchmarks/precision.py [MODEL ...] [--device cuda] [--threads 1]
 
-Two models are trained on the same data from the same weights by the public function, which takes up
-each in turn for a minute, so that whatever else the machine does slows both down. Then both
-answer the same held-out problems, and the solver judges. What counts as time is that of the steps,
-as the trainings logged it.
+A model makes each step twice, from the same weights on the same batch: once in float32, once in
+bfloat16. So other work on the machine slows both down. Figures are medians over steps; the ratio is
+the speed in bfloat16 over that in float32. The last column is the `precision` of the recipe.
+`precision_accuracy.py` compares what models learn in both.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-from itertools import pairwise
+import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 from statistics import median
 
 import torch
+from lightning.fabric.utilities.apply_func import move_data_to_device
 
-import logicgen
-from logicgen.data.opening import open_data
-from logicgen.model.checkpoint import CARD, load_json
-from logicgen.model.model_recipe import ModelRecipe, read_model_recipe
-from logicgen.nn.linear import fast_in_bfloat16
-from logicgen.train.fit import fit, training_data
+from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.opening import open_data, read_data_recipe
+from logicgen.model.kinds import new_model, training_data
+from logicgen.model.model import find_device
+from logicgen.model.model_recipe import read_model_recipe
+from logicgen.nn.linear import bfloat16_instructions, bfloat16_products, faster_in_bfloat16
+from logicgen.train.optimizer import make_optimizer
+
+SIZE, WARM_UP = 1000, 2
+DATA = {
+    "copying-interchangeable": "copying-20",
+    "copying-symbol-invariant": "copying-20",
+    "propositional-interchangeable": "propositional-35",
+    "propositional-symbol-invariant": "propositional-35",
+    "ltl-interchangeable": "ltl-35",
+    "ltl-symbol-invariant": "ltl-35",
+    "language-elman": "automaton-5",
+    "language-neural-trigram": "automaton-5",
+    "language-lexinvariant-names": "lookup-128",
+    "inductive": "big-cat-small-dog",
+}
 
 
-def rates(run: Path, batch_size: int, every: int) -> list[float]:
-    """Return the examples a second between the steps that a run has logged."""
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+def in_precision(bf16: bool, device: torch.device) -> AbstractContextManager[object]:
+    """Return the context in which a training computes its products."""
+    if device.type == "cuda":
+        return torch.autocast("cuda", torch.bfloat16, enabled=bf16)
+    return bfloat16_products(bf16)
 
-    found = []
-    for path in sorted((run / "logs").glob("events*")):  # one for each turn
-        events = EventAccumulator(str(path), size_guidance={"scalars": 0}).Reload()
-        if "loss" not in events.Tags()["scalars"]:  # ended before its first logged step
-            continue
-        times = [each.wall_time for each in events.Scalars("loss")]
-        found += [every * batch_size / (later - one) for one, later in pairwise(times)]
-    return found
+
+def speeds(name: str, data: Path, steps: int, device: torch.device) -> tuple[float, float, float]:
+    """Return examples a second in float32 and in bfloat16, and the median of their ratios."""
+    if not data.is_dir():
+        made = read_data_recipe(data.name)
+        if isinstance(made, DataRecipe):
+            made = made.resized(SIZE, data.name)
+        made.make(data, name=data.name, seed=0, workers=1)
+    recipe = read_model_recipe(name)
+    examples = training_data(recipe, open_data(data))
+    torch.manual_seed(0)
+    model = new_model(recipe, examples).to(device)
+    assert recipe.training is not None
+    optimizer, batches = make_optimizer(model, recipe.training), model.batches(examples, 0)
+    seconds: list[tuple[float, ...]] = []
+    for step in range(WARM_UP + steps):
+        batch, pair = move_data_to_device(next(batches), device), []
+        for bf16 in (False, True):
+            begun = time.perf_counter()
+            with in_precision(bf16, device):
+                generator = torch.Generator().manual_seed(step)
+                loss = model.training_loss(batch, generator, False).value
+            with in_precision(bf16, device):
+                loss.backward()
+            if bf16:
+                optimizer.step()
+            optimizer.zero_grad()
+            if device.type == "cuda":
+                torch.cuda.synchronize()
+            pair.append(time.perf_counter() - begun)
+        seconds.append(tuple(pair))
+    full, rounded = zip(*seconds[WARM_UP:], strict=True)
+    size = recipe.training.batch_size
+    ratio = median(a / b for a, b in zip(full, rounded, strict=True))
+    return size / median(full), size / median(rounded), ratio
 
 
 def main() -> None:
-    """Train, measure and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model", nargs="?", default="propositional-symbol-invariant")
-    parser.add_argument("--data", default="propositional-35")
-    parser.add_argument("--examples", type=int, default=100_000)
-    parser.add_argument("--steps", type=int, default=1600)
-    parser.add_argument("--limit", type=int, default=2000, help="held-out problems")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("models", nargs="*", default=list(DATA), metavar="MODEL")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--folder", type=Path, help="where to keep data and runs")
+    parser.add_argument("--steps", type=int, default=5)
     options = parser.parse_args()
-    device = torch.device(options.device)
     torch.set_num_threads(options.threads)
-    print(
-        f"{options.model}, {options.steps} steps, {torch.get_num_threads()} threads,"
-        f" {torch.cpu.get_capabilities()['cpu_name'] if device.type == 'cpu' else device};"
-        f' "auto" is {"bf16" if fast_in_bfloat16(device) else "fp32"} here'
-    )
-    with tempfile.TemporaryDirectory() as name:
-        folder = options.folder or Path(name)
-        data = folder / "data"
-        if not (data / "dataset.json").is_file():
-            logicgen.generate(options.data, data, size=options.examples, workers=2)
-        steps = {"training.steps": options.steps}
-        recipes = {
-            precision: read_model_recipe(options.model, {**steps, "training.precision": precision})
-            for precision in ("fp32", "bf16")
-        }
-        train_in_turns(recipes, data, folder, options.device)
-        print(f"{'':>6} {'examples/s':>11} {'exact':>7} {'right':>7}")
-        for precision, recipe in recipes.items():
-            assert recipe.training is not None
-            run = folder / precision
-            found = logicgen.evaluate(
-                run, data, split="test", limit=options.limit, device=options.device, workers=2
-            )["overall"]
-            speed = median(rates(run, recipe.training.batch_size, recipe.training.log_every))
-            exact = found["exact"] / found["examples"]
-            print(f"{precision:>6} {speed:>11.0f} {exact:>7.1%} {found['accuracy']:>7.1%}")
-
-
-def train_in_turns(recipes: dict[str, ModelRecipe], data: Path, folder: Path, device: str) -> None:
-    """Train each recipe into a folder of its name, a minute at a time."""
-    opened = open_data(data)
-    left = dict(recipes)
-    while left:
-        for precision, recipe in list(left.items()):
-            run = folder / precision
-            examples = training_data(recipe, opened)
-            fit(recipe, examples, run, device=device, resume=True, max_minutes=1, quiet=False)
-            assert recipe.training is not None
-            if load_json(run / CARD)["steps"] >= recipe.training.steps:
-                del left[precision]
+    device = find_device(options.device)
+    auto = "bf16" if faster_in_bfloat16(device) else "fp32"
+    cpu = torch.cpu.get_capabilities()["cpu_name"]
+    names = ", ".join(bfloat16_instructions()) or "no instructions for bfloat16"
+    print(f"{cpu} ({names}), {device}, {options.threads} threads")
+    print(f"{'':<32}{'float32':>9}{'bfloat16':>10}{'ratio':>7}{'shipped as':>15}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.models:
+            data = Path(folder) / DATA[name]
+            full, rounded, ratio = speeds(name, data, options.steps, device)
+            training = read_model_recipe(name).training
+            assert training is not None
+            asked = training.precision if training.precision != "auto" else f"auto: {auto}"
+            print(f"{name:<32}{full:>9.1f}{rounded:>10.1f}{ratio:>7.2f}{asked:>15}", flush=True)
 
 
 if __name__ == "__main__":

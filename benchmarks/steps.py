@@ -7,7 +7,7 @@ Both make their own 20,000 examples of `ltl-35` once. A measurement is a process
 makes 40 steps of the recipe after 40 that are not counted; the two checkouts take turns. What
 counts is the whole step: batch, forward, backward, clipping and Muon. The recipe is the same for
 both: that of version 0.1 with Muon, rows for each sequence and 16 random columns; this checkout
-also computes products in bfloat16, which is what `precision = "bf16"` means here.
+computes products in the precision that `precision = "auto"` chooses here.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ from logicgen.model.model_recipe import read_model_recipe
 from logicgen.train.optimizer import make_optimizer
 from contextlib import nullcontext
 try:
-    from logicgen.nn.linear import bfloat16_products as products
+    from logicgen.nn.linear import bfloat16_products, faster_in_bfloat16
+    products = bfloat16_products(faster_in_bfloat16(torch.device("cpu")))
 except ImportError:
-    products = nullcontext
+    products = nullcontext()
 data, name, changes = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
 torch.set_num_threads(1)
 if not (data / "dataset.json").exists():
@@ -59,7 +60,7 @@ torch.manual_seed(0)
 model = new_model(recipe, examples)
 optimizer, batches = make_optimizer(model, recipe.training), model.batches(examples, 0)
 generator, seconds = torch.Generator().manual_seed(0), []
-with products():
+with products:
     for step in range(2 * {STEPS}):
         begun = time.perf_counter()
         loss = model.training_loss(next(batches), generator, False)[0]

@@ -36,7 +36,12 @@ def _devices() -> None:
         import torch
     except ModuleNotFoundError:
         return
+    from logicgen.nn.linear import bfloat16_instructions, faster_in_bfloat16
+
     put(f"threads     torch uses {torch.get_num_threads()}")
+    names = ", ".join(bfloat16_instructions()) or "no instructions for it"
+    fast = faster_in_bfloat16(torch.device("cpu"))
+    put(f"bfloat16    {'' if fast else 'not '}faster than float32 on this CPU ({names})")
     if torch.cuda.is_available():
         for number in range(torch.cuda.device_count()):
             put(f"cuda:{number}      {torch.cuda.get_device_name(number)}")

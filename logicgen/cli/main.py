@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 
 INTERRUPTED = "interrupted; nothing half-written is left, and the same command starts again"
 
@@ -32,6 +33,7 @@ def main() -> None:
 
     open_streams()
     threading.excepthook = _in_a_thread
+    warnings.formatwarning = lambda message, *_: f"logicgen: warning: {message}\n"
     interruptions = raise_interruptions()
     try:
         status = group.main(standalone_mode=False) or 0

@@ -66,6 +66,7 @@ class CurveAbout:
     sequences: int
     embedding_seeds: int
     task: str = "text"
+    precision: str | None = None  # in which the model was trained (`ModelCard.precision`)
 
 
 @dataclass(frozen=True)

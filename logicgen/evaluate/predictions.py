@@ -83,6 +83,7 @@ class About:
     shortest: int = 1  # length at which the first cell of the split begins
     step: int = 1  # lengths per cell
     reset_rows: int | None = None  # the seed of redrawn rows (`evaluate/collapse.py`)
+    precision: str | None = None  # in which the model was trained (`ModelCard.precision`)
 
     def cell_length(self, lengths: np.ndarray) -> np.ndarray:
         """Return the first length of each problem's cell."""

@@ -152,10 +152,21 @@ def save_model(
         **model.card(),
         "data": fingerprint,
         "steps": steps,
+        **({"precision": model.precision} if model.precision else {}),
         "versions": {"logicgen": version("logicgen"), "torch": torch.__version__},
         "sha256": hashlib.sha256(weights).hexdigest(),
     }
     save_json({**card, "card_sha256": _card_digest(card)}, run / CARD)
+
+
+def precision_of(content: dict[str, Any]) -> str | None:
+    """Return the precision that `run.json` or `model.json` records; None if it is not known.
+
+    Versions before the record always used the precision of the recipe.
+    """
+    training = (content.get("recipe") or {}).get("training") or {}
+    known = content.get("precision") or training.get("precision", "fp32" if training else None)
+    return None if known == "auto" else known
 
 
 def _are_numbers(model: Model) -> bool:
@@ -237,6 +248,7 @@ def open_model(run: str | Path, device: str = "auto") -> Model:
     ) as error:
         remedy = f"or from another version of logicgen: {REMEDY}"
         raise damaged(run / CARD, remedy, str(error).removeprefix(": ")) from None
+    model.precision = precision_of(card)
     return model.to(find_device(device)).eval()
 
 

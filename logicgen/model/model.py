@@ -137,10 +137,12 @@ class Model(nn.Module, ABC):
         noun: what a model of this kind is called in messages.
         region: problems it was trained on; None where it was trained on no problems.
         several_devices: whether it can be trained on more than one at once.
+        precision: in which it was trained (`ModelCard.precision`); None if this is not known.
     """
 
     noun: ClassVar[str]
     several_devices: ClassVar[bool] = False
+    precision: str | None = None
     recipe: ModelRecipe
     task_name: str
     region: TrainingRegion | None

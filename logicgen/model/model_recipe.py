@@ -66,6 +66,18 @@ class ModelRecipe(Table):
             tables.pop("reward", None)
         return validate(ModelRecipe, tables, "--learn", "recipe")
 
+    @property
+    def as_compared(self) -> ModelRecipe:
+        """Return the recipe to compare it with stored ones: `auto` becomes `bf16`.
+
+        Shipped recipes contained `bf16` where they now contain `auto`. Runs and records with either
+        belong to the same recipe.
+        """
+        if self.training is None or self.training.precision != "auto":
+            return self
+        training = self.training.model_copy(update={"precision": "bf16"})
+        return self.model_copy(update={"training": training})
+
     def with_steps(self, steps: int) -> ModelRecipe:
         """Return the recipe with another number of training steps, where it has one."""
         if self.training is None:

@@ -68,7 +68,8 @@ class TrainingTable(Table):
         final_rate: learning rate that a cosine schedule falls to.
         gradient_clip: largest norm of a gradient.
         precision: of products of matrices; with `bf16` a CPU computes those of linear layers in it,
-            a GPU all; `auto` is `bf16` on a device that is fast at it, else `fp32`.
+            a GPU all; `auto` is `bf16` on a device where a measurement shows that it is faster,
+            else `fp32`. A training that goes on keeps the precision of its earlier steps.
         log_every, checkpoint_every, validate_every: in steps; a crash loses at most
             `checkpoint_every` of them.
         validation_examples: examples that each validation uses.

@@ -114,6 +114,7 @@ def labels_of(
 ) -> list[str]:
     """Return a label for each evaluation: its model, or its folder where models share a name.
 
+    If models were trained in different precisions, each label contains the precision.
     Raises LogicgenError where the attributes in `same` are not the same for all.
     """
     for folder, about in zip(folders, abouts, strict=True):
@@ -125,7 +126,11 @@ def labels_of(
                     f"compare evaluations of the same {name}"
                 )
     models = [about.model for about in abouts]
-    return models if len(set(models)) == len(models) else [str(folder) for folder in folders]
+    labels = models if len(set(models)) == len(models) else [str(folder) for folder in folders]
+    if len({about.precision for about in abouts} - {None}) < 2:
+        return labels
+    named = [about.precision or "unknown precision" for about in abouts]
+    return [f"{label} (trained in {each})" for label, each in zip(labels, named, strict=True)]
 
 
 def _read(folder: Path) -> tuple[pa.Table, About]:

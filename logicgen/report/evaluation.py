@@ -61,7 +61,8 @@ def evaluate_answers(
         say(f"rows redrawn of tokens that never occur in training: {redrawn:,}")
     model = opened.answerer(data, str(run), votes)
     name = Path(run).resolve().name
-    about = replace(About.of(model, name, data, split), reset_rows=reset_rows)
+    about = About.of(model, name, data, split)
+    about = replace(about, reset_rows=reset_rows, precision=opened.precision)
     check_fits(model, data, about, settings.get("ensemble", 1))
     # Scores on data of a task that it was not trained on stand beside those of its own.
     scores = split if model.trained_on_task else f"{data.name}-{split}"
@@ -150,4 +151,5 @@ def evaluate_corpus(
     reading = partial(progress, "reading")
     name = Path(run).resolve().name
     curve = measure_perplexity(model, corpus, name, split=split, progress=reading, **settings)
+    curve = replace(curve, about=replace(curve.about, precision=model.precision))
     return folder, write_curve(curve, folder)

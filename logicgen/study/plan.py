@@ -55,7 +55,8 @@ class TrainingPlan(Plan):
     def upgraded(self, arguments: Json) -> Json:
         """Return a stored trial with its recipes as this version writes them."""
         with suppress(ValidationError):
-            return Trial.model_validate_json(json.dumps(arguments)).model_dump(mode="json")
+            trial = Trial.model_validate_json(json.dumps(arguments))
+            return trial.as_compared.model_dump(mode="json")
         return arguments
 
     def check(self, record: Record) -> None:

@@ -32,10 +32,17 @@ def made_with(records: Sequence[Record]) -> str:
     values = {
         "Machine": {record.machine for record in records},
         "Commit": {record.commit for record in records if record.commit},
+        "Precision": {precision for record in records if (precision := _precision(record))},
     }
     lines = [f"{key}: {'; '.join(sorted(each))}." for key, each in values.items() if each]
     versions = [f"{name} {value}" for name, value in records[0].versions.items()]
     return "\n".join([*lines, f"{', '.join(versions)}."])
+
+
+def _precision(record: Record) -> str | None:
+    """Return in which precision the model of a record was trained; None if this is not known."""
+    training = record.found.get("training")
+    return training.get("precision") if isinstance(training, dict) else None
 
 
 def in_order(plan: Plan, records: dict[str, Record]) -> list[Record]:

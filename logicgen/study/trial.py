@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +84,11 @@ class Trial(Table):
         return point_name(self.choices, self.seed)
 
     @property
+    def as_compared(self) -> Trial:
+        """Return the trial to compare it with stored ones (`ModelRecipe.as_compared`)."""
+        return self.model_copy(update={"model": self.model.as_compared})
+
+    @property
     def data_sets(self) -> list[DataSet]:
         """Return all data sets that have to be there before it is run."""
         return [self.trained, *(each.data for each in self.measures)]
@@ -153,7 +158,7 @@ def data_folder(data: DataSet, folder: Path) -> Path:
 
 def run_folder(trial: Trial, folder: Path) -> Path:
     """Return where the weights and predictions of a trial are; elsewhere for another recipe."""
-    return folder / RUNS / f"{trial.name}-{text_sha256(trial.model_dump_json())[:8]}"
+    return folder / RUNS / f"{trial.name}-{text_sha256(trial.as_compared.model_dump_json())[:8]}"
 
 
 def make_data(
@@ -232,6 +237,7 @@ def run_trial(asked: Trial, root: Path, device: str, start: Path | None) -> Json
         measures[each.measure.name] = {"kind": kind, **found}
     training = {
         "steps": checkpoint.load_json(run / checkpoint.CARD)["steps"],
+        **({"precision": model.precision} if model.precision else {}),
         "minutes": round(training_minutes(run) or 0.0, 2),  # what only counts has no logs
         "parameters": sum(weights.numel() for weights in model.parameters()),
         "validation": validation_curves(run),
@@ -262,6 +268,7 @@ def _predicted(
 
     answerer = model.answerer(data, trial.combination)
     about = About.of(answerer, trial.combination, data, how.split)
+    about = replace(about, precision=model.precision)
     options = how.model_dump(include={"limit", "embedding_seeds"}) | _decoding(how)
     options["verified"] = how.verified and Verified(how.verified, Sampling(how.temperature))
     table = predict_and_verify(answerer, data, about, **options)

@@ -32,6 +32,7 @@ from logicgen.model.batches import Batch, padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.recipe_tables import RewardTable
 from logicgen.model.training_data import ProblemData
+from logicgen.nn.linear import float32_products
 from logicgen.tasks.right_tokens import KnownAnswers, NextTokens, RightTokens
 from logicgen.train.model_learner import ModelLearner
 from logicgen.train.right_learner import RightPath, right_batch
@@ -271,7 +272,8 @@ class AcceptanceLearner(ModelLearner):
         if rows:
             seed = torch.Generator().manual_seed(found.number)
             batch = self._batch(0, rows)
-            start = self.start.to(self.model.device).log_probabilities(batch, seed).sum(1)
+            with float32_products(self.model.device):  # as the answers were drawn
+                start = self.start.to(self.model.device).log_probabilities(batch, seed).sum(1)
             now = torch.tensor([each.attempts[0].score for each in firsts])
             measures["distance"] = float((now - start.cpu()).mean())
         drawing, waiting = found.seconds

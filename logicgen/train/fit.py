@@ -25,14 +25,13 @@ from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.kinds import new_model, training_data
 from logicgen.model.model import AnyData, Model, find_device
 from logicgen.model.model_recipe import ModelRecipe
-from logicgen.nn.linear import fast_in_bfloat16
 from logicgen.train.acceptance import AcceptanceLearner
 from logicgen.train.callbacks import Checkpoints, Deadline, ProgressBar
 from logicgen.train.devices import Member, agreement, check_devices, together
 from logicgen.train.loop import run_steps
 from logicgen.train.model_learner import ModelLearner
 from logicgen.train.right_learner import RightTokensLearner
-from logicgen.train.run_folder import open_run
+from logicgen.train.run_folder import choose_precision, open_run
 
 __all__ = ["fit", "training_data"]
 
@@ -125,14 +124,16 @@ def fit(
             model.learn_once(shown)
             done = 1
         else:
+            precision, model.precision = choose_precision(out, table.precision, where)
             deadline = math.inf if max_minutes is None else started + 60 * max_minutes
             checkpoints = Checkpoints(table.checkpoint_every, done)
             bar = [] if quiet else [ProgressBar()]
-            asked = recipe, data.folder, data.fingerprint, start, out, where, done
+            bf16 = precision == "bf16"
+            asked = recipe, data.folder, data.fingerprint, start, out, where, done, bf16
             try:
                 with together(devices, _train_beside, asked) as member:
                     callbacks = [Deadline(deadline), *agreement(member), checkpoints, *bar]
-                    _run(learner, callbacks, out, where, done, member)
+                    _run(learner, callbacks, out, where, done, bf16, member)
             except KeyboardInterrupt as stopped:
                 if checkpoints.step < wanted:
                     raise type(stopped)(
@@ -160,6 +161,7 @@ def _run(
     out: Path,
     device: torch.device,
     first_step: int,
+    bf16: bool,
     member: Member | None,
 ) -> None:
     table = learner.table
@@ -167,7 +169,7 @@ def _run(
         learner,
         callbacks,
         device=device,
-        bf16=table.precision == "bf16" or (table.precision == "auto" and fast_in_bfloat16(device)),
+        bf16=bf16,
         validate_every=table.validate_every if learner.data.validation is not None else None,
         folder=out,
         first_step=first_step,
@@ -183,6 +185,7 @@ def _train_beside(
     out: Path,
     device: torch.device,
     first_step: int,
+    bf16: bool,
     member: Member,
     ready: Callable[[], None],
 ) -> None:
@@ -195,7 +198,7 @@ def _train_beside(
     learner = ModelLearner(_untrained(recipe, data, start), data)
     ready()
     checkpoints = Checkpoints(recipe.training.checkpoint_every, first_step)
-    _run(learner, [*agreement(member), checkpoints], out, device, first_step, member)
+    _run(learner, [*agreement(member), checkpoints], out, device, first_step, bf16, member)
 
 
 def _check_devices(devices: int, recipe: ModelRecipe, model: Model, device: torch.device) -> None:

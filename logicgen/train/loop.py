@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -242,7 +241,7 @@ def run_steps(
         trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
         resumed = str(folder / checkpoint.LAST) if folder is not None and first_step else None
         try:
-            with stop, bfloat16_products() if bf16 else nullcontext():
+            with stop, bfloat16_products(bf16):
                 trainer.fit(steps, ckpt_path=resumed)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
             if not steps.restoring or isinstance(error, DEVICE_ERRORS):

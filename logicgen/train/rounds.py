@@ -32,6 +32,7 @@ from logicgen.json_file import damaged, read_json
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.grammar_mask import grammar_mask
 from logicgen.model.recipe_tables import RewardTable
+from logicgen.nn.linear import float32_products
 from logicgen.nn.samples import Sampling
 from logicgen.service import Failure, Service
 from logicgen.solvers import Verdict
@@ -265,8 +266,7 @@ class Rounds:
         drawn: list[list[tuple[str, float]]] = []
         judged: list[Future[list[Any]]] = []
         training = self.model.training
-        full = torch.autocast(self.model.device.type, enabled=False)
-        with torch.random.fork_rng(devices=[]), full:
+        with torch.random.fork_rng(devices=[]), float32_products(self.model.device):
             for start in range(0, len(problems), CHUNK):
                 chunk = problems[start : start + CHUNK]
                 answers = self._answers(chunk, number)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import torch
 from pydantic import ValidationError
 
 from logicgen.atomic import is_part
 from logicgen.errors import LogicgenError
 from logicgen.model import checkpoint
 from logicgen.model.model_recipe import ModelRecipe
+from logicgen.nn.linear import faster_in_bfloat16, has_bfloat16
+
+EMULATED = (
+    'training.precision is "bf16", for which this device has no instructions: it emulates them, and'
+    ' a step takes several times as long as in fp32. Set training.precision = "auto"; a training'
+    " that has begun can go on so with --resume"
+)
 
 # Seconds between two logged steps that count as a pause of the training.
 PAUSE = 300
@@ -36,11 +45,13 @@ def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -
             f"{out}: holds a run already: continue it with --resume, or choose another folder"
             " with -o"
         )
+    precision = None
     if not empty:
         before = checkpoint.load_json(path)
-        before["recipe"] = _filled(before.get("recipe"))
+        stored = {**before, "recipe": _as_compared(before.get("recipe"))}
         for key in identity:
-            if _without_steps(before.get(key)) != _without_steps(identity[key]):
+            now = _as_compared(identity[key]) if key == "recipe" else identity[key]
+            if _without_steps(stored.get(key)) != _without_steps(now):
                 raise LogicgenError(
                     f"{out}: this run has another {key}: resume it with its own {key}, or choose"
                     " another folder with -o"
@@ -50,9 +61,32 @@ def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -
         done = checkpoint.steps_done(out / checkpoint.LAST)
     if done >= steps and (out / checkpoint.CARD).is_file():
         return done
+    if done:
+        precision = checkpoint.precision_of(before)
     # A model that an earlier training left stays until this one ends.
-    checkpoint.save_json(identity, path)
+    checkpoint.save_json({**identity, **({"precision": precision} if precision else {})}, path)
     return done
+
+
+def choose_precision(out: Path, wanted: str, device: torch.device) -> tuple[str, str]:
+    """Return the precision of the next steps and that of all steps, and record it in `run.json`.
+
+    wanted: the recipe's. `auto` keeps the precision of earlier steps if the device has it. Warns if
+        the device emulates the precision.
+    """
+    content = checkpoint.load_json(out / checkpoint.RUN)
+    before = content.get("precision")
+    if wanted == "auto" and before == "bf16":
+        chosen = "bf16" if has_bfloat16(device) else "fp32"
+    elif wanted == "auto":
+        chosen = "bf16" if before != "fp32" and faster_in_bfloat16(device) else "fp32"
+    else:
+        chosen = wanted
+    if chosen == "bf16" and not has_bfloat16(device):
+        warnings.warn(EMULATED, stacklevel=3)
+    used = chosen if before in (None, chosen) else "fp32 and bf16"
+    checkpoint.save_json({**content, "precision": used}, out / checkpoint.RUN)
+    return chosen, used
 
 
 def validation_curves(out: Path) -> dict[str, list[tuple[int, float]]]:
@@ -94,10 +128,10 @@ def _logged(out: Path) -> Any:
     return events
 
 
-def _filled(recipe: Any) -> Any:
-    """Return a stored recipe as this version writes it, with the defaults of newer keys."""
+def _as_compared(recipe: Any) -> Any:
+    """Return a stored recipe as this version compares it, with the defaults of newer keys."""
     try:
-        return ModelRecipe.model_validate(recipe).model_dump(exclude_none=True)
+        return ModelRecipe.model_validate(recipe).as_compared.model_dump(exclude_none=True)
     except (TypeError, ValidationError):
         return recipe
 

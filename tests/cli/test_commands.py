@@ -105,7 +105,14 @@ def test_list():
 def test_doctor():
     result = run("doctor")
     assert result.returncode == 0
-    for word in ("python", "torch", "pysat: available", "truth-table: available", "cuda"):
+    for word in (
+        "python",
+        "torch",
+        "pysat: available",
+        "truth-table: available",
+        "cuda",
+        "bfloat16 ",
+    ):
         assert word in result.stdout
 
 

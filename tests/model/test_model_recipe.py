@@ -22,8 +22,8 @@ def test_shipped_recipes_are_valid(name: str) -> None:
     assert recipe.embedding.method in name or name in learned
     assert recipe.with_steps(7).training.steps == 7
     logic = name.startswith(("propositional-", "ltl-")) and not name.endswith("-adamw")
-    bf16 = logic or name.endswith("-full") or name == "language-lexinvariant-names"
-    assert recipe.training.precision == ("bf16" if bf16 else "fp32")
+    auto = logic or name.endswith("-full") or name == "language-lexinvariant-names"
+    assert recipe.training.precision == ("auto" if auto else "fp32")
 
 
 def written(path: Path, **changes: dict[str, object]) -> str:

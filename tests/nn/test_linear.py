@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from logicgen.nn import linear
-from logicgen.nn.linear import Linear, bfloat16_products
+from logicgen.nn.linear import Linear, bfloat16_products, faster_in_bfloat16
 
 
 @pytest.mark.parametrize("amx", [True, False])
@@ -27,5 +27,30 @@ def test_products_in_bfloat16_are_close_and_only_where_asked_for(
         assert one.shape == other.shape
         assert other.dtype == torch.float32
         assert (one - other).norm() < 0.01 * one.norm()
-    for one, other in zip(exact, run(), strict=True):
-        assert torch.equal(one, other)
+    with bfloat16_products(), bfloat16_products(enabled=False):
+        inside = run()
+    for again in (run(), inside):
+        assert all(map(torch.equal, exact, again))
+
+
+@pytest.mark.parametrize(
+    ("instructions", "share", "faster"),
+    [({}, None, False), ({"avx512_bf16": True}, 0.5, True), ({"amx_bf16": True}, 0.95, False)],
+)
+def test_bfloat16_is_faster_only_if_a_measurement_shows_it(
+    instructions: dict[str, bool],
+    share: float | None,
+    faster: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(linear, "_capabilities", lambda: instructions)
+    # Without the instructions nothing is measured: None cannot be compared with a number.
+    monkeypatch.setattr(linear, "_share_of_time", lambda: share)
+    assert faster_in_bfloat16(torch.device("cpu")) == faster
+
+
+def test_the_measurement_leaves_random_numbers_alone() -> None:
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    assert linear._share_of_time.__wrapped__() > 0
+    assert torch.equal(torch.get_rng_state(), before)

@@ -10,7 +10,7 @@ import pytest
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.scores import Scores
 from logicgen.evaluate.wilson import wilson_interval
-from logicgen.report.comparison import compare, markdown
+from logicgen.report.comparison import compare, markdown, read_runs
 from logicgen.report.evaluation_files import write_predictions
 from tests.evaluate.predicted import ABOUT, predicted
 
@@ -104,6 +104,19 @@ def test_models_of_one_name_are_called_by_their_folders(evaluation, tmp_path):
     folders = [evaluation("first", RIGHT, model="m"), evaluation("second", FAILS, model="m")]
     rows = compare(folders, tmp_path / "out")
     assert list(dict.fromkeys(row["model"] for row in rows)) == list(map(str, folders))
+
+
+def test_models_trained_in_different_precisions_are_told_apart(evaluation):
+    """Of an evaluation by an earlier version the precision is not known."""
+    names = {"a": "fp32", "b": "bf16", "c": None}
+    folders = [evaluation(name, RIGHT, precision=each) for name, each in names.items()]
+    labels = [label for label, _, _ in read_runs(folders)]
+    assert labels == [
+        "a (trained in fp32)",
+        "b (trained in bf16)",
+        "c (trained in unknown precision)",
+    ]
+    assert [label for label, _, _ in read_runs(folders[1:])] == ["b", "c"]
 
 
 def test_what_cannot_be_compared(evaluation, tmp_path):

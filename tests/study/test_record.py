@@ -11,9 +11,10 @@ from logicgen.errors import LogicgenError
 from logicgen.study.measure import EVALUATION
 from logicgen.study.plan import plan
 from logicgen.study.point import Plan, Point
-from logicgen.study.record import FILE, digest, in_order, read_records, write_records
+from logicgen.study.record import FILE, digest, in_order, made_with, read_records, write_records
 from logicgen.study.study_recipe import read_study
-from tests.study.conftest import read_lines, write_lines
+from logicgen.study.trial import run_folder
+from tests.study.conftest import AXES, TINY, read_lines, write_lines
 from tests.study.test_cell_tables import finished, scores_of
 
 
@@ -65,6 +66,30 @@ def test_a_key_that_a_later_version_added_does_not_make_a_trial_another(made, st
         del content["arguments"]["model"]["training"]["gradient_clip"]
     write_lines(tmp_path, stored)
     assert len(read_records(made, tmp_path)) == 2
+
+
+def test_records_of_recipes_in_bf16_fit_the_same_recipes_in_auto(study_file, tmp_path):
+    """Shipped recipes contained bf16 where they now contain auto; records and runs are kept."""
+
+    def planned(precision):
+        axes = f'[base.set]\n"training.precision" = "{precision}"\n'
+        return plan(read_study(str(study_file(AXES, tiny=TINY.replace("[base.set]\n", axes)))))
+
+    before, now = planned("bf16"), planned("auto")
+    write_records([finished(trial, scores_of(1)) for trial in before.trials.values()], tmp_path)
+    assert list(read_records(now, tmp_path)) == list(now.points)
+    for name, trial in now.trials.items():
+        assert run_folder(trial, tmp_path) == run_folder(before.trials[name], tmp_path)
+    with pytest.raises(LogicgenError, match=r'model.training.precision: "bf16" there, "fp32" now'):
+        read_records(planned("fp32"), tmp_path)
+
+
+def test_the_page_of_a_study_names_the_precisions_of_its_trainings(made):
+    records = [finished(trial, scores_of(1)) for trial in made.trials.values()]
+    assert "Precision" not in made_with(records)
+    for record, precision in zip(records, ("fp32", "bf16"), strict=True):
+        record.found["training"] = {**record.found["training"], "precision": precision}
+    assert "Precision: bf16; fp32." in made_with(records)
 
 
 @pytest.mark.parametrize(

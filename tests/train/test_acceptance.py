@@ -12,6 +12,7 @@ from logicgen.data.dataset import load_dataset
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_model
 from logicgen.model.kinds import new_model
+from logicgen.nn.linear import bfloat16_products
 from logicgen.solvers import Verdict
 from logicgen.train.acceptance import AcceptanceLearner, Row, advantages
 from logicgen.train.curriculum import Curriculum
@@ -154,6 +155,21 @@ def test_ratios_begin_at_one(learnt, tmp_path, changes):
     loss.backward()
     assert learner.model.training
     assert any(each.grad is not None and each.grad.any() for each in learner.model.parameters())
+
+
+def test_the_distance_compares_float32_with_float32(learnt, tmp_path):
+    """Before the first step the model is the model that it began as, also in bfloat16."""
+    recipe = accepting(temperature=0.5)
+    data = training_data(recipe, learnt.data)
+    torch.manual_seed(0)
+    learner = AcceptanceLearner(new_model(recipe, data), data, tmp_path)
+    drawn = learner.rounds._answers(problems := ["a", "& b a", "| c ! a"], number=0)
+    learner.close()
+    attempts = [[Attempt(text, score, RIGHT)] for [(text, score), *_] in drawn]
+    asked = [Asked(problem, each) for problem, each in zip(problems, attempts, strict=True)]
+    with bfloat16_products():
+        measures = learner._measured(Round(0, asked, 0, Curriculum()))
+    assert measures["round_distance"] == pytest.approx(0.0, abs=1e-5)
 
 
 def test_fresh_problems_may_have_symbols_that_no_stored_one_has(tmp_path, learnt):

@@ -16,6 +16,7 @@ from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_model
 from logicgen.model.kinds import new_model, training_data
 from logicgen.model.recipe_tables import RewardTable
+from logicgen.nn.linear import bfloat16_products
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
 from logicgen.train.curriculum import Curriculum
@@ -64,6 +65,13 @@ def test_a_round_depends_on_seed_weights_and_number_alone(rounds, tmp_path):
     assert rounds(tmp_path / "c", seed=4).round(0).asked != first.round(0).asked
     # From the files alone, whatever the model has become meanwhile.
     assert rounds(tmp_path / "a", draws=2).round(1) == first.round(1)
+
+
+def test_answers_are_drawn_in_float32_while_training_is_in_bfloat16(rounds, tmp_path):
+    exact = rounds(tmp_path / "a", problems=8).round(0)
+    with bfloat16_products():
+        drawn = rounds(tmp_path / "b", problems=8).round(0)
+    assert drawn == exact
 
 
 def test_problems_are_new_to_every_held_out_split_and_differ(rounds, learnt, tmp_path):

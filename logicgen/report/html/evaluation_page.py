@@ -243,6 +243,8 @@ def _facts(about: About, scores: Scores) -> Facts:
         "embedding seeds": scores.seeds,
         **{f"decoding: {name}": value for name, value in about.decoding.items()},
     }
+    if about.precision is not None:
+        said["precision of the training"] = about.precision
     if about.reset_rows is not None:
         said["seed of redrawn rows"] = about.reset_rows
     return Facts("What was evaluated", ["", ""], [[name, str(said[name])] for name in said])
