@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logicgen.cli.options import SEED, LocalPath, Number, integer_option
+from logicgen.cli.options import POSITIVE, SEED, LocalPath, integer_option
 from logicgen.cli.terminal import is_standard_output, put
 from logicgen.errors import LogicgenError
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--task", default="propositional", show_default=True, help="A task with answers.")
 @integer_option("--count", 20, help="Random problems.")
 @SEED
-@click.option("--paid", type=Number(), default=1.0, show_default=True, help="Least reward paid.")
+@click.option("--paid", type=POSITIVE, default=1.0, show_default=True, help="Least reward paid.")
 @click.option("--dress", "dresses", multiple=True, help="A form that the function reads [all].")
 @click.option("--only", multiple=True, help="A class of completions to try [all].")
 @click.option("--json", "target", type=LocalPath(allow_dash=True), help="Write JSON; - is stdout.")
@@ -83,9 +83,9 @@ def _loaded(name: str) -> Any:
             sys.path.insert(0, "")  # as `python -m` does
             module = import_module(place)
     except Exception as error:
-        raise LogicgenError(
-            f"{place}: cannot be imported: {type(error).__name__}: {error}"
-        ) from error
+        line = f"{type(error).__name__}: {error}".partition("\n")[0]
+        remedy = "check the name, and run it where it can be imported"
+        raise LogicgenError(f"{place}: cannot be imported: {line}; {remedy}") from error
     if not hasattr(module, attribute):
         raise LogicgenError(f"{place}: has no function {attribute}: check the name after the colon")
     return getattr(module, attribute)
