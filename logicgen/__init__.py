@@ -7,6 +7,7 @@ The functions below cover the common uses; everything is imported when it is fir
     logicgen.task("ltl").sample(symbols=3, length=12, seed=0, index=7)    # problem number 7
     logicgen.prompt("ltl", "a U b")                         # the text that asks a language model
     logicgen.Scorer("ltl").score("a U b", "<answer>{b}</answer>").reward                  # 1.0
+    logicgen.audit(reward, "ltl").text                      # what another verifier pays wrongly
     logicgen.generate("propositional-mini", "data/mini")    # a data set, made or finished
     logicgen.load_dataset("data/mini")                      # rows and arrays of token ids
     logicgen.train("propositional-mini-interchangeable", "data/mini", "runs/mini")
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from logicgen.library import (
+        audit,
         evaluate,
         generate,
         load_dataset,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Judgement",
     "Scorer",
+    "audit",
     "evaluate",
     "from_sympy",
     "generate",

@@ -8,7 +8,7 @@ What needs an extra says which, as MissingExtraError, a LogicgenError.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from logicgen.data.dataset import Dataset
     from logicgen.model.model import Model
     from logicgen.score import Judgement
+    from logicgen.score.audit import Audit
     from logicgen.solvers import Solution, Verdict
     from logicgen.tasks.public_task import PublicTask
 
@@ -81,6 +82,21 @@ def score(
 
     with Scorer(task, **settings) as scorer:
         return scorer.score_batch(problems, completions)
+
+
+def audit(
+    function: Callable[[str, str], Any], task: str = "propositional", **settings: Any
+) -> Audit:
+    """Return which wrong completions a verifier pays, with a short example for each class of fault.
+
+    function: takes a problem and a completion, and returns a reward: a number, or None if it cannot
+        judge the completion.
+    settings: `problems`, `count`, `seed`, `paid`, `dresses` and `only`, as of
+        `logicgen.score.audit.audit`. Raises as it does.
+    """
+    from logicgen.score.audit import audit
+
+    return audit(function, task, **settings)
 
 
 def generate(

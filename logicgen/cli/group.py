@@ -29,6 +29,7 @@ COMMANDS = {
     "study": "Train and score many models; one table and its figures.",
     "solve": "Answer problems.",
     "verify": "Check answers to problems.",
+    "audit": "Report which wrong completions a verifier pays.",
     "export": "Write a model to be passed on, or a data set as prompts.",
     "convert": "Turn examples into DeepLTL-style text or DIMACS, or back.",
     "demo": "The main job from recipe to heat map, in minutes.",

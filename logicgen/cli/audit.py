@@ -1,0 +1,91 @@
+"""`logicgen audit`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from logicgen.cli.options import POSITIVE, SEED, LocalPath, integer_option
+from logicgen.cli.terminal import is_standard_output, put
+from logicgen.errors import LogicgenError
+
+if TYPE_CHECKING:
+    from logicgen.score.places import Mode
+
+
+@click.command("audit")
+@click.argument("function", required=False, metavar="[MODULE:FUNCTION|FILE.py:FUNCTION]")
+@click.option("--mode", type=click.Choice(["strict", "tolerant"]), help="Audit our own scorer.")
+@click.option("--task", default="propositional", show_default=True, help="A task with answers.")
+@integer_option("--count", 20, help="Random problems.")
+@SEED
+@click.option("--paid", type=POSITIVE, default=1.0, show_default=True, help="Least reward paid.")
+@click.option("--dress", "dresses", multiple=True, help="A form that the function reads [all].")
+@click.option("--only", multiple=True, help="A class of completions to try [all].")
+@click.option("--json", "target", type=LocalPath(allow_dash=True), help="Write JSON; - is stdout.")
+def command(
+    function: str | None,
+    mode: Mode | None,
+    task: str,
+    dresses: Sequence[str],
+    only: Sequence[str],
+    target: str | None,
+    **settings: Any,
+) -> int:
+    """Report which wrong completions a verifier pays: a FUNCTION (problem, completion) -> reward.
+
+    Exit status: 0 nothing wrong is paid, 1 something is or an exception was raised, 2 bad input.
+
+    \b
+    logicgen audit my_rewards:reward --task propositional
+    logicgen audit path/to/rewards.py:reward --task ltl --dress tags
+    """
+    import json
+
+    from logicgen.atomic import write_text
+    from logicgen.library import audit
+    from logicgen.score.audit import own_verifier
+
+    if (function is None) == (mode is None):
+        raise click.UsageError("give either MODULE:FUNCTION or --mode strict|tolerant")
+    verifier = _loaded(function) if function else own_verifier(task, mode or "strict")
+    chosen = {name: value for name, value in (("dresses", dresses), ("only", only)) if value}
+    found = audit(verifier, task, **settings, **chosen)
+    as_json = json.dumps(found.as_dict(), ensure_ascii=False, indent=2)
+    if target is None or not is_standard_output(target):
+        put(found.text)
+    else:
+        put(as_json)
+    if target is not None and not is_standard_output(target):
+        write_text(Path(target), as_json + "\n")
+    return 0 if found.clean else 1
+
+
+def _loaded(name: str) -> Any:
+    """Return the function of a module or a file. Raises LogicgenError if there is none."""
+    place, colon, attribute = name.rpartition(":")
+    if not (colon and place and attribute):
+        raise LogicgenError(f"{name}: write it as MODULE:FUNCTION or FILE.py:FUNCTION")
+    try:
+        if place.endswith(".py"):
+            spec = spec_from_file_location(Path(place).stem, place)
+            assert spec is not None
+            assert spec.loader is not None
+            module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+        else:
+            sys.path.insert(0, "")  # as `python -m` does
+            module = import_module(place)
+    except Exception as error:
+        line = f"{type(error).__name__}: {error}".partition("\n")[0]
+        remedy = "check the name, and run it where it can be imported"
+        raise LogicgenError(f"{place}: cannot be imported: {line}; {remedy}") from error
+    if not hasattr(module, attribute):
+        raise LogicgenError(f"{place}: has no function {attribute}: check the name after the colon")
+    return getattr(module, attribute)
