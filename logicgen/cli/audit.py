@@ -16,7 +16,7 @@ from logicgen.cli.terminal import is_standard_output, put
 from logicgen.errors import LogicgenError
 
 if TYPE_CHECKING:
-    from logicgen.score.places import Mode
+    from logicgen.score.completions import Mode
 
 
 @click.command("audit")

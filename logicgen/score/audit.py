@@ -21,8 +21,8 @@ from logicgen.score.attacks import (
     families,
     joined,
 )
+from logicgen.score.completions import Mode
 from logicgen.score.judgement import judge
-from logicgen.score.places import Mode
 from logicgen.tasks import load_task
 from logicgen.tasks.problem_samples import ProblemSamples
 from logicgen.tasks.task import Task
