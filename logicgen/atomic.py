@@ -108,7 +108,17 @@ def write_text(path: Path, text: str) -> None:
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make a folder for results. Raises LogicgenError where that cannot be."""
+    """Make a folder for results.
+
+    Raises LogicgenError if that cannot be, or if its path is not UTF-8: PyArrow and descriptions in
+    JSON take no other paths.
+    """
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError:
+        raise LogicgenError(
+            f"{folder}: the path is not UTF-8; choose another folder with -o"
+        ) from None
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:

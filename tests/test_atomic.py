@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from logicgen.atomic import write_atomically, write_text
+from logicgen.atomic import prepare_folder, write_atomically, write_text
 from logicgen.errors import LogicgenError
 
 
@@ -74,6 +74,16 @@ def test_names_as_long_as_file_systems_allow(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a" * 255]
     with pytest.raises(LogicgenError, match="too long"):
         write_text(tmp_path / ("a" * 256), "text")
+
+
+def test_a_folder_whose_name_is_no_utf_8_is_refused_before_anything_is_made(tmp_path):
+    folder = tmp_path / os.fsdecode(b"a\xff")
+    with pytest.raises(
+        LogicgenError, match="the path is not UTF-8; choose another folder"
+    ) as refusal:
+        prepare_folder(folder)
+    assert "\n" not in str(refusal.value)
+    assert not list(tmp_path.iterdir())
 
 
 def test_no_folder_is_replaced(tmp_path):

@@ -1,6 +1,6 @@
 """Weighted and probabilistic finite-state automata and their exact lexinvariant models."""
 
-from logicgen.automata.allsum import allsum, normalise, trim
+from logicgen.automata.allsum import allsum, log_allsum, normalise, trim
 from logicgen.automata.ambiguity import ambiguous_pair
 from logicgen.automata.automaton import Automaton
 from logicgen.automata.automaton_file import read_automaton, write_automaton
@@ -31,6 +31,7 @@ __all__ = [
     "estimated_entropy",
     "expected_length",
     "l1_distances",
+    "log_allsum",
     "log_next_probabilities",
     "log_prefix_weights",
     "log_weights",

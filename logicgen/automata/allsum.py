@@ -5,9 +5,14 @@ system `x = A x + final`, where A is the sum of the transition matrices of all s
 is finite exactly if A, restricted to the states on accepting paths, has a spectral radius below 1.
 Source: Mohri, Weighted Automata Algorithms (Handbook of Weighted Automata, 2009), for the closure
 and for weight pushing.
+
+Weights of paths may be too large or too small for floating-point numbers. Then the system is solved
+for `x / 2^e` instead of x, where 2^e is near the weight of the best path from each state.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
@@ -24,6 +29,9 @@ DENSE = 3000
 # A closure above this counts as infinite: that of a cycle of weight exactly 1 is computed as 1
 # divided by a rounding error or two.
 INFINITE = 1e13
+
+# A solution with a number below this, or above its inverse, is computed again with exponents.
+SMALLEST = 1e-140
 
 
 def accessible(automaton: Automaton) -> np.ndarray:
@@ -80,17 +88,63 @@ def _solve_on(automaton: Automaton, chosen: np.ndarray, backwards: bool) -> np.n
         part = automaton.restricted(np.flatnonzero(chosen))
         check_finite(part)
         total, ends = (part.total, part.final) if backwards else (part.total.T, part.initial)
-        found[chosen] = solve_linear(csr_array(total), ends)
+        with np.errstate(over="ignore"):
+            found[chosen] = np.ldexp(*_path_weights(csr_array(total), ends))
+        if np.isinf(found).any():
+            raise LogicgenError(
+                "automaton: the paths of states"
+                f" {up_to_five(automaton.names(np.isinf(found)))} weigh more than a floating-point"
+                " number holds; make the weights smaller"
+            )
     return found
 
 
 def allsum(automaton: Automaton) -> float:
-    """Return the sum of all strings' weights; raise LogicgenError, naming states, if infinite."""
-    useful = accessible(automaton) & coaccessible(automaton)
-    if not useful.any():
-        return 0.0
+    """Return the sum of all strings' weights; raise LogicgenError, naming states, if infinite.
+
+    Raises LogicgenError as well if no floating-point number holds it; see `log_allsum`.
+    """
+    number, exponent = _allsum(automaton)
+    with np.errstate(over="ignore"):
+        total = float(np.ldexp(number, exponent))
+    if number and not 0 < total < math.inf:
+        power = (math.log2(number) + exponent) * math.log10(2)
+        raise LogicgenError(
+            f"automaton: the weights of all strings add up to about 10^{power:.0f}, which is no"
+            " floating-point number; scale the initial or final weights, or take log_allsum"
+        )
+    return total
+
+
+def log_allsum(automaton: Automaton) -> float:
+    """Return the natural logarithm of the allsum, -inf if it is 0.
+
+    Raises LogicgenError, naming states, if it is infinite.
+    """
+    number, exponent = _allsum(automaton)
+    return math.log(number) + exponent * math.log(2) if number else -math.inf
+
+
+def _allsum(automaton: Automaton) -> tuple[float, int]:
+    """Return the allsum as a number that is multiplied by a power of 2, and its exponent."""
+    if not (accessible(automaton) & coaccessible(automaton)).any():
+        return 0.0, 0
     part = trim(automaton)
-    return float(part.initial @ backward(part))
+    initial, ahead, _, exponent = _pushed(part)
+    return float(initial @ ahead), exponent
+
+
+def _pushed(part: Automaton) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Return i, x, e and t of a trim automaton, whose allsum is `2^t (i @ x)`.
+
+    Its backward weights are `x 2^e`, (n,), and its initial weights `i 2^(t - e)`, (n,).
+    """
+    check_finite(part)
+    ahead, exponents = _path_weights(part.total, part.final)
+    mantissas, powers = np.frexp(part.initial)
+    together = powers + exponents
+    top = int(together[mantissas > 0].max())
+    return np.ldexp(mantissas, together - top), ahead, exponents, top
 
 
 def normalise(automaton: Automaton) -> Automaton:
@@ -101,17 +155,17 @@ def normalise(automaton: Automaton) -> Automaton:
     LogicgenError if the allsum is 0 or infinite.
     """
     part = trim(automaton)
-    ahead = backward(part)
-    initial = part.initial * ahead
+    initial, ahead, exponents, _ = _pushed(part)
+    initial = initial * ahead
     transitions = []
     for matrix in part.transitions:
         pushed = matrix.copy()
         source = np.repeat(np.arange(len(ahead)), np.diff(matrix.indptr))
-        pushed.data = matrix.data * (ahead[matrix.indices] / ahead[source])
+        data = np.ldexp(matrix.data, exponents[matrix.indices] - exponents[source])
+        pushed.data = data * (ahead[matrix.indices] / ahead[source])
         transitions.append(pushed)
-    return Automaton(
-        part.symbols, part.states, initial / initial.sum(), part.final / ahead, tuple(transitions)
-    )
+    final = np.ldexp(part.final, -exponents) / ahead
+    return Automaton(part.symbols, part.states, initial / initial.sum(), final, tuple(transitions))
 
 
 def check_finite(automaton: Automaton) -> None:
@@ -122,6 +176,11 @@ def check_finite(automaton: Automaton) -> None:
     Matrices in the Mathematical Sciences, 1979, theorem 6.2.3): no eigenvalue is needed.
     """
     total = automaton.total
+    if not np.isfinite(total.data).all():
+        raise LogicgenError(
+            "automaton: the transitions from one state to another add up to more than a"
+            " floating-point number holds; make their weights smaller"
+        )
     count, component = connected_components(total, connection="strong")
     sizes = np.bincount(component, minlength=count)
     loops = total.diagonal()
@@ -129,18 +188,71 @@ def check_finite(automaton: Automaton) -> None:
     for number in [*component[alone & (loops >= 1 - 1 / INFINITE)], *np.flatnonzero(sizes > 1)]:
         states = np.flatnonzero(component == number)
         matrix = csr_array(total[states][:, states])
-        ones = np.ones(len(states))
-        try:
-            visits = _solution(matrix, ones)
-        except ZeroDivisionError:
-            visits = -ones
-        if not ((visits >= 1 - 1e-9) & (visits < INFINITE)).all():
+        if _has_closure(matrix):
+            continue
+        radius = _perron_root(matrix)
+        # The cycles may have small weights, and the arcs on them very large and very small ones.
+        first = np.eye(1, len(states))[0]
+        if radius >= 1 or not _has_closure(_scaled(matrix, _best_paths(matrix, first))):
             names = up_to_five(automaton.names(component == number))
             raise LogicgenError(
                 "automaton: the weights of all strings add up to infinity: the cycles through"
-                f" {names} have spectral radius {_perron_root(matrix):.6g}, and"
+                f" {names} have spectral radius {radius:.6g}, and"
                 " it has to be below 1; make the weights on them smaller"
             )
+
+
+def _has_closure(matrix: csr_array) -> bool:
+    """Return whether the solution of `x = matrix x + 1` is finite and positive."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            visits = _solution(matrix, np.ones(matrix.shape[0]))
+    except ZeroDivisionError:
+        return False
+    return bool(((visits >= 1 - 1e-9) & (visits < INFINITE)).all())
+
+
+def _path_weights(matrix: csr_array, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the x of `x = matrix x + ends` as numbers and as exponents of 2, both (n,).
+
+    The spectral radius is below 1, and no x is 0.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        try:
+            found = solve_linear(matrix, ends)
+        except ZeroDivisionError:
+            found = np.zeros(len(ends))
+    if ((found >= SMALLEST) & (found <= 1 / SMALLEST)).all():
+        return found, np.zeros(len(ends), dtype=np.int64)
+    exponents = _best_paths(matrix, ends)
+    return solve_linear(_scaled(matrix, exponents), np.ldexp(ends, -exponents)), exponents
+
+
+def _best_paths(matrix: csr_array, ends: np.ndarray) -> np.ndarray:
+    """Return the logarithms to base 2 of the best paths' weights, (n,), rounded down.
+
+    A path leads from a state to one of nonzero `ends`, by which it is multiplied; each state has
+    one. If cycles have weights of at most 1, the best paths have no cycles.
+    """
+    rows = np.flatnonzero(np.diff(matrix.indptr))
+    with np.errstate(divide="ignore"):
+        best, arcs = np.log2(ends), np.log2(matrix.data)
+    for _ in range(len(ends)):
+        after = best.copy()
+        along = np.maximum.reduceat(arcs + best[matrix.indices], matrix.indptr[rows])
+        after[rows] = np.maximum(best[rows], along)
+        if not (after > best + 1e-9).any():
+            break
+        best = after
+    return np.asarray(np.floor(best), dtype=np.int64)
+
+
+def _scaled(matrix: csr_array, exponents: np.ndarray) -> csr_array:
+    """Return the matrix of the system for `x / 2^exponents` in place of x."""
+    scaled = matrix.copy()
+    source = np.repeat(np.arange(len(exponents)), np.diff(matrix.indptr))
+    scaled.data = np.ldexp(matrix.data, exponents[matrix.indices] - exponents[source])
+    return scaled
 
 
 def solve_linear(matrix: csr_array, known: np.ndarray) -> np.ndarray:

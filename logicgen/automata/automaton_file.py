@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from logicgen.atomic import write_text
-from logicgen.automata.allsum import allsum, trim
+from logicgen.automata.allsum import log_allsum, trim
 from logicgen.automata.automaton import Automaton
 from logicgen.declaration import Table, read_toml, validate
 from logicgen.errors import LogicgenError, shortened
@@ -55,7 +55,7 @@ def read_automaton(path: Path | str) -> Automaton:
             [(t.source, t.symbol, t.to, t.weight) for t in file.transitions],
         )
         trim(automaton)
-        allsum(automaton)
+        log_allsum(automaton)
     except LogicgenError as error:
         raise LogicgenError(f"{path}: {str(error).removeprefix('automaton: ')}") from None
     return automaton

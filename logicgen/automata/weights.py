@@ -15,7 +15,7 @@ import math
 import numpy as np
 from scipy.sparse import csr_array
 
-from logicgen.automata.allsum import backward, normalise
+from logicgen.automata.allsum import log_allsum, normalise
 from logicgen.automata.automaton import Automaton
 from logicgen.automata.strings import Readable, Strings, encode
 
@@ -42,7 +42,11 @@ def log_prefix_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
     Entry 0 is the allsum; nan beyond the end of a string. Raises LogicgenError if it is infinite.
     """
     batch = encode(automaton.symbols, strings)
-    return log_forward(automaton, batch, backward(automaton)[:, None])[..., 0]
+    total = log_allsum(automaton)
+    if total == -math.inf:
+        return log_forward(automaton, batch, np.zeros((len(automaton.states), 1)))[..., 0]
+    model = normalise(automaton)
+    return total + log_forward(model, batch, np.ones((len(model.states), 1)))[..., 0]
 
 
 def log_next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:

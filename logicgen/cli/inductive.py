@@ -142,7 +142,7 @@ def generate(run: Path, prompt: str, count: int, seed: int, exact: bool) -> None
             put(grammar.decode(sentence))
         return
     ids, probabilities = grammar.sentences()
-    agrees = ((ids[:, : len(given)] == given) | (given < 0)).all(axis=1)
+    agrees = grammar.agree(ids, given)
     total = probabilities[agrees].sum()
     if not total:
         raise LogicgenError(f"no sentence agrees with {prompt!r}: give another")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from logicgen.atomic import part_path
@@ -38,17 +39,25 @@ def write_dimacs(examples: Iterable[Example], folder: Path, label: str) -> int:
     try:
         part.mkdir(parents=True)
         for row, example in enumerate(examples):
-            _write(example, part / f"{row:06d}", f"{label}, row {row}")
+            with _room(row):
+                _write(example, part / f"{row:06d}", f"{label}, row {row}")
         os.replace(part, folder)
     except OSError as error:
         raise LogicgenError(f"{folder}: cannot be written: {error.strerror}") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return row + 1
+
+
+@contextmanager
+def _room(row: int) -> Iterator[None]:
+    """Name the row of an example that DIMACS cannot hold."""
+    try:
+        yield
     except LogicgenError as error:
         raise LogicgenError(
             f'row {row}: {error}; DIMACS has room for data sets of [problem] source = "cnf" only'
         ) from None
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-    return row + 1
 
 
 def _write(example: Example, path: Path, label: str) -> None:

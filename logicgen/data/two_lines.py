@@ -1,14 +1,15 @@
 """The plain text format of DeepLTL-style code: a line with the problem, a line with the answer.
 
 Both are in prefix notation with one character a token and no blanks: `U a & b X ! a` is `Ua&bX!a`,
-`a ; { b ; ! a }` is `a;{b;!a}`, `->` is `>`, `<->` is `=`. There and back changes nothing.
+`a ; { b ; ! a }` is `a;{b;!a}`, `->` is `>`, `<->` is `=`. There and back changes nothing: no task
+has two tokens that are written alike.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from itertools import starmap, zip_longest
+from collections.abc import Collection, Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 from logicgen.atomic import write_atomically
@@ -34,9 +35,13 @@ def compact(text: str) -> str:
     return "".join(tokens)
 
 
-def spread(text: str) -> str:
-    """Return tokens separated by blanks, from one character a token."""
-    return " ".join(_SEVERAL.get(character, character) for character in text)
+def spread(text: str, tokens: Collection[str]) -> str:
+    """Return tokens separated by blanks, from one character a token.
+
+    tokens: the fixed tokens of the language. `>` is `->` only where the language has that token.
+    """
+    spelt = {character: token for character, token in _SEVERAL.items() if token in tokens}
+    return " ".join(spelt.get(character, character) for character in text)
 
 
 def write_two_lines(examples: Iterable[Example], path: Path) -> int:
@@ -45,12 +50,15 @@ def write_two_lines(examples: Iterable[Example], path: Path) -> int:
     Raises LogicgenError for a problem without an answer, or a symbol of several characters.
     """
 
-    def text(problem: str, answer: str | None) -> str:
+    def text(row: int, example: Example) -> str:
+        problem, answer = example
         if answer is None:
-            raise LogicgenError("a problem without an answer; this format has room for both only")
+            raise LogicgenError(
+                f"row {row}: a problem without an answer; this format has room for both only"
+            )
         return f"{compact(problem)}\n{compact(answer)}\n"
 
-    return _write(starmap(text, examples), path)
+    return _write((text(*numbered) for numbered in enumerate(examples)), path)
 
 
 def write_json_lines(examples: Iterable[Example], path: Path) -> int:
@@ -96,20 +104,23 @@ def read_two_lines(path: Path, task: Task) -> Iterator[Example]:
         with at(f"{path}, line {2 * number + 1}"):
             if answer is None:
                 raise LogicgenError("a problem without an answer")
-            parsed = task.decode_problem(spread(problem))
+            parsed = task.decode_problem(spread(problem, task.problem_language.tokens))
         with at(f"{path}, line {2 * number + 2}"):
-            decoded = task.decode_answer(spread(answer))
+            decoded = task.decode_answer(spread(answer, task.answer_language.tokens))
         yield task.encode(parsed), task.encode(decoded)
 
 
 def read_json_lines(path: Path, task: Task) -> Iterator[Example]:
     """Yield pairs from JSON lines with `problem` and `answer`, in any notation the task reads.
 
+    A line may have no `answer`, as `write_json_lines` leaves it out.
     Raises LogicgenError with file and line where one does not parse.
     """
     for number, line in enumerate(_lines(path), start=1):
         with at(f"{path}, line {number}"):
             row = fields_of(line, json_only=True)
             problem = task.read_problem(text_of(row, "problem"))
-            answer = task.read_answer(text_of(row, "answer"))
-        yield task.encode(problem), task.encode(answer)
+            answer = None
+            if "answer" in row:
+                answer = task.encode(task.read_answer(text_of(row, "answer")))
+        yield task.encode(problem), answer

@@ -10,7 +10,8 @@ grammar's weights keep all probabilities, with E the arrays of words, B those of
   E_1 diag(start) B_1'. For an invertible A whose rows sum to 1, E_1 diag(start) A and inv(A) B_1'
   have the same product, and are weights of a grammar if all their numbers are nonnegative;
 - in the last layer the same, where only E_P B_(P-1) matters, the distribution of the last word
-  given the unit before.
+  given the unit before;
+- anything that follows an `<end>`.
 
 The canonical form leaves out what is open: in the first and the last layer it has a unit for each
 word, which says nothing else. It has the same sentences, and no more weights are to be traded, so
@@ -31,13 +32,18 @@ import numpy as np
 from logicgen.errors import LogicgenError
 from logicgen.productions.align import Distance, aligned, distance_of
 from logicgen.productions.grammar import Grammar
+from logicgen.vocabulary import END
 
 # Relative to the largest: singular values up to this are 0, and so are differences.
 TOLERANCE = 1e-9
 
 
 def canonical(grammar: Grammar) -> Grammar:
-    """Return the equivalent grammar whose first and last units are words."""
+    """Return the equivalent grammar whose first and last units are words.
+
+    If `<end>` is a word, each layer in the middle has one more unit, the only one that says it.
+    """
+    grammar = _with_one_end(grammar)
     joint = grammar.tokens[0] * grammar.start  # (T, Z), of the first word and its unit
     said = joint.sum(axis=1)
     everything = np.eye(len(grammar.words))
@@ -82,6 +88,7 @@ def difference(one: Grammar, other: Grammar) -> float:
     (Z, Z) arrays with the same products of rows. Raises LogicgenError for other words or lengths.
     """
     _check(one, other)
+    one, other = _with_one_end(one), _with_one_end(other)
     own, both = one.start[:, None], np.concatenate([one.start, -other.start])[:, None]
     for layer in range(one.positions):
         said = np.concatenate([one.tokens[layer], other.tokens[layer]], axis=1)
@@ -108,6 +115,7 @@ def is_determined(grammar: Grammar) -> bool:
 
     This is a sufficient condition among grammars with as many units in each layer; see above.
     """
+    grammar = _with_one_end(grammar)
     before, behind = grammar.start[:, None], np.ones((len(grammar.units[-1]), 1))
     befores, behinds = [before], [behind]
     for said, below in zip(grammar.tokens, grammar.below, strict=False):
@@ -119,6 +127,39 @@ def is_determined(grammar: Grammar) -> bool:
         _rank(befores[layer]) == _rank(behinds[layer]) == len(grammar.units[layer])
         and _are_different(grammar.tokens[layer])
         for layer in range(1, grammar.positions - 1)
+    )
+
+
+def _with_one_end(grammar: Grammar) -> Grammar:
+    """Return the equivalent grammar with a further unit in each layer that says `<end>`.
+
+    It leads to that of the next layer, so that only `<end>` follows an `<end>`. No other unit says
+    `<end>`: units that said nothing else are never on. A grammar without `<end>` stays as it is.
+    """
+    if grammar.end is None:
+        return grammar
+    units, tokens, ends, others = [], [], [], []
+    for names, said in zip(grammar.units, grammar.tokens, strict=True):
+        name = END
+        while name in names:
+            name = f"<{name}>"
+        words = np.where(np.arange(len(said)) == grammar.end, 0.0, said.T).T
+        ends.append(said[grammar.end])
+        others.append(words.sum(axis=0))
+        units.append((*names, name))
+        words = words / np.where(others[-1] > 0, others[-1], 1)
+        tokens.append(np.column_stack([words, np.eye(len(said))[grammar.end]]))
+
+    def choices(shares: np.ndarray, layer: int) -> np.ndarray:
+        return np.vstack([shares * others[layer][:, None], ends[layer] @ shares])
+
+    below = []
+    for layer, shares in enumerate(grammar.below, 1):
+        on = choices(shares, layer)
+        below.append(np.column_stack([on, np.eye(len(on))[-1]]))
+    start = choices(grammar.start[:, None], 0)[:, 0]
+    return replace(
+        grammar, units=tuple(units), start=start, tokens=tuple(tokens), below=tuple(below)
     )
 
 

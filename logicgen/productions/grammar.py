@@ -40,6 +40,9 @@ MOST = 1 << 20
 # Numbers in an array (sentences, words) that it makes at a time.
 AT_A_TIME = 1 << 22
 
+# An id that stands for any word but `<end>`; `NOTHING` stands for any word.
+_WORD = NOTHING - 1
+
 
 class Messages(NamedTuple):
     """The forward and backward weights of the units of each layer, given some words."""
@@ -186,6 +189,7 @@ class Grammar:
     def _padded(self, sentences: np.ndarray) -> np.ndarray:
         """Return (N, L) ids as (N, P), `NOTHING` behind them and behind an `<end>`.
 
+        If a known word follows an unknown one, the sentence is not over there: it becomes `_WORD`.
         Raises LogicgenError for too many of them, or none of a word.
         """
         sentences = np.asarray(sentences, dtype=np.int64)
@@ -197,15 +201,38 @@ class Grammar:
             raise LogicgenError(f"word {sentences.max()}: there are {len(self.words)}")
         missing = self.positions - sentences.shape[1]
         sentences = np.where(self._is_behind_end(sentences), NOTHING, sentences)
+        if self.end is not None:
+            known_follows = np.cumsum((sentences >= 0)[:, ::-1], axis=1)[:, ::-1] > 0
+            sentences = np.where((sentences == NOTHING) & known_follows, _WORD, sentences)
         return np.pad(sentences, ((0, 0), (0, missing)), constant_values=NOTHING)
 
+    def _words_only(self, layer: int) -> np.ndarray:
+        """Return the probabilities of a layer's words, (T, Z), with 0 for `<end>`."""
+        said = self.tokens[layer].copy()
+        said[self.end] = 0.0
+        return said
+
+    def agree(self, sentences: np.ndarray, prompt: np.ndarray) -> np.ndarray:
+        """Return which of (N, P) ids agree with a prompt (L,), (N,) bool.
+
+        `NOTHING` in the prompt is any word, but not `<end>` if a known word follows it.
+        """
+        given = self._padded(prompt[None])
+        words = (given == _WORD) & (sentences != self.end)
+        return np.asarray(((given == NOTHING) | words | (sentences == given)).all(axis=1))
+
     def messages(self, sentences: np.ndarray) -> Messages:
-        """Return the messages given (N, L) word ids, `NOTHING` for unknown words."""
+        """Return the messages given (N, L) word ids, `NOTHING` for unknown words.
+
+        An unknown word is not `<end>` if a known word follows it.
+        """
         ids = self._padded(sentences)
-        words = [
-            np.where(ids[:, [layer]] == NOTHING, 1.0, self.tokens[layer][ids[:, layer]])
-            for layer in range(self.positions)
-        ]
+        words = []
+        for layer in range(self.positions):
+            known = ids[:, [layer]]
+            said = self.tokens[layer][np.maximum(ids[:, layer], 0)]
+            not_over = self._words_only(layer).sum(axis=0) if (known == _WORD).any() else 1.0
+            words.append(np.select([known == NOTHING, known == _WORD], [1.0, not_over], said))
         log_total = np.zeros(len(ids))
         inside: list[np.ndarray] = []
         for layer in reversed(range(self.positions)):
@@ -247,13 +274,20 @@ class Grammar:
     def next_word(self, sentences: np.ndarray) -> np.ndarray:
         """Return the probabilities (N, T) of the word after (N, L) words; nan if these cannot be.
 
+        An unknown word, `NOTHING`, is not `<end>`. After an `<end>` comes `<end>`.
         Raises LogicgenError if a sentence has only L words.
         """
-        layer = np.asarray(sentences).shape[1]
+        sentences = np.asarray(sentences)
+        layer = sentences.shape[1]
         if layer >= self.positions:
             raise LogicgenError(f"no word follows {layer}: sentences have {self.positions}")
+        if self.end is not None:
+            sentences = np.where(sentences == NOTHING, _WORD, sentences)
         on = self.messages(sentences).outside[layer]
         weights = on @ self.tokens[layer].T
+        if self.end is not None:
+            over = (sentences == self.end).any(axis=1)
+            weights[over] = on[over].sum(axis=1, keepdims=True) * np.eye(len(self.words))[self.end]
         total = weights.sum(axis=1, keepdims=True)
         return np.asarray(weights / np.where(total > 0, total, np.nan))
 
@@ -287,21 +321,22 @@ class Grammar:
     def sample(
         self, rng: np.random.Generator, count: int, prompt: np.ndarray | None = None
     ) -> np.ndarray:
-        """Draw sentences, (count, P) ids, conditional on a prompt (L,), `NOTHING` for any word.
+        """Draw sentences, (count, P) ids, that `agree` with a prompt (L,).
 
         Behind an `<end>` all ids are that of `<end>`.
-
         Raises LogicgenError if no sentence agrees with it.
         """
         given = np.zeros(0, dtype=np.int64) if prompt is None else prompt
         known = self.messages(given[None])
-        ids = np.repeat(self._padded(given[None]), count, axis=0)
+        padded = self._padded(given[None])
+        ids = np.repeat(padded, count, axis=0)
         if np.isneginf(known.log_total[0]):
             raise LogicgenError(f"no sentence agrees with {self.decode(given)!r}: give another")
         chosen = _draw(rng, np.repeat(self.start[:, None] * known.inside[0].T, count, axis=1))
         for layer in range(self.positions):
-            words = _draw(rng, self.tokens[layer][:, chosen])
-            ids[:, layer] = np.where(ids[:, layer] == NOTHING, words, ids[:, layer])
+            said = self._words_only(layer) if padded[0, layer] == _WORD else self.tokens[layer]
+            words = _draw(rng, said[:, chosen])
+            ids[:, layer] = np.where(ids[:, layer] < 0, words, ids[:, layer])
             if layer + 1 < self.positions:
                 weights = self.below[layer][:, chosen] * known.inside[layer + 1].T
                 chosen = _draw(rng, weights)

@@ -14,7 +14,7 @@ from logicgen.report.study_figures import draw_choices, draw_correlations, draw_
 from logicgen.report.tables import percent
 from logicgen.study.correlation import Correlation, correlations
 from logicgen.study.measure import EVALUATION, goal, scores_of
-from logicgen.study.result import TABLE, Result
+from logicgen.study.result import TABLE, Result, beside_choices
 from logicgen.study.study_recipe import Study, short
 
 # So many points are told apart in a figure with a panel or a line for each; of more, the table for
@@ -109,7 +109,11 @@ def show_cells(study: Study, points: dict[str, list[Result]], counted: str) -> R
     if found is not None and len(measured) <= MOST_NAMED:
         title = f"{study.name}: {found.data} ({found.split})"
         pictures.append(("covariance", "alpha-covariance", draw_covariance(measured, title)))
-    lines = [line for row in rows for line in part_rows(_head(row), row.scores, about)]
+    lines = beside_choices(
+        (row.point, row.choices, line)
+        for row in rows
+        for line in part_rows(_head(row), row.scores, about)
+    )
     return Report(study.name, study.description, tables, pictures, {TABLE: lines})
 
 
@@ -151,11 +155,9 @@ def _correlation_table(
 
 
 def _head(row: Row) -> dict[str, Any]:
-    """Return what all of a point's lines in the table for programs begin with."""
+    """Return the values that all lines of a point in the table for programs share."""
     covariance = {} if row.covariance is None else {"alpha_covariance": row.covariance.get("all")}
     return {
-        "point": row.point,
-        **row.choices,
         "seeds": row.seeds,
         "steps": row.steps,
         "minutes": row.minutes,

@@ -21,7 +21,7 @@ from logicgen.report.study_figures import (
 )
 from logicgen.report.tables import percent, percent_interval
 from logicgen.study.measure import ANSWERS, KEYS, PERPLEXITY, Measure
-from logicgen.study.result import TABLE, Result
+from logicgen.study.result import TABLE, Result, beside_choices
 from logicgen.study.study_recipe import Study, short
 from logicgen.study.trial import curve_of
 
@@ -31,7 +31,12 @@ def show_measures(study: Study, points: dict[str, list[Result]], counted: str) -
 
     counted: a sentence on how much was done.
     """
-    lines = [line for some in points.values() for result in some for line in _lines(result)]
+    lines = beside_choices(
+        (point, result.trial.choices, line)
+        for point, some in points.items()
+        for result in some
+        for line in _lines(result)
+    )
     says = f"{counted} In brackets 95% intervals over problems or sequences."
     tables = [(says, *_table(points))]
     return Report(study.name, study.description, tables, _pictures(study, points), {TABLE: lines})
@@ -102,10 +107,9 @@ def _learning(
 
 
 def _lines(result: Result) -> list[dict[str, Any]]:
-    """Return a trial's lines in the table for programs: one for each part of each measure."""
+    """Return a trial's values in the table for programs: a line for each part of each measure."""
     trial = result.trial
-    head = {"point": trial.combination, **trial.choices, "seed": trial.seed}
-    head |= result.training.model_dump(exclude={"validation"})
+    head = {"seed": trial.seed} | result.training.model_dump(exclude={"validation"})
     lines: list[dict[str, Any]] = []
     for each in trial.measures:
         found = result.measures[each.measure.name]
@@ -217,12 +221,12 @@ def _label(some: list[Result], points: dict[str, list[Result]]) -> str:
 
 def _table(points: dict[str, list[Result]]) -> tuple[list[str], list[list[str]]]:
     """Return column heads and a row for each point, for people."""
-    rows: list[dict[str, str]] = []
+    lines = []
     several = _several_right(points)
     kinds = [(name, found["kind"]) for name, found in _first(points).measures.items()]
     # Heads of measures of one kind are told apart by the measure's name.
     alike = {name for name, kind in kinds if [each for _, each in kinds].count(kind) > 1}
-    for some in points.values():
+    for point, some in points.items():
         training = [result.training for result in some]
         minutes = float(np.mean([each.minutes for each in training]))
         measured = [
@@ -238,10 +242,11 @@ def _table(points: dict[str, list[Result]]) -> tuple[list[str], list[list[str]]]
         took = {"steps": f"{training[0].steps:,}", "parameters": f"{training[0].parameters:,}"}
         took["minutes"] = f"{minutes:.1f}"
         chosen = {axis: short(name) for axis, name in _choices(some).items()}
-        rows.append({**chosen, **dict(measured), **took})
+        lines.append((point, chosen, {**dict(measured), **took}))
+    rows = beside_choices(lines)
     # Records of earlier versions have fewer columns.
     every = list(dict.fromkeys(head for row in rows for head in row))
-    heads = [head for head in every if head not in took] + list(took)
+    heads = [head for head in every if head not in (*took, "point")] + list(took)
     return heads, [[row.get(head, "") for head in heads] for row in rows]
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import BaseModel
 
 from logicgen.experiments import Json
 from logicgen.study.measure import EVALUATION, headline
 from logicgen.study.point import Record
+from logicgen.study.study_recipe import AXIS
 from logicgen.study.trial import Trial
 
 TABLE = "results.csv"
@@ -77,3 +80,22 @@ def by_point(results: list[Result]) -> dict[str, list[Result]]:
     for result in results:
         points.setdefault(result.trial.combination, []).append(result)
     return points
+
+
+def beside_choices(
+    lines: Iterable[tuple[str, dict[str, str], dict[str, Any]]],
+) -> list[dict[str, Any]]:
+    """Return rows of a table from (point, choices by axis, values by column).
+
+    The column of an axis is its name, or `axis.NAME` if a value has a column of that name.
+    """
+    lines = list(lines)
+    taken = {"point", *(column for *_, values in lines for column in values)}
+    return [
+        {
+            "point": point,
+            **{AXIS * (axis in taken) + axis: name for axis, name in choices.items()},
+            **values,
+        }
+        for point, choices, values in lines
+    ]

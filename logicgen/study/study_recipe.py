@@ -19,6 +19,9 @@ Changes = dict[str, Any]
 # What an axis of plain values may be, beside a dotted key of the model recipe.
 PLAIN = ("model", "data", "size", "weights")
 
+# Begins the column of an axis in a table whose results have a column of the axis's name.
+AXIS = "axis."
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
 
 
@@ -106,6 +109,8 @@ def read_study(name: str) -> Study:
 def _alternatives(axis: str, values: list[Any], where: str) -> list[Alternative]:
     """Return the alternatives of one axis, whose names differ."""
     place = f"axes.{axis}"
+    if axis.startswith(AXIS):
+        raise LogicgenError(f"{where}: {place}: an axis's name cannot begin with {AXIS}: rename it")
     found: list[Alternative] = []
     names: list[str] = []
     for number, value in enumerate(values):

@@ -78,7 +78,7 @@ class LookupSettings(DeterminedSettings):
 
     def most_keys(self, symbols: int) -> int:
         """Return how many different keys a problem over so many symbols has at most."""
-        return self.keys or (symbols if self.overlap else symbols - (self.values or 1))
+        return self.keys or (symbols if self.overlap else symbols - 1)  # one is a value
 
 
 class LookupSource(DeterminedSource):
@@ -171,7 +171,7 @@ class LookupSource(DeterminedSource):
                 for shown in all_partitions(pairs, keys):
                     for values in self._values(keys, most):
                         distinct = max(keys, *(value + 1 for value in values))
-                        symbols = max(low, distinct, self._settings.room(keys, 1))
+                        symbols = max(low, distinct, self._room(pairs))
                         for asked in product(range(keys), repeat=self._settings.queries):
                             yield self._draw(shown, dict(enumerate(values)), list(asked), symbols)
 

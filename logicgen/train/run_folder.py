@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from pydantic import ValidationError
 
-from logicgen.atomic import is_part
+from logicgen.atomic import is_part, prepare_folder
 from logicgen.errors import LogicgenError
 from logicgen.model import checkpoint
 from logicgen.model.model_recipe import ModelRecipe
@@ -33,8 +33,8 @@ def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -
     steps: number of steps asked for.
     """
     path = out / checkpoint.RUN
+    prepare_folder(out)
     try:
-        out.mkdir(parents=True, exist_ok=True)
         empty = all(is_part(file) for file in out.iterdir())
     except OSError as error:
         raise LogicgenError(f"{out}: cannot be used as a run folder: {error.strerror}") from None

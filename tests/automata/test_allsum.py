@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logicgen.automata import Automaton, allsum, log_weights, normalise, tightness, trim
+from logicgen.automata import (
+    Automaton,
+    allsum,
+    log_allsum,
+    log_prefix_weights,
+    log_weights,
+    normalise,
+    tightness,
+    trim,
+)
 from logicgen.automata.allsum import accessible, backward, coaccessible, forward
 from logicgen.errors import LogicgenError
 from tests.automata.small import automata, one_state, shrinking, weights
@@ -144,3 +155,89 @@ def test_more_states_than_a_dense_matrix_is_made_for():
     table[0, np.arange(n), (np.arange(n) + 1) % n] = 0.5
     automaton = Automaton.dense("a", np.eye(n)[0], np.ones(n), table)
     assert allsum(automaton) == pytest.approx(2)
+
+
+def exact_backward(automaton):
+    """The backward weights as fractions, by Gauss-Jordan elimination."""
+    n = len(automaton.states)
+    table = automaton.total.toarray().tolist()
+    rows = [
+        [Fraction(i == j) - Fraction(table[i][j]) for j in range(n)]
+        + [Fraction(float(automaton.final[i]))]
+        for i in range(n)
+    ]
+    for k in range(n):
+        pivot = next(i for i in range(k, n) if rows[i][k])
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [each / rows[k][k] for each in rows[k]]
+        for i in set(range(n)) - {k}:
+            rows[i] = [a - rows[i][k] * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return [row[-1] for row in rows]
+
+
+def log_of(number):
+    return math.log(number.numerator) - math.log(number.denominator)
+
+
+@pytest.mark.parametrize("powers", [8, 30, 140])
+@pytest.mark.parametrize("seed", range(25))
+def test_weights_of_any_size_against_fractions(powers, seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 6))
+    table = rng.random((n, n)) * (rng.random((n, n)) < 0.7)
+    table *= rng.choice([0.5, 0.99]) / max(1.0, table.sum(axis=1).max())
+    size = 10.0 ** rng.integers(-powers, powers + 1, n)  # arcs of one cycle may differ as much
+    ends = rng.random((2, n)) * 10.0 ** rng.integers(-2 * powers, 2 * powers + 1, (2, n))
+    automaton = Automaton.dense("a", ends[0], ends[1], [table * size[:, None] / size])
+    ahead = exact_backward(automaton)
+    total = sum(Fraction(float(i)) * x for i, x in zip(automaton.initial, ahead, strict=True))
+    assert log_allsum(automaton) == pytest.approx(log_of(total), rel=1e-12, abs=1e-12)
+    if abs(log_of(total)) < 700:
+        assert allsum(automaton) == pytest.approx(float(total), rel=1e-10)
+    model = normalise(automaton)
+    states = [int(name) for name in model.states]
+    after = model.total.toarray()
+    for i, source in enumerate(states):
+        wanted = Fraction(float(automaton.initial[source])) * ahead[source] / total
+        assert model.initial[i] == pytest.approx(float(wanted), rel=1e-9, abs=1e-300)
+        wanted = Fraction(float(automaton.final[source])) / ahead[source]
+        assert model.final[i] == pytest.approx(float(wanted), rel=1e-9, abs=1e-300)
+        for j, target in enumerate(states):
+            weight = Fraction(float(automaton.total.toarray()[source, target]))
+            wanted = weight * ahead[target] / ahead[source]
+            assert after[i, j] == pytest.approx(float(wanted), rel=1e-9, abs=1e-300)
+
+
+def test_large_and_small_arcs_on_one_cycle():
+    automaton = Automaton.dense("a", [1, 0], [0, 1], [[[0, 1e14], [1e-15, 0]]])
+    assert allsum(automaton) == pytest.approx(1e14 / (1 - 1e14 * 1e-15), rel=1e-12)
+    with pytest.raises(LogicgenError, match=r"have spectral radius 1\.41421,"):
+        allsum(Automaton.dense("a", [1, 0], [0, 1], [[[0, 2e14], [1e-14, 0]]]))
+    with pytest.raises(LogicgenError, match="cycles through 0, 1 have spectral radius 1,"):
+        allsum(Automaton.dense("a", [1, 0], [0, 1], [[[0, 2.0**50], [2.0**-50, 0]]]))
+
+
+@pytest.mark.parametrize(("size", "power"), [(1e-300, -600), (1e200, 400)])
+def test_an_allsum_that_no_float_holds(size, power):
+    automaton = one_state(0.5, final=size, initial=size)
+    with pytest.raises(LogicgenError, match=rf"add up to about 10\^{power}.*take log_allsum"):
+        allsum(automaton)
+    expected = math.log(2) + 2 * math.log(size)
+    assert log_allsum(automaton) == pytest.approx(expected)
+    assert log_prefix_weights(automaton, ["a"])[0] == pytest.approx(
+        [expected, expected - math.log(2)]
+    )
+    assert normalise(automaton).final == pytest.approx([0.5])
+    assert log_allsum(one_state(0.5, final=0.0)) == -math.inf
+
+
+def test_a_path_weight_that_no_float_holds():
+    chain = Automaton.dense("a", [1, 0, 0], [0, 0, 1], [np.diag([1e200, 1e200], 1)])
+    with pytest.raises(LogicgenError, match="the paths of states 0 weigh more"):
+        backward(chain)
+    large = [[0, 1.5e308], [0, 0]]
+    with pytest.raises(LogicgenError, match="from one state to another add up to more than"):
+        allsum(Automaton.dense("ab", [1, 0], [0, 1], [large, large]))
+    small = Automaton.dense("a", [1, 0, 0], [0, 0, 1], [np.diag([1e-200, 1e-200], 1)])
+    assert log_allsum(small) == pytest.approx(-400 * math.log(10))
+    assert normalise(small).total.sum() == pytest.approx(2)

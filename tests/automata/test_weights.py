@@ -54,6 +54,17 @@ def test_prefixes_against_strings(automaton):
                 assert np.exp(row[t]) == pytest.approx(prefix, rel=1e-12)
 
 
+def test_cycles_that_no_accepting_path_passes_do_not_weigh():
+    # State 1 cannot be reached, state 2 cannot end, and both repeat themselves with weight 3.
+    table = [[0.25, 0, 0.5], [1, 3, 0], [0, 0, 3]]
+    automaton = Automaton.dense("a", [1, 0, 0], [0.5, 1, 0], [table])
+    found = np.exp(log_prefix_weights(automaton, ["aa", ""]))
+    expected = [[2 / 3, 1 / 6, 1 / 24], [2 / 3, np.nan, np.nan]]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    nothing = Automaton.dense("a", [0, 0, 0], [0.5, 1, 0], [table])
+    assert np.isneginf(log_prefix_weights(nothing, ["aa"])).all()
+
+
 @settings(max_examples=50)
 @given(shrinking())
 def test_next_against_strings(automaton):

@@ -292,6 +292,20 @@ def test_generate_and_its_errors(tmp_path):
     refused(run("generate", "copying-mini", "--size", 10, "-o", "/proc/nowhere"), "/proc/nowhere")
 
 
+def test_folders_whose_names_are_no_utf_8_are_refused_before_anything_is_made(tmp_path):
+    folder = tmp_path / os.fsdecode(b"a\xff")
+    data = tmp_path / "data"
+    assert run("generate", "copying-mini", "--size", 100, "-o", data).returncode == 0
+    for command in (
+        ("generate", "copying-mini", "--size", 100),
+        ("train", "copying-learned", "--data", data),
+        ("study", "small-data"),
+    ):
+        said = refused(run(*command, "-o", folder), "the path is not UTF-8")
+        assert len(said.strip().splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
 def test_commands_work_from_a_folder_with_spaces(tmp_path):
     folder = tmp_path / "my data sets"
     folder.mkdir()

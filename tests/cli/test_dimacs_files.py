@@ -160,6 +160,28 @@ def test_what_is_no_set_of_clauses_is_refused(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"some.jsonl"}
 
 
+def test_problems_without_answers_there_and_back(tmp_path):
+    convert = ("convert", "--task", "propositional")
+    for name, text in (("0", "p cnf 2 1\n1 -2 0\n"), ("1", "p cnf 1 1\n-1 0\n")):
+        (tmp_path / "given").mkdir(exist_ok=True)
+        (tmp_path / "given" / f"00000{name}.cnf").write_text(text)
+    source = tmp_path / "some.jsonl"
+    assert run(*convert, tmp_path / "given", source).returncode == 0
+    assert run(*convert, source, f"{tmp_path / 'out'}/").returncode == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "000000.cnf",
+        "000001.cnf",
+    ]
+    for file in (tmp_path / "out").iterdir():
+        lines = [line for line in file.read_text().splitlines() if line[0] != "c"]
+        assert lines == (tmp_path / "given" / file.name).read_text().splitlines()
+    source.write_text('{"problem": "a"}\n{"problem": "a &"}\n')
+    said = refused(run(*convert, source, f"{tmp_path / 'again'}/"), "some.jsonl, line 2")
+    assert "row" not in said
+    assert "DIMACS" not in said
+    assert not (tmp_path / "again").exists()
+
+
 def test_symbols_with_names_of_their_own(tmp_path):
     source = tmp_path / "some.jsonl"
     source.write_text(json.dumps({"problem": "(req | !ack) & ack", "answer": "req=1, ack=1"}))

@@ -12,12 +12,14 @@ from logicgen.data.two_lines import (
     read_json_lines,
     read_two_lines,
     spread,
+    write_json_lines,
     write_two_lines,
 )
 from logicgen.errors import LogicgenError
 from logicgen.syntax import ltl
 from logicgen.syntax.sampler import FormulaSampler
-from logicgen.tasks import load_task
+from logicgen.tasks import TASKS, load_task
+from tests.tasks.test_tasks import draws
 
 TASK = load_task("ltl")
 
@@ -26,7 +28,8 @@ def test_the_notation():
     assert compact("U a & b X ! a") == "Ua&bX!a"
     assert compact("& a ! b ; 1 ; { | c d ; ! a }") == "&a!b;1;{|cd;!a}"
     assert compact("<-> a -> b c") == "=a>bc"
-    assert spread("=a>bc") == "<-> a -> b c"
+    assert spread("=a>bc", ltl().tokens) == "<-> a -> b c"
+    assert spread("ab>ba;cd>", (">", ";")) == "a b > b a ; c d >"
     with pytest.raises(LogicgenError, match="p0 has several characters"):
         compact("U p0 b")
 
@@ -48,6 +51,28 @@ def test_there_and_back_changes_nothing(tmp_path):
     assert again.read_bytes() == path.read_bytes()
 
 
+@pytest.mark.parametrize("name", TASKS)
+def test_examples_of_every_task_there_and_back(tmp_path, name):
+    task = load_task(name)
+    solved = [(draw.problem, task.solve(draw.problem)) for _, _, draw in draws(task)]
+    examples = [
+        (task.encode(problem), task.encode(solution.witness))
+        for problem, solution in solved
+        if solution.witness is not None
+    ]
+    assert len(examples) > 5
+    lines, json_lines = tmp_path / "some.txt", tmp_path / "some.jsonl"
+    write_two_lines(examples, lines)
+    assert list(read_two_lines(lines, task)) == examples
+    write_json_lines([*examples, (examples[0][0], None)], json_lines)
+    assert list(read_json_lines(json_lines, task)) == [*examples, (examples[0][0], None)]
+
+
+def test_a_problem_without_an_answer_is_named_by_its_row(tmp_path):
+    with pytest.raises(LogicgenError, match="row 1: a problem without an answer"):
+        write_two_lines([("a", "{ a }"), ("a", None)], tmp_path / "some.txt")
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [("Uab\n", "line 1: a problem without"), ("Ua\n{b}\n", "line 1"), ("a\n{b}\nb\nb\n", "line 4")],
@@ -66,6 +91,7 @@ def test_bad_files_name_the_line(tmp_path, text, reason):
         (b"[" * 100_000, "line 2: not a JSON object"),
         (b'{"problem": ' * 100_000, "line 2: not a JSON object"),
         (b'{"problem": 5, "answer": "a"}', "line 2: problem is not a text"),
+        (b'{"problem": "a", "answer": 5}', "line 2: answer is not a text"),
         (b'{"problem": "a", "answer": null}', "line 2: key 'answer' is missing"),
         (b'{"problem": ' + b"1" * 5000 + b"}", "line 2: not a JSON object"),
         (

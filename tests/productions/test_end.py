@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from logicgen.productions import (
     random_grammar,
     read_grammar,
 )
+from logicgen.tokens import NOTHING
 
 TEXT = """
 start = { big = 0.75, small = 0.25 }
@@ -124,6 +127,58 @@ def test_what_a_unit_says_behind_the_end_does_not_count():
     automaton = as_automaton(grammar)
     strings = [text.split() for text in found]
     assert np.exp(log_weights(automaton, strings)) == pytest.approx(list(found.values()))
+
+
+MIXED = """
+[[layer]]
+a = { tokens = { x = 1.0 }, below = { b = 1.0 } }
+[[layer]]
+b = { tokens = { y = 0.5, "<end>" = 0.5 }, below = { c = 1.0 } }
+[[layer]]
+c = { tokens = { z = 1.0 } }
+"""
+
+
+def test_a_known_word_shows_that_the_sentence_is_not_over_before_it(tmp_path):
+    grammar = read(tmp_path, MIXED)
+    prompt = grammar.encode("_ _ z")
+    assert np.exp(grammar.log_probabilities(prompt[None])) == pytest.approx(0.5)
+    drawn = grammar.sample(np.random.default_rng(0), 50, prompt)
+    assert {grammar.decode(row) for row in drawn} == {"x y z"}
+    assert grammar.next_word(np.array([[0, NOTHING]]))[0] == pytest.approx([0, 0, 1, 0])
+    assert grammar.next_word(np.array([[0, 3]]))[0] == pytest.approx([0, 0, 0, 1])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_prompts_against_a_list_of_all_sentences(seed):
+    """Every unit may say `<end>`. An unknown word before a known one is any word but `<end>`."""
+    rng = np.random.default_rng(seed)
+    drawn = random_grammar(2, 4, 3, rng)
+    grammar = Grammar(("a", "b", "<end>"), drawn.units, drawn.start, drawn.tokens, drawn.below)
+    ids, probabilities = grammar.sentences()
+    for prompt in product([NOTHING, 0, 1, 2], repeat=4):
+        if 2 in prompt[:-1]:  # ids behind an end are those of the end
+            prompt = prompt[: prompt.index(2) + 1]
+        known = max([place for place, word in enumerate(prompt) if word != NOTHING], default=-1)
+        fits = np.array(
+            [
+                all(
+                    word == row[place] if word != NOTHING else place > known or row[place] != 2
+                    for place, word in enumerate(prompt)
+                )
+                for row in ids
+            ]
+        )
+        given = np.array(prompt)
+        assert (grammar.agree(ids, given) == fits).all()
+        total = probabilities[fits].sum()
+        assert np.exp(grammar.log_probabilities(given[None])) == pytest.approx(total)
+        drawn_ids = grammar.sample(rng, 20, given)
+        assert grammar.agree(drawn_ids, given).all()
+    often = grammar.sample(rng, 20_000, np.array([NOTHING, NOTHING, 1]))
+    fits = grammar.agree(ids, np.array([NOTHING, NOTHING, 1]))
+    found = np.array([(often == row).all(axis=1).mean() for row in ids[fits]])
+    assert found == pytest.approx(probabilities[fits] / probabilities[fits].sum(), abs=0.02)
 
 
 def test_sentences_have_a_word_at_least(tmp_path):

@@ -16,6 +16,7 @@ from logicgen.productions import (
     class_distance,
     difference,
     distance,
+    divergence,
     equivalent,
     is_determined,
     random_grammar,
@@ -172,3 +173,62 @@ def test_units_that_are_words_are_not_exchanged():
     assert class_distance(student, teacher).largest == pytest.approx(1)
     swapped = replace(student, start=student.start[::-1].copy())
     assert class_distance(swapped, teacher).mean > 0.3
+
+
+def with_end(rng, width=3, layers=4):
+    """A grammar whose units may all say `<end>`, but the first, which says nothing else."""
+    drawn = random_grammar(width, layers, 3, rng, concentration=5.0)
+    tokens = [said.copy() for said in drawn.tokens]
+    for said in tokens[1:]:
+        said[:, 0] = [0, 0, 1]
+    return replace(drawn, words=("a", "b", "<end>"), tokens=tuple(tokens))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_follows_an_end_does_not_count(seed):
+    rng = np.random.default_rng(seed)
+    one = with_end(rng)
+    below = [each.copy() for each in one.below]
+    for each in below[1:]:
+        each[:, 0] = rng.dirichlet(np.ones(3))
+    other = replace(one, below=tuple(below))
+    assert difference(one, other) < 1e-12
+    assert equivalent(one, other)
+    assert class_distance(one, other).largest < 1e-9
+    assert divergence(canonical(one), one) < 1e-12
+    assert divergence(one, other) < 1e-12
+
+
+def probabilities(grammar):
+    """The probability of each sentence, up to its end."""
+    return {grammar.decode(row): p for row, p in zip(*grammar.sentences(), strict=True)}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_difference_is_that_of_listed_sentences_with_an_end(seed):
+    rng = np.random.default_rng(seed)
+    one, other = with_end(rng), with_end(rng, width=2)
+    p, q = probabilities(one), probabilities(other)
+    both = [(p.get(text, 0), q.get(text, 0)) for text in p.keys() | q.keys()]
+    wanted = np.linalg.norm([a - b for a, b in both]) / np.linalg.norm([a for a, _ in both])
+    assert difference(one, other) == pytest.approx(wanted, abs=1e-9)
+    assert not equivalent(one, other)
+
+
+def test_a_unit_that_says_the_end_half_of_the_time_is_two_units():
+    mixed = Grammar(
+        ("a", "b", "<end>"),
+        (("u",), ("v",), ("w",)),
+        np.ones(1),
+        tuple(np.array([column]).T for column in ([1, 0, 0], [0, 0.5, 0.5], [1, 0, 0])),
+        (np.ones((1, 1)), np.ones((1, 1))),
+    )
+    split = Grammar(
+        mixed.words,
+        (("u",), ("v", "<end>"), ("w", "<end>")),
+        mixed.start,
+        (mixed.tokens[0], np.array([[0, 1, 0], [0, 0, 1]]).T, np.array([[1, 0, 0], [0, 0, 1]]).T),
+        (np.array([[0.5], [0.5]]), np.eye(2)),
+    )
+    assert equivalent(mixed, split)
+    assert canonical(split).units[1] == ("v", "<end>", "<<end>>")

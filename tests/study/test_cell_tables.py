@@ -208,3 +208,18 @@ def test_the_same_trials_give_the_same_files(study_file, tmp_path):
 def test_nothing_to_show(study_file, tmp_path):
     with pytest.raises(LogicgenError, match="no trial is done"):
         plan(read_study(str(study_file()))).write({}, tmp_path)
+
+
+def test_an_axis_with_the_name_of_a_result_has_a_column_of_its_own(study_file, tmp_path):
+    axes = """
+    [axes]
+    examples = [{ name = "few" }, { name = "all", data_set = { "sizes.train" = 300 } }]
+    loss = [{ name = "adacos" }]
+    """
+    made = plan(read_study(str(study_file(axes))))
+    made.write({name: finished(t, scores_of(1)) for name, t in made.trials.items()}, tmp_path)
+    with (tmp_path / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [*rows[0]][:4] == ["point", "axis.examples", "loss", "seeds"]
+    found = {(row["axis.examples"], row["examples"]) for row in rows if row["part"] == "overall"}
+    assert found == {("few", "36"), ("all", "36")}

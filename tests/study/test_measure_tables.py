@@ -11,9 +11,11 @@ import pytest
 from logicgen.errors import LogicgenError
 from logicgen.evaluate.wilson import wilson_interval
 from logicgen.study import measure_tables
-from logicgen.study.measure_tables import curve_points
+from logicgen.study.measure import KEYS
+from logicgen.study.measure_tables import curve_points, show_measures
 from logicgen.study.plan import plan
 from logicgen.study.record import FILE
+from logicgen.study.result import TABLE, Result, Training, by_point
 from logicgen.study.study_recipe import read_study
 from tests.cli.test_commands import refused, run
 from tests.study.conftest import read_lines
@@ -269,6 +271,26 @@ def test_texts_have_no_keys(folder):
     (folder / "none.toml").write_text(study, encoding="utf-8")
     result = run("study", folder / "none.toml", "-o", folder / "none")
     refused(result, "measure symbols: keys: text has none: give data of the task cipher")
+
+
+def test_axes_with_the_names_of_results_have_columns_of_their_own(folder):
+    study = (folder / "strings.toml").read_text(encoding="utf-8").partition("[axes]")[0]
+    study += '[axes]\ndata = [{ name = "old" }]\nminutes = [{ name = "few" }]\n'
+    (folder / "taken.toml").write_text(study, encoding="utf-8")
+    made = read_study(str(folder / "taken.toml"))
+    (trial,) = plan(made).trials.values()
+    training = Training(steps=5, minutes=0.5, parameters=1000)
+    window = {"window": 1, "last": 9, "precision": 0.5, "low": 0.4, "high": 0.6}
+    found = {"strings": {"kind": KEYS, "windows": [window]}}
+    result = Result(trial, None, training, found, (0.5, False), None)
+    report = show_measures(made, by_point([result]), "")
+    (row,) = report.files[TABLE]
+    assert row["axis.data"] == "old"
+    assert row["data"] == trial.measures[0].data.name
+    assert (row["axis.minutes"], row["minutes"]) == ("few", 0.5)
+    ((_, heads, (values,)),) = report.tables
+    shown = dict(zip(heads, values, strict=True))
+    assert (shown["data"], shown["axis.minutes"], shown["minutes"]) == ("old", "few", "0.5")
 
 
 WRONG = [

@@ -179,6 +179,7 @@ def test_points_whose_recipes_are_wrong_are_impossible_and_the_others_are_not(st
         ("[axes]\ntraining.steps = [1]", "axes.training: input should be a valid list"),
         ('[axes]\n"training.steps" = [1, 1]', "'1' stands there twice"),
         ('[axes]\nm = [{ name = "../x" }]', "'../x' cannot be a file's name"),
+        ('[axes]\n"axis.m" = [1]', "an axis's name cannot begin with axis."),
         ('[axes]\nm = [{ name = "a,b" }]', "'a,b' cannot be a file's name"),
         ("[axes]\nm = [{ set = {} }]", "key 'axes.m.0.name' is missing"),
         ('[axes]\nm = [{ name = "x", steps = 3 }]', "unknown key 'axes.m.0.steps'"),

@@ -93,6 +93,9 @@ SETTINGS = [
     {"keys": 2},
     {"values": 2, "overlap": True},
     {"values": 2},
+    {"values": 3},
+    {"values": 2, "repeat": False},
+    {"keys": 1, "values": 2},
     {"keys": 2, "values": 1, "overlap": True, "queries": 3},
 ]
 
@@ -111,7 +114,7 @@ def written_by_brute_force(chosen, length, alphabet):
         keys, values = {key for key, _ in shown}, {value for _, value in shown}
         if (
             len(keys) == len(set(shown)) == (len(keys) if chosen.repeat else pairs)
-            and len(keys) <= chosen.most_keys(alphabet)
+            and len(keys) <= (chosen.keys or alphabet)
             and len(values) <= (chosen.values or alphabet)
             and (chosen.overlap or not keys & values)
         ):
@@ -131,6 +134,15 @@ def test_cells_hold_what_brute_force_finds(keys):
         counted = Counter(len(symbols_of(text)) for text in canonical)
         assert {k: n for k, n in source.count(cell).items() if n} == counted
         assert {TASK.encode(draw.problem) for draw in source.all(cell)} == canonical
+
+
+def test_keys_may_leave_room_for_fewer_values_than_the_most():
+    source = LookupSource(LookupSettings(values=2), (3, 3))
+    cell, rng = Cell(3, 8), Random(0)
+    listed = {TASK.encode(draw.problem) for draw in source.all(cell)}
+    assert listed == {"a -> b a -> b a ->", "a -> b c -> b a ->", "a -> b c -> b c ->"}
+    assert dict(source.count(cell)) == {2: 1, 3: 2}
+    assert {TASK.encode(source.sample(rng, cell).problem) for _ in range(100)} == listed
 
 
 def is_canonical(text):

@@ -294,7 +294,7 @@ def test_folders_and_runs_that_are_not_ours(
         ((other, data, whole, True), "another recipe"),
         ((recipe_with(), replace(data, fingerprint="x"), whole, True), "another data"),
         ((recipe_with(), replace(data, task_name="x"), whole, True), "another task"),
-        ((recipe_with(), data, foreign / "thesis.tex" / "run", False), "run folder: Not a dir"),
+        ((recipe_with(), data, foreign / "thesis.tex" / "run", False), "written: Not a dir"),
     ]:
         recipe, some_data, folder, resume = arguments
         with pytest.raises(LogicgenError, match=message):
