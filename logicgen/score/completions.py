@@ -20,6 +20,10 @@ import lark
 
 from logicgen import shipped
 from logicgen.errors import FormatError, LogicgenError, shown
+from logicgen.syntax.assignment import Assignment
+from logicgen.syntax.no_answer import NO_ANSWER
+from logicgen.syntax.trace import Trace
+from logicgen.tasks.formula_task import FormulaTask
 from logicgen.tasks.task import Task
 
 Mode = Literal["strict", "tolerant"]
@@ -31,8 +35,10 @@ LONGEST_ANSWER = 20_000
 """Characters of an answer, and of a completion without answer tags, that are read."""
 
 _TAG, _END_TAG = "<answer>", "</answer>"
-_THINK = re.compile(r"<think>|◁think▷")
-_END_THINK = re.compile(r".*(?:</think>|◁/think▷|<\|channel\|>final<\|message\|>)", re.DOTALL)
+_THINK = re.compile(r"<think(?:ing)?>|<reasoning>|◁think▷|<\|channel\|>")
+_END_THINK = re.compile(
+    r".*(?:</think(?:ing)?>|</reasoning>|◁/think▷|<\|channel\|>final<\|message\|>)", re.DOTALL
+)
 
 # Answer languages of tasks, and the rules of the grammar that derive them.
 _RULES = {"assignment": "assignment", "trace": "trace", "letters": "symbols", "symbols": "symbols"}
@@ -73,21 +79,30 @@ def read_place(task: Task, text: str) -> Any:
 
 def _agreed(task: Task, answers: Sequence[str]) -> Any:
     """Return the answer that all texts mean. Raises NoAnswerError if they differ."""
-    first, *others = [task.read_answer(answer) for answer in answers]
+    first, *others = [_value(task, answer) for answer in answers]
     if not all(task.same(first, other) for other in others):
         raise NoAnswerError("the completion gives several different answers")
     return first
+
+
+def _value(task: Task, answer: str) -> Any:
+    """Return the value of an answer that the grammar translated. Raises FormatError."""
+    if answer == NO_ANSWER.infix and isinstance(task, FormulaTask):
+        return NO_ANSWER
+    # Not `task.read_answer`, which reads prefix notation as well.
+    read = {"assignment": Assignment.read, "trace": Trace.read}
+    return read.get(task.answer_language.name, task.answer_language.read)(answer)
 
 
 # ---- where the answer is ----
 
 
 def _after_thinking(completion: str) -> str:
-    """Return the text after the last `</think>`. Raises NoAnswerError if `<think>` stays open."""
+    """Return the text after the last thought. Raises NoAnswerError if it does not end."""
     thought = _END_THINK.match(completion)
     text = completion[thought.end() :] if thought else completion
     if _THINK.search(text):
-        raise NoAnswerError("<think> is not closed by </think>")
+        raise NoAnswerError("the thinking at the beginning does not end")
     return text
 
 
@@ -115,7 +130,9 @@ def _has_only_tags(text: str) -> bool:
 
 # What may mark another answer, in a completion with tags.
 _MARK = re.compile(
-    r"</?answer|\\boxed|\\fbox|```|\banswers?\b(?:\W{0,4}(?:is|are)\b|[ \t*_]{0,4}:)", re.IGNORECASE
+    r"</?(?:final_)?answer|</?solution|\[/?answer\]|<\|begin_of_box|\\boxed|\\fbox|```|~~~|"
+    r"\banswers?\b(?:\W{0,4}(?:is|are)\b|[ \t*_]{0,4}:)",
+    re.IGNORECASE,
 )
 
 
@@ -173,14 +190,24 @@ def _parser(rule: str) -> lark.Lark:
 class _Translator(lark.Transformer[Any, Any]):
     """Translates what `completion.lark` derives to the notation of the task."""
 
-    def answers(self, children: list[str]) -> list[str]:
-        return children
+    def answers(self, children: list[str | lark.Token]) -> list[str]:
+        """Return the answers, if they fit what the phrases around them claim."""
+        claims = {child.type for child in children if isinstance(child, lark.Token)}
+        answers = [str(child) for child in children if not isinstance(child, lark.Token)]
+        none = "unsat" in answers
+        if (
+            (none and claims & {"SATISFIABLE", "SATISFIES", "VALUES"})
+            or ("1" in answers and "VALUES" in claims)
+            or (not none and "UNSATISFIED" in claims)
+        ):
+            raise NoAnswerError("the text around the answer contradicts it")
+        return answers
 
     def empty(self, _: list[Any]) -> list[str]:
-        return [""]
+        return ["1"]
 
-    def values(self, equations: list[str]) -> str:
-        return ", ".join(equations)
+    def values(self, equations: list[str | lark.Token]) -> str:
+        return ", ".join(_counted(equations))
 
     def columns(self, cells: list[str]) -> str:
         """Translate a row of names and a row of values."""
@@ -228,10 +255,20 @@ class _Translator(lark.Transformer[Any, Any]):
         return " ".join(_TRACE_TOKENS.get(each.type) or _plain_name(each) for each in tokens)
 
     def zero(self, tokens: list[lark.Token]) -> str:
-        return str(tokens[0])
+        if tokens[0] != "0":
+            raise NoAnswerError(f"{tokens[0]} is not a trace; `unsat` says that there is none")
+        return "unsat"
 
-    def symbols(self, words: list[str]) -> str:
-        return " ".join(words)
+    def symbols(self, words: list[lark.Token]) -> str:
+        return " ".join(_counted(words))
+
+
+def _counted(items: Sequence[str | lark.Token]) -> list[str]:
+    """Return the items of a list without their numbers. Raises NoAnswerError for odd numbers."""
+    numbers = [item for item in items if isinstance(item, lark.Token) and item.type == "NUMBER"]
+    if [int(re.sub(r"\D", "", number)) for number in numbers] != [*range(1, len(numbers) + 1)]:
+        raise NoAnswerError("the items of the list are not numbered 1, 2, 3, ...")
+    return [str(item) for item in items if item not in numbers]
 
 
 _TRACE_TOKENS = {

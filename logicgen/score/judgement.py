@@ -8,7 +8,8 @@ from typing import Any
 from logicgen.errors import FormatError
 from logicgen.score.completions import LONGEST_COMPLETION, Mode, NoAnswerError, read_completion
 from logicgen.solvers import Verdict
-from logicgen.tasks.string_task import StringTask
+from logicgen.syntax.no_answer import NoAnswer
+from logicgen.tasks.formula_task import FormulaTask
 from logicgen.tasks.task import Task
 
 
@@ -18,7 +19,7 @@ class Judgement:
 
     Attributes:
         verdict: `correct`, `incorrect`, `invalid` (no answer is found, it does not parse, stands
-            for nothing, or names no symbol of the problem), or `unknown` (a limit was reached).
+            for nothing, or names other symbols than the problem), or `unknown` (a limit).
         answer: as people write it; empty if none was read.
     """
 
@@ -48,10 +49,8 @@ def judge(
         answer = read_completion(task, completion, mode)
     except (NoAnswerError, FormatError) as error:
         return Judgement(Verdict.INVALID, reason=str(error).partition("\n")[0])
-    # Any words are a string of symbols, so prose would count as a wrong answer.
-    checked = mode == "tolerant" and isinstance(task, StringTask)
-    if checked and (foreign := set(answer).difference(problem)):
-        shown = ", ".join(sorted(foreign))
+    if foreign := _foreign(task, problem, answer, mode):
+        shown = ", ".join(foreign)
         return Judgement(Verdict.INVALID, reason=f"the problem does not contain {shown}")
     verdict = task.check(problem, answer)
     reason = ""
@@ -60,6 +59,20 @@ def judge(
     elif reasons and not verdict.is_right:
         reason = task.reason(problem, answer, verdict)
     return Judgement(verdict, task.show(answer), reason)
+
+
+def _foreign(task: Task, problem: Any, answer: Any, mode: Mode) -> list[str]:
+    """Return the symbols of an answer that make it no answer to the problem.
+
+    Words of prose can be read as symbols: "a=1, this is false" gives `this` a value, and `unknown`
+    would be right for every tautology.
+    """
+    if isinstance(task, FormulaTask):
+        named = () if isinstance(answer, NoAnswer) else answer.symbols
+        return [symbol for symbol in named if symbol not in problem.symbols]
+    # Between tags a string with other symbols is a wrong answer; elsewhere it can be any sentence.
+    known = set(problem) if mode == "tolerant" else set(answer)
+    return [symbol for symbol in dict.fromkeys(answer) if symbol not in known]
 
 
 def answer_of(task: Task, completion: object, mode: Mode = "strict") -> Any:

@@ -130,11 +130,8 @@ class FormulaTask(Task):
     def check(self, problem: Formula, answer: Any, solver: str | None = None) -> Verdict:
         """Return `correct` if all that the answer stands for satisfies the formula.
 
-        `invalid` if it stands for nothing, or names symbols but none of the formula's. That there
-        is no answer is checked by solving.
+        `invalid` if it stands for nothing. That there is no answer is checked by solving.
         """
-        if _is_foreign(problem, answer):
-            return Verdict.INVALID
         chosen = self._solver(solver, problem)
         if isinstance(answer, NoAnswer):
             return _NO_ANSWER_IS[chosen.solve(problem).status]
@@ -142,8 +139,6 @@ class FormulaTask(Task):
 
     def reason(self, problem: Formula, answer: Any, verdict: Verdict) -> str:
         if verdict is Verdict.INVALID:
-            if _is_foreign(problem, answer):
-                return "it names no symbol of the problem"
             return self._contradiction(answer)
         if verdict is not Verdict.INCORRECT:
             return ""
@@ -230,17 +225,6 @@ class FormulaTask(Task):
 
     def encode(self, value: Any) -> str:
         return str(value.prefix)
-
-
-def _is_foreign(problem: Formula, answer: Any) -> bool:
-    """Return whether an answer names symbols, and none of them occurs in the problem.
-
-    Otherwise any word, such as `unknown`, would be a right answer to a tautology.
-    """
-    if isinstance(answer, NoAnswer):
-        return False
-    symbols = answer.symbols
-    return bool(symbols) and not any(symbol in problem.symbols for symbol in symbols)
 
 
 _NO_ANSWER_IS = {

@@ -25,7 +25,7 @@ def spellings() -> str:
         if line.startswith("// ----"):
             title = line.strip("/- ")
         found = re.fullmatch(r"_?([A-Z_]+)(?:\.(\d))?: (.*)", line)
-        if found is None or found[1] == found[3]:  # no token, or another name of one
+        if found is None or found[1] == found[3].strip("_"):  # no token, or another name of one
             continue
         if title:
             lines += [f"\n### Tokens: {title}\n"]
