@@ -90,8 +90,12 @@ def _value(task: Task, answer: str) -> Any:
     if answer == NO_ANSWER.infix and isinstance(task, FormulaTask):
         return NO_ANSWER
     # Not `task.read_answer`, which reads prefix notation as well.
-    read = {"assignment": Assignment.read, "trace": Trace.read}
-    return read.get(task.answer_language.name, task.answer_language.read)(answer)
+    match task.answer_language.name:
+        case "assignment":
+            return Assignment.read(answer)
+        case "trace":
+            return Trace.read(answer)
+    return task.answer_language.read(answer)
 
 
 # ---- where the answer is ----
