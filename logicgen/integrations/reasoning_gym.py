@@ -149,6 +149,14 @@ class LogicDataset(ProceduralDataset):
         judgement = self._scorer().score(problem, answer)
         return judgement.reward or 0.0
 
+    def score_answer_cascade(self, answer: str | None, entry: dict[str, Any]) -> float:
+        """Return the same as `score_answer`.
+
+        The method of Reasoning Gym scores a second time, without LaTeX and with a blank for each
+        `~`. It would pay `~a, b` for `a & b`.
+        """
+        return self.score_answer(answer, entry)
+
 
 class CopyingDataset(LogicDataset):
     """Sequences of symbols to be copied."""
