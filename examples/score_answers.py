@@ -1,7 +1,7 @@
 """Score many answers with the solver: JSON lines in, JSON lines with a verdict out.
 
 `logicgen verify --task propositional --in FILE` does the same on the command line. The solver runs
-in processes of its own, which are ended at the limit; the verdict is then `unknown`.
+in processes of its own, which are ended at the limit; the verdict is then `unknown`. It is `error` if the problem does not parse.
 """
 
 import json
@@ -30,5 +30,5 @@ print(dict(Counter(row["verdict"] for row in rows)))
 # a -> b     a=1        incorrect
 # a <-> !b   a & !b     correct
 # a ^ b      a=1, a=0   invalid
-# a | (b     a=1        invalid
-# {'correct': 2, 'incorrect': 1, 'invalid': 2}
+# a | (b     a=1        error
+# {'correct': 2, 'incorrect': 1, 'invalid': 1, 'error': 1}

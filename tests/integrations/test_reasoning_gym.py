@@ -76,6 +76,15 @@ def test_what_stands_for_nothing_scores_nothing():
     assert propositional.score_answer("a & !a", {"metadata": {"problem": "a | b"}}) == 0.0
 
 
+def test_a_cascade_scores_once():
+    """The base class of newer versions scores again with a blank for `~`."""
+    data = reasoning_gym.create_dataset("logicgen_propositional", seed=0)
+    entry = {"metadata": {"problem": "a & b"}}
+    assert data.score_answer("a, b", entry) == 1.0
+    for answer in ("~a, b", "\\lnot a, b", "$a, b$ or not"):
+        assert data.score_answer_cascade(answer, entry) == data.score_answer(answer, entry) == 0.0
+
+
 def test_a_tolerant_data_set_reads_answers_anywhere():
     data = reasoning_gym.create_dataset("logicgen_propositional", seed=0, mode="tolerant")
     entry = data[0]
