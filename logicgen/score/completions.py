@@ -19,7 +19,8 @@ from typing import Any, Literal
 import lark
 
 from logicgen import shipped
-from logicgen.errors import FormatError, LogicgenError, shown
+from logicgen.errors import FormatError
+from logicgen.score.lexer import CompletionLexer, NoAnswerError
 from logicgen.syntax.assignment import Assignment
 from logicgen.syntax.no_answer import NO_ANSWER
 from logicgen.syntax.trace import Trace
@@ -42,10 +43,6 @@ _END_THINK = re.compile(
 
 # Answer languages of tasks, and the rules of the grammar that derive them.
 _RULES = {"assignment": "assignment", "trace": "trace", "letters": "symbols", "symbols": "symbols"}
-
-
-class NoAnswerError(LogicgenError):
-    """A completion that gives no answer, or several different answers."""
 
 
 def read_completion(task: Task, completion: str, mode: Mode = "strict") -> Any:
@@ -123,19 +120,20 @@ def _between_tags(text: str) -> str:
 def _has_only_tags(text: str) -> bool:
     """Return whether one pair of answer tags is the only mark of an answer in a text."""
     before, begin, rest = text.partition(_TAG)
-    inside, end, after = rest.partition(_END_TAG)
-    if not begin or not end or _TAG in inside:
+    _, end, after = rest.partition(_END_TAG)
+    if not begin or not end or any(map(_MARK.search, (before, after))) or _LEAD.search(after):
         return False
     # A phrase may lead to the tag itself.
-    before = before.rstrip(" \t\r\n*_$`:")
-    marks = (mark for part in (before, after) for mark in _MARK.finditer(part))
-    return all(mark.end() == len(before) and mark.string is before for mark in marks)
+    return all(lead.end() == len(before) for lead in _LEAD.finditer(before))
 
 
-# What may mark another answer, in a completion with tags.
+# What marks another answer in a completion with answer tags.
 _MARK = re.compile(
-    r"</?(?:final_)?answer|</?solution|\[/?answer\]|<\|begin_of_box|\\boxed|\\fbox|```|~~~|"
-    r"\banswers?\b(?:\W{0,4}(?:is|are)\b|[ \t*_]{0,4}:)",
+    r"</?(?:final_)?answer|</?solution|\[/?answer\]|<\|begin_of_box|\\boxed|\\fbox|```|~~~",
+    re.IGNORECASE,
+)
+_LEAD = re.compile(
+    r"(?<![^\W_])answers?(?![^\W_])(?:\W{0,4}(?<!\w)(?:is|are)(?!\w)|[ \t*_]{0,4}:)[\s*_$`:]*",
     re.IGNORECASE,
 )
 
@@ -158,14 +156,8 @@ def _derive(task: Task, start: str, text: str) -> list[str]:
         raise NoAnswerError("the completion is empty")
     try:
         found: Any = _parser(_rule(task)).parse(text, start=start)  # the translation, not a tree
-    except lark.exceptions.UnexpectedInput as error:
-        line, column = error.line, error.column
-        if isinstance(error, lark.exceptions.UnexpectedToken) and error.token.type == "$END":
-            raise NoAnswerError("the text ends before its answer does") from None
-        rest = text.split("\n")[line - 1][column - 1 :]
-        raise NoAnswerError(
-            f"line {line}, column {column}: an answer cannot be read from {shown(rest[:40])}"
-        ) from None
+    except lark.exceptions.UnexpectedToken:  # the lexer yields others only where they can follow
+        raise NoAnswerError("the text ends before its answer does") from None
     answers: list[str] = found
     return answers
 
@@ -185,6 +177,7 @@ def _parser(rule: str) -> lark.Lark:
     return lark.Lark(
         path.read_text(encoding="utf-8"),
         parser="lalr",
+        lexer=CompletionLexer,
         start=[rule, f"told_{rule}"],
         transformer=_Translator(),
         maybe_placeholders=False,
@@ -213,10 +206,10 @@ class _Translator(lark.Transformer[Any, Any]):
     def values(self, equations: list[str | lark.Token]) -> str:
         return ", ".join(_counted(equations))
 
-    def columns(self, cells: list[str]) -> str:
-        """Translate a row of names and a row of values."""
+    def columns(self, cells: list[str | lark.Token]) -> str:
+        """Translate names, as literals with a comma between two, and their values."""
         literals, values = cells[: len(cells) // 2], cells[len(cells) // 2 :]
-        if any(not literal.endswith("=1") for literal in literals):
+        if not all(literal.endswith("=1") for literal in literals):  # as a token AND does not
             raise NoAnswerError("the values are given to something else than symbols")
         return self.table([*(literal.removesuffix("=1") for literal in literals), *values])
 
@@ -236,13 +229,13 @@ class _Translator(lark.Transformer[Any, Any]):
 
     def equation(self, sides: list[str]) -> str:
         name, value = sides
-        return f"{name}={value}"
+        return f"{_plain_name(name)}={value}"
 
     def positive(self, names: list[str]) -> str:
-        return f"{names[0]}=1"
+        return f"{_plain_name(names[0])}=1"
 
     def negative(self, names: list[str]) -> str:
-        return f"{names[-1]}=0"
+        return f"{_plain_name(names[-1])}=0"
 
     def same(self, literals: list[str]) -> str:
         return literals[0]
@@ -272,7 +265,7 @@ def _counted(items: Sequence[str | lark.Token]) -> list[str]:
     numbers = [item for item in items if isinstance(item, lark.Token) and item.type == "NUMBER"]
     if [int(re.sub(r"\D", "", number)) for number in numbers] != [*range(1, len(numbers) + 1)]:
         raise NoAnswerError("the items of the list are not numbered 1, 2, 3, ...")
-    return [str(item) for item in items if item not in numbers]
+    return [str(item) for item in items if not isinstance(item, lark.Token) or item.type == "WORD"]
 
 
 _TRACE_TOKENS = {

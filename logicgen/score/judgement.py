@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from logicgen.errors import FormatError
-from logicgen.score.completions import LONGEST_COMPLETION, Mode, NoAnswerError, read_completion
+from logicgen.score.completions import LONGEST_COMPLETION, Mode, read_completion
+from logicgen.score.lexer import NoAnswerError
 from logicgen.solvers import Verdict
 from logicgen.syntax.no_answer import NoAnswer
 from logicgen.tasks.formula_task import FormulaTask

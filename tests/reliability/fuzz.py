@@ -25,11 +25,13 @@ from random import Random, SystemRandom
 from typing import Any
 
 from tests.reliability.scene import SCENES
+from tests.score.fuzzed import MODES, PROBLEMS
 
 CORES = 2
 MOMENTS = 20  # of each signal, in each scene
 FORMULAS = 50_000  # of satisfiability, and as many of traces; propositional ones beside them
 COMPLETIONS = 100_000
+EXCLUSIONS = 200_000
 ROUND = 2500  # formulas between two looks at the clock
 
 Result = dict[str, Any]
@@ -144,6 +146,24 @@ def completions(seconds: float, seed: int) -> Result:
     return through_scorers(seconds, COMPLETIONS, seed)
 
 
+def rewards(task: str, mode: str, seconds: float, seed: int) -> Result:
+    """Search for a completion that is paid and should not be; a third of the time for each check.
+
+    One part tries whether problems that exclude each other are both paid, one compares our reader
+    with an independent one, and one climbs to whatever is paid.
+    """
+    from tests.score import properties
+
+    rng, third = Random(seed), seconds / 3
+    found = {
+        "exclusion": properties.exclusion(task, mode, rng, EXCLUSIONS, third),
+        "readings": properties.readings(task, mode, rng, COMPLETIONS, third),
+    }
+    found["climb"] = properties.climb(task, mode, rng, third)
+    failures = {line: why for each in found.values() for line, why in each.pop("failures").items()}
+    return {"inputs": sum(each["inputs"] for each in found.values()), **found, "failures": failures}
+
+
 def starts(seconds: float, seed: int) -> Result:
     """Send signals to commands that have just been started."""
     from tests.reliability.disturbance import interrupted_start
@@ -173,6 +193,11 @@ def parts() -> list[Part]:
         ),
         Part("kill-start", 1, starts),
         Part("completions", 2, completions),
+        *(
+            Part(f"rewards-{task}-{mode}", 1, partial(rewards, task, mode))
+            for task in PROBLEMS
+            for mode in MODES
+        ),
         Part("full-disks", 2, full_disks),
         Part("coverage-guided", 3, coverage),
         Part("propositional-solvers", 1, partial(solvers, "propositional_logic", 2 * FORMULAS)),

@@ -31,14 +31,14 @@ def assignments(symbols: str) -> list[str]:
 
 # Problems of which no two have a right answer in common.
 EXCLUDING = {
-    "propositional": [*assignments("abc"), "a & !a"],
+    "propositional": [*assignments("ab"), "a & !a"],
     "ltl": [*(f"G({each})" for each in assignments("ab")), "G a & F !a"],
     "lookup": [f"a -> {value} c -> d a ->" for value in "abcdef"],
     "permutation": [f"a b c > {' '.join(order)} ; d e f >" for order in permutations("abc")],
-    "copying": [" ".join(each) for n in (1, 2, 3) for each in product("ab", repeat=n)],
+    "copying": [" ".join(each) for n in (1, 2) for each in product("ab", repeat=n)],
 }
 SYMBOLS = {
-    "propositional": "abc",
+    "propositional": "ab",
     "ltl": "ab",
     "lookup": "abcdef",
     "permutation": "abcdef",
@@ -129,13 +129,14 @@ def climb(task: str, mode: str, rng: Random, seconds: float, most: int = 10**9) 
     verdicts: Counter[str] = Counter()
     while time.monotonic() < ends and steps < most:
         samples = ProblemSamples(chosen, symbols, length, rng.getrandbits(32), satisfiable=None)
-        problems = [samples[number] for number in range(4)]
-        text, best = next(completions(task, mode, rng)), -1.0
-        for _ in range(300):
+        problems = [samples[0], samples[1]]
+        problems += [_problem(task, text) for text in rng.sample(EXCLUDING[task], 3)]
+        text, best = "", -1.0
+        new = next(completions(task, mode, rng))
+        for _ in range(40):  # then begin anew: most texts lead nowhere
             if time.monotonic() > ends or steps == most:
                 break
             steps += 1
-            new = changed(text, rng) if rng.random() < 0.7 else text + rng.choice(TRAPS)
             total = 0.0
             for problem in problems:
                 tried += 1
@@ -146,6 +147,7 @@ def climb(task: str, mode: str, rng: Random, seconds: float, most: int = 10**9) 
                     failures[repr(new)] = f"{task}, {mode}: paid for {chosen.show_problem(problem)}"
             if total >= best and len(new) < 400:
                 text, best = new, total
+            new = changed(text, rng) if rng.random() < 0.7 else text + rng.choice(TRAPS)
     return {"inputs": tried, "verdicts": dict(verdicts), "failures": failures}
 
 
