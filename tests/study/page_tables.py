@@ -173,40 +173,6 @@ def copying_that_ships() -> str:
     return markdown_table(["copying", "right", "published"], lines)
 
 
-# Rows of symbols that training never showed
-
-
-def _collapse() -> list[dict[str, Any]]:
-    text = (RESULTS / "commands" / "collapse.json").read_text(encoding="utf-8")
-    found: list[dict[str, Any]] = json.loads(text)["seeds"]
-    return found
-
-
-def alike_rows() -> str:
-    lines = []
-    for key, name in (("seen", "in training"), ("never", "that training never shows")):
-        some = [each["rows"][key] for each in _collapse()]
-        cosine = ", ".join(f"{each['cosine']:.2f}" for each in some)
-        rank = ", ".join(f"{each['effective_rank']:.2f}" for each in some)
-        lines.append([f"of the three propositions {name}", cosine, f"{rank} of 3"])
-    return markdown_table(["rows", "mean cosine of two", "effective rank"], lines)
-
-
-def redrawn_rows() -> str:
-    other = {name: spread(row["more symbols"]) for name, row in rows("ltl-baselines").items()}
-    of = {
-        key: ", ".join(f"{100 * each['more_symbols'][key]['accuracy']:.1f}" for each in _collapse())
-        for key in ("kept", "redrawn")
-    }
-    lines = [
-        ["`learned`, three rows and three that are drawn", other["learned"]],
-        ["six rows", f"{of['kept']}%"],
-        ["six rows, the collapsed ones redrawn (`--reset-rows`)", f"{of['redrawn']}%"],
-        ["`alpha-renaming`, six rows", other["alpha-renaming"]],
-    ]
-    return markdown_table(["right with more symbols than in training (180 problems)", ""], lines)
-
-
 # Lexinvariant language models
 
 
@@ -489,7 +455,7 @@ def machines() -> str:
 MADE: dict[str, Callable[[], str]] = {
     function.__name__.replace("_", "-"): function
     for function in (
-        *(in_distribution, grid, verdicts, copying_that_ships, alike_rows, redrawn_rows, cache),
+        *(in_distribution, grid, verdicts, copying_that_ships, cache),
         *(which_rows, many, letters_by_position, letters_found, in_context),
         *(characters_by_position, prompts, partial, prompting, classes, needed, machines),
     )
