@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from logicgen.evaluate.deviation import deviation
 from logicgen.evaluate.predictions import About
 from logicgen.evaluate.wilson import wilson_interval
 from logicgen.solvers import Verdict
@@ -187,7 +188,7 @@ class Scores:
         if "right_tokens" in self._columns:
             right, all_ = (self._by_seed(self._columns[f"{n}_tokens"]) for n in ("right", "answer"))
             share = right / all_
-            tokens = float(share.mean()), float(share.std())
+            tokens = float(share.mean()), deviation(share)
         return Score(
             examples=int(np.count_nonzero(self._columns["embedding_seed"] == 0)),
             counts={name: int(count) for name, count in zip(VERDICTS, counts, strict=True)},
@@ -206,9 +207,9 @@ class Scores:
         return {**asdict(self.about), "embedding_seeds": self.seeds, **flat}
 
     def _over_seeds(self, values: np.ndarray) -> tuple[float, float]:
-        """Return mean and (population) standard deviation over embedding seeds of their means."""
+        """Return mean and sample standard deviation over embedding seeds of their means."""
         means = self._by_seed(values)
-        return float(means.mean()), float(means.std())
+        return float(means.mean()), deviation(means)
 
     def _by_seed(self, values: np.ndarray) -> np.ndarray:
         """Return the mean of each embedding seed; every one answered the same examples."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from logicgen.evaluate.deviation import deviation
 from logicgen.evaluate.perplexity import CLOSED, Curve
 from logicgen.evaluate.wilson import wilson_interval
 from logicgen.experiments import Json
@@ -143,7 +144,7 @@ def _pooled(scores: list[Json], what: str = "accuracy") -> Json:
     return {
         "examples": examples,
         "accuracy": mean,
-        "accuracy_std": float(np.std(shares)),
+        "accuracy_std": deviation(shares),
         "accuracy_low": low,
         "accuracy_high": high,
     }
@@ -330,4 +331,4 @@ def _percent(seeds: list[Json], share: str, low: str, high: str) -> str:
     mean, least, most = (
         float(np.mean([each[key] for each in seeds])) for key in (share, low, high)
     )
-    return percent_interval(mean, least, most, float(np.std([each[share] for each in seeds])))
+    return percent_interval(mean, least, most, deviation([each[share] for each in seeds]))

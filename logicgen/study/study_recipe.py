@@ -30,7 +30,7 @@ class Recipes(Table):
 
     model: str | None = None
     data: str | None = None
-    weights: str | None = None  # to start from: a folder of `studies/weights`, or a run's path
+    weights: str | None = None  # a folder of `studies/weights`, a shipped model or a path
     size: Count | None = None  # of train, validation and test together; as in the data recipe
     set: Changes = Field(default_factory=dict)  # of the model recipe
     data_set: Changes = Field(default_factory=dict)

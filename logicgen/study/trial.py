@@ -141,11 +141,12 @@ def check_measure(asked: MeasureOn, model: ModelRecipe, where: str) -> None:
 
 
 def weights_folder(name: str) -> Path:
-    """Return the folder of kept weights: one of `studies/weights`, or a path.
+    """Return the folder of kept weights: one of `studies/weights`, a shipped model, or a path.
 
     Raises LogicgenError where there is no trained model.
     """
-    folder = Path(name) if "/" in name else shipped.folder("studies") / "weights" / name
+    kind = "models" if name in shipped.trained() else "studies"
+    folder = Path(name) if "/" in name else shipped.folder(kind) / "weights" / name
     if not os.path.isfile(folder / "model.json"):
         raise LogicgenError(f"weights: {folder} holds no trained model: train it, or leave it out")
     return folder

@@ -52,7 +52,7 @@ def test_mean_and_deviation_over_seeds(table, about):
         np.mean([r["verdict"] == "exact" for r in verdicts if r["embedding_seed"] == seed])
         for seed in range(3)
     ]
-    assert scores.score().exact == (pytest.approx(np.mean(by_seed)), pytest.approx(np.std(by_seed)))
+    assert scores.score().exact == (pytest.approx(np.mean(by_seed)), pytest.approx(np.std(by_seed, ddof=1)))
 
 
 def test_cells_of_several_lengths(table, about, tmp_path):
@@ -134,7 +134,7 @@ def test_token_accuracy(tmp_path, monkeypatch):
     overall = scores.summary()["overall"]
     shares = [1, 0, 2 / 3]
     assert overall["token_accuracy"] == pytest.approx(np.mean(shares))
-    assert overall["token_accuracy_std"] == pytest.approx(np.std(shares))
+    assert overall["token_accuracy_std"] == pytest.approx(np.std(shares, ddof=1))
     bounds = wilson_interval(overall["token_accuracy"], 4)
     assert (overall["token_accuracy_low"], overall["token_accuracy_high"]) == pytest.approx(bounds)
     assert overall["accuracy"] == 0

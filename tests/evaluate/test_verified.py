@@ -101,7 +101,7 @@ def test_plain_and_verified_accuracy_are_reported_apart(scored):
         np.mean([row["verified_verdict"] == "exact" for row in rows if row["embedding_seed"] == s])
         for s in (0, 1)
     ]
-    assert overall["verified_accuracy_std"] == pytest.approx(np.std(by_seed))
+    assert overall["verified_accuracy_std"] == pytest.approx(np.std(by_seed, ddof=1))
     assert overall["exact"] == sum(row["verdict"] == "exact" for row in rows)  # of plain answers
     assert summary["decoding"] == {
         **{"beams": 1, "length_normalization": 1.0, "answers": 1, "grammar": True, "ensemble": 1},

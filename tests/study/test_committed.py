@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -12,18 +12,29 @@ from logicgen.cli.study import run_study
 from logicgen.study.open_study import open_study
 from logicgen.study.record import FILE
 from tests.study.conftest import read_lines
+from tests.study.page_tables import (
+    MADE,
+    MARKED,
+    PAGE,
+    RESULTS,
+    measures,
+    perplexities,
+    renewed,
+    tables,
+)
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results"
+# `commands` holds records of commands that are no studies.
+STUDIES = sorted(folder for folder in RESULTS.iterdir() if folder.name != "commands")
 
 
 def test_every_study_has_its_results():
     names = shipped.names("studies", ".toml")
-    assert sorted(folder.name for folder in RESULTS.iterdir()) == names
+    assert sorted(folder.name for folder in STUDIES) == names
     # A few files each, none for every trial.
     assert len([path for path in RESULTS.rglob("*") if path.is_file()]) < 6 * len(names)
 
 
-@pytest.mark.parametrize("folder", sorted(RESULTS.iterdir()), ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
 def test_tables_and_pictures_follow_from_records(folder, tmp_path):
     shutil.copy(folder / FILE, tmp_path)
     study = open_study(folder.name)
@@ -37,25 +48,53 @@ def test_tables_and_pictures_follow_from_records(folder, tmp_path):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
 
 
-QUOTED = [
-    *("propositional-35", "copying-positions", "ltl-positions", "ltl-baselines", "perturbation"),
-    *("ltl-35", "propositional-baselines", "ltl-100-symbols", "propositional-100-symbols"),
-    *("ablation", "stream-ablation", "copying-baselines", "small-data", "propositional-positions"),
-    *(
-        "lexinvariant-deciphering",
-        "lexinvariant-letters",
-        "acceptance-ltl",
-        "acceptance-methods",
-        "acceptance-propositional",
-        "propositional-targets",
-    ),
-]
+def test_the_tables_of_the_page_follow_from_records():
+    """`python -m tests.study.page_tables` makes them."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert renewed(page) == page
+    assert set(MADE) <= {mark[2] for mark in MARKED.finditer(page)}
 
 
-@pytest.mark.parametrize("name", QUOTED)
-def test_the_page_of_results_quotes_the_tables_of_studies(name):
-    page = (RESULTS.parent / "results.md").read_text(encoding="utf-8").splitlines()
-    text = (RESULTS / name / "results.md").read_text(encoding="utf-8")
-    table = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(table) > 2
-    assert set(table) <= set(page)
+# Tables that no record can give: published figures alone, and the comparison in words.
+BY_HAND = {
+    "| published | here | agrees |",
+    "| published, 80,000 examples, full size | correct | exact | alpha-covariance |",
+    "| published, full size, 5 propositions | correct | exact | alpha-covariance |",
+}
+
+
+def test_every_other_table_of_the_page_holds_no_figures_of_ours_alone():
+    rest = MARKED.sub("", PAGE.read_text(encoding="utf-8"))
+    assert {table.splitlines()[0] for table in tables(rest)} == BY_HAND
+
+
+def test_the_page_names_every_study():
+    page = PAGE.read_text(encoding="utf-8")
+    for name in shipped.names("studies", ".toml"):
+        assert f"(results/{name}/results.md)" in page
+
+
+SHARE = re.compile(r"(\d+\.\d%)( ± \d+\.\d)?(\s\[-?\d+\.\d, -?\d+\.\d\])?")
+
+
+def test_figures_in_the_text_are_those_of_tables():
+    """Shares with an interval or a deviation, wherever the text does not say *no record*."""
+    known = set()
+    for path in RESULTS.glob("*/results.md"):
+        for share, deviation, interval in SHARE.findall(path.read_text(encoding="utf-8")):
+            known |= {share + deviation, share + interval, share + deviation + interval}
+    text = MARKED.sub("", PAGE.read_text(encoding="utf-8"))
+    for paragraph in re.split(r"\n\n|\n(?=\|)", text):
+        if "*no record*" not in paragraph:
+            for figure in SHARE.finditer(paragraph):
+                if figure[2] or figure[3]:
+                    assert re.sub(r"\s", " ", figure[0]) in known, paragraph
+
+
+def test_positions_of_a_curve_begin_with_one_token_before():
+    """The first value is of the token with one token before it."""
+    assert perplexities([1, 2, 3, 4], [(1, 1), (2, 3), (4, 4)]) == [2, 2**2.5, 16]
+    found = perplexities(
+        measures("lexinvariant-text", "learned")["python"]["means"]["counter_bits"], [(1, 7)]
+    )
+    assert f"{found[0]:.1f}" == "66.3"

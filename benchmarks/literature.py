@@ -1,0 +1,50 @@
+"""Ask the LTL model that ships for formulas of the literature's kind, drawn by Spot's generator.
+
+    python benchmarks/literature.py docs/results/commands/literature.json
+
+A formula counts if a solver finds it satisfiable. The answers of the model are verified: one greedy
+answer, then the first accepted of up to 16 different ones. Three minutes of one thread.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from logicgen.report.tables import write_json
+from logicgen.study.provenance import commit, machine, versions
+
+TEXTS = Path(__file__).resolve().parents[1] / "tests" / "data"
+COMMAND = "from logicgen.cli.main import main; main()"
+
+
+def main() -> None:
+    found: dict[str, Any] = {}
+    for propositions in (5, 10):
+        text = TEXTS / f"ltl_speed_{propositions}ap.txt"
+        found[str(propositions)] = {
+            "satisfiable": _solved(text),
+            "greedy": _solved(text, "--model", "ltl", "--draws", "1"),
+            "verified, 16": _solved(text, "--model", "ltl", "--draws", "16"),
+        }
+    about = {"machine": machine("cpu"), "commit": commit(), "versions": versions()}
+    write_json(about | {"propositions": found}, Path(sys.argv[1]))
+
+
+def _solved(text: Path, *options: str) -> int:
+    """Return how many formulas of a file `logicgen solve` answers."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "answers.jsonl")
+        solve = ["solve", "--task", "ltl", "--in", str(text), "--out", str(out), *options]
+        subprocess.run([sys.executable, "-c", COMMAND, *solve], check=True, capture_output=True)
+        lines = out.read_text(encoding="utf-8").splitlines()
+    return Counter(json.loads(line)["status"] for line in lines)["sat"]
+
+
+if __name__ == "__main__":
+    main()
