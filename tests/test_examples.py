@@ -13,6 +13,17 @@ import pytest
 
 SCRIPTS = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.py"))
 EXAMPLES = [path for path in SCRIPTS if "# Prints:\n" in path.read_text()]
+NEEDED = ("pandas", "reasoning_gym", "torch")
+
+
+def _case(script):
+    """Return a script as a test case with the packages that it imports."""
+    text = script.read_text()
+    needed = [package for package in NEEDED if f"import {package}\n" in text]
+    marks = [pytest.mark.needs(*needed)]
+    if "reasoning_gym" in needed:
+        marks.append(pytest.mark.trainer)
+    return pytest.param(script, id=script.stem, marks=marks)
 
 
 def promised(script):
@@ -26,7 +37,7 @@ def test_there_are_examples():
     assert {path.stem for path in SCRIPTS} - {path.stem for path in EXAMPLES} == {"grpo", "serve"}
 
 
-@pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", [_case(script) for script in EXAMPLES])
 def test_an_example_prints_what_it_says(script, tmp_path):
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
