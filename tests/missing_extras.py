@@ -30,11 +30,17 @@ def _reason(package: str) -> str:
     return f"needs {package}: pip install 'logicgen[{EXTRA_OF[package]}]'"
 
 
+def _installed(package: str) -> bool:
+    """Return whether a package is installed; a folder without code of its name is no package."""
+    found = find_spec(package)
+    return found is not None and found.origin is not None
+
+
 def _missing(error: BaseException | None) -> str | None:
     """Return the reason for a skip if the error comes from a package that is not installed."""
     while error is not None:
         package = str(getattr(error, "name", None) or "").partition(".")[0]
-        if isinstance(error, ImportError) and package in EXTRA_OF and find_spec(package) is None:
+        if isinstance(error, ImportError) and package in EXTRA_OF and not _installed(package):
             return _reason(package)
         error = error.__cause__
     return None
@@ -60,7 +66,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
     """Skip a test that names a missing extra, `@pytest.mark.needs("torch")`, or its fixtures do."""
     for marker in item.iter_markers("needs"):
         for package in marker.args:
-            if find_spec(package) is None:
+            if not _installed(package):
                 pytest.skip(_reason(package))
     try:
         return (yield)

@@ -13,17 +13,21 @@ import pytest
 
 SCRIPTS = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.py"))
 EXAMPLES = [path for path in SCRIPTS if "# Prints:\n" in path.read_text()]
-NEEDED = ("pandas", "reasoning_gym", "torch")
+NEEDED = {
+    "answer_with_a_model": ["torch"],
+    "audit_reasoning_gym": ["reasoning_gym"],
+    "cut_a_rule": ["torch"],
+    "exact_lexinvariant": ["scipy"],
+    "make_a_data_set": ["pandas"],
+}
+"""The optional packages of the examples that need some."""
 
 
 def _case(script):
-    """Return a script as a test case with the packages that it imports."""
-    text = script.read_text()
-    needed = [package for package in NEEDED if f"import {package}\n" in text]
-    marks = [pytest.mark.needs(*needed)]
-    if "reasoning_gym" in needed:
-        marks.append(pytest.mark.trainer)
-    return pytest.param(script, id=script.stem, marks=marks)
+    """Return a script as a case of a test, with its markers."""
+    needed = NEEDED.get(script.stem, [])
+    marks = [pytest.mark.trainer] if "reasoning_gym" in needed else []
+    return pytest.param(script, id=script.stem, marks=[pytest.mark.needs(*needed), *marks])
 
 
 def promised(script):
