@@ -1,31 +1,38 @@
-# make demo    the main job on this machine, from recipe to heat map (about five minutes on two cores)
-# make test    the whole test suite
-# make lint    linter, formatter, type checker
-# make check   tests and lint: what continuous integration runs
-# make docs    the documentation as a site in build/site; a broken link fails
-# make fuzz    a search for inputs, moments and disks that break something, 30 minutes on two cores
-# make bench   throughput figures
-# make clean   remove what make made
+# make demo      the main job on this machine, from recipe to heat map (about five minutes on two cores)
+# make test      the tests that need no cluster, browser, object store or third-party trainer
+# make test-all  the tests of `make test`, then all others, whose packages it installs (900 MB)
+# make lint      linter, formatter, type checker
+# make check     all tests and lint: what continuous integration runs
+# make docs      the documentation as a site in build/site; a broken link fails
+# make fuzz      a search for inputs, moments and disks that break something, 30 minutes on two cores
+# make bench     throughput figures
+# make clean     remove what make made
 #
 # Everything is installed into .venv, once; a second call installs nothing.
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint check docs fuzz bench clean
+# Markers of the tests that `make test` leaves to `make test-all`.
+LATER := browser or cluster or slow or store or trainer
+
+.PHONY: demo test test-all lint check docs fuzz bench clean
 
 demo: .venv/installed
 	$(BIN)/python -m logicgen.cli.main demo
 
 test: .venv/installed-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m 'not ($(LATER))'
+
+test-all: test .venv/installed-all
+	$(BIN)/python -m pytest -m '$(LATER)'
 
 lint: .venv/installed-dev
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 
-check: test lint
+check: test-all lint
 
 docs: .venv/installed-docs
 	$(BIN)/python -m mkdocs build --strict
@@ -55,7 +62,11 @@ bench: .venv/installed
 	@touch $@
 
 .venv/installed-dev: .venv/installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[contracts,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,test]'
+	@touch $@
+
+.venv/installed-all: .venv/installed-dev
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[contracts,test-all]'
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps openrlhf verl
 	@touch $@
 

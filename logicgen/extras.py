@@ -61,9 +61,11 @@ def need(extra: str) -> None:
 
 
 def _missing(package: str) -> MissingExtraError:
-    return MissingExtraError(
+    error = MissingExtraError(
         f"this needs {package}, which is not installed: pip install 'logicgen[{EXTRAS[package]}]'"
     )
+    error.name = package
+    return error
 
 
 @contextmanager

@@ -1,13 +1,27 @@
 """Settings of all tests."""
 
+from __future__ import annotations
+
 import os
 
 # Tests run in as many processes as there are cores: more threads only wait for each other.
 for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
+import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
-# How long an example takes depends on what else the machine does.
-settings.register_profile("logicgen", deadline=None)
-settings.load_profile("logicgen")
+pytest_plugins = ["tests.missing_extras"]
+
+# How long an example takes depends on the load of the machine, so no profile has a deadline.
+# LOGICGEN_HYPOTHESIS=fuzz tries forty times as many examples, and takes hours.
+settings.register_profile("ci", deadline=None, max_examples=50)
+settings.register_profile("fuzz", deadline=None, max_examples=2000, print_blob=True)
+settings.load_profile(os.environ.get("LOGICGEN_HYPOTHESIS", "ci"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that open pages in a browser."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")

@@ -92,4 +92,4 @@ def test_the_citation_names_this_version():
 
 def test_every_change_is_linted_as_continuous_integration_does():
     assert "entry: make lint" in (ROOT / ".pre-commit-config.yaml").read_text()
-    assert "\ncheck: test lint\n" in (ROOT / "Makefile").read_text()
+    assert "\ncheck: test-all lint\n" in (ROOT / "Makefile").read_text()

@@ -13,6 +13,21 @@ import pytest
 
 SCRIPTS = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.py"))
 EXAMPLES = [path for path in SCRIPTS if "# Prints:\n" in path.read_text()]
+NEEDED = {
+    "answer_with_a_model": ["torch"],
+    "audit_reasoning_gym": ["reasoning_gym"],
+    "cut_a_rule": ["torch"],
+    "exact_lexinvariant": ["scipy"],
+    "make_a_data_set": ["pandas"],
+}
+"""The optional packages of the examples that need some."""
+
+
+def _case(script):
+    """Return a script as a case of a test, with its markers."""
+    needed = NEEDED.get(script.stem, [])
+    marks = [pytest.mark.trainer] if "reasoning_gym" in needed else []
+    return pytest.param(script, id=script.stem, marks=[pytest.mark.needs(*needed), *marks])
 
 
 def promised(script):
@@ -26,7 +41,7 @@ def test_there_are_examples():
     assert {path.stem for path in SCRIPTS} - {path.stem for path in EXAMPLES} == {"grpo", "serve"}
 
 
-@pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", [_case(script) for script in EXAMPLES])
 def test_an_example_prints_what_it_says(script, tmp_path):
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -47,6 +47,7 @@ def test_declarations_are_inside(wheel):
     assert top == {"logicgen"}
 
 
+@pytest.mark.needs("matplotlib")
 def test_it_runs_in_a_fresh_environment(wheel, tmp_path):
     environment = tmp_path / "a fresh environment"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
@@ -84,6 +85,7 @@ def test_it_runs_in_a_fresh_environment(wheel, tmp_path):
     assert "</html>" in (tmp_path / "made" / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_core_alone_makes_solves_and_verifies(wheel, tmp_path):
     """Install the wheel with what it depends on, and no extra, and run the commands of the core."""
     environment = tmp_path / "core"

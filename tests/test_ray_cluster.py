@@ -30,6 +30,8 @@ from tests.study.conftest import AXES, TINY, read_lines
 
 pytest.importorskip("ray")
 
+pytestmark = pytest.mark.cluster
+
 LARGER = {"sizes": {"train": 6000, "validation": 500, "test": 500}}
 LARGER["region"] = {"symbols": [2, 4], "length": [9, 20], "balance": "symbols-and-length"}
 LARGER["grid"] = None

@@ -6,9 +6,12 @@ import doctest
 import re
 from pathlib import Path
 
+import pytest
+
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "automata.md"
 
 
+@pytest.mark.needs("scipy")
 def test_examples(tmp_path, monkeypatch):
     text = PAGE.read_text()
     (tmp_path / "walk.toml").write_text(re.findall(r"```toml\n(.*?)```", text, re.DOTALL)[0])

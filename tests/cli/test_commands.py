@@ -102,6 +102,7 @@ def test_list():
     refused(run("list", "nonsense"), "nonsense")
 
 
+@pytest.mark.needs("torch")
 def test_doctor():
     result = run("doctor")
     assert result.returncode == 0
@@ -292,6 +293,7 @@ def test_generate_and_its_errors(tmp_path):
     refused(run("generate", "copying-mini", "--size", 10, "-o", "/proc/nowhere"), "/proc/nowhere")
 
 
+@pytest.mark.needs("torch", "lightning")
 def test_folders_whose_names_are_no_utf_8_are_refused_before_anything_is_made(tmp_path):
     folder = tmp_path / os.fsdecode(b"a\xff")
     data = tmp_path / "data"

@@ -12,6 +12,8 @@ from logicgen.cli.evaluate import evaluate_with_bars
 from logicgen.errors import LogicgenError
 from tests.cli.test_commands import appeared, interrupted, refused, run
 
+pytestmark = pytest.mark.needs("torch", "lightning", "matplotlib")
+
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):

@@ -30,6 +30,7 @@ def test_damaged_shards_are_found(made, tmp_path, damage):
     assert load_dataset(tmp_path / "d").table("test").num_rows == 60
 
 
+@pytest.mark.needs("datasets")
 def test_hugging_face_reads_it(made, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     import datasets

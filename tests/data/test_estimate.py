@@ -195,6 +195,7 @@ for number, (name, changes) in enumerate(json.loads(sys.argv[1])):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such limits")
+@pytest.mark.needs("scipy")
 def test_no_memory_is_taken_before_a_refusal(tmp_path):
     """A limit of addresses turns what would be taken into an error that is none of ours."""
     cases = [

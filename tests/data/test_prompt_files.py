@@ -126,8 +126,10 @@ def test_the_command(data, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.needs("datasets")
 def test_hugging_face_datasets_loads_them(data, tmp_path):
-    datasets = pytest.importorskip("datasets")
+    import datasets
+
     for kind, (suffix, _) in FORMATS.items():
         write_prompts(data, tmp_path / kind, kind)
         loader = "parquet" if suffix == ".parquet" else "json"

@@ -12,6 +12,8 @@ from logicgen.errors import LogicgenError
 from logicgen.integrations.datasets import stream
 from logicgen.integrations.trl import reward
 
+pytestmark = pytest.mark.needs("datasets")
+
 HOW = {"symbols": (1, 3), "length": (3, 9), "seed": 3}
 
 

@@ -20,6 +20,8 @@ from tests.cli.test_commands import run as cli
 
 pytest.importorskip("trl")
 
+pytestmark = pytest.mark.trainer
+
 EXAMPLES = Path(logicgen.__file__).parent.parent / "examples"
 
 

@@ -22,6 +22,8 @@ from lm_eval.tasks import TaskManager
 
 from logicgen.integrations import lm_eval as adapter
 
+pytestmark = pytest.mark.trainer
+
 
 class Canned(LM):
     """Say prepared completions, problem by problem, and note what was asked."""

@@ -106,6 +106,7 @@ class Engine:
         return SimpleNamespace(outputs=[out])
 
 
+@pytest.mark.trainer
 @pytest.mark.parametrize("room", [100_000, 300])
 def test_the_executor_of_openrlhf_is_paid(exported, room):
     """Check the path from exported lines to rewards, with prompts whole and cut."""

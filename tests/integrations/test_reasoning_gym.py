@@ -26,6 +26,8 @@ from reasoning_gym.version_manager import DatasetVersionManager
 
 from logicgen.integrations import reasoning_gym as adapter
 
+pytestmark = pytest.mark.trainer
+
 NAMES = [f"logicgen_{task}" for task in WORDINGS]
 
 

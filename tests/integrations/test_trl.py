@@ -125,6 +125,7 @@ def trainer(exported, tmp_path):
     return made
 
 
+@pytest.mark.trainer
 def test_a_step_of_the_trainer_is_paid(trainer):
     trainer.train()
     task = load_task("propositional")
@@ -139,12 +140,14 @@ def test_a_step_of_the_trainer_is_paid(trainer):
     assert logged["reward"] == pytest.approx(sum(paid) / 16)
 
 
+@pytest.mark.trainer
 def test_the_trainer_is_told_of_columns_that_are_missing(trainer):
     trainer.args.remove_unused_columns = True
     with pytest.raises(LogicgenError, match="the data set has no column 'problem'"):
         trainer.train()
 
 
+@pytest.mark.trainer
 def test_the_trainer_leaves_out_what_is_not_known(trainer, undecided):
     inputs = [{"prompt": "a", "problem": "a", "task": "ltl"}] * 2
     paid = trainer._calculate_rewards(inputs, ["a"] * 2, ["b"] * 2, [[1]] * 2)

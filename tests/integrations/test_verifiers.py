@@ -28,6 +28,8 @@ import httpx
 import verifiers.v1 as vf
 from logicgen.integrations.verifiers import LogicTaskset
 
+pytestmark = pytest.mark.trainer
+
 
 class Once(vf.Harness[vf.HarnessConfig]):
     NEEDS_CONTAINER = False

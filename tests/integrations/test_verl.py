@@ -80,6 +80,7 @@ def config(path, manager="naive"):
     )
 
 
+@pytest.mark.trainer
 @pytest.mark.parametrize("path", [PACKAGE, adapter.__file__, f"file://{adapter.__file__}"])
 def test_verl_loads_it_with_its_settings(path):
     settings = config(path)
@@ -91,6 +92,7 @@ def test_verl_loads_it_with_its_settings(path):
     assert found == {"score": 1.0, "acc": 1.0, "unknown": 0.0}
 
 
+@pytest.mark.trainer
 @pytest.mark.parametrize("manager", ["naive", "dapo", "gdpo", "rate_limited"])
 def test_reward_managers_of_verl_are_paid(exported, manager):
     settings = config(PACKAGE, manager)
@@ -126,6 +128,7 @@ def test_reward_managers_of_verl_are_paid(exported, manager):
     assert found[0]["reward_extra_info"] == {"score": 1.0, "acc": 1.0, "unknown": 0.0}
 
 
+@pytest.mark.trainer
 def test_verl_averages_what_is_not_known():
     pytest.importorskip("verl", reason=HOW)
     from verl.trainer.ppo.metric_utils import process_validation_metrics

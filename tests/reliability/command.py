@@ -39,8 +39,8 @@ PRELOADED = [
     "logicgen.study.engine",
 ]
 
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(PRELOADED)
+context = multiprocessing.get_context("forkserver")
+context.set_forkserver_preload(PRELOADED)
 
 MARK = "LOGICGEN_RELIABILITY"
 
@@ -94,8 +94,8 @@ class Command:
     ) -> None:
         self.mark = uuid.uuid4().hex
         self.said = (errors or folder.parent) / f"{folder.name}.{self.mark}.err"
-        ready, theirs = _context.Pipe(duplex=False)
-        self.process = _context.Process(
+        ready, theirs = context.Pipe(duplex=False)
+        self.process = context.Process(
             target=_run, args=(arguments, folder, self.said, self.mark, before, theirs)
         )
         self.process.start()

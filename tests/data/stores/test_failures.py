@@ -17,6 +17,8 @@ from logicgen.errors import LogicgenError
 from tests.data.data_sets import contents
 from tests.data.stores.scene import Proxy, check_whole, empty, hurry, point, recipe
 
+pytestmark = pytest.mark.store
+
 
 def test_connections_that_drop(server, bucket, whole, monkeypatch, cache):
     """Every third request loses its connection, when data are put and when they are read."""

@@ -16,6 +16,8 @@ from logicgen.data.store import Store
 from logicgen.errors import LogicgenError
 from tests.data.stores.scene import check_whole, hurry, names, recipe
 
+pytestmark = pytest.mark.store
+
 
 def test_one_at_a_time(bucket, monkeypatch):
     url = f"s3://{bucket}/some"

@@ -21,6 +21,8 @@ from tests.data.data_sets import RECIPE, contents
 from tests.data.data_sets import make as make_locally
 from tests.data.stores.scene import check_whole, empty, names, recipe
 
+pytestmark = pytest.mark.store
+
 RECIPE_FILE = """
 task = "propositional"
 solver = "truth-table"
