@@ -36,9 +36,13 @@ LONGEST_ANSWER = 20_000
 """Characters of an answer, and of a completion without answer tags, that are read."""
 
 _TAG, _END_TAG = "<answer>", "</answer>"
-_THINK = re.compile(r"<think(?:ing)?>|<reasoning>|◁think▷|<\|channel\|>")
-_END_THINK = re.compile(
-    r".*(?:</think(?:ing)?>|</reasoning>|◁/think▷|<\|channel\|>final<\|message\|>)", re.DOTALL
+_THOUGHT_BEGINS = ("<think>", "<thinking>", "<reasoning>", "◁think▷", "<|channel|>")
+_THOUGHT_ENDS = (
+    "</think>",
+    "</thinking>",
+    "</reasoning>",
+    "◁/think▷",
+    "<|channel|>final<|message|>",
 )
 
 # Answer languages of tasks, and the rules of the grammar that derive them.
@@ -100,9 +104,9 @@ def _value(task: Task, answer: str) -> Any:
 
 def _after_thinking(completion: str) -> str:
     """Return the text after the last thought. Raises NoAnswerError if it does not end."""
-    thought = _END_THINK.match(completion)
-    text = completion[thought.end() :] if thought else completion
-    if _THINK.search(text):
+    ends = [completion.rfind(mark) + len(mark) for mark in _THOUGHT_ENDS if mark in completion]
+    text = completion[max(ends, default=0) :]
+    if any(mark in text for mark in _THOUGHT_BEGINS):
         raise NoAnswerError("the thinking at the beginning does not end")
     return text
 

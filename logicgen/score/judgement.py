@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from logicgen.errors import FormatError
+from logicgen.errors import FormatError, shortened
 from logicgen.score.completions import LONGEST_COMPLETION, Mode, read_completion
 from logicgen.score.lexer import NoAnswerError
 from logicgen.solvers import Verdict
@@ -51,8 +51,8 @@ def judge(
     except (NoAnswerError, FormatError) as error:
         return Judgement(Verdict.INVALID, reason=str(error).partition("\n")[0])
     if foreign := _foreign(task, problem, answer, mode):
-        shown = ", ".join(foreign)
-        return Judgement(Verdict.INVALID, reason=f"the problem does not contain {shown}")
+        names = shortened(", ".join(foreign))
+        return Judgement(Verdict.INVALID, reason=f"the problem does not contain {names}")
     verdict = task.check(problem, answer)
     reason = ""
     if verdict is Verdict.UNKNOWN:
@@ -69,10 +69,10 @@ def _foreign(task: Task, problem: Any, answer: Any, mode: Mode) -> list[str]:
     would be right for every tautology.
     """
     if isinstance(task, FormulaTask):
-        named = () if isinstance(answer, NoAnswer) else answer.symbols
-        return [symbol for symbol in named if symbol not in problem.symbols]
+        named, known = () if isinstance(answer, NoAnswer) else answer.symbols, {*problem.symbols}
+        return [symbol for symbol in named if symbol not in known]
     # Between tags a string with other symbols is a wrong answer; elsewhere it can be any sentence.
-    known = set(problem) if mode == "tolerant" else set(answer)
+    known = {*problem} if mode == "tolerant" else {*answer}
     return [symbol for symbol in dict.fromkeys(answer) if symbol not in known]
 
 
