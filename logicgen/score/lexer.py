@@ -9,11 +9,11 @@ enough for a page of documentation (docs/reading-answers.md, section 6).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from lark.common import LexerConf
-from lark.lexer import Lexer, Token
+from lark.lexer import Lexer, TerminalDef, Token
 from lark.parsers.lalr_analysis import Shift
 
 from logicgen.errors import LogicgenError, shown
@@ -29,13 +29,12 @@ class CompletionLexer(Lexer):
     __future_interface__: ClassVar = 2  # Lark then calls `lex` with the state of its parser
 
     def __init__(self, conf: LexerConf) -> None:
-        ordered = sorted(
+        self._terminals = sorted(
             conf.terminals,
             key=lambda each: (-each.priority, -each.pattern.max_width, -len(each.pattern.value)),
         )
-        self._terminals = [(each.name, re.compile(each.pattern.to_regexp())) for each in ordered]
         self._ignored = frozenset(conf.ignore)
-        self._possible: dict[Any, list[tuple[str, re.Pattern[str]]]] = {}
+        self._scanners: dict[Any, _Scanner] = {}
 
     def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Token]:
         """Yield the tokens of the text, each one after the parser took the one before."""
@@ -43,26 +42,39 @@ class CompletionLexer(Lexer):
         table = parser_state.parse_conf.states
         while place < len(text):
             state = parser_state.position
-            if state not in self._possible:
-                self._possible[state] = [
-                    each
-                    for each in self._terminals
-                    if each[0] in table[state] or each[0] in self._ignored
-                ]
-            for name, pattern in self._possible[state]:
-                found = pattern.match(text, place)
-                if found is None or found.end() == place:
-                    continue
-                if name in self._ignored:
-                    if place > 0 and found.end() < len(text):  # it is between two tokens
+            if state not in self._scanners:
+                possible = self._ignored.union(table[state])
+                self._scanners[state] = _Scanner(t for t in self._terminals if t.name in possible)
+            for name, found in self._scanners[state].matches(text, place):
+                if name not in self._ignored:
+                    if _accepts(table, parser_state.state_stack, name):
+                        yield Token(name, found, place)
                         break
-                    continue
-                if _accepts(table, parser_state.state_stack, name):
-                    yield Token(name, found[0], place)
+                elif 0 < place < len(text) - len(found):  # it is between two tokens
                     break
             else:
                 raise NoAnswerError(_unread(text, place))
-            place = found.end()
+            place += len(found)
+
+
+class _Scanner:
+    """The terminals that may come in a state of the parser, those of the highest priority first."""
+
+    def __init__(self, terminals: Iterable[TerminalDef]) -> None:
+        patterns = [(each.name, each.pattern.to_regexp()) for each in terminals]
+        self._single = [(name, re.compile(pattern)) for name, pattern in patterns]
+        self._number = {name: number for number, (name, _) in enumerate(patterns, start=1)}
+        self._first = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in patterns))
+
+    def matches(self, text: str, place: int) -> Iterator[tuple[str, str]]:
+        """Yield the names of terminals that fit at a place, with the text that each one takes."""
+        first = self._first.match(text, place)  # one search for all: mostly the first one is right
+        if first is None or first.lastgroup is None:
+            return
+        yield first.lastgroup, first[0]
+        for name, pattern in self._single[self._number[first.lastgroup] :]:
+            if found := pattern.match(text, place):
+                yield name, found[0]
 
 
 def _accepts(table: Any, stack: list[Any], token: str) -> bool:
