@@ -52,7 +52,10 @@ def test_mean_and_deviation_over_seeds(table, about):
         np.mean([r["verdict"] == "exact" for r in verdicts if r["embedding_seed"] == seed])
         for seed in range(3)
     ]
-    assert scores.score().exact == (pytest.approx(np.mean(by_seed)), pytest.approx(np.std(by_seed, ddof=1)))
+    assert scores.score().exact == (
+        pytest.approx(np.mean(by_seed)),
+        pytest.approx(np.std(by_seed, ddof=1)),
+    )
 
 
 def test_cells_of_several_lengths(table, about, tmp_path):
