@@ -172,6 +172,31 @@ def copying_that_ships() -> str:
     return markdown_table(["copying", "right", "published"], lines)
 
 
+def _command(name: str) -> dict[str, Any]:
+    """Return the record of a command that is no study."""
+    path = RESULTS / "commands" / f"{name}.json"
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def literature() -> str:
+    lines = []
+    for propositions, counts in _command("literature")["propositions"].items():
+        of = counts["satisfiable"]
+        right = [f"{counts[key] / of:.1%} ({counts[key]})" for key in ("greedy", "verified, 16")]
+        lines.append([propositions, f"{of}", *right])
+    heads = ["propositions", "satisfiable formulas", "`ltl`, greedy", "verified, 16 answers"]
+    return markdown_table(heads, lines)
+
+
+def overlap() -> str:
+    lines = []
+    for study, splits in _command("overlap")["studies"].items():
+        counts = [f"{each['in_training']} of {each['problems']:,}" for each in splits.values()]
+        lines.append([study, *counts])
+    return markdown_table(["renamings of training problems", "test", "grid"], lines)
+
+
 # Lexinvariant language models
 
 
@@ -454,7 +479,7 @@ def machines() -> str:
 MADE: dict[str, Callable[[], str]] = {
     function.__name__.replace("_", "-"): function
     for function in (
-        *(in_distribution, grid, verdicts, copying_that_ships, cache),
+        *(in_distribution, grid, verdicts, copying_that_ships, literature, overlap, cache),
         *(which_rows, many, letters_by_position, letters_found, in_context),
         *(characters_by_position, prompts, partial, prompting, classes, needed, machines),
     )
