@@ -9,6 +9,7 @@ below. A study with several tables has them numbered: `copying-search 2` is its 
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
