@@ -188,11 +188,12 @@ def test_strict_mode_pays_only_what_its_prompt_asks_for():
 
 
 def test_traps_are_not_paid():
-    """Completions that an adversary wrote with the page of rules, and right ones beside them."""
+    """Completions that an adversary wrote with the page of rules, and right ones."""
     missed = []
     for row in rows("adversarial.jsonl"):
         paid = judged(row["task"], row["problem"], row["completion"], row["mode"]).reward == 1.0
         assert not paid or row["pay"], row
         if row["pay"] and not paid:
             missed.append(row["completion"])
-    assert missed == ["The values are `w` and `v`."]
+    # "Any assignment works" is wrong of all other formulas, and so it is no listed phrase.
+    assert missed == ["Any assignment works, for example: a=1", "The values are `w` and `v`."]
