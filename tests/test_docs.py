@@ -91,5 +91,8 @@ def test_the_citation_names_this_version():
 
 
 def test_every_change_is_linted_as_continuous_integration_does():
-    assert "entry: make lint" in (ROOT / ".pre-commit-config.yaml").read_text()
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+    for tool in ("ruff check", "ruff format --check"):
+        assert f"$(BIN)/python -m {tool} ." in (ROOT / "Makefile").read_text()
+        assert f"entry: .venv/bin/python -m {tool} " in hooks
     assert "\ncheck: test-all lint\n" in (ROOT / "Makefile").read_text()

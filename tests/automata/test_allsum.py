@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.automata import (
@@ -49,7 +49,6 @@ def test_backward_and_forward_solve_their_systems(automaton):
     assert automaton.initial @ ahead == pytest.approx(behind @ automaton.final, rel=1e-12)
 
 
-@settings(max_examples=50)
 @given(shrinking())
 def test_normalised(automaton):
     total = allsum(automaton)
@@ -67,7 +66,6 @@ def test_normalised(automaton):
         assert found * total == pytest.approx(weight, rel=1e-11)
 
 
-@settings(max_examples=50)
 @given(automata(), st.data())
 def test_trimmed(automaton, data):
     useful = accessible(automaton) & coaccessible(automaton)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.automata import Automaton, ambiguous_pair
@@ -11,7 +11,6 @@ from tests.automata.small import automata, one_state, weights
 
 
 @pytest.mark.parametrize(("states", "symbols"), [(2, 2), (3, 1)])
-@settings(max_examples=60)
 @given(data=st.data())
 def test_against_counting_paths(states, symbols, data):
     automaton = data.draw(automata(states=states, symbols=symbols))

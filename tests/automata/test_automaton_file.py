@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.automata import Automaton, allsum, read_automaton, write_automaton
@@ -77,7 +77,6 @@ def test_no_file(tmp_path):
         read_automaton(tmp_path / "none.toml")
 
 
-@settings(max_examples=50)
 @given(automaton=shrinking(), names=st.lists(st.text(min_size=1), min_size=5, unique=True))
 def test_written_and_read(tmp_path_factory, automaton, names):
     if not allsum(automaton):

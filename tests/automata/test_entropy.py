@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from logicgen.automata import (
     allsum,
@@ -31,7 +31,6 @@ def bits(weights):
     return -(p * np.log2(p)).sum()
 
 
-@settings(max_examples=50)
 @given(automata(states=4, acyclic=True))
 def test_finitely_many_strings(automaton):
     if not allsum(automaton):
@@ -49,7 +48,6 @@ def test_finitely_many_strings(automaton):
             entropy(automaton)
 
 
-@settings(max_examples=50)
 @given(shrinking())
 def test_infinitely_many_strings(automaton):
     if not allsum(automaton) > 1e-2:

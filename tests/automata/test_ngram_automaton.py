@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.automata import (
@@ -21,7 +21,6 @@ from logicgen.errors import LogicgenError
 TEXTS = st.lists(st.text("abc", max_size=6), max_size=6)
 
 
-@settings(max_examples=50)
 @given(TEXTS, TEXTS, st.integers(1, 4), st.sampled_from([0.0, 0.1, 1.0]))
 def test_counts_and_automaton(corpus, strings, order, smoothing):
     model = ngram("abc", corpus, order, smoothing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.automata import expected_length, random_automaton, tightness
@@ -12,7 +12,6 @@ from logicgen.automata.allsum import accessible
 from logicgen.errors import LogicgenError
 
 
-@settings(max_examples=50)
 @given(
     st.integers(1, 4),
     st.integers(1, 6),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.automata import (
@@ -29,7 +29,6 @@ from tests.automata.small import (
 )
 
 
-@settings(max_examples=50)
 @given(automata(states=3))
 def test_strings_against_paths(automaton):
     strings = all_strings(automaton, 4)
@@ -65,7 +64,6 @@ def test_cycles_that_no_accepting_path_passes_do_not_weigh():
     assert np.isneginf(log_prefix_weights(nothing, ["aa"])).all()
 
 
-@settings(max_examples=50)
 @given(shrinking())
 def test_next_against_strings(automaton):
     known = weights(automaton, 9)
@@ -107,7 +105,6 @@ def test_chain_rule(automaton, seed):
             assert np.isnan(product) or product == 0
 
 
-@settings(max_examples=50)
 @given(probabilistic(), st.integers(0, 1000))
 def test_one_scale_or_one_for_each_state(automaton, seed):
     rng = np.random.default_rng(seed)

@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 
+from logicgen.cli import demo as demo_command
 from logicgen.cli.evaluate import evaluate_with_bars
 from logicgen.errors import LogicgenError
 from tests.cli.test_commands import appeared, interrupted, refused, run
@@ -15,17 +16,31 @@ from tests.cli.test_commands import appeared, interrupted, refused, run
 pytestmark = pytest.mark.needs("torch", "lightning", "matplotlib")
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    """A finished quick demo: data sets, runs of models that are trained, and evaluations."""
-    folder = tmp_path_factory.mktemp("a folder") / "demo"
+def quick_demo(folder):
     result = run("demo", "--quick", "--train", "-o", folder)
     assert result.returncode == 0, result.stderr
     return folder, result
 
 
-def test_the_demo_leaves_pictures_tables_and_numbers(demo):
-    folder, result = demo
+@pytest.fixture(scope="module")
+def whole_demo(tmp_path_factory):
+    """A finished quick demo: data sets, runs of models that are trained, and evaluations."""
+    return quick_demo(tmp_path_factory.mktemp("a folder") / "demo")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The two parts of a quick demo that later tests use: one task of strings, one of logic."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demo_command, "PARTS", demo_command.PARTS[:1])
+        patch.setattr(demo_command, "TRAINED", demo_command.TRAINED[:1])
+        patch.setattr(demo_command, "QUICK_STEPS", 10)
+        return quick_demo(tmp_path_factory.mktemp("a folder") / "demo")
+
+
+@pytest.mark.slow
+def test_the_demo_leaves_pictures_tables_and_numbers(whole_demo):
+    folder, result = whole_demo
     results = json.loads((folder / "results.json").read_text())
     models = {
         "copying-20": "copying-interchangeable",
@@ -54,8 +69,9 @@ def test_the_demo_leaves_pictures_tables_and_numbers(demo):
         pytest.fail("the demo does not say what to try next")
 
 
-def test_the_demo_goes_on_where_it_stopped(demo):
-    folder, _ = demo
+@pytest.mark.slow
+def test_the_demo_goes_on_where_it_stopped(whole_demo):
+    folder, _ = whole_demo
     again = run("demo", "--quick", "--train", "-o", folder)
     assert again.returncode == 0, again.stderr
 
@@ -138,7 +154,7 @@ def test_evaluate_decodes_as_it_is_told_and_says_how(demo, tmp_path):
     assert "draws on average" in result.stdout
     summary = json.loads((tmp_path / "beams" / "summary.json").read_text())
     overall, decoding = summary["overall"], summary["decoding"]
-    assert overall["accuracy"] < overall["verified_accuracy"]  # a model of 20 steps knows little
+    assert overall["accuracy"] < overall["verified_accuracy"]  # a model of few steps knows little
     assert 1 < overall["draws"] <= 4
     assert (decoding["beams"], decoding["length_normalization"], decoding["ensemble"]) == (
         3,

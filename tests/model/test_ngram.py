@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.errors import LogicgenError
@@ -40,7 +40,6 @@ def brute_force(texts: Sequence[Sequence[int]], context: tuple[int, ...]) -> lis
     return [(counts[w] + len(counts) * lower[w]) / total for w in range(V)]
 
 
-@settings(max_examples=60)
 @given(TEXTS, st.integers(1, 4), st.lists(st.integers(0, V - 1), min_size=1, max_size=6))
 def test_probabilities_are_witten_bells(
     texts: list[list[int]], order: int, read: list[int]

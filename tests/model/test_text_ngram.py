@@ -62,7 +62,6 @@ def by_escapes(text: Sequence[int], order: int) -> list[float]:
     return [each / sum(found) for each in found]
 
 
-@settings(max_examples=60)
 @given(text=TEXT, order=ORDER, seed=st.integers(0, 99))
 def test_fitted_probabilities_are_the_recursion(text: list[int], order: int, seed: int) -> None:
     model = TextNGram(order, "fitted")
@@ -76,7 +75,6 @@ def test_fitted_probabilities_are_the_recursion(text: list[int], order: int, see
         torch.testing.assert_close(found[place], expected, rtol=1e-4, atol=1e-6)
 
 
-@settings(max_examples=60)
 @given(text=TEXT, order=ORDER)
 def test_ppm_is_its_escapes(text: list[int], order: int) -> None:
     found = TextNGram(order, "ppm").log_probabilities(torch.tensor([text]), V).exp()[0]
@@ -156,7 +154,6 @@ def test_repeated_text_is_foretold() -> None:
         assert found[1].exp() > 0.7
 
 
-@settings(max_examples=100)
 @given(
     texts=st.lists(
         st.lists(st.integers(0, V - 1), min_size=12, max_size=12), min_size=1, max_size=3

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.errors import LogicgenError
@@ -158,7 +158,6 @@ def same(ours: list[tuple[float, list[int]]], expected: list[tuple[float, list[i
     budget=st.integers(0, 12),
     decoding=st.sampled_from(EVERY_METHOD),
 )
-@settings(max_examples=100, deadline=None)
 def test_an_answer_is_always_a_word_of_the_grammar(
     transition: list[list[int]], seed: int, budget: int, decoding: Decoding
 ) -> None:

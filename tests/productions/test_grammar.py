@@ -42,7 +42,7 @@ def ragged():
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 4), st.integers(0, 1000), st.booleans())
 def test_probabilities_are_sums_over_paths(width, layers, words, seed, own):
     rng = np.random.default_rng(seed)

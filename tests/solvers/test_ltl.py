@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.errors import LogicgenError
@@ -110,7 +110,6 @@ def lassos():
     return list(all_lassos("ab", 3)) + Random(0).sample(list(all_lassos("ab", 4))[228:], 300)
 
 
-@settings(deadline=None, max_examples=150)
 @given(over("ab"))
 def test_solving_agrees_with_the_definition_on_all_small_lassos(formula):
     satisfied = [word for word in all_lassos("ab", 2) if holds(formula, *word)]
@@ -166,7 +165,6 @@ traces = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=300)
 @given(over("ab", 8), traces)
 def test_checking_agrees_with_the_definition(formula, trace):
     letters = [
@@ -202,7 +200,6 @@ def subsets(symbols):
         yield {s for s, value in zip(symbols, values, strict=True) if value}
 
 
-@settings(deadline=None, max_examples=100)
 @given(over("ab", 8))
 def test_words_of_a_shape_are_found_exactly_where_there_are_some(formula):
     graph = Graph()
@@ -252,7 +249,6 @@ def laws(a, b):
     yield unary("G", unary("F", a | b)), unary("G", unary("F", a)) | unary("G", unary("F", b))
 
 
-@settings(deadline=None, max_examples=60)
 @given(f, g)
 def test_laws(a, b):
     for left, right in laws(a, b):
@@ -264,7 +260,6 @@ def test_laws(a, b):
         assert EMBEDDED.check(iff(left, right), Trace.read("{1}")) is Verdict.CORRECT
 
 
-@settings(deadline=None, max_examples=150)
 @given(over("ab", 8), st.lists(st.integers(1, 3), min_size=4, max_size=4))
 def test_without_x_repeating_letters_changes_nothing(formula, times):
     if "X" in formula.prefix.split():

@@ -7,6 +7,7 @@ from itertools import islice, product
 from random import Random, SystemRandom
 
 import pytest
+from hypothesis import settings
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Verdict, load_solver
@@ -26,15 +27,15 @@ STORM = load_solver("storm", "ltl")
 
 # New formulas in every run; a failing one is shown with the seed.
 SEED = SystemRandom().getrandbits(32)
-COUNT = 2000
+COUNT = 10 * settings().max_examples
 
 # Storm itself refuses the acceptance condition of a few automata; and a few take it too long.
 LIMITS = Limits(5.0)
-MOST_UNKNOWN = 40
+MOST_UNKNOWN = COUNT // 50 + 5
 
 # Storm is wrong now and then: it calls `(1 W (1 <-> X(0))) M Xc`, which means `Xc`, unsatisfiable.
 # Where the two disagree, one word and the definition of LTL decide; without such a word, it fails.
-MOST_WRONG = 4
+MOST_WRONG = COUNT // 500 + 1
 
 
 def words(trace, symbols, most=4096):

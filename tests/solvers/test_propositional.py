@@ -6,7 +6,7 @@ from itertools import product
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.errors import LogicgenError
@@ -55,7 +55,6 @@ def is_right(formula, literals):
 
 
 @solvers
-@settings(deadline=None)
 @given(formula=formulas(most=8))
 def test_check_agrees_with_the_truth_table(name, formula):
     solver = load_solver(name, "propositional")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from logicgen.errors import LogicgenError
@@ -22,7 +22,6 @@ words = st.lists(st.frozensets(st.sampled_from("abc")), min_size=1, max_size=5).
 )
 
 
-@settings(deadline=None, max_examples=300)
 @given(over("abc"), words)
 def test_truth_of_subformulas_is_as_the_definition_says(formula, word):
     for part, truth in word.truth(formula).items():
@@ -47,7 +46,6 @@ def test_words_of_traces():
         word.truth(Formula("Z", (Formula("a"),)))
 
 
-@settings(deadline=None, max_examples=200)
 @given(over("ab"), st.lists(over("ab", 2), min_size=1, max_size=3), st.integers(0, 2))
 def test_a_falsifying_word_is_one_of_the_answer_and_falsifies(formula, positions, stem):
     propositional = [p for p in positions if not {*p.prefix.split()} & {*"XFGURWM"}]

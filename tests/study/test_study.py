@@ -206,6 +206,7 @@ def saved_steps(out):
     return checkpoint.load_tree(run_of("normal-0", out) / checkpoint.LAST)["global_step"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_and_the_same_command_goes_on(study_file, tmp_path):
     out = tmp_path / "out"
     arguments = ["study", study_file(ONE, tiny=LONG), "-o", out]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import sympy
-from hypothesis import given, settings
+from hypothesis import given
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers.truth_table import TruthTableSolver
@@ -20,7 +20,6 @@ def equivalent(f, g):
     return solve(f ^ g).status == "unsat"
 
 
-@settings(max_examples=50, deadline=None)
 @given(formulas(most=6))
 def test_sympy_means_the_same(formula):
     expression = to_sympy(formula)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from logicgen.syntax import propositional
 from logicgen.syntax.formula_language import ltl
@@ -22,7 +22,6 @@ def test_unicode():
     assert plain("a U b") == "a U b"
 
 
-@settings(max_examples=200, deadline=None)
 @given(formulas())
 def test_what_is_written_in_unicode_reads_back(formula):
     language = propositional()

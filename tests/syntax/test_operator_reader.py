@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from logicgen.errors import FormatError
@@ -55,7 +55,6 @@ def by_lark(language, text):
 
 
 @languages
-@settings(deadline=None, max_examples=500)
 @given(parts=st.lists(pieces, max_size=12))
 @example(parts=["a", " ", "xor", "b0"])
 @example(parts=["X", "0"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.solvers import Verdict
@@ -35,7 +35,6 @@ def explained(task, problem, text):
     return verdict, task.explain(problem, answer, verdict)
 
 
-@settings(deadline=None, max_examples=200)
 @given(formulas, assignments)
 def test_values_of_subformulas(problem, given_values):
     text = ", ".join(f"{name}={value:d}" for name, value in given_values.items())
@@ -62,7 +61,6 @@ def test_values_of_subformulas(problem, given_values):
         assert value == ("?" if len(values) == 2 else "01"[values.pop()])
 
 
-@settings(deadline=None, max_examples=200)
 @given(over("ab", 6), st.sampled_from(["{1}", "a ; {!b}", "{a | b ; !a}", "b ; a ; {a & b ; 1}"]))
 def test_truth_on_the_word_that_is_shown(problem, text):
     verdict, found = explained(LTL, problem, text)

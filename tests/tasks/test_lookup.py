@@ -8,7 +8,7 @@ from itertools import product
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -42,13 +42,11 @@ def answers_by_brute_force(problem):
     }
 
 
-@settings(max_examples=300, deadline=None)
 @given(PROBLEMS)
 def test_the_answer_is_what_all_mappings_that_fit_agree_on(problem):
     check_solution(TASK, problem, answers_by_brute_force(problem))
 
 
-@settings(max_examples=200, deadline=None)
 @given(PROBLEMS)
 def test_what_is_written_is_read_back(problem):
     assert TASK.decode_problem(TASK.encode(problem)) == problem

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.errors import FormatError
@@ -38,7 +38,6 @@ def outcome(read, text, notation):
 
 @languages
 @notations
-@settings(deadline=None, max_examples=300)
 @given(text=texts | likely)
 def test_it_reads_as_lark_does(language, notation, text):
     found = outcome(language.read, text, notation)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.data.data_sets import contents
-from tests.data.data_sets import make as make_locally
 from tests.data.stores.scene import point
 
 
@@ -46,6 +45,6 @@ def bucket(server, monkeypatch) -> str:
 
 
 @pytest.fixture
-def whole(tmp_path) -> dict[Any, bytes]:
-    make_locally(tmp_path / "local")
-    return contents(tmp_path / "local")
+def whole(made) -> dict[Any, bytes]:
+    """The bytes of the small data set by file, as a local folder has them."""
+    return contents(made)

@@ -37,7 +37,7 @@ test = 20
 
 
 @pytest.mark.parametrize("kind", ["memory", "file", "s3"])
-def test_the_bytes_of_a_local_folder(kind, bucket, whole, tmp_path, cache):
+def test_the_bytes_of_a_local_folder(kind, bucket, whole, made, tmp_path, cache):
     url = {
         "memory": f"memory://some/{tmp_path.name}",
         "file": f"file://{tmp_path}/store/some",
@@ -50,7 +50,7 @@ def test_the_bytes_of_a_local_folder(kind, bucket, whole, tmp_path, cache):
     # A machine that made nothing copies them, once; other data under the URL are copied anew.
     first = local_copy(url)
     empty(cache)
-    assert logicgen.load_dataset(url).splits == open_data(tmp_path / "local").splits
+    assert logicgen.load_dataset(url).splits == open_data(made).splits
     assert contents(first) == whole
     Store(url).fs.rm(Store(url).root, recursive=True)
     assert not names(url)
