@@ -18,7 +18,7 @@ from logicgen.cli.bulk import run_bulk
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Status, Verdict
 from logicgen.tasks import TASKS
-from logicgen.tasks.bulk import deciding
+from logicgen.tasks.bulk import ERROR, deciding
 from tests.reliability.mutation import JSON_VALUES, ODD, mutated
 from tests.reliability.problems import ANSWER_TEXTS, PROBLEM_TEXTS
 from tests.reliability.target import Target, refused
@@ -72,7 +72,7 @@ def lines(task: str) -> SearchStrategy[str]:
 def check_line(decide: Callable[[str], dict[str, Any]], key: str, line: str) -> None:
     """A line gets a row with a known verdict, which can be written as JSON."""
     row = decide(line)
-    assert row[key] in [*(Status if key == "status" else Verdict)]
+    assert row[key] in ([*Status] if key == "status" else [*Verdict, ERROR])
     # As others read JSON lines: NaN is no JSON.
     assert json.loads(json.dumps(row, allow_nan=False)) == row
 

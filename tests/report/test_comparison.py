@@ -97,7 +97,7 @@ def test_an_interval_counts_examples_not_answers(evaluation, tmp_path):
     assert (row["examples"], row["exact"], row["embedding_seeds"]) == (10, 20, 3)
     assert row["accuracy"] == pytest.approx(2 / 3)
     assert (row["accuracy_low"], row["accuracy_high"]) == wilson_interval(row["accuracy"], 10)
-    assert "66.7% ± 47.1 [" in markdown(rows)
+    assert "66.7% ± 57.7 [" in markdown(rows)
 
 
 def test_models_of_one_name_are_called_by_their_folders(evaluation, tmp_path):
