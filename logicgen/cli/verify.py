@@ -61,9 +61,11 @@ def command(
         limits = Limits(timeout or 10.0, MEMORY)
         work = partial(verify_lines, task, solver=solver, workers=workers, limits=limits)
         if errors := run_bulk(work, source, target, "verdict")[ERROR]:
+            place = "standard input" if source == "-" else source
             raise LogicgenError(
-                f"{source}: {errors:,} lines are no JSON with a problem and an answer, or their"
-                f" problem does not parse: see the reason of each line with the verdict {ERROR!r}"
+                f"{place}: lines that cannot be checked: {errors:,}. They are no JSON with a problem"
+                f" and an answer, or their problem does not parse: see the reason in each row with"
+                f" the verdict {ERROR!r}"
             )
         return 0
     if answer is None:

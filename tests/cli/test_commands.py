@@ -220,7 +220,7 @@ def test_bulk_verify_tells_bad_lines_from_bad_answers():
     found = [row["verdict"] for row in rows(result.stdout)]
     assert found == ["incorrect", "error", "error", "error", "error", "invalid"]
     assert "4 error, 1 incorrect, 1 invalid" in result.stderr
-    assert "-: 4 lines are no JSON with a problem and an answer" in result.stderr
+    assert "standard input: lines that cannot be checked: 4." in result.stderr
     good = "\n".join([lines[0], lines[-1]])
     assert run("verify", "--task", "propositional", "--in", "-", stdin=good).returncode == 0
 
