@@ -63,9 +63,9 @@ def command(
         if errors := run_bulk(work, source, target, "verdict")[ERROR]:
             place = "standard input" if source == "-" else source
             raise LogicgenError(
-                f"{place}: lines that cannot be checked: {errors:,}. They are no JSON with a problem"
-                f" and an answer, or their problem does not parse: see the reason in each row with"
-                f" the verdict {ERROR!r}"
+                f"{place}: lines that cannot be checked: {errors:,}. They are no JSON with a"
+                " problem and an answer, or their problem does not parse: see the reason in each"
+                f" row with the verdict {ERROR!r}"
             )
         return 0
     if answer is None:
