@@ -283,8 +283,7 @@ def _become_child(clock: _Clock, target: IO[bytes], mark: bytes) -> None:
     This process waits for its children, and ends as they do.
     """
     parent, again = os.getpid(), False
-    while child := os.fork():
-        clock.child[0] = child
+    while child := os.fork():  # which writes its number into the clock itself
         _, status = os.waitpid(child, 0)
         if clock.child[0] != -child:
             code = os.waitstatus_to_exitcode(status)
