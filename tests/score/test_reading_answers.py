@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from logicgen.score.judgement import judge
+from logicgen.tasks import load_task
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "reading-answers.md"
 GRAMMAR = ROOT / "grammars" / "completion.lark"
@@ -70,6 +73,18 @@ def test_the_page_explains_every_token():
     rules = [line for line in grammar_lines() if re.match(r"_?[a-z]", line)]
     for token in set(re.findall(r"\b_?([A-Z][A-Z_]+)\b", "\n".join(rules))):
         assert re.search(rf"\b{token}\b", page), token
+
+
+def test_the_first_table_of_the_page_is_true():
+    table = re.findall(
+        r"(?m)^\| (`.+`) \| (\w+) \| (\w+)(?::.*)? \|$", PAGE.read_text(encoding="utf-8")
+    )
+    assert len(table) >= 7
+    task = load_task("propositional")
+    for completion, *verdicts in table:
+        for mode, verdict in zip(("strict", "tolerant"), verdicts, strict=True):
+            found = judge(task, task.read_problem("a & !b"), completion.strip("`"), mode)
+            assert found.verdict == verdict, (completion, mode, found)
 
 
 if __name__ == "__main__":
