@@ -131,11 +131,12 @@ def test_what_cannot_be_decided_is_counted_by_no_metric(data, tmp_path, monkeypa
     assert first.metadata == {"verdict": "unknown"}
 
 
+pytestmark = pytest.mark.trainer
+
 BY_NAME = """
 from inspect_ai import eval as evaluate
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
-pytestmark = pytest.mark.trainer
 output = ModelOutput.from_content("mock", "<answer>no</answer>")
 output.usage = ModelUsage()
 model = get_model("mockllm/model", custom_outputs=lambda *_: output)

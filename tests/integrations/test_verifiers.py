@@ -22,13 +22,13 @@ import verifiers.v1 as vf
 from logicgen.integrations import verifiers as adapter
 from logicgen.integrations.verifiers import LogicConfig, LogicTaskConfig, LogicTaskset
 
+pytestmark = pytest.mark.trainer
+
 # What users write; the harness asks the model once, from the process of the test.
 MODULE = """
 import httpx
 import verifiers.v1 as vf
 from logicgen.integrations.verifiers import LogicTaskset
-
-pytestmark = pytest.mark.trainer
 
 
 class Once(vf.Harness[vf.HarnessConfig]):

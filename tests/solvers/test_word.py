@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from logicgen.errors import LogicgenError
@@ -46,6 +46,7 @@ def test_words_of_traces():
         word.truth(Formula("Z", (Formula("a"),)))
 
 
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
 @given(over("ab"), st.lists(over("ab", 2), min_size=1, max_size=3), st.integers(0, 2))
 def test_a_falsifying_word_is_one_of_the_answer_and_falsifies(formula, positions, stem):
     propositional = [p for p in positions if not {*p.prefix.split()} & {*"XFGURWM"}]
