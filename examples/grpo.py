@@ -160,11 +160,18 @@ def mark(scorer: logicgen.Scorer, rows: Dataset, completions: list[str]) -> dict
 
 
 def best_constant(scorer: logicgen.Scorer, rows: Dataset) -> str:
-    """Return the completion that is right most often if it is given to every problem."""
-    values = product("01", repeat=len(SYMBOLS))
-    answers = [", ".join(map("=".join, zip(SYMBOLS, each, strict=True))) for each in values]
-    completions = [f"<answer>{answer}</answer>" for answer in answers]
-    return max(completions, key=lambda each: mark(scorer, rows, [each] * len(rows))["share"])
+    """Return the values of all symbols that are right most often for every problem."""
+    choices = map("".join, product("01", repeat=len(SYMBOLS)))
+    return max(choices, key=lambda each: mark(scorer, rows, with_values(rows, each))["share"])
+
+
+def with_values(rows: Dataset, values: str) -> list[str]:
+    """Return completions that give the symbols of each problem these values."""
+    given = dict(zip(SYMBOLS, values, strict=True))
+    return [
+        "<answer>" + ", ".join(f"{s}={given[s]}" for s in given if s in problem) + "</answer>"
+        for problem in rows["problem"]
+    ]
 
 
 def draw(rewards: list[float], path: Path) -> None:
@@ -224,7 +231,7 @@ def main() -> None:
 
     with logicgen.Scorer("propositional", timeout=10.0, reasons=False) as scorer:
         constant = best_constant(scorer, validation)
-        marks = {"constant": [mark(scorer, test, [constant] * len(test))] * 2}
+        marks = {"constant": [mark(scorer, test, with_values(test, constant))] * 2}
         for name, model in trained.items():
             both = (complete(model, tokenizer, test, greedy) for greedy in (True, False))
             marks[name] = [mark(scorer, test, completions) for completions in both]
