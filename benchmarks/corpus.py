@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from generation import memory  # beside this file
+from generation import memory  # benchmarks/generation.py
 
 RECIPE = """
 task = "text"

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 import torch
-from precision_accuracy import rates  # beside this file
+from precision_accuracy import rates  # benchmarks/precision_accuracy.py
 from torch.utils.flop_counter import FlopCounterMode
 
 from logicgen.data.opening import open_data

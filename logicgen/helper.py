@@ -62,12 +62,12 @@ def die_with_parent() -> None:
 
 
 def die_with(parent: int) -> None:
-    """End this process when its parent, which has that number, ends (Linux)."""
+    """End this process when its parent ends (Linux). parent: the process id of the parent."""
     from ctypes import CDLL
 
     set_parent_death_signal = 1  # PR_SET_PDEATHSIG of prctl(2)
     CDLL(None).prctl(set_parent_death_signal, int(signal.SIGKILL))
-    if os.getppid() != parent:  # it ended before that
+    if os.getppid() != parent:  # the parent ended before the call above
         os._exit(1)
 
 

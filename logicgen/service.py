@@ -332,10 +332,10 @@ class Service(Generic[Item, Result]):
                 self._replace(server, f"time limit of {seconds:g} s")
 
     def _replace(self, server: _Server, reason: str, again: bool = False) -> None:
-        """Give up the item that a worker was at; the others wait again.
+        """Give up the item that a worker works on; its other items return to the queue.
 
         The worker is restarted if it lives, and removed if it died. again: the item is tried once
-        more, since it need not be why the worker died.
+        more, since the worker may have died for another reason.
         """
         at, left = server.worker.at, server.left()
         jobs = server.jobs

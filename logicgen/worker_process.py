@@ -81,10 +81,10 @@ class Chunk:
 
 
 class _Clock:
-    """Memory shared with a worker: which of the items sent it is at (-1 is none), and since when.
+    """Memory shared with a worker: the index of its current item (-1 is none), and its start time.
 
-    child: the process that works, if it is a child of the worker (0 is none); negative once the
-    parent has decided to kill it.
+    child: id of the worker's child process, which works in its place; 0 without a child. The parent
+        makes it negative before it kills the child.
     """
 
     SIZE = 24
@@ -125,7 +125,7 @@ class Worker:
         tied: bool | None = None,
         forks: bool = False,
     ) -> None:
-        """Start the process. forks: whether a child of it works, so that `restart` is possible."""
+        """Start the process. forks: a child of the process works, and `restart` can replace it."""
         with _anonymous_file() as shared:
             shared.truncate(_Clock.SIZE)
             self.clock = _Clock(shared.fileno())
@@ -172,7 +172,7 @@ class Worker:
         block = os.read(self.fileno(), 1 << 20)
         self._read += block
         if self._restarting and self._mark in self._read:
-            # What came before it may be half a message of the process that was killed.
+            # The bytes before the mark may be half a message of the process that was killed.
             del self._read[: self._read.index(self._mark) + len(self._mark)]
             self._restarting = False
             yield []
@@ -201,15 +201,15 @@ class Worker:
             return self.process.wait()
 
     def restart(self) -> bool:
-        """Kill the process at work in favor of a new one, and return whether that is possible.
+        """Replace the child process by a new one; return whether that is possible.
 
-        The new one is a copy of the worker as its setup left it, and so begins at once. Results
-        that were not received are lost; an empty message says when it is ready.
+        The new process is a copy of the worker after its setup, so it begins at once. Results that
+        were not received are lost. An empty message follows when the new process is ready.
         """
         child = self.clock.child[0]
         if not self._mark or child <= 0:
             return False
-        self.clock.child[0] = -child  # tells the worker that it shall go on
+        self.clock.child[0] = -child  # tells the worker to start a new child
         self._restarting, self.chunk = True, None
         with suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
@@ -278,12 +278,12 @@ def _serve(source: IO[bytes], target: IO[bytes], clock: _Clock) -> None:
 
 
 def _become_child(clock: _Clock, target: IO[bytes], mark: bytes) -> None:
-    """Return in a child of this process, and in another one each time that one is restarted.
+    """Fork, and return in the child. After `restart` has killed the child, return in a new child.
 
-    This process waits for its children, and ends as they do.
+    This process only waits. If a child ends otherwise, this process ends in the same way.
     """
     parent, again = os.getpid(), False
-    while child := os.fork():  # which writes its number into the clock itself
+    while child := os.fork():  # the child writes its id into the clock
         _, status = os.waitpid(child, 0)
         if clock.child[0] != -child:
             code = os.waitstatus_to_exitcode(status)

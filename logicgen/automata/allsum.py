@@ -64,32 +64,19 @@ def trim(automaton: Automaton) -> Automaton:
     return automaton.restricted(np.flatnonzero(useful))
 
 
-def backward(automaton: Automaton) -> np.ndarray:
-    """Return the backward weights (n,), of all paths from each state, reachable or not, to the end.
-
-    Raises LogicgenError naming the states of a cycle that makes a weight infinite.
-    """
-    return _solve_on(automaton, coaccessible(automaton), backwards=True)
-
-
 def forward(automaton: Automaton) -> np.ndarray:
     """Return the forward weights (n,), of all paths from the beginning to each state.
 
     In a probabilistic automaton this is how often a string visits the state on average. Raises
     LogicgenError naming the states of a cycle that makes a weight infinite.
     """
-    return _solve_on(automaton, accessible(automaton), backwards=False)
-
-
-def _solve_on(automaton: Automaton, chosen: np.ndarray, backwards: bool) -> np.ndarray:
-    """Return the weights of paths among the chosen states, (n,), 0 at all others."""
-    found = np.zeros(len(automaton.states))
-    if chosen.any():
-        part = automaton.restricted(np.flatnonzero(chosen))
+    reached = accessible(automaton)
+    found = np.zeros(len(reached))
+    if reached.any():
+        part = automaton.restricted(np.flatnonzero(reached))
         check_finite(part)
-        total, ends = (part.total, part.final) if backwards else (part.total.T, part.initial)
         with np.errstate(over="ignore"):
-            found[chosen] = np.ldexp(*_path_weights(csr_array(total), ends))
+            found[reached] = np.ldexp(*_path_weights(csr_array(part.total.T), part.initial))
         if np.isinf(found).any():
             raise LogicgenError(
                 "automaton: the paths of states"
@@ -154,8 +141,13 @@ def normalise(automaton: Automaton) -> Automaton:
     the final weight and the transitions of each state. It is trim, hence tight. Raises
     LogicgenError if the allsum is 0 or infinite.
     """
+    return normalise_with_log(automaton)[0]
+
+
+def normalise_with_log(automaton: Automaton) -> tuple[Automaton, float]:
+    """Return the normalised automaton, and the natural logarithm of the allsum."""
     part = trim(automaton)
-    initial, ahead, exponents, _ = _pushed(part)
+    initial, ahead, exponents, exponent = _pushed(part)
     initial = initial * ahead
     transitions = []
     for matrix in part.transitions:
@@ -165,7 +157,9 @@ def normalise(automaton: Automaton) -> Automaton:
         pushed.data = data * (ahead[matrix.indices] / ahead[source])
         transitions.append(pushed)
     final = np.ldexp(part.final, -exponents) / ahead
-    return Automaton(part.symbols, part.states, initial / initial.sum(), final, tuple(transitions))
+    total = initial.sum()
+    model = Automaton(part.symbols, part.states, initial / total, final, tuple(transitions))
+    return model, math.log(total) + exponent * math.log(2)
 
 
 def check_finite(automaton: Automaton) -> None:

@@ -15,7 +15,7 @@ import math
 import numpy as np
 from scipy.sparse import csr_array
 
-from logicgen.automata.allsum import log_allsum, normalise
+from logicgen.automata.allsum import accessible, coaccessible, normalise, normalise_with_log
 from logicgen.automata.automaton import Automaton
 from logicgen.automata.strings import Readable, Strings, encode
 
@@ -42,10 +42,9 @@ def log_prefix_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
     Entry 0 is the allsum; nan beyond the end of a string. Raises LogicgenError if it is infinite.
     """
     batch = encode(automaton.symbols, strings)
-    total = log_allsum(automaton)
-    if total == -math.inf:
+    if not (accessible(automaton) & coaccessible(automaton)).any():
         return log_forward(automaton, batch, np.zeros((len(automaton.states), 1)))[..., 0]
-    model = normalise(automaton)
+    model, total = normalise_with_log(automaton)
     return total + log_forward(model, batch, np.ones((len(model.states), 1)))[..., 0]
 
 

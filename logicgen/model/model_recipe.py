@@ -68,7 +68,7 @@ class ModelRecipe(Table):
 
     @property
     def as_compared(self) -> ModelRecipe:
-        """Return the recipe to compare it with stored ones: `auto` becomes `bf16`.
+        """Return the recipe as it is compared with stored recipes: `auto` becomes `bf16`.
 
         Shipped recipes contained `bf16` where they now contain `auto`. Runs and records with either
         belong to the same recipe.

@@ -73,7 +73,7 @@ def faster_in_bfloat16(device: torch.device) -> bool:
 
 @lru_cache(maxsize=1)
 def _share_of_time() -> float:
-    """Return the time of a layer's products in bfloat16 over that in float32, best of four turns.
+    """Return a layer's time in bfloat16 divided by its time in float32, each the best of four runs.
 
     The layer has the size of the narrowest shipped recipe in bfloat16, which gains least.
     """

@@ -133,8 +133,9 @@ def is_determined(grammar: Grammar) -> bool:
 def _with_one_end(grammar: Grammar) -> Grammar:
     """Return the equivalent grammar with a further unit in each layer that says `<end>`.
 
-    It leads to that of the next layer, so that only `<end>` follows an `<end>`. No other unit says
-    `<end>`: units that said nothing else are never on. A grammar without `<end>` stays as it is.
+    The new unit of a layer leads only to the new unit of the next layer: after an `<end>` comes
+    another `<end>`. The other units no longer say `<end>`, and a unit that said nothing else is
+    never on. A grammar without `<end>` stays as it is.
     """
     if grammar.end is None:
         return grammar

@@ -126,7 +126,7 @@ def case_of(task: Task, problem: Any) -> Case | None:
         empty_is_right = True
     else:
         return None
-    if empty_is_right:  # "{}" and "none" may stand for it
+    if empty_is_right:  # "{}" and "none" may mean the empty answer
         found = [(kind, text) for kind, text in found if kind not in ("word", "nothing")]
     if logic:
         values += [("contradiction", f"{names[0]} & !{names[0]}")]
@@ -163,7 +163,7 @@ def _spellings(task: Task, text: str) -> tuple[str, ...]:
 
 
 def _changed(task: Task, text: str, names: Sequence[str]) -> Iterator[str]:
-    """Yield answers that differ: with literals negated, or with one symbol replaced."""
+    """Yield changed answers: some literals negated, or one symbol replaced."""
     if not isinstance(task, FormulaTask):
         answer = text.split()
         for place, name in product(range(len(answer)), names):

@@ -209,7 +209,7 @@ class _Trial:
                     self._fault(kind, case.problem, completion, CLASSES[kind])
 
     def run_excluding(self, problems: Sequence[str], completion: str) -> None:
-        """Try a completion that may be paid for one of some problems at most."""
+        """Try a completion that is right for at most one of these problems."""
         self.audit.tried["exclusion"] += 1
         paying = [problem for problem in problems if self._pays(problem, completion)][:2]
         if len(paying) == 2:

@@ -62,7 +62,7 @@ def read_completion(task: Task, completion: str, mode: Mode = "strict") -> Any:
 
 
 def read_place(task: Task, text: str) -> Any:
-    """Return the answer that a text from its first to its last character is.
+    """Return the answer that a whole text is, without any text around it.
 
     The notation of the task comes first, then the spellings of `completion.lark`. Raises
     FormatError, or NoAnswerError for a text that is too long.
@@ -131,7 +131,7 @@ def _has_only_tags(text: str) -> bool:
     return all(lead.end() == len(before) for lead in _LEAD.finditer(before))
 
 
-# What marks another answer in a completion with answer tags.
+# Marks of a second answer in a completion with answer tags.
 _MARK = re.compile(
     r"</?(?:final_)?answer|</?solution|\[/?answer\]|<\|begin_of_box|\\boxed|\\fbox|```|~~~",
     re.IGNORECASE,
@@ -160,7 +160,7 @@ def _derive(task: Task, start: str, text: str) -> list[str]:
         raise NoAnswerError("the completion is empty")
     try:
         found: Any = _parser(_rule(task)).parse(text, start=start)  # the translation, not a tree
-    except lark.exceptions.UnexpectedToken:  # the lexer yields others only where they can follow
+    except lark.exceptions.UnexpectedToken:  # the end of the text came too early
         raise NoAnswerError("the text ends before its answer does") from None
     answers: list[str] = found
     return answers

@@ -58,7 +58,7 @@ class CompletionLexer(Lexer):
 
 
 class _Scanner:
-    """The terminals that may come in a state of the parser, those of the highest priority first."""
+    """The terminals that may come next in one state of the parser, the highest priority first."""
 
     def __init__(self, terminals: Iterable[TerminalDef]) -> None:
         patterns = [(each.name, each.pattern.to_regexp()) for each in terminals]

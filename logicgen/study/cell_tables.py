@@ -155,7 +155,7 @@ def _correlation_table(
 
 
 def _head(row: Row) -> dict[str, Any]:
-    """Return the values that all lines of a point in the table for programs share."""
+    """Return the values that are equal in all lines of a point in `results.csv`."""
     covariance = {} if row.covariance is None else {"alpha_covariance": row.covariance.get("all")}
     return {
         "seeds": row.seeds,

@@ -108,7 +108,7 @@ def _learning(
 
 
 def _lines(result: Result) -> list[dict[str, Any]]:
-    """Return a trial's values in the table for programs: a line for each part of each measure."""
+    """Return a trial's lines of `results.csv`: a line for each part of each measure."""
     trial = result.trial
     head = {"seed": trial.seed} | result.training.model_dump(exclude={"validation"})
     lines: list[dict[str, Any]] = []

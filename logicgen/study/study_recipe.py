@@ -19,7 +19,7 @@ Changes = dict[str, Any]
 # What an axis of plain values may be, beside a dotted key of the model recipe.
 PLAIN = ("model", "data", "size", "weights")
 
-# Begins the column of an axis in a table whose results have a column of the axis's name.
+# Prefix of an axis's column in `results.csv` if the results have a column with the axis's name.
 AXIS = "axis."
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")

@@ -85,7 +85,7 @@ class Trial(Table):
 
     @property
     def as_compared(self) -> Trial:
-        """Return the trial to compare it with stored ones (`ModelRecipe.as_compared`)."""
+        """Return the trial as it is compared with stored trials (`ModelRecipe.as_compared`)."""
         return self.model_copy(update={"model": self.model.as_compared})
 
     @property

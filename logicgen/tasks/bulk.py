@@ -20,7 +20,7 @@ CHUNK = 256
 # Characters of a line that are read.
 LONGEST = 16_000_000
 
-# Verdict on a line that is wrong itself: no JSON, no answer, or a problem that does not parse.
+# Verdict on a line that cannot be verified: no JSON, no answer, or a problem that does not parse.
 ERROR = "error"
 
 Row = dict[str, Any]

@@ -78,7 +78,7 @@ class LookupSettings(DeterminedSettings):
 
     def most_keys(self, symbols: int) -> int:
         """Return how many different keys a problem over so many symbols has at most."""
-        return self.keys or (symbols if self.overlap else symbols - 1)  # one is a value
+        return self.keys or (symbols if self.overlap else symbols - 1)  # one symbol must be a value
 
 
 class LookupSource(DeterminedSource):

@@ -272,7 +272,7 @@ class AcceptanceLearner(ModelLearner):
         if rows:
             seed = torch.Generator().manual_seed(found.number)
             batch = self._batch(0, rows)
-            with float32_products(self.model.device):  # as the answers were drawn
+            with float32_products(self.model.device):  # the answers were drawn in float32, too
                 start = self.start.to(self.model.device).log_probabilities(batch, seed).sum(1)
             now = torch.tensor([each.attempts[0].score for each in firsts])
             measures["distance"] = float((now - start.cpu()).mean())

@@ -69,10 +69,12 @@ def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -
 
 
 def choose_precision(out: Path, wanted: str, device: torch.device) -> tuple[str, str]:
-    """Return the precision of the next steps and that of all steps, and record it in `run.json`.
+    """Choose the precision of the next steps and record it in `run.json`.
 
-    wanted: the recipe's. `auto` keeps the precision of earlier steps if the device has it. Warns if
-        the device emulates the precision.
+    wanted: the recipe's `precision`. `auto` keeps the precision of earlier steps if the device has
+        bfloat16. Warns if the device only emulates bfloat16.
+    return: the precision of the next steps, and the precision of the whole training, which is
+        "fp32 and bf16" if it changed between two runs.
     """
     content = checkpoint.load_json(out / checkpoint.RUN)
     before = content.get("precision")

@@ -329,20 +329,23 @@ def in_context() -> str:
     return markdown_table(["task", "as in training", "over 80 symbols, longer", "minutes"], lines)
 
 
+# Points of the study `lexinvariant-text`, with their names in tables.
+TEXT_MODELS = {
+    "learned": "knows the characters (`learned`)",
+    "learned-cache": "... with a cache",
+    "lexinvariant": "random rows (`lexinvariant`)",
+    "lexinvariant-cache": "... with a cache",
+    "lexinvariant-names": "rows dealt out (`lexinvariant-names`)",
+    "lexinvariant-names-cache": "... with a cache",
+}
+
+
 def characters_by_position() -> str:
-    names = {
-        "learned": "knows the characters (`learned`)",
-        "learned-cache": "... with a cache",
-        "lexinvariant": "random rows (`lexinvariant`)",
-        "lexinvariant-cache": "... with a cache",
-        "lexinvariant-names": "rows dealt out (`lexinvariant-names`)",
-        "lexinvariant-names-cache": "... with a cache",
-    }
-    means = {n: measures("lexinvariant-text", n)["python"]["means"] for n in names}
+    means = {n: measures("lexinvariant-text", n)["python"]["means"] for n in TEXT_MODELS}
     counter = perplexities(means["learned"]["counter_bits"], CHARACTERS)
     lines = [["best counter of the same text", *(f"{each:.1f}" for each in counter), ""]]
     cached = rows("lexinvariant-text")
-    for point, name in names.items():
+    for point, name in TEXT_MODELS.items():
         found = perplexities(means[point]["bits"], CHARACTERS)
         part_of_cache = cached[point]["share of the cache"].replace("-", "")
         lines.append([name, *(f"{each:.1f}" for each in found), part_of_cache])
@@ -351,13 +354,7 @@ def characters_by_position() -> str:
 
 
 def prompts() -> str:
-    names = {
-        "learned": "`learned`",
-        "learned-cache": "... with a cache",
-        "lexinvariant": "`lexinvariant`",
-        "lexinvariant-cache": "... with a cache",
-        "lexinvariant-names": "`lexinvariant-names`",
-        "lexinvariant-names-cache": "... with a cache",
+    names = TEXT_MODELS | {
         "learned-permutations": "`learned`, a twentieth permutations",
         "lexinvariant-names-permutations": "`lexinvariant-names`, a twentieth permutations",
     }
