@@ -8,8 +8,16 @@ import os
 for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
+import sys  # noqa: E402
+
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
+
+from logicgen import helper  # noqa: E402
+from tests import forked  # noqa: E402
+
+if sys.platform == "linux":  # before anything imports it by its name
+    helper.start_helper = forked.start_helper
 
 pytest_plugins = ["tests.missing_extras"]
 
@@ -25,3 +33,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
+
+
+@pytest.fixture
+def new_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start helpers as the library does, in new processes."""
+    monkeypatch.setattr(forked, "forking", False)

@@ -16,6 +16,8 @@ from logicgen.errors import LogicgenError
 from logicgen.service import Failure, Service
 from tests.test_workers import broken, work
 
+pytestmark = pytest.mark.usefixtures("new_helpers")
+
 
 def results(service, items, seconds=None):
     return service.submit(items, seconds).result(60)

@@ -15,6 +15,8 @@ import pytest
 from logicgen.errors import LogicgenError
 from logicgen.workers import Failure, Limits, Workers
 
+pytestmark = pytest.mark.usefixtures("new_helpers")
+
 
 def work():
     """The function the workers run: what it does depends on the item."""

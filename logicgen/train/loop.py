@@ -109,7 +109,7 @@ class Steps(pl.LightningModule):
         step = self.step
         rows_seed, dropout_seed = step_seeds(self.learner.seed, step)
         # Each device drops what it likes; the rows of the embedding are those of all.
-        torch.manual_seed(dropout_seed + (0 if self.rank is None else self.rank.number))
+        _seed(dropout_seed + (0 if self.rank is None else self.rank.number), self.device)
         generator = torch.Generator().manual_seed(rows_seed)
         measured = (step + 1) % self.learner.log_every == 0
         loss, measures = self.learner.loss(batch, generator, measured)
@@ -253,6 +253,16 @@ def run_steps(
             steps.close()
     if stop.received is not None:
         raise interruption(stop.received)
+
+
+def _seed(seed: int, device: torch.device) -> None:
+    """Seed PyTorch's random numbers of a device."""
+    # For a CPU, `torch.manual_seed` also takes a note for a GPU to come, with its caller's stack:
+    # three milliseconds and some memory a step.
+    if device.type == "cpu":
+        torch.default_generator.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)
 
 
 def step_seeds(seed: int, step: int) -> tuple[int, int]:

@@ -11,9 +11,6 @@ from logicgen.experiments._teacher import load_grammar
 from logicgen.productions import read_grammar
 from logicgen.study.record import FILE
 from tests.cli.test_commands import refused, run
-from tests.study.conftest import forked_workers
-
-__all__ = ["forked_workers"]
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 

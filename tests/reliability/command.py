@@ -7,40 +7,19 @@ start themselves (workers) starts as it always does.
 from __future__ import annotations
 
 import ctypes
-import multiprocessing
 import os
 import resource
 import select
 import signal
+import subprocess
 import sys
-import traceback
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 
-PRELOADED = [
-    "tests.reliability.command",
-    "logicgen.cli.main",
-    "logicgen.cli.generate",
-    "logicgen.cli.solve",
-    "logicgen.cli.verify",
-    "logicgen.cli.study",
-    "logicgen.cli.progress",
-    "logicgen.data.opening",
-    "logicgen.data.generate",
-    "logicgen.tasks.bulk",
-    "logicgen.train.fit",
-    "logicgen.evaluate.predictions",
-    "logicgen.report.evaluation_files",
-    "logicgen.study.open_study",
-    "logicgen.study.engine",
-]
-
-context = multiprocessing.get_context("forkserver")
-context.set_forkserver_preload(PRELOADED)
+from tests.forked import training
 
 MARK = "LOGICGEN_RELIABILITY"
 
@@ -94,33 +73,36 @@ class Command:
     ) -> None:
         self.mark = uuid.uuid4().hex
         self.said = (errors or folder.parent) / f"{folder.name}.{self.mark}.err"
-        ready, theirs = context.Pipe(duplex=False)
-        self.process = context.Process(
-            target=_run, args=(arguments, folder, self.said, self.mark, before, theirs)
-        )
-        self.process.start()
-        theirs.close()
-        ready.poll(None)  # it has a group that signals can be sent to, or has ended
+        ready, its = os.pipe()
+        with open(os.devnull) as nothing:
+            self.process = training.start(
+                "tests.reliability.command:_run",
+                (arguments, folder, self.said, before, its),
+                {MARK: self.mark},
+                [its],
+                (nothing.fileno(), 1, 2),
+            )
+        os.close(its)
+        os.read(ready, 1)  # signals reach it now, or it has ended
+        os.close(ready)
 
     def send(self, number: int) -> None:
         """Send a signal: Ctrl-C to the whole group, as a terminal does, others to the command."""
-        pid = self.process.pid
-        assert pid is not None
         with suppress(ProcessLookupError):  # it ended just now
-            (os.killpg if number == signal.SIGINT else os.kill)(pid, number)
+            (os.killpg if number == signal.SIGINT else os.kill)(self.process.pid, number)
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until the command has ended, or so many seconds; return whether it has."""
-        self.process.join(seconds)
-        return self.process.exitcode is not None
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+        return self.process.returncode is not None
 
     def end(self) -> Ended:
         """Return how the command ended, once it has."""
-        self.process.join()
-        assert self.process.exitcode is not None
+        status = self.process.wait()
         said = self.said.read_text(encoding="utf-8", errors="replace") if self.said.exists() else ""
         self.said.unlink(missing_ok=True)
-        return Ended(self.process.exitcode, said)
+        return Ended(status, said)
 
     def orphans(self) -> list[str]:
         """Return the command lines of processes that outlived the command, and end these."""
@@ -165,35 +147,23 @@ def _run(
     arguments: list[str],
     folder: Path,
     said: Path,
-    mark: str,
     before: Callable[[], None] | None,
-    ready: Connection,
+    ready: int,
 ) -> None:
     """Be the command: the process."""
-    os.setpgid(0, 0)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        import logicgen.cli.main as program
+    import logicgen.cli.main as program
 
-        # As after `python -m logicgen.cli.main`: workers import what their parent's main module is.
-        sys.modules["__main__"] = program
-        stream = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-        os.dup2(stream, 1)
-        os.dup2(stream, 2)
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
-        os.environ[MARK] = mark
-        os.chdir(folder)
-        sys.argv = ["logicgen", *arguments]
-        if before is not None:
-            before()
-        ready.send(True)
-        ready.close()
-        program.main()
-    except SystemExit:
-        raise
-    except BaseException:  # what a user would see
-        traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(1)
+    # As after `python -m logicgen.cli.main`: workers import what their parent's main module is.
+    sys.modules["__main__"] = program
+    stream = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    os.dup2(stream, 1)
+    os.dup2(stream, 2)
+    os.chdir(folder)
+    sys.argv = ["logicgen", *arguments]
+    if before is not None:
+        before()
+    os.write(ready, b"!")
+    os.close(ready)
+    program.main()

@@ -9,7 +9,6 @@ import pytest
 
 from logicgen.study.point import digest
 from logicgen.study.record import FILE
-from tests.forked import start_helper
 
 TINY = """
 description = "Two trials"
@@ -39,14 +38,6 @@ AXES = """
 [axes]
 "embedding.random_part" = ["normal", "hypercube"]
 """
-
-
-@pytest.fixture(scope="session", autouse=True)
-def forked_workers():
-    """Fork the processes of studies, which all import the same packages, from a server."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("logicgen.study.worker.start_helper", start_helper)
-        yield
 
 
 @pytest.fixture
