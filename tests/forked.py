@@ -270,6 +270,8 @@ def _run(request: Any, files: list[int]) -> None:
         getattr(import_module(module), name)(*arguments)
         status = 0
     except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:  # what a user would see
         traceback.print_exc()

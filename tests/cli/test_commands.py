@@ -18,6 +18,7 @@ import pytest
 
 from logicgen.cli.main import main
 from logicgen.data.work_files import FOLDER
+from tests.reliability.command import Command
 
 
 def run(*arguments, stdin=None, cwd=None):
@@ -356,24 +357,14 @@ def test_a_solver_for_a_task_that_needs_none_is_refused():
     refused(run("solve", "--task", "copying", "--solver", "pysat", "a b"), "needs no solver")
 
 
-def interrupted(arguments, ready):
+def interrupted(arguments, ready, folder):
     """Run a command, press Ctrl-C once `ready()`, and return (status, what it said)."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "logicgen.cli.main", *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        # A shell in the background ignores SIGINT, and so would what it starts.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    command = Command([str(each) for each in arguments], folder)
     while not ready():
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to workers as well
-    _, said = process.communicate()
-    return process.returncode, said
+        assert not command.wait(0.02), command.end()
+    command.send(signal.SIGINT)  # as a terminal does: to workers as well
+    ended = command.end()
+    return ended.status, ended.said
 
 
 def appeared(folder, pattern):
@@ -384,17 +375,17 @@ def appeared(folder, pattern):
 def test_ctrl_c_ends_generate_without_a_traceback(tmp_path):
     folder = tmp_path / "d"
     arguments = ["generate", "propositional-35", "-o", folder, "--workers", 2]
-    status, said = interrupted(arguments, lambda: appeared(folder, "*.parquet"))
+    status, said = interrupted(arguments, lambda: appeared(folder, "*.parquet"), tmp_path)
     assert status == 130
     assert "Traceback" not in said
     # Work files, which are removed in the end, may be left in the middle.
     assert not [path for path in folder.rglob("*.part") if FOLDER not in path.parts]
 
 
-def test_ctrl_c_ends_one_hard_formula_without_a_traceback():
+def test_ctrl_c_ends_one_hard_formula_without_a_traceback(tmp_path):
     start = time.monotonic()
     arguments = ["solve", "--task", "propositional", hard_formula(12)]
-    status, said = interrupted(arguments, lambda: time.monotonic() > start + 2)
+    status, said = interrupted(arguments, lambda: time.monotonic() > start + 1, tmp_path)
     assert status == 130
     assert "Traceback" not in said
 

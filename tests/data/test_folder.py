@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -21,9 +21,12 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
+from tests.cli.test_commands import run
 from tests.data.corpora import automaton_recipe
 from tests.data.data_sets import RECIPE, StopError, contents, make
 from tests.data.in_this_process import InThisProcess
+from tests.forked import solving
+from tests.reliability.command import Command
 
 
 @pytest.mark.parametrize("stop_after", [1, 3, 5])
@@ -55,21 +58,21 @@ def test_kill_and_resume(tmp_path):
         'task = "propositional"\n[region]\nsymbols = [1, 4]\nlength = [8, 20]\n'
         "[sizes]\ntrain = 6000\ntest = 500\n"
     )
-    command = [sys.executable, "-m", "logicgen.cli.main", "generate", str(recipe), "--workers", "2"]
+    arguments = ["generate", str(recipe), "--workers", "2"]
     killed, whole = tmp_path / "killed", tmp_path / "whole"
-    process = subprocess.Popen([*command, "-o", str(killed)], stderr=subprocess.DEVNULL)
-    while len(list(killed.glob("train/*.parquet"))) < 2 and process.poll() is None:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    command = Command([*arguments, "-o", str(killed)], tmp_path)
+    while len(list(killed.glob("train/*.parquet"))) < 2 and not command.wait(0.01):
+        pass
+    command.send(signal.SIGKILL)
+    command.end()
     shards = list(killed.rglob("*.parquet"))
     assert shards
     assert not (killed / "README.md").exists()
     for path in shards:
         pq.read_table(path)  # whole
     before = {path: path.stat().st_mtime_ns for path in shards}
-    subprocess.run([*command, "-o", str(killed)], check=True, stderr=subprocess.DEVNULL)
-    subprocess.run([*command, "-o", str(whole)], check=True, stderr=subprocess.DEVNULL)
+    for folder in (killed, whole):
+        assert run(*arguments, "-o", folder).returncode == 0
     assert contents(killed) == contents(whole)
     # Not made again, but for what each worker had just written and not yet certified.
     assert sum(path.stat().st_mtime_ns != before[path] for path in shards) <= 2
@@ -179,37 +182,31 @@ def test_part_files_of_a_killed_run_are_no_foreign_folder(made, tmp_path):
     assert contents(tmp_path / "d") == contents(made)
 
 
-# Makes the small data set in another process; arguments: the folder, and when to begin.
-MAKE = """
-import sys, time
-from pathlib import Path
-from logicgen.errors import LogicgenError
-from tests.data.data_sets import make
-time.sleep(max(0, float(sys.argv[2]) - time.time()))
-try:
-    make(Path(sys.argv[1]))
-except LogicgenError as error:
-    sys.exit(str(error))
-"""
+def make_at(folder, begin):
+    """Make the small data set from a moment on: another process."""
+    time.sleep(max(0, begin - time.time()))
+    try:
+        make(folder)
+    except LogicgenError as error:
+        sys.exit(str(error))
 
 
 def other_process(folder, begin=0.0):
-    return subprocess.Popen(
-        [sys.executable, "-c", MAKE, str(folder), str(begin)],
-        cwd=Path(__file__).parents[2],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    """Start to make the small data set elsewhere; return the process and what it will say."""
+    said = folder.parent / f"{uuid.uuid4()}.txt"
+    with said.open("w") as errors:
+        streams = (0, 1, errors.fileno())
+        return solving.start(f"{__name__}:make_at", [folder, begin], streams=streams), said
 
 
 def test_two_processes_begin_at_once(made, tmp_path):
     """One makes the data; the other is told so, or finds them made."""
-    begin = time.time() + 8
+    begin = time.time() + 1
     racers = [other_process(tmp_path / "d", begin) for _ in range(2)]
-    said = [racer.communicate()[1] for racer in racers]
-    assert 0 in [racer.returncode for racer in racers], said
-    for racer, text in zip(racers, said, strict=True):
-        assert not racer.returncode or "another logicgen generate is at work here" in text
+    ended = [(racer.wait(), said.read_text()) for racer, said in racers]
+    assert 0 in [status for status, _ in ended], ended
+    for status, text in ended:
+        assert not status or "another logicgen generate is at work here" in text
     assert contents(tmp_path / "d") == contents(made)
 
 
@@ -218,8 +215,8 @@ def test_another_process_finishes_between_a_look_and_the_lock(made, tmp_path, mo
     folder, stages = tmp_path / "d", planning.stages
 
     def overtaken(*arguments):
-        other = other_process(folder)
-        assert (other.communicate()[1], other.returncode) == ("", 0)
+        other, said = other_process(folder)
+        assert (other.wait(), said.read_text()) == (0, "")
         return stages(*arguments)
 
     monkeypatch.setattr(planning, "stages", overtaken)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -15,6 +12,7 @@ from logicgen.data.dataset import load_dataset
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Status, Verdict, load_solver, separate, solver_facts, solver_plugins
 from logicgen.solvers.separate import foreign_facts
+from tests.cli.test_commands import run
 
 MODULE = """
 import os, sys, time
@@ -123,32 +121,9 @@ def others(tmp_path_factory):
     return folder
 
 
-def run(others, *arguments, stdin=None):
-    path = os.pathsep.join([str(others), *sys.path])
-    return subprocess.run(
-        [sys.executable, "-m", "logicgen.cli.main", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        input=stdin,
-        env={**os.environ, "PYTHONPATH": path},
-    )
-
-
-@pytest.mark.parametrize("command", [["list", "solvers"], ["doctor"]])
-def test_a_broken_plugin_is_named_and_the_others_are_listed(others, command):
-    result = run(others, *command)
-    assert result.returncode == 0, result.stderr
-    text = " ".join(result.stdout.split())
-    for name in BROKEN:
-        assert f"{name} broken" in text or f"{name}: broken" in text, text
-    assert "buy it" in text
-    assert "MiniSat" in text or "pysat: available" in text  # nobody takes its name
-    assert "Traceback" not in result.stderr
-
-
 @pytest.fixture
 def installed(others, monkeypatch):
-    """The same package, seen from this process."""
+    """The same package, seen from this process and from those that it starts."""
     caches = solver_plugins, solver_facts, load_solver, foreign_facts
     monkeypatch.syspath_prepend(str(others))
     for each in caches:
@@ -156,6 +131,18 @@ def installed(others, monkeypatch):
     yield
     for each in caches:
         each.cache_clear()
+
+
+@pytest.mark.parametrize("command", [["list", "solvers"], ["doctor"]])
+def test_a_broken_plugin_is_named_and_the_others_are_listed(installed, command):
+    result = run(*command)
+    assert result.returncode == 0, result.stderr
+    text = " ".join(result.stdout.split())
+    for name in BROKEN:
+        assert f"{name} broken" in text or f"{name}: broken" in text, text
+    assert "buy it" in text
+    assert "MiniSat" in text or "pysat: available" in text  # nobody takes its name
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize("name", [*BROKEN, "missing", "nobody"])
@@ -197,19 +184,18 @@ def test_what_a_plugin_does_wrong_costs_one_unknown(installed, name, reason):
     assert "\n" not in found.reason
 
 
-def test_what_a_plugin_prints_is_no_output(others):
+def test_what_a_plugin_prints_is_no_output(installed):
     result = run(
-        others, "solve", "--task", "propositional", "--solver", "loud", "--in", "-", stdin="a\nb\n"
+        "solve", "--task", "propositional", "--solver", "loud", "--in", "-", stdin="a\nb\n"
     )
     assert [json.loads(line)["status"] for line in result.stdout.splitlines()] == ["sat", "sat"]
-    result = run(others, "solve", "--task", "propositional", "--solver", "loud", "a")
+    result = run("solve", "--task", "propositional", "--solver", "loud", "a")
     assert result.stdout.startswith("a=1")
 
 
-def test_a_crash_costs_one_line_of_many(others):
+def test_a_crash_costs_one_line_of_many(installed):
     lines = ["a", "a & b", "a | b | c", "a ^ b", "c"]
     result = run(
-        others,
         "solve",
         "--task",
         "propositional",
@@ -228,7 +214,7 @@ def test_a_verdict_that_is_none_is_unknown(installed, name):
     assert logicgen.verify("propositional", "a", "a=1", solver=name) is Verdict.UNKNOWN
 
 
-def test_data_are_made_with_a_plugin_and_without_one_that_crashes(others, tmp_path):
+def test_data_are_made_with_a_plugin_and_without_one_that_crashes(installed, tmp_path):
     recipe = tmp_path / "tiny.toml"
     text = """task = "propositional"
 solver = "{}"
@@ -241,13 +227,13 @@ train = 5
     made = {}
     for name in ("right", "pysat"):
         recipe.write_text(text.format(name))
-        result = run(others, "generate", recipe, "-o", tmp_path / name, "--workers", 1)
+        result = run("generate", recipe, "-o", tmp_path / name, "--workers", 1)
         assert result.returncode == 0, result.stderr
         made[name] = (tmp_path / name / "train" / "00000.parquet").read_bytes()
     assert made["right"] == made["pysat"]
     for name, limit in (("sometimes", ""), ("slow", "timeout = 0.3\n")):
         recipe.write_text(limit + text.format(name).replace("length = [1, 3]", "length = [2, 3]"))
-        result = run(others, "generate", recipe, "-o", tmp_path / name, "--workers", 1)
+        result = run("generate", recipe, "-o", tmp_path / name, "--workers", 1)
         assert result.returncode == 0, result.stderr
         description = json.loads((tmp_path / name / "dataset.json").read_text())
         assert description["splits"]["train"]["given_up"] > 0

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 
@@ -25,6 +24,7 @@ from logicgen.study.study_recipe import read_study
 from logicgen.study.trial import data_folder, make_data
 from logicgen.study.worker import Worker
 from tests.cli.test_commands import appeared, interrupted, refused, run
+from tests.reliability.command import Command
 from tests.study.conftest import AXES, TINY, read_lines, write_lines
 
 NAMES = ["normal-0", "hypercube-0"]
@@ -210,7 +210,7 @@ def saved_steps(out):
 def test_ctrl_c_saves_and_the_same_command_goes_on(study_file, tmp_path):
     out = tmp_path / "out"
     arguments = ["study", study_file(ONE, tiny=LONG), "-o", out]
-    status, said = interrupted(arguments, lambda: appeared(out, "events*"))
+    status, said = interrupted(arguments, lambda: appeared(out, "events*"), tmp_path)
     assert status == 130
     assert "the same command goes on" in said
     assert "Traceback" not in said
@@ -224,14 +224,10 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(study_file, tmp_path):
 
 def test_a_worker_ends_with_its_parent(study_file, tmp_path):
     out = tmp_path / "out"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "logicgen.cli.main", "study", study_file(ONE, tiny=LONG), "-o", out],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    command = Command(["study", str(study_file(ONE, tiny=LONG)), "-o", str(out)], tmp_path)
     wait_for(lambda: appeared(out, "events*"))
-    process.kill()
-    process.wait()
+    command.send(signal.SIGKILL)
+    command.end()
     wait_for(lambda: (run_of("normal-0", out) / checkpoint.LAST).is_file())
     assert 0 < saved_steps(out) < 400
 

@@ -32,7 +32,9 @@ from logicgen.train import devices as several
 from logicgen.train.callbacks import Deadline
 from logicgen.train.fit import fit, training_data
 from tests.cli.test_commands import appeared
+from tests.cli.test_commands import run as run_command
 from tests.data.data_sets import make
+from tests.reliability.command import Command
 from tests.train.conftest import copying, recipe_with
 from tests.train.test_fit import losses
 
@@ -257,23 +259,22 @@ def helpers_of(process: int) -> list[int]:
 def test_sigterm_saves_the_step_and_ends_all(folder, tmp_path):
     """As schedulers do; those of one helper are ignored: the first process decides."""
     run = tmp_path / "run"
-    command = ["train", "propositional-learned", "--data", folder, "-o", run, "--device", "cpu"]
-    command = [sys.executable, "-m", "logicgen.cli.main", *map(str, command)]
-    process = subprocess.Popen([*command, "--devices", "2"], stderr=subprocess.PIPE, text=True)
+    arguments = ["train", "propositional-learned", "--data", folder, "-o", run, "--device", "cpu"]
+    arguments = [*map(str, arguments), "--devices", "2"]
+    command = Command(arguments, tmp_path)
     while not appeared(run, "events*"):
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
-    (helper,) = helpers_of(process.pid)
+        assert not command.wait(0.05), command.end()
+    (helper,) = helpers_of(command.process.pid)
     for number in (signal.SIGINT, signal.SIGTERM):
         os.kill(helper, number)
     time.sleep(2)
-    assert process.poll() is None
-    process.send_signal(signal.SIGTERM)
-    _, said = process.communicate()
-    assert process.returncode == 143, said
-    (step,) = re.findall(r"stopped after step (\d+) of", said)
+    assert not command.wait(0)
+    command.send(signal.SIGTERM)
+    ended = command.end()
+    assert ended.status == 143, ended.said
+    (step,) = re.findall(r"stopped after step (\d+) of", ended.said)
     assert load_tree(run / LAST)["global_step"] == int(step) > 0
     assert not Path(f"/proc/{helper}").exists()
-    goes_on = [*command, "--resume", "--steps", str(int(step) + 3)]
-    subprocess.run(goes_on, check=True, capture_output=True)
+    goes_on = run_command(*arguments, "--resume", "--steps", int(step) + 3)
+    assert goes_on.returncode == 0, goes_on.stderr
     assert load_tree(run / LAST)["global_step"] == int(step) + 3

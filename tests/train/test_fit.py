@@ -1,8 +1,5 @@
 import copy
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -28,6 +25,7 @@ from logicgen.train.fit import fit
 from logicgen.train.loop import Steps, step_seeds
 from logicgen.train.model_learner import ModelLearner
 from logicgen.train.schedule import Schedule
+from tests.forked import training
 from tests.train.conftest import REGION, copying, made, recipe_with
 
 
@@ -237,21 +235,14 @@ def test_a_gpu_never_waits_inside_a_step(data: TrainingData) -> None:
             torch.cuda.set_sync_debug_mode("default")
 
 
+def train_for_long(run: Path) -> None:
+    """Train for longer than anybody waits: a process that is killed."""
+    fit(recipe_with(), made(copying(400, 5, 6, 0), None), run, steps=100_000, quiet=True)
+
+
 def test_kill_in_the_middle_leaves_a_run_that_resumes(tmp_path: Path, data: TrainingData) -> None:
-    program = (
-        "import sys; from pathlib import Path\n"
-        "from tests.train.conftest import *\n"
-        "from logicgen.train.fit import fit\n"
-        "data = made(copying(400, 5, 6, 0), None)\n"
-        "fit(recipe_with(), data, Path(sys.argv[1]), steps=100_000, quiet=True)\n"
-    )
     run = tmp_path / "run"
-    root = str(Path(__file__).parents[2])
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, str(run)],
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": root},
-    )
+    process = training.start("tests.train.test_fit:train_for_long", [run])
     while not (run / "checkpoint" / "last.safetensors").is_file():
         assert process.poll() is None
         time.sleep(0.05)
