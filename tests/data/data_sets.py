@@ -13,8 +13,8 @@ RECIPE = {
     "verifier": "pysat",
     "problem": {"operators": {"!": 1, "&": 1, "^": 1}},
     "region": {"symbols": [1, 3], "length": [1, 9], "balance": "symbols-and-length"},
-    "sizes": {"train": 1200, "validation": 60, "test": 60},
-    "grid": {"symbols": [1, 5], "length": [1, 12], "per_cell": 6},
+    "sizes": {"train": 600, "validation": 40, "test": 40},
+    "grid": {"symbols": [1, 5], "length": [1, 12], "per_cell": 4},
 }
 
 

@@ -25,7 +25,7 @@ def test_cells_are_flat_as_far_as_they_hold(made):
     ]
     assert max(full) - min(full) <= 1
     grid = [row for row in rows if row["split"] == "grid" and int(row["exist"]) > 1000]
-    assert {row["held"] for row in grid} == {"6"}
+    assert {row["held"] for row in grid} == {"4"}
     description = data.description["splits"]["grid"]
     short = [r for r in rows if r["split"] == "grid" and int(r["held"]) < int(r["asked"])]
     assert description["cells_short"] == len(short)

@@ -166,7 +166,7 @@ def test_links_that_leave_the_folder(whole, copy, tmp_path):
 def test_a_link_inside_the_folder_is_followed(copy):
     (copy / "test").rename(copy / "other")
     (copy / "test").symlink_to("other")
-    assert load_dataset(copy).table("test").num_rows == 60
+    assert load_dataset(copy).table("test").num_rows == 40
 
 
 def test_a_corpus_with_links_that_leave_the_folder(corpus, tmp_path):

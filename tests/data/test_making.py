@@ -23,8 +23,8 @@ from tests.data.in_this_process import InThisProcess
 SCARCE = {
     "problem": {"operators": {"!": 1, "&": 1, "^": 1}},
     "region": {"symbols": [2, 3], "length": [6, 7], "balance": "symbols-and-length"},
-    "sizes": {"train": 900, "validation": 30, "test": 30},
-    "grid": {"symbols": [2, 4], "length": [5, 8], "per_cell": 20},
+    "sizes": {"train": 480, "validation": 20, "test": 20},
+    "grid": {"symbols": [2, 4], "length": [5, 8], "per_cell": 12},
 }
 
 
@@ -160,7 +160,7 @@ def test_stopped_after_each_step_it_goes_on_to_the_same_bytes(here, tmp_path, ha
 
 def test_shards_are_made_from_many_units(here, tmp_path):
     make(tmp_path / "d", SCARCE)
-    assert len(list((tmp_path / "d" / "train").glob("*.parquet"))) > 20
+    assert len(list((tmp_path / "d" / "train").glob("*.parquet"))) >= 12
     here.undo()
     assert shard_size(10**8) == 10_000
 

@@ -113,7 +113,7 @@ def test_what_cannot_be_written_is_refused(data, tmp_path, monkeypatch):
 def test_the_command(data, tmp_path):
     done = run("export", data.folder, tmp_path / "out", "--for", "trl", "--examples", 1)
     assert done.returncode == 0, done.stderr
-    assert "prompts for trl: train 1,200" in done.stderr
+    assert "prompts for trl: train 600" in done.stderr
     assert (tmp_path / "out" / "train.parquet").is_file()
     for wrong, said in [
         (["--for", "xml"], "no format is called 'xml'"),

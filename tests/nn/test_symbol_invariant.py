@@ -129,7 +129,7 @@ def test_the_fused_view_is_the_mean_but_at_a_symbol_its_own_stream():
 def test_renaming_a_problem_renames_its_scores(options, encoder, decoder):
     made, matrix = network(options, encoder, decoder), rows()
     scores = made(matrix, PROBLEMS, ANSWERS)
-    for permutation in list(permutations(range(SYMBOLS)))[::17]:
+    for permutation in list(permutations(range(SYMBOLS)))[17::51]:
         other = made(matrix, renamed(PROBLEMS, permutation), renamed(ANSWERS, permutation))
         expected = torch.empty_like(scores)
         expected[..., :F] = scores[..., :F]

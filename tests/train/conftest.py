@@ -89,8 +89,14 @@ class Learnt(NamedTuple):
     run: Path
 
 
+SIZES = {
+    "sizes": {"train": 1200, "validation": 60, "test": 60},
+    "grid": {"symbols": [1, 5], "length": [1, 12], "per_cell": 6},
+}
+
+
 def _learnt(folder: Path, **changes: Any) -> Learnt:
-    make(folder / "data")
+    make(folder / "data", SIZES)
     data = load_dataset(folder / "data")
     training = {"steps": 120, "batch_size": 32, "validate_every": 200, "checkpoint_every": 200}
     recipe = recipe_with(training=training, **changes)
