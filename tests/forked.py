@@ -48,7 +48,9 @@ TRAINING = [
     "logicgen.report.evaluation_files",
     "logicgen.study.engine",
     "logicgen.study.open_study",
+    "logicgen.study.trial",
     "logicgen.train.fit",
+    "torch.utils.tensorboard",
 ]
 
 # Numbers of descriptors that no process is given, for those on their way.

@@ -148,9 +148,9 @@ def test_where_no_worker_ever_starts_it_is_an_error(tmp_path):
 
 def test_long_items_take_no_more_memory_than_one_of_them():
     long = "x" * (3 << 20)
-    with Workers(work, count=1, limits=Limits(memory=1 << 30)) as pool:
-        assert [len(each) for each in pool.map([long] * 300, 256)] == [2 * len(long)] * 300
-        too_long = "x" * (600 << 20)
+    with Workers(work, count=1, limits=Limits(memory=3 << 28)) as pool:
+        assert [len(each) for each in pool.map([long] * 120, 120)] == [2 * len(long)] * 120
+        too_long = "x" * (200 << 20)
         found = list(pool.map(["a", too_long, "b"], 256))
     assert found[::2] == ["aa", "bb"]
     assert isinstance(found[1], Failure)

@@ -64,7 +64,7 @@ def test_a_slow_line_that_is_no_json_does_not_stop_the_others():
 
 def test_many_long_lines_fit_the_memory_of_one():
     long = "a & " * (3 << 18) + "a"  # 3 MB
-    found = list(solve_lines("copying", [long] * 60, None, 1, Limits(20, MEMORY)))
+    found = list(solve_lines("copying", [long] * 40, None, 1, Limits(20, MEMORY // 2)))
     assert {row["status"] for row in found} == {"invalid"}
 
 

@@ -93,7 +93,7 @@ def test_evaluate_says_what_it_found_and_repeats_over_embedding_seeds(demo, tmp_
     assert summary["overall"]["examples"] == 5
 
 
-def test_compare(demo, tmp_path):
+def test_compare(demo, undrawn, tmp_path):
     folder, _ = demo
     data, model = folder / "copying-20" / "data", folder / "copying-20" / "copying-interchangeable"
     for name in ("a", "b"):
@@ -139,7 +139,7 @@ def test_covariance(demo, tmp_path):
     refused(run("covariance", model, "--data", data, "--split", "tset"), "did you mean test")
 
 
-def test_evaluate_decodes_as_it_is_told_and_says_how(demo, tmp_path):
+def test_evaluate_decodes_as_it_is_told_and_says_how(demo, undrawn, tmp_path):
     folder, _ = demo
     data = folder / "propositional-mini" / "data"
     model = folder / "propositional-mini" / "propositional-interchangeable"

@@ -45,6 +45,7 @@ LTL = {
     "verifier": None,
     "problem": {"operators": {"!": 1, "&": 3, "X": 1, "U": 1}},
     "region": {"symbols": [1, 5], "length": [5, 25], "balance": "length"},
+    "sizes": {"train": 200, "test": 20},
     "grid": None,
 }
 

@@ -27,7 +27,7 @@ from tests.nn.test_transformer import transformer
 
 def test_samples_follow_the_probabilities() -> None:
     """Check the first token against its distribution after top-k and top-p."""
-    many = 20_000
+    many = 6_000
     weights = torch.tensor([0.0, 0.0, 0.1, 0.01, 0.3, 0.2, 0.0, 0.25, 0.14])
     network = Table(lambda problem, prefix: weights.tolist())
     problems = torch.arange(many)[:, None] + 3
@@ -84,7 +84,7 @@ def answers_of_small_tree(sampling: Sampling) -> dict[tuple[int, ...], float]:
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(1.7), Sampling(0.6, 4, 0.8)], ids=str)
 def test_different_samples_are_drawn_as_if_one_after_the_other(sampling: Sampling) -> None:
     """Compare the first and the second of three with their exact probabilities."""
-    many = 5_000
+    many = 2_000
     problems = torch.arange(many)[:, None] + 3
     three = replace(sampling, answers=3)
     found = listed(

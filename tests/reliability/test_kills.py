@@ -1,7 +1,7 @@
 """Commands that are disturbed leave nothing behind, and go on as if they had not been.
 
-Three signals at one random moment each (a study has its own test, and here takes too long);
-`make fuzz` tries twenty of each, and all sizes of a full disk.
+Three signals at one random moment each; `make fuzz` tries twenty of each, and all sizes of a full
+disk.
 """
 
 from __future__ import annotations
@@ -15,7 +15,17 @@ from tests.reliability.scene import SCENES
 from tests.reliability.small_disk import ROOMS, full, mounted
 
 RNG = SystemRandom()
-scenes = pytest.mark.parametrize("name", [scene.name for scene in SCENES if not scene.slow])
+
+# A study has its own test; what computes with a model begins anew for seconds.
+MODELS = ("train", "evaluate")
+scenes = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(scene.name, marks=[pytest.mark.slow] if scene.name in MODELS else [])
+        for scene in SCENES
+        if not scene.slow
+    ],
+)
 
 
 @scenes

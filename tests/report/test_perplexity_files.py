@@ -42,7 +42,7 @@ def test_files_and_back(strings, tmp_path):
         read_curve(tmp_path / "nowhere")
 
 
-def test_comparisons(strings, tmp_path):
+def test_comparisons(strings, undrawn, tmp_path):
     curve = measure_perplexity(untrained(strings.tokens), strings, "one", context=6, beyond=3)
     folders = {}
     for name, change in {

@@ -335,6 +335,7 @@ def test_what_a_step_depends_on() -> None:
     assert slow.learning_rate(19) == pytest.approx(0.003 * (5 / 20) ** 0.5)
 
 
+@pytest.mark.slow
 def test_a_short_training_copies_symbols_it_has_never_seen(tmp_path: Path) -> None:
     data = made(copying(5_000, 5, 5, 0), None)
     recipe = recipe_with(
