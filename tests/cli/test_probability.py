@@ -14,6 +14,8 @@ from logicgen.model.checkpoint import save_model
 from logicgen.tokens import Tokens
 from tests.languages import counted
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 TEXT = "the other, then the heather; "
 
 

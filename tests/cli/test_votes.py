@@ -19,6 +19,8 @@ from logicgen.report.evaluation_files import ATTENTION
 from tests.data.corpora import automaton_recipe, opened
 from tests.languages import untrained
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -24,6 +24,8 @@ from tests.data.corpora import opened, text_files, text_recipe
 from tests.languages import untrained
 from tests.train.conftest import recipe_with
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 LEARNED = {
     "method": "learned",
     "max_symbols": 6,

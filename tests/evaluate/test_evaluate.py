@@ -20,6 +20,8 @@ from logicgen.report.heatmap import draw_heatmaps
 from logicgen.vocabulary import Vocabulary
 from tests.evaluate.conftest import Parrot
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 @pytest.fixture(scope="module")
 def table(data, about):

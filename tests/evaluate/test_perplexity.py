@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -26,6 +28,14 @@ def text(tmp_path_factory):
 @pytest.fixture(scope="module")
 def strings(tmp_path_factory):
     return opened(automaton_recipe(test=60), tmp_path_factory.mktemp("strings") / "c")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _counters():
+    """Fit the counter to a corpus once, which takes a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(perplexity, "best_counter", cache(best_counter))
+        yield
 
 
 class Fake(NeuralLanguageModel):
@@ -133,7 +143,9 @@ def test_the_way_from_the_counter_to_the_ideal(strings):
 
     class Counter(Fake):
         def log_probabilities(self, tokens, seeds=None, count=None):
-            return best_counter(strings, 6).log_probabilities(tokens, len(strings.tokens))
+            return perplexity.best_counter(strings, 6).log_probabilities(
+                tokens, len(strings.tokens)
+            )
 
     shares = {}
     for name, model in {

@@ -18,6 +18,8 @@ from logicgen.score.judgement import answer_of
 from tests.cli.test_commands import refused, run
 from tests.test_extras import without_extras
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 RECIPE = """
 task = "ltl"
 [region]

@@ -18,6 +18,8 @@ from logicgen.nn.samples import Sampling
 from logicgen.report.evaluation_files import read_predictions, write_figures, write_predictions
 from tests.evaluate.conftest import Parrot
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 class Slow(Parrot):
     """Knows the answers, but says them only at a draw that depends on problem and embedding seed.

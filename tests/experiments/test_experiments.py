@@ -18,6 +18,8 @@ from logicgen.study.open_study import open_study
 from logicgen.study.point import Plan, Point
 from logicgen.study.record import read_records
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 @pytest.fixture(autouse=True)
 def _one_thread():

@@ -6,6 +6,8 @@ import pytest
 
 from logicgen.experiments.languages import EXPERIMENT, distance, measure
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 SMALL = {
     "symbols": 3,
     "states": 2,

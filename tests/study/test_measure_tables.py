@@ -20,6 +20,8 @@ from logicgen.study.study_recipe import read_study
 from tests.cli.test_commands import refused, run
 from tests.study.conftest import read_lines
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 MODEL = """
 [embedding]
 method = "lexinvariant"
