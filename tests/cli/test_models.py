@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -31,10 +32,13 @@ def whole_demo(tmp_path_factory):
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     """The two parts of a quick demo that later tests use: one task of strings, one of logic."""
+    from matplotlib.figure import Figure
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(demo_command, "PARTS", demo_command.PARTS[:1])
         patch.setattr(demo_command, "TRAINED", demo_command.TRAINED[:1])
-        patch.setattr(demo_command, "QUICK_STEPS", 10)
+        patch.setattr(demo_command, "QUICK_STEPS", 3)
+        patch.setattr(Figure, "savefig", lambda self, path, **_: Path(path).touch())
         return quick_demo(tmp_path_factory.mktemp("a folder") / "demo")
 
 

@@ -146,7 +146,7 @@ def report(name, **changes):
 
 
 def test_reports_of_the_smallest_experiments():
-    few = {"steps": 50, "starts": 2}
+    few = {"steps": 20, "starts": 2}
     sizes = [[2, 2, 3], [3, 2, 2]]
     rows, made = report("inductive-map", teachers=2, sizes=sizes, sentences=[20, "all"], lesson=few)
     assert sum(row.startswith("2 | 2 | 3 |") for row in rows) == 3
@@ -154,7 +154,7 @@ def test_reports_of_the_smallest_experiments():
     assert sum(row.startswith("3 | 2 | 2 |") for row in rows) == 1
     assert len(made.files["map.csv"]) == 8
     assert all(row["found"] <= row["found_class"] <= 1 for row in made.files["map.csv"])
-    changes = {"teachers": 2, "sentences": [10, 300], "lesson": few, "training.steps": 60}
+    changes = {"teachers": 2, "sentences": [10, 300], "lesson": few, "training.steps": 20}
     rows, made = report("inductive-needed", **changes)
     assert rows[0].startswith("inductive | 93 |")
     assert len(made.files["divergences.csv"]) == 2 * 2 * 4
