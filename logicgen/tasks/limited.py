@@ -9,6 +9,7 @@ from typing import Any
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.solvers import Solution, Status, Verdict
 from logicgen.tasks import Task, fitting_solver, load_task
+from logicgen.tasks.problem_samples import EFFORT
 from logicgen.workers import MEMORY, Calls, Failure
 
 
@@ -79,3 +80,24 @@ def _deciding(task: str, solver: str | None) -> Callable[[tuple[str, str | None]
             return LogicgenError(str(error))
 
     return decide
+
+
+def judging(task: str, solver: str | None) -> Callable[[tuple[str, list[str]]], list[Verdict]]:
+    """Return the function with which a worker judges the answers to a problem, all in tokens.
+
+    What takes more than EFFORT is unknown.
+    """
+    chosen = load_task(task).limited(EFFORT, None)
+
+    def judge(item: tuple[str, list[str]]) -> list[Verdict]:
+        problem, answers = chosen.decode_problem(item[0]), item[1]
+        known: dict[str, Verdict] = {}
+        for answer in answers:
+            if answer not in known:
+                try:
+                    known[answer] = chosen.check(problem, chosen.decode_answer(answer), solver)
+                except FormatError:
+                    known[answer] = Verdict.INVALID
+        return [known[answer] for answer in answers]
+
+    return judge

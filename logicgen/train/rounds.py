@@ -15,7 +15,7 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +37,7 @@ from logicgen.nn.samples import Sampling
 from logicgen.service import Failure, Service
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
+from logicgen.tasks.limited import judging
 from logicgen.tasks.problem_samples import ProblemSamples
 from logicgen.tasks.task import symbols_of
 from logicgen.train.curriculum import Curriculum, Kind, kind_of
@@ -212,7 +213,7 @@ class Rounds:
         self.longest = ROOM + math.ceil(stored * max(1.0, length[1] / region.length[1]))
         self.mask = grammar_mask(self.task, self.longest)
         self.judges: Service[tuple[str, list[str]], list[Verdict]] = Service(
-            _judging, (recipe.task, recipe.verifier), count=workers, memory=MEMORY
+            judging, (recipe.task, recipe.verifier), count=workers, memory=MEMORY
         )
 
     def close(self) -> None:
@@ -334,27 +335,6 @@ class Rounds:
 
 def _known(found: list[Verdict] | Failure, count: int) -> list[Verdict]:
     return [Verdict.UNKNOWN] * count if isinstance(found, Failure) else found
-
-
-def _judging(task: str, solver: str | None) -> Callable[[tuple[str, list[str]]], list[Verdict]]:
-    """Return the function with which a worker judges the answers to a problem."""
-    from logicgen.errors import FormatError
-    from logicgen.tasks.problem_samples import EFFORT
-
-    chosen = load_task(task).limited(EFFORT, None)
-
-    def judge(item: tuple[str, list[str]]) -> list[Verdict]:
-        problem, answers = chosen.decode_problem(item[0]), item[1]
-        known: dict[str, Verdict] = {}
-        for answer in answers:
-            if answer not in known:
-                try:
-                    known[answer] = chosen.check(problem, chosen.decode_answer(answer), solver)
-                except FormatError:
-                    known[answer] = Verdict.INVALID
-        return [known[answer] for answer in answers]
-
-    return judge
 
 
 def _written(made: Round) -> dict[str, Any]:

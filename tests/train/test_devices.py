@@ -35,11 +35,13 @@ from tests.cli.test_commands import appeared
 from tests.cli.test_commands import run as run_command
 from tests.data.data_sets import make
 from tests.reliability.command import Command
+from tests.reliability.scene import MODEL
 from tests.train.conftest import copying, recipe_with
 from tests.train.test_fit import losses
 
-# A hundred steps on batches of which the last of an epoch is small and odd.
-LONG = {"steps": 100, "batch_size": 32, "validate_every": 60, "checkpoint_every": 40}
+# Steps on batches of which the last of an epoch is small and odd.
+STEPS = 60
+LONG = {"steps": STEPS, "batch_size": 32, "validate_every": 35, "checkpoint_every": 25}
 SIZES = {"sizes": {"train": 167, "validation": 20, "test": 20}, "grid": None}
 
 
@@ -97,7 +99,7 @@ def trained(recipe: ModelRecipe, data: Path, run: Path, devices: int, **settings
 
 def differences(one: Path, other: Path) -> float:
     first, second = losses(one), losses(other)
-    assert first.keys() == second.keys() == set(range(100))
+    assert first.keys() == second.keys() == set(range(STEPS))
     return max(abs(first[step] - second[step]) for step in first)
 
 
@@ -108,7 +110,7 @@ def test_two_devices_have_the_losses_of_one(name, folder, looked_up, tmp_path):
     two = trained(recipe, data, tmp_path / "two", 2)
     assert differences(one, two) < 2e-3
     # Not by learning nothing: the loss falls, and differs from step to step.
-    assert losses(one)[99] < losses(one)[0] - 0.2
+    assert losses(one)[STEPS - 1] < losses(one)[0] - 0.2
     weights = open_model(two, "cpu").state_dict()
     for key, value in open_model(one, "cpu").state_dict().items():
         torch.testing.assert_close(value, weights[key], atol=0.05, rtol=0)
@@ -116,7 +118,7 @@ def test_two_devices_have_the_losses_of_one(name, folder, looked_up, tmp_path):
 
 def test_a_run_goes_on_with_another_number(folder, tmp_path):
     recipe = encoder_decoder()
-    for steps, devices in ((30, 2), (60, 1), (100, 2)):
+    for steps, devices in ((15, 2), (35, 1), (STEPS, 2)):
         trained(recipe, folder, tmp_path / "run", devices, steps=steps, resume=True)
         trained(recipe, folder, tmp_path / "alone", 1, steps=steps, resume=True)
         assert max(losses(tmp_path / "run")) == steps - 1
@@ -259,7 +261,8 @@ def helpers_of(process: int) -> list[int]:
 def test_sigterm_saves_the_step_and_ends_all(folder, tmp_path):
     """As schedulers do; those of one helper are ignored: the first process decides."""
     run = tmp_path / "run"
-    arguments = ["train", "propositional-learned", "--data", folder, "-o", run, "--device", "cpu"]
+    (tmp_path / "model.toml").write_text(MODEL.replace("steps = 30", "steps = 100_000"))
+    arguments = ["train", tmp_path / "model.toml", "--data", folder, "-o", run, "--device", "cpu"]
     arguments = [*map(str, arguments), "--devices", "2"]
     command = Command(arguments, tmp_path)
     while not appeared(run, "events*"):
