@@ -95,23 +95,12 @@ SIZES = {
 }
 
 
-def _learnt(folder: Path, **changes: Any) -> Learnt:
-    make(folder / "data", SIZES)
-    data = load_dataset(folder / "data")
-    training = {"steps": 120, "batch_size": 32, "validate_every": 200, "checkpoint_every": 200}
-    recipe = recipe_with(training=training, **changes)
-    return Learnt(data, fit(recipe, training_data(recipe, data), folder / "run", quiet=True))
-
-
 @pytest.fixture(scope="session")
 def learnt(tmp_path_factory: pytest.TempPathFactory) -> Learnt:
     """Train a small model on formulas of up to three symbols; it is right half of the time."""
-    return _learnt(tmp_path_factory.mktemp("learnt"))
-
-
-@pytest.fixture(scope="session")
-def learnt_rows(tmp_path_factory: pytest.TempPathFactory) -> Learnt:
-    """Train the same with a row for each of three symbols."""
-    rows = {"method": "learned", "normalize_rows": True, "max_symbols": 3}
-    embedding = {**dict.fromkeys(TABLES["embedding"]), **rows}
-    return _learnt(tmp_path_factory.mktemp("learnt-rows"), embedding=embedding)
+    folder = tmp_path_factory.mktemp("learnt")
+    make(folder / "data", SIZES)
+    data = load_dataset(folder / "data")
+    training = {"steps": 120, "batch_size": 32, "validate_every": 200, "checkpoint_every": 200}
+    recipe = recipe_with(training=training)
+    return Learnt(data, fit(recipe, training_data(recipe, data), folder / "run", quiet=True))

@@ -108,7 +108,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_symbol_invariant_model_copies_symbols_it_has_never_seen(tmp_path: Path) -> None:
     loss = {"least_scale": 8.0}  # so few rows would settle far below
     recipe = recipe_with(
-        embedding=STREAMS, network={"dropout": 0.0}, loss=loss, training={"steps": 300}
+        embedding=STREAMS, network={"dropout": 0.0}, loss=loss, training={"steps": 200}
     )
     data = made(copying(400, 5, 6, 0), None)
     model = load_model(fit(recipe, data, tmp_path / "run", device="cpu", quiet=True), "cpu")

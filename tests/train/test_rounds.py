@@ -22,7 +22,7 @@ from logicgen.tasks import load_task
 from logicgen.train.curriculum import Curriculum
 from logicgen.train.rounds import Asked, Attempt, Round, Rounds
 from tests.data.data_sets import make
-from tests.train.conftest import recipe_with
+from tests.train.conftest import TABLES, recipe_with
 
 
 @pytest.fixture
@@ -97,11 +97,13 @@ def test_ranges_without_new_problems_are_refused_in_a_line(rounds):
         rounds(symbols=(1, 1), length=(1, 2)).round(0)
 
 
-def test_more_symbols_than_the_model_has_rows_for_are_refused(rounds, learnt_rows, tmp_path):
+def test_more_symbols_than_the_model_has_rows_for_are_refused(learnt, tmp_path):
     table = RewardTable(symbols=(1, 9))
-    model = load_model(learnt_rows.run, "cpu")
+    rows = {"method": "learned", "normalize_rows": True, "max_symbols": 3}
+    recipe = recipe_with(embedding={**dict.fromkeys(TABLES["embedding"]), **rows})
+    model = new_model(recipe, training_data(recipe, learnt.data))
     with pytest.raises(LogicgenError, match=r"reward\.symbols: .*up to 9 .*rows for 3: lower it"):
-        Rounds(model, table, learnt_rows.data, tmp_path)
+        Rounds(model, table, learnt.data, tmp_path)
 
 
 def test_the_first_round_needs_a_right_answer(rounds, monkeypatch):
