@@ -16,6 +16,8 @@ from logicgen.extras import EXTRAS
 
 ROOT = Path(__file__).resolve().parent.parent
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
@@ -85,7 +87,6 @@ def test_it_runs_in_a_fresh_environment(wheel, tmp_path):
     assert "</html>" in (tmp_path / "made" / "report.html").read_text()
 
 
-@pytest.mark.slow
 def test_the_core_alone_makes_solves_and_verifies(wheel, tmp_path):
     """Install the wheel with what it depends on, and no extra, and run the commands of the core."""
     environment = tmp_path / "core"

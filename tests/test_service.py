@@ -83,9 +83,9 @@ def test_an_error_is_of_its_own_request_alone(service):
 
 
 def test_an_item_that_no_worker_could_hold_is_not_sent():
-    service = Service(work, memory=1 << 30)
-    assert results(service, [b"x" * (1 << 29)]) == [Failure("out of memory")]
-    assert results(service, ["a", b"x" * (1 << 29), "b"]) == ["aa", Failure("out of memory"), "bb"]
+    service = Service(work, memory=1 << 29)
+    assert results(service, [b"x" * (1 << 28)]) == [Failure("out of memory")]
+    assert results(service, ["a", b"x" * (1 << 28), "b"]) == ["aa", Failure("out of memory"), "bb"]
     service.close()
 
 

@@ -257,8 +257,8 @@ def run_steps(
 
 def _seed(seed: int, device: torch.device) -> None:
     """Seed PyTorch's random numbers of a device."""
-    # For a CPU, `torch.manual_seed` also takes a note for a GPU to come, with its caller's stack:
-    # three milliseconds and some memory a step.
+    # `torch.manual_seed` also takes a note for a GPU to come, with the stack of its caller, which
+    # takes longer than many a small step.
     if device.type == "cpu":
         torch.default_generator.manual_seed(seed)
     else:

@@ -374,7 +374,7 @@ def appeared(folder, pattern):
 
 def test_ctrl_c_ends_generate_without_a_traceback(tmp_path):
     folder = tmp_path / "d"
-    arguments = ["generate", "propositional-mini", "--size", 20_000, "-o", folder, "--workers", 2]
+    arguments = ["generate", "propositional-mini", "--size", 5_000, "-o", folder, "--workers", 2]
     status, said = interrupted(arguments, lambda: appeared(folder, "*.parquet"), tmp_path)
     assert status == 130
     assert "Traceback" not in said

@@ -156,7 +156,7 @@ def test_weights_with_hostile_headers(content: bytes, answering: Path) -> None:
     refused(lambda: load_tree(path), "not a whole checkpoint")
 
 
-@pytest.mark.parametrize("names", [1, 20_000])
+@pytest.mark.parametrize("names", [1, 5_000])
 def test_weights_of_another_network(names: int, answering: Path) -> None:
     path = answering / "model.safetensors"
     weights = load_file(path)

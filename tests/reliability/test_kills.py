@@ -16,12 +16,13 @@ from tests.reliability.small_disk import ROOMS, full, mounted
 
 RNG = SystemRandom()
 
-# A study has its own test; what computes with a model begins anew for seconds.
-MODELS = ("train", "evaluate")
+# A study and a data set have tests of their own; what computes with a model begins for seconds;
+# `verify` works as `solve` does.
+SLOW = ("data-set", "train", "evaluate", "verify")
 scenes = pytest.mark.parametrize(
     "name",
     [
-        pytest.param(scene.name, marks=[pytest.mark.slow] if scene.name in MODELS else [])
+        pytest.param(scene.name, marks=[pytest.mark.slow] if scene.name in SLOW else [])
         for scene in SCENES
         if not scene.slow
     ],

@@ -40,8 +40,8 @@ from tests.train.conftest import copying, recipe_with
 from tests.train.test_fit import losses
 
 # Steps on batches of which the last of an epoch is small and odd.
-STEPS = 60
-LONG = {"steps": STEPS, "batch_size": 32, "validate_every": 35, "checkpoint_every": 25}
+STEPS = 40
+LONG = {"steps": STEPS, "batch_size": 32, "validate_every": 25, "checkpoint_every": 15}
 SIZES = {"sizes": {"train": 167, "validation": 20, "test": 20}, "grid": None}
 
 
@@ -103,7 +103,13 @@ def differences(one: Path, other: Path) -> float:
     return max(abs(first[step] - second[step]) for step in first)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name == "symbol-invariant" else [])
+        for name in MODELS
+    ],
+)
 def test_two_devices_have_the_losses_of_one(name, folder, looked_up, tmp_path):
     recipe, data = MODELS[name](), looked_up if name == "language model" else folder
     one = trained(recipe, data, tmp_path / "one", 1)
@@ -118,7 +124,7 @@ def test_two_devices_have_the_losses_of_one(name, folder, looked_up, tmp_path):
 
 def test_a_run_goes_on_with_another_number(folder, tmp_path):
     recipe = encoder_decoder()
-    for steps, devices in ((15, 2), (35, 1), (STEPS, 2)):
+    for steps, devices in ((10, 2), (25, 1), (STEPS, 2)):
         trained(recipe, folder, tmp_path / "run", devices, steps=steps, resume=True)
         trained(recipe, folder, tmp_path / "alone", 1, steps=steps, resume=True)
         assert max(losses(tmp_path / "run")) == steps - 1
