@@ -26,7 +26,9 @@ def quick_demo(folder):
 @pytest.fixture(scope="module")
 def whole_demo(tmp_path_factory):
     """A finished quick demo: data sets, runs of models that are trained, and evaluations."""
-    return quick_demo(tmp_path_factory.mktemp("a folder") / "demo")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demo_command, "QUICK_STEPS", 5)
+        return quick_demo(tmp_path_factory.mktemp("a folder") / "demo")
 
 
 @pytest.fixture(scope="module")
