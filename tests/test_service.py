@@ -16,8 +16,6 @@ from logicgen.errors import LogicgenError
 from logicgen.service import Failure, Service
 from tests.test_workers import broken, work
 
-pytestmark = pytest.mark.usefixtures("new_helpers")
-
 
 def results(service, items, seconds=None):
     return service.submit(items, seconds).result(60)
@@ -38,6 +36,7 @@ def test_results_are_those_of_their_items(count):
     service.close()
 
 
+@pytest.mark.usefixtures("new_helpers")
 def test_a_limit_or_a_death_costs_its_item_alone(service):
     found = results(service, [1, "sleep", 2, "die", 3, "sleep", 4], 0.2)
     assert found[::2] == [2, 4, 6, 8]
@@ -202,6 +201,7 @@ def test_nothing_is_left_when_the_program_ends(tmp_path):
             os.kill(pid, 0)
 
 
+@pytest.mark.usefixtures("new_helpers")
 def test_threads_that_end_do_not_end_the_workers(service):
     thread = threading.Thread(target=lambda: results(service, [1]))
     thread.start()

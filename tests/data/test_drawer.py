@@ -102,7 +102,7 @@ def test_a_random_assignment_is_refused_where_no_table_holds_the_formula(tmp_pat
 DETERMINED = {
     "solver": None,
     "verifier": None,
-    "sizes": {"train": 900, "test": 60},
+    "sizes": {"train": 400, "test": 40},
 }
 
 
@@ -146,7 +146,7 @@ def test_only_problems_with_one_answer_are_kept(tmp_path, changes, names):
             if names == "drawn":  # over the symbols of the cell, the first ones
                 assert max(map(symbol_index, symbols_of(row["problem"]))) < row["symbols"]
             problems.append(row["problem"])
-    assert len(set(problems)) == len(problems) > 900
+    assert len(set(problems)) == len(problems) > 400
     cells = csv.DictReader((tmp_path / "one" / "cells.csv").open())
     full = [row for row in cells if row["split"] == "grid" and float(row["exist"]) > 5000]
     assert full
@@ -197,7 +197,7 @@ LTL = {
     "verifier": None,
     "problem": {},
     "region": {"symbols": [1, 3], "length": [1, 20], "balance": "length"},
-    "sizes": {"train": 600, "test": 60},
+    "sizes": {"train": 400, "test": 40},
     "grid": {"symbols": [1, 4], "length": [1, 8], "per_cell": 5},
 }
 

@@ -145,6 +145,7 @@ def report(name, **changes):
     return rows, made
 
 
+@pytest.mark.slow
 def test_reports_of_the_smallest_experiments():
     few = {"steps": 20, "starts": 2}
     sizes = [[2, 2, 3], [3, 2, 2]]

@@ -68,6 +68,7 @@ def test_table_and_figures(evaluation, tmp_path):
     ]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_columns_are_those_of_the_first_region(evaluation, tmp_path):
     """A baseline that was trained on more symbols is scored on the same examples."""
     folders = [
@@ -81,12 +82,14 @@ def test_columns_are_those_of_the_first_region(evaluation, tmp_path):
     assert "| small |" in markdown(rows)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_part_without_examples_has_no_column(evaluation, tmp_path):
     inside = {(1, 2): ["exact"]}
     rows = compare([evaluation("one", inside), evaluation("two", inside)], tmp_path / "out")
     assert markdown(rows).startswith("| right answers | inside | all |\n")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_interval_counts_examples_not_answers(evaluation, tmp_path):
     """Three embedding seeds answer the same ten problems: that is no more problems."""
     seeds = {(1, 2): [("exact", "exact", "incorrect")] * 10}
@@ -100,6 +103,7 @@ def test_an_interval_counts_examples_not_answers(evaluation, tmp_path):
     assert "66.7% ± 57.7 [" in markdown(rows)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_models_of_one_name_are_called_by_their_folders(evaluation, tmp_path):
     folders = [evaluation("first", RIGHT, model="m"), evaluation("second", FAILS, model="m")]
     rows = compare(folders, tmp_path / "out")
@@ -119,6 +123,7 @@ def test_models_trained_in_different_precisions_are_told_apart(evaluation):
     assert [label for label, _, _ in read_runs(folders[1:])] == ["b", "c"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_cannot_be_compared(evaluation, tmp_path):
     good, out = evaluation("good", RIGHT), tmp_path / "out"
     (tmp_path / "empty").mkdir()

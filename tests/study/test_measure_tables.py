@@ -160,6 +160,7 @@ by = "symbols"
 """
 
 
+@pytest.mark.slow
 def test_answers_to_problems_plain_and_verified(folder):
     (folder / "problems.toml").write_text(PROBLEMS.replace("fresh grid", "fresh-grid"))
     out = folder / "problems"
@@ -220,6 +221,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_strings_of_two_automata(folder):
     out = folder / "strings"
     result = run("study", folder / "strings.toml", "-o", out, "--workers", 2)

@@ -225,6 +225,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(study_file, tmp_path):
     assert read_lines(out)["normal-0"]["found"]["training"]["steps"] == 400
 
 
+@pytest.mark.slow
 def test_a_worker_ends_with_its_parent(study_file, tmp_path):
     out = tmp_path / "out"
     command = Command(["study", str(study_file(ONE, tiny=LONG)), "-o", str(out)], tmp_path)

@@ -106,7 +106,7 @@ def differences(one: Path, other: Path) -> float:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name == "symbol-invariant" else [])
+        pytest.param(name, marks=[] if name == "language model" else [pytest.mark.slow])
         for name in MODELS
     ],
 )
@@ -263,6 +263,7 @@ def helpers_of(process: int) -> list[int]:
     return [int(each) for task in tasks for each in (task / "children").read_text().split()]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_sigterm_saves_the_step_and_ends_all(folder, tmp_path):
     """As schedulers do; those of one helper are ignored: the first process decides."""
