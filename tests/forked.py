@@ -24,6 +24,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import IO, Any
 
+import pytest
+
 from logicgen import helper
 
 SOLVING = [
@@ -64,10 +66,11 @@ forking = True  # whether `start_helper` forks
 class Forked:
     """Has the attributes and methods of `subprocess.Popen` that the library uses."""
 
-    def __init__(self, pid: int, ended: int, pipes: dict[str, Any]) -> None:
+    def __init__(self, pid: int, ended: int) -> None:
         self.pid = pid
         self.returncode: int | None = None
-        self.stdin, self.stdout = pipes.get("stdin"), pipes.get("stdout")
+        self.stdin: IO[Any] | None = None
+        self.stdout: IO[Any] | None = None
         self._ended = ended  # descriptor: the status, once the process has ended
         self._lock = threading.Lock()
 
@@ -86,7 +89,8 @@ class Forked:
             if self.returncode is None:
                 if not select.select([self._ended], [], [], timeout)[0]:
                     raise late
-                self.returncode = int(os.read(self._ended, 16))
+                said = os.read(self._ended, 16)
+                self.returncode = int(said) if said else -signal.SIGKILL  # with its server
                 os.close(self._ended)
             return self.returncode
         finally:
@@ -124,7 +128,10 @@ class Server:
         environment: variables beside those of this process.
         files: descriptors that it has under the same numbers.
         streams: its standard input, output and error.
+        Elsewhere than on Linux the test is skipped.
         """
+        if sys.platform != "linux":
+            pytest.skip("processes are forked and watched as only Linux can")
         status, its_status = os.pipe()
         variables = {**os.environ, **(environment or {})}
         request = (function, arguments, variables, os.getcwd(), sys.path, list(files))
@@ -138,7 +145,7 @@ class Server:
             self._socket.sendall(content)
             pid = int.from_bytes(_received(self._socket, 8), "little")
         os.close(its_status)
-        return Forked(pid, status, {})
+        return Forked(pid, status)
 
     def _begin(self) -> socket.socket:
         ours, its = socket.socketpair()
