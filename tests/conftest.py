@@ -36,12 +36,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
 
 
-@pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Save empty files in place of pictures, which take seconds."""
+def save_no_pictures(patch: pytest.MonkeyPatch) -> None:
+    """Save an empty file in place of each picture, since drawing takes seconds."""
     from matplotlib.figure import Figure
 
-    monkeypatch.setattr(Figure, "savefig", lambda self, path, **_: Path(path).touch())
+    patch.setattr(Figure, "savefig", lambda self, path, **_: Path(path).touch())
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Save no pictures in this test."""
+    save_no_pictures(monkeypatch)
 
 
 @pytest.fixture

@@ -108,7 +108,7 @@ class Forked:
 
 
 class Server:
-    """The server, a process that is started when the first one is asked for."""
+    """A process that imports modules, then forks on request. The first request starts it."""
 
     def __init__(self, modules: list[str]) -> None:
         self._modules = modules
@@ -246,7 +246,10 @@ def _tell(handle: int, running: dict[int, int], poll: select.poll) -> None:
 
 
 def _request(stream: socket.socket) -> tuple[int, list[int], Any]:
-    """Return the descriptor of the status, those of the files, and what is asked for."""
+    """Receive a request: a descriptor for the exit status, descriptors of files, and the call.
+
+    The pickle comes through a socket pair that only the process of the tests writes to.
+    """
     head, rights, _, _ = stream.recvmsg(8, 4096)
     if not head:
         raise EOFError

@@ -38,10 +38,10 @@ def test_results_are_those_of_their_items(count):
 
 @pytest.mark.usefixtures("new_helpers")
 def test_a_limit_or_a_death_costs_its_item_alone(service):
-    found = results(service, [1, "sleep", 2, "die", 3, "sleep", 4], 0.2)
+    found = results(service, [1, "sleep", 2, "die", 3, "sleep", 4], 1.0)
     assert found[::2] == [2, 4, 6, 8]
     assert all(isinstance(each, Failure) for each in found[1::2])
-    assert found[1].reason == "time limit of 0.2 s"
+    assert found[1].reason == "time limit of 1 s"
     assert "died" in found[3].reason
 
 

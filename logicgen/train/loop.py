@@ -257,8 +257,8 @@ def run_steps(
 
 def _seed(seed: int, device: torch.device) -> None:
     """Seed PyTorch's random numbers of a device."""
-    # `torch.manual_seed` also takes a note for a GPU to come, with the stack of its caller, which
-    # takes longer than many a small step.
+    # `torch.manual_seed` also formats the call stack, for a GPU that may be initialised later. That
+    # would slow down the steps of small models.
     if device.type == "cpu":
         torch.default_generator.manual_seed(seed)
     else:

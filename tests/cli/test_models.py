@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -13,6 +12,7 @@ from logicgen.cli import demo as demo_command
 from logicgen.cli.evaluate import evaluate_with_bars
 from logicgen.errors import LogicgenError
 from tests.cli.test_commands import appeared, interrupted, refused, run
+from tests.conftest import save_no_pictures
 
 pytestmark = pytest.mark.needs("torch", "lightning", "matplotlib")
 
@@ -34,13 +34,11 @@ def whole_demo(tmp_path_factory):
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     """The two parts of a quick demo that later tests use: one task of strings, one of logic."""
-    from matplotlib.figure import Figure
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(demo_command, "PARTS", demo_command.PARTS[:1])
         patch.setattr(demo_command, "TRAINED", demo_command.TRAINED[:1])
         patch.setattr(demo_command, "QUICK_STEPS", 3)
-        patch.setattr(Figure, "savefig", lambda self, path, **_: Path(path).touch())
+        save_no_pictures(patch)
         return quick_demo(tmp_path_factory.mktemp("a folder") / "demo")
 
 

@@ -184,7 +184,7 @@ def test_part_files_of_a_killed_run_are_no_foreign_folder(made, tmp_path):
 
 
 def make_at(folder, begin):
-    """Make the small data set from a moment on: another process."""
+    """Make the small data set, beginning at a given time. Other processes call this."""
     time.sleep(max(0, begin - time.time()))
     try:
         make(folder)
@@ -193,7 +193,7 @@ def make_at(folder, begin):
 
 
 def other_process(folder, begin=0.0):
-    """Start to make the small data set elsewhere; return the process and what it will say."""
+    """Start another process that makes the small data set; return it and the file of its errors."""
     said = folder.parent / f"{uuid.uuid4()}.txt"
     with said.open("w") as errors:
         streams = (0, 1, errors.fileno())

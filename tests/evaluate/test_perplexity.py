@@ -32,7 +32,7 @@ def strings(tmp_path_factory):
 
 @pytest.fixture(scope="module", autouse=True)
 def _counters():
-    """Fit the counter to a corpus once, which takes a second."""
+    """Fit the counter once for each corpus, since each fit takes a second."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(perplexity, "best_counter", cache(best_counter))
         yield

@@ -16,7 +16,7 @@ from tests.reliability.small_disk import ROOMS, full, mounted
 
 RNG = SystemRandom()
 
-# A study and a data set have tests of their own; what computes with a model begins for seconds;
+# A study and a data set have tests of their own; what trains or asks a model starts slowly;
 # `verify` works as `solve` does.
 SLOW = ("data-set", "train", "evaluate", "verify")
 scenes = pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -11,6 +10,7 @@ from logicgen.data.dataset import load_dataset
 from logicgen.report.comparison import compare
 from logicgen.report.evaluation import write_report
 from logicgen.report.html.dataset_page import write_dataset_page
+from tests.conftest import save_no_pictures
 from tests.data.data_sets import make
 from tests.evaluate.conftest import about, data
 from tests.evaluate.test_covariance import data as renamed_data
@@ -66,12 +66,10 @@ def visit(browser):
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory):
-    """One report of each kind, beside pictures that nobody looks at."""
-    from matplotlib.figure import Figure
-
+    """Write one report of each kind, without the pictures that `write_report` also saves."""
     top = tmp_path_factory.mktemp("reports")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Figure, "savefig", lambda self, path, **_: Path(path).touch())
+        save_no_pictures(patch)
         return _reports(top)
 
 
