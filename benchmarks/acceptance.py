@@ -18,7 +18,7 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.model.checkpoint import load_model
 from logicgen.model.recipe_tables import RewardTable
-from logicgen.train.rounds import SECONDS, Round, Rounds
+from logicgen.training.rounds import SECONDS, Round, Rounds
 
 ROUNDS = 3
 CASES = {"ltl": "ltl-35-right", "propositional": "propositional-35"}

@@ -30,7 +30,7 @@ from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.layers import Attention
 from logicgen.nn.transformer import Transformer
 from logicgen.tasks.task import Cell
-from logicgen.vocabulary import Vocabulary
+from logicgen.tokens import Vocabulary
 
 BEAMS, ALPHA = 3, 1.0
 SYMBOLS, PROBLEM, ANSWER = 5, 36, 20  # markers counted

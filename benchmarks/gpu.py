@@ -18,8 +18,8 @@ from logicgen.model.checkpoint import CARD, load_json, open_model
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.model_recipe import read_model_recipe
 from logicgen.nn.linear import bfloat16_products
-from logicgen.train.fit import training_data
-from logicgen.train.model_learner import ModelLearner
+from logicgen.training.fit import training_data
+from logicgen.training.model_learner import ModelLearner
 
 # FLOP/s of dense bf16 matrices, by what the names of cards hold, the most special ones first.
 PEAK = {

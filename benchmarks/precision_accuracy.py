@@ -23,7 +23,7 @@ from logicgen.data.opening import open_data
 from logicgen.model.checkpoint import CARD, load_json
 from logicgen.model.model_recipe import ModelRecipe, read_model_recipe
 from logicgen.nn.linear import faster_in_bfloat16
-from logicgen.train.fit import fit, training_data
+from logicgen.training.fit import fit, training_data
 
 
 def rates(run: Path, batch_size: int, every: int) -> list[float]:

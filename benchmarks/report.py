@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from logicgen import task
-from logicgen.evaluate.predictions import SCHEMA, About, described
+from logicgen.measures.predictions import SCHEMA, About, described
 from logicgen.report.evaluation_files import write_predictions
 from logicgen.report.html.evaluation_page import write_evaluation_page
 from logicgen.tasks import load_task

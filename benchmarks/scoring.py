@@ -14,7 +14,7 @@ from random import Random
 from statistics import median
 
 from logicgen import Scorer
-from logicgen.score.prompts import written_problem
+from logicgen.scoring.prompts import written_problem
 from logicgen.tasks import load_task
 from logicgen.tasks.task import Cell
 

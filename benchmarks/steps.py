@@ -38,7 +38,7 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.opening import open_data
 from logicgen.model.kinds import new_model, training_data
 from logicgen.model.model_recipe import read_model_recipe
-from logicgen.train.optimizer import make_optimizer
+from logicgen.training.optimizer import make_optimizer
 from contextlib import nullcontext
 try:
     from logicgen.nn.linear import bfloat16_products, faster_in_bfloat16

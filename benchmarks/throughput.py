@@ -27,7 +27,7 @@ from logicgen.solvers import load_solver
 from logicgen.syntax import propositional
 from logicgen.syntax.sampler import FormulaSampler
 from logicgen.tasks import load_task
-from logicgen.vocabulary import symbol_name
+from logicgen.tokens import symbol_name
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
 AP = ("5ap", "10ap")

@@ -8,8 +8,8 @@ does not parse, it is `error`.
 import json
 from collections import Counter
 
+from logicgen.processes.workers import Limits
 from logicgen.tasks.bulk import verify_lines
-from logicgen.workers import Limits
 
 ANSWERS = {
     "a & !b": "a=1, b=0",

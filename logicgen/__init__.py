@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         train,
         verify,
     )
-    from logicgen.score import Judgement, Scorer, prompt
+    from logicgen.scoring import Judgement, Scorer, prompt
     from logicgen.syntax.bridges import from_sympy, to_sympy
 
 __all__ = [
@@ -58,9 +58,9 @@ __all__ = [
 __version__ = "0.1.0"
 
 _ELSEWHERE = {
-    "Judgement": "logicgen.score",
-    "Scorer": "logicgen.score",
-    "prompt": "logicgen.score",
+    "Judgement": "logicgen.scoring",
+    "Scorer": "logicgen.scoring",
+    "prompt": "logicgen.scoring",
     "from_sympy": "logicgen.syntax.bridges",
     "to_sympy": "logicgen.syntax.bridges",
 }

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
     from logicgen.model.model import Model
-    from logicgen.score import Judgement
-    from logicgen.score.audit import Audit
+    from logicgen.scoring import Judgement
+    from logicgen.scoring.audit import Audit
     from logicgen.solvers import Solution, Verdict
     from logicgen.tasks.public_task import PublicTask
 
@@ -78,7 +78,7 @@ def score(
     settings: those of `Scorer`, such as `mode`, `timeout` and `workers`. A Scorer that is kept is
     faster where there are many calls. Raises as it does.
     """
-    from logicgen.score import Scorer
+    from logicgen.scoring import Scorer
 
     with Scorer(task, **settings) as scorer:
         return scorer.score_batch(problems, completions)
@@ -92,9 +92,9 @@ def audit(
     function: takes a problem and a completion, and returns a reward: a number, or None if it cannot
         judge the completion.
     settings: `problems`, `count`, `seed`, `paid`, `dresses` and `only`, as of
-        `logicgen.score.audit.audit`. Raises as it does.
+        `logicgen.scoring.audit.audit`. Raises as it does.
     """
-    from logicgen.score.audit import audit
+    from logicgen.scoring.audit import audit
 
     return audit(function, task, **settings)
 
@@ -168,7 +168,7 @@ def train(
     settings = {"quiet": True, **settings}
     settings["held_out"] = [as_dataset(open_data(each)) for each in held_out]
     with extras_named():
-        from logicgen.train.fit import fit, training_data
+        from logicgen.training.fit import fit, training_data
     return fit(chosen, training_data(chosen, opened), Path(run), **settings)
 
 
@@ -219,7 +219,7 @@ def evaluate(
             from logicgen.report.evaluation import evaluate_replies
         return evaluate_replies(entries, Path(run), as_dataset(opened), out, **settings)[1]
     with extras_named():
-        from logicgen.evaluate.verified import Verified
+        from logicgen.measures.verified import Verified
         from logicgen.nn.decoding import BeamSearch
         from logicgen.nn.samples import Sampling
         from logicgen.report.evaluation import evaluate_answers, evaluate_corpus

@@ -1,4 +1,10 @@
-"""Tokens of language models: the conversion of texts to ids, and back.
+"""Tokens as text and as ids: those of formulas, and those of texts.
+
+A `Vocabulary` has finitely many *fixed tokens* (operators, constants, separators, markers) with ids
+`0..F-1`, and *symbols* (propositions, variables, letters to copy) without an upper bound: symbol
+`k` has id `F + k`. Symbols are written `a`, `b`, ..., `z`, `a1`, ..., `z1`, `a2`, ...
+
+`Tokens` are those of a language model. `<end>` stands behind every document, never in a text.
 
     kind          a token is                            ids
     characters    a character                           0 <end>, 1 <other>, then the most frequent
@@ -7,8 +13,6 @@
     byte-pairs    a run of bytes that occurs often      0 <end>, then as they were merged
     names         a name between blanks, such as an     0 <end>, then in the given order
                   automaton's symbol
-
-`<end>` stands behind every document. It is never part of a text.
 """
 
 from __future__ import annotations
@@ -22,12 +26,83 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from logicgen.declaration import Table
 from logicgen.errors import LogicgenError, nearest
-from logicgen.vocabulary import END
+from logicgen.recipes import Table
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+
+PAD, START, END = "<pad>", "<start>", "<end>"
+
+MOST_SYMBOLS = 1_000_000  # of a data set, and so of a model
+
+# Longer numbers count nothing, and very long ones Python does not convert.
+_SYMBOL = re.compile(r"([a-z])(0|[1-9][0-9]{0,16})?\Z")
+
+
+def symbol_name(index: int) -> str:
+    """Return the name of symbol number `index` (from 0): `a`..`z`, then `a1`..`z1`, and so on."""
+    turn, letter = divmod(index, 26)
+    return chr(97 + letter) + (str(turn) if turn else "")
+
+
+def symbol_index(name: str) -> int | None:
+    """Return the number of the symbol called `name`, or None where no symbol has that name."""
+    match = _SYMBOL.match(name)
+    if match is None or match[2] == "0":
+        return None
+    return ord(match[1]) - 97 + 26 * int(match[2] or 0)
+
+
+class Vocabulary:
+    """The tokens of a task as ids: `<pad>`, `<start>` and `<end>`, the fixed ones, the symbols."""
+
+    pad, start, end = 0, 1, 2
+
+    def __init__(self, fixed: Sequence[str]) -> None:
+        self.fixed: tuple[str, ...] = (PAD, START, END, *fixed)
+        self._ids = {token: number for number, token in enumerate(self.fixed)}
+        if len(self._ids) != len(self.fixed):
+            raise ValueError(f"a fixed token is listed twice: {self.fixed}")
+
+    def __len__(self) -> int:
+        """Return F, the number of fixed tokens; the ids of symbols come after them."""
+        return len(self.fixed)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.fixed == other.fixed
+
+    def __hash__(self) -> int:
+        return hash(self.fixed)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({' '.join(self.fixed[3:])})"
+
+    def id(self, token: str) -> int:
+        """Return the id of a token. Raises KeyError if it is neither a fixed token nor a symbol."""
+        number = self._ids.get(token)
+        if number is None:
+            symbol = symbol_index(token)
+            if symbol is None:
+                raise KeyError(token)
+            number = self._ids[token] = len(self.fixed) + symbol
+        return number
+
+    def token(self, number: int) -> str:
+        """Return the text of an id."""
+        own = number - len(self.fixed)
+        return self.fixed[number] if own < 0 else symbol_name(own)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of the blank-separated tokens of `text`; no markers are added."""
+        return [self.id(token) for token in text.split()]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of `ids` up to the first `<end>`, without markers."""
+        before = takewhile(lambda number: number != self.end, ids)
+        markers = self.pad, self.start
+        return " ".join(self.token(number) for number in before if number not in markers)
+
 
 Kind = Literal["characters", "letters", "byte-pairs", "names"]
 

@@ -14,7 +14,7 @@ from pathlib import Path  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
-from logicgen import helper  # noqa: E402
+from logicgen.processes import helper  # noqa: E402
 from tests import forked  # noqa: E402
 
 if sys.platform == "linux":  # before anything imports it by its name

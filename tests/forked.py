@@ -26,7 +26,7 @@ from typing import IO, Any
 
 import pytest
 
-from logicgen import helper
+from logicgen.processes import helper
 
 SOLVING = [
     "logicgen.data.generate",
@@ -34,7 +34,7 @@ SOLVING = [
     "logicgen.solvers.truth_table",
     "logicgen.tasks.bulk",
     "logicgen.tasks.limited",
-    "logicgen.worker_process",
+    "logicgen.processes.worker",
 ]
 TRAINING = [
     *SOLVING,
@@ -46,12 +46,12 @@ TRAINING = [
     "logicgen.cli.study",
     "logicgen.cli.verify",
     "logicgen.data.opening",
-    "logicgen.evaluate.predictions",
+    "logicgen.measures.predictions",
     "logicgen.report.evaluation_files",
     "logicgen.study.engine",
     "logicgen.study.open_study",
     "logicgen.study.trial",
-    "logicgen.train.fit",
+    "logicgen.training.fit",
     "torch.utils.tensorboard",
 ]
 
@@ -175,11 +175,11 @@ def start_helper(
     stderr: IO[Any] | None = None,
     **how: Any,
 ) -> Any:
-    """Start a helper as `logicgen.helper.start_helper` does."""
+    """Start a helper as `logicgen.processes.helper.start_helper` does."""
     if not forking:
         pipes = {"stdin": stdin, "stdout": stdout, "stderr": stderr, **how}
         return start_new_helper(function, *arguments, environment=environment, files=files, **pipes)
-    server = solving if function.startswith("logicgen.worker_process:") else training
+    server = solving if function.startswith("logicgen.processes.worker:") else training
     its_input, our_output = os.pipe()
     our_input, its_output = os.pipe()
     error = 2 if stderr is None else stderr.fileno()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from logicgen.atomic import prepare_folder, write_atomically, write_text
 from logicgen.errors import LogicgenError
+from logicgen.files import prepare_folder, write_atomically, write_text
 
 
 def test_written_whole(tmp_path):

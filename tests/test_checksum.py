@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from logicgen.checksum import json_sha256, sha256, text_sha256
+from logicgen.files import json_sha256, sha256, text_sha256
 
 
 def test_checksums(tmp_path):

@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from logicgen import shipped
+from logicgen import recipes
 from logicgen.automata.automaton_file import read_automaton
 from logicgen.data.data_recipe import DataRecipe
-from logicgen.declaration import read_toml
 from logicgen.errors import LogicgenError
 from logicgen.model.model_recipe import read_model_recipe
 from logicgen.productions.grammar_file import read_grammar
+from logicgen.recipes import read_toml
 from logicgen.study.open_study import open_study
 
 HOSTILE = {
@@ -58,5 +58,5 @@ def test_the_largest_numbers_and_nests_that_are_read(tmp_path):
 )
 def test_names_that_no_file_can_have(name):
     with pytest.raises(LogicgenError, match=r"no data-set recipe is called|no such file") as caught:
-        shipped.find("datasets", ".toml", name)
+        recipes.find("datasets", ".toml", name)
     assert len(str(caught.value)) < 2000

@@ -15,10 +15,20 @@ import pytest
 import logicgen
 from logicgen.errors import LogicgenError
 from logicgen.extras import EXTRAS, MissingExtraError, extras_named, missing_extra, need
-from tests.test_layers import GROUND, MODULES, room
+from tests.test_layers import MODULES, ROOT_MODULES, package
 
 ROOT = Path(logicgen.__file__).parent.parent
-CORE = GROUND | {"", "syntax", "solvers", "tasks", "score", "data", "library", "cli"}
+CORE = ROOT_MODULES | {
+    "",
+    "processes",
+    "syntax",
+    "solvers",
+    "tasks",
+    "scoring",
+    "data",
+    "library",
+    "cli",
+}
 CORE |= {"integrations"}
 # The two tasks whose sequences come from automata, and adapters that derive from foreign classes.
 OUTSIDE = {
@@ -28,7 +38,7 @@ OUTSIDE = {
     "logicgen.integrations.reasoning_gym",
     "logicgen.integrations.verifiers",
 }
-CORE_MODULES = sorted(name for name in MODULES if room(name) in CORE and name not in OUTSIDE)
+CORE_MODULES = sorted(name for name in MODULES if package(name) in CORE and name not in OUTSIDE)
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -74,8 +84,8 @@ def test_every_package_that_is_imported_is_of_the_core_or_of_an_extra():
 
 
 def test_an_extra_brings_what_it_is_said_to():
-    for package, extra in EXTRAS.items():
-        named = package.replace("_", "-")
+    for name, extra in EXTRAS.items():
+        named = name.replace("_", "-")
         assert any(line.startswith(named) for line in PROJECT["optional-dependencies"][extra])
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from logicgen import json_file
+from logicgen import files
 from logicgen.errors import LogicgenError
-from logicgen.json_file import read_json
+from logicgen.files import read_json
 
-NESTED = json_file.MOST_LEVELS - 1  # the object itself is a level
+NESTED = files.MOST_LEVELS - 1  # the object itself is a level
 
 
 def test_an_object_is_read(tmp_path):
@@ -35,7 +35,7 @@ def test_an_object_is_read(tmp_path):
 )
 def test_anything_else_is_refused_in_one_line(content, words, tmp_path, monkeypatch):
     if "bytes" in words:
-        monkeypatch.setattr(json_file, "MOST_BYTES", 1000)
+        monkeypatch.setattr(files, "MOST_BYTES", 1000)
     (tmp_path / "x.json").write_bytes(content)
     with pytest.raises(
         LogicgenError, match=rf"^{tmp_path}/x.json: damaged; mend it .*\)$"

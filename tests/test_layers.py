@@ -1,4 +1,4 @@
-"""The layer rule of docs/design.md: which room may import which, and no circle of imports.
+"""The layer rule of docs/design.md: which package may import which, and no circle of imports.
 
 Every import counts, also those inside functions and those for type checking alone.
 """
@@ -12,43 +12,24 @@ import logicgen
 
 ROOT = Path(logicgen.__file__).parent
 
-# Known to all, and knowing nothing but each other.
-GROUND = {
-    "atomic",
-    "callable_room",
-    "checksum",
-    "declaration",
-    "engines",
-    "errors",
-    "extras",
-    "helper",
-    "interruption",
-    "json_file",
-    "markdown",
-    "ray_cluster",
-    "service",
-    "shipped",
-    "tokens",
-    "url",
-    "vocabulary",
-    "worker_process",
-    "workers",
-}
-# Rooms that stand on the ground floor beside the line, and what they may know besides.
+# Modules of the root, known to all, which know nothing but each other.
+ROOT_MODULES = {"errors", "extras", "files", "recipes", "tokens"}
+# Packages that stand beside the line, and what they may know besides the root.
 BESIDE = {"automata": set(), "productions": {"automata"}, "nn": set()}
-# Rooms that only what stands at the end of the line imports, with the last room that they may know.
+# Packages that only what stands at the end of the line imports, and the last that they may know.
 APART = {"integrations": "data"}
 END = {"library", "cli"}
-# A room may import rooms before it in the line, and those beside it.
+# A package may import those before it in the line, and those beside it.
 LINE = [
+    "processes",
     "syntax",
     "solvers",
     "tasks",
-    "score",
+    "scoring",
     "data",
     "model",
-    "train",
-    "evaluate",
+    "training",
+    "measures",
     "report",
     "experiments",
     "study",
@@ -82,35 +63,37 @@ def imports(path: Path) -> set[str]:
 GRAPH = {name: imports(path) for name, path in MODULES.items()}
 
 
-def room(name: str) -> str:
-    """The room of a module, or the ground module that it is; empty for the package itself."""
+def package(name: str) -> str:
+    """The package of a module, or the module of the root; empty for the package itself."""
     return name.split(".")[1] if "." in name else ""
 
 
 def may_know(name: str) -> set[str]:
-    """The rooms and ground modules that a room may import."""
-    if name in GROUND:
-        return GROUND
+    """The packages and modules of the root that one may import."""
+    if name in ROOT_MODULES:
+        return ROOT_MODULES
     if name in BESIDE:
-        return GROUND | BESIDE[name] | {name}
+        return ROOT_MODULES | BESIDE[name] | {name}
     if name in LINE:
         apart = set(APART) if name in END else set()
-        return GROUND | set(BESIDE) | set(LINE[: LINE.index(name) + 1]) | apart
+        return ROOT_MODULES | set(BESIDE) | set(LINE[: LINE.index(name) + 1]) | apart
     if name in APART:
-        return GROUND | set(BESIDE) | set(LINE[: LINE.index(APART[name]) + 1]) | {name}
-    return GROUND | set(BESIDE) | set(LINE)  # the package's own functions
+        return ROOT_MODULES | set(BESIDE) | set(LINE[: LINE.index(APART[name]) + 1]) | {name}
+    return ROOT_MODULES | set(BESIDE) | set(LINE)  # the package's own functions
 
 
-def test_every_room_has_its_place() -> None:
-    assert {room(name) for name in MODULES} == GROUND | set(BESIDE) | set(LINE) | set(APART) | {""}
+def test_every_package_has_its_place() -> None:
+    assert {package(name) for name in MODULES} == ROOT_MODULES | set(BESIDE) | set(LINE) | set(
+        APART
+    ) | {""}
 
 
-def test_rooms_import_only_what_stands_before_them() -> None:
+def test_packages_import_only_what_stands_before_them() -> None:
     wrong = [
         f"{name} imports {other}"
         for name, others in GRAPH.items()
         for other in others
-        if room(other) not in may_know(room(name)) and other != "logicgen"
+        if package(other) not in may_know(package(name)) and other != "logicgen"
     ]
     assert not wrong, "\n".join(sorted(wrong))
 
@@ -142,7 +125,7 @@ def test_there_is_no_circle() -> None:
     assert not circles, "\n".join(circles)
 
 
-# Modules of one name that are the same thing in two rooms.
+# Modules of one name that are the same thing in two packages.
 SHARED = {
     "__init__",
     "audit",
@@ -156,6 +139,7 @@ SHARED = {
     "language_model",
     "probe",
     "symbol_invariant",
+    "worker",  # that serves a pool, and that runs trials
     "tightness",  # of automata, and of trained language models
 }
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import pickle
 import re
 import subprocess
 import sys
-from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 import logicgen
-from logicgen import library, shipped
+from logicgen import library, recipes
 from logicgen.errors import LogicgenError
 from logicgen.extras import MissingExtraError
 from tests.test_extras import without_extras
@@ -50,12 +49,9 @@ def test_all_of_it_runs_without_a_main_guard(way, tmp_path):
     assert (tmp_path / "run" / "test" / "heatmap.png").is_file()
 
 
-def test_functions_stay_when_the_room_of_their_name_is_imported():
-    for name in ("train", "evaluate", "score"):
-        room = import_module(f"logicgen.{name}")
-        assert getattr(logicgen, name) is room
-        assert callable(room)
-        assert pickle.loads(pickle.dumps(room)) is getattr(library, name)
+def test_no_package_has_the_name_of_a_function():
+    there = {path.stem for path in Path(logicgen.__file__).parent.iterdir()} - {"__init__"}
+    assert not there & set(logicgen.__all__)
     judged = logicgen.score("propositional", ["a"], ["<answer>a=1</answer>"])
     assert judged[0].reward == 1.0
 
@@ -70,7 +66,7 @@ def test_every_function_is_documented_and_typed():
 
 def test_a_language_model_is_loaded_like_any_other(tmp_path):
     recipe = tmp_path / "few.toml"
-    text = shipped.find("datasets", ".toml", "automaton-5").read_text()
+    text = recipes.find("datasets", ".toml", "automaton-5").read_text()
     recipe.write_text(re.sub(r"(train|validation|test) = [\d_]+", r"\1 = 20", text))
     logicgen.generate(recipe, tmp_path / "data", workers=1)
     run = logicgen.train("language-trigram", tmp_path / "data", tmp_path / "run")

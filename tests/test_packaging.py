@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from logicgen import shipped
+from logicgen import recipes
 from logicgen.extras import EXTRAS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,9 +40,9 @@ def test_declarations_are_inside(wheel):
     inside = zipfile.ZipFile(wheel).namelist()
     kinds = {"grammars": ".lark", "datasets": ".toml", "models": ".toml", "studies": ".toml"}
     for kind, suffix in kinds.items():
-        for name in shipped.names(kind, suffix):
+        for name in recipes.names(kind, suffix):
             assert f"logicgen/declarations/{kind}/{name}{suffix}" in inside
-    for name in shipped.trained():
+    for name in recipes.trained():
         for file in ("model.json", "model.safetensors", "README.md"):
             assert f"logicgen/declarations/models/weights/{name}/{file}" in inside
     top = {name.split("/")[0] for name in inside if ".dist-info" not in name}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from logicgen import shipped
+from logicgen import recipes
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.model.model_card import ModelCard
@@ -47,9 +47,9 @@ def test_unknown_keys_are_refused_in_every_table(file):
             assert table["additionalProperties"] is False
 
 
-@pytest.mark.parametrize("name", shipped.trained())
+@pytest.mark.parametrize("name", recipes.trained())
 def test_shipped_models(name):
-    path = shipped.folder("models") / "weights" / name / "model.json"
+    path = recipes.folder("models") / "weights" / name / "model.json"
     ModelCard.model_validate(json.loads(path.read_text()))
 
 

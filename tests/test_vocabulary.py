@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logicgen.vocabulary import Vocabulary, symbol_index, symbol_name
+from logicgen.tokens import Vocabulary, symbol_index, symbol_name
 
 VOCABULARY = Vocabulary(("&", "0", "1"))
 

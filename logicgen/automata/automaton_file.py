@@ -8,11 +8,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from logicgen.atomic import write_text
 from logicgen.automata.allsum import log_allsum, trim
 from logicgen.automata.automaton import Automaton
-from logicgen.declaration import Table, read_toml, validate
 from logicgen.errors import LogicgenError, shortened
+from logicgen.files import write_text
+from logicgen.recipes import Table, read_toml, validate
 
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Names = Annotated[list[str], Field(min_length=1)]

@@ -16,7 +16,7 @@ from logicgen.cli.terminal import is_standard_output, put
 from logicgen.errors import LogicgenError
 
 if TYPE_CHECKING:
-    from logicgen.score.completions import Mode
+    from logicgen.scoring.completions import Mode
 
 
 @click.command("audit")
@@ -48,9 +48,9 @@ def command(
     """
     import json
 
-    from logicgen.atomic import write_text
+    from logicgen.files import write_text
     from logicgen.library import audit
-    from logicgen.score.audit import own_verifier
+    from logicgen.scoring.audit import own_verifier
 
     if (function is None) == (mode is None):
         raise click.UsageError("give either MODULE:FUNCTION or --mode strict|tolerant")

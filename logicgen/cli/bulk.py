@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from logicgen.atomic import write_atomically
 from logicgen.cli.terminal import is_standard_output, say
 from logicgen.errors import LogicgenError, reading
+from logicgen.files import write_atomically
 from logicgen.tasks.bulk import LONGEST
 
 Row = dict[str, Any]

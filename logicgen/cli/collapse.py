@@ -22,9 +22,9 @@ def command(run: Path, data: Path, out: Path | None, device: str) -> None:
     Such rows can become alike, as inputs and as outputs. Their mean cosine, relative spread and
     effective rank stand beside those of the symbols that occur in training. Writes collapse.json.
     """
-    from logicgen.atomic import prepare_folder
     from logicgen.data.opening import open_data
-    from logicgen.evaluate.collapse import collapse, trained_rows
+    from logicgen.files import prepare_folder
+    from logicgen.measures.collapse import collapse, trained_rows
     from logicgen.model.checkpoint import open_model, scores_folder
     from logicgen.report.tables import write_json
 

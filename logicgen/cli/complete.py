@@ -73,7 +73,7 @@ def command(
     if vote and count == 1:
         raise LogicgenError("--vote: one text has nothing to be compared with; give --count N")
 
-    from logicgen.evaluate.completion import complete, most_probable
+    from logicgen.measures.completion import complete, most_probable
     from logicgen.model.checkpoint import load_language_model
     from logicgen.model.votes import elect
     from logicgen.nn.samples import Sampling

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
     from logicgen.data.dataset import Dataset
-    from logicgen.score.completions import Mode
+    from logicgen.scoring.completions import Mode
 
 
 _OF_REPLIES = ("run", "data", "out", "split", "mode", "mixed_prompts")
@@ -100,10 +100,10 @@ def _of_model(
     **options: Any,
 ) -> tuple[Table, Path]:
     """Return the table of a model's answers to renamed problems, and the folder for it."""
-    from logicgen.atomic import prepare_folder
     from logicgen.cli.progress import stage_bars
-    from logicgen.evaluate.covariance import predict_renamed
-    from logicgen.evaluate.predictions import About, check_fits
+    from logicgen.files import prepare_folder
+    from logicgen.measures.covariance import predict_renamed
+    from logicgen.measures.predictions import About, check_fits
     from logicgen.model.checkpoint import load_model, scores_folder
     from logicgen.nn.decoding import BeamSearch
 
@@ -121,10 +121,10 @@ def _of_replies(
     path: Path, dataset: Dataset, split: str | None, out: Path | None, mode: Mode, mixed: bool
 ) -> tuple[Table, Path]:
     """Return the table of replies to renamed problems, and the folder for it."""
-    from logicgen.atomic import prepare_folder
-    from logicgen.evaluate.covariance import read_renamed
-    from logicgen.evaluate.replies import replies_to, said_split, scores_folder
+    from logicgen.files import prepare_folder
     from logicgen.integrations.reply_files import read_replies
+    from logicgen.measures.covariance import read_renamed
+    from logicgen.measures.replies import replies_to, said_split, scores_folder
 
     entries = read_replies(path)
     split = split or said_split(entries) or "test"
@@ -140,9 +140,9 @@ def _write_prompts(dataset: Dataset, split: str, limit: int, path: Path) -> None
         raise LogicgenError(
             f"{path}: is there, and may hold what a model wrote: give another name, or remove it"
         )
-    from logicgen.atomic import write_atomically
     from logicgen.data.prompt_files import write_lines
-    from logicgen.evaluate.covariance import renamed_prompts
+    from logicgen.files import write_atomically
+    from logicgen.measures.covariance import renamed_prompts
 
     rows = list(renamed_prompts(dataset, split, limit))
     write_atomically(path, lambda part: write_lines(iter(rows), part))

@@ -35,7 +35,7 @@ def solve_files(
     sources: list[str], target: str | None, workers: int, timeout: float | None
 ) -> None:
     """Write the `s` and `v` lines of each file (`-` is standard input) to `target`."""
-    from logicgen.atomic import write_atomically
+    from logicgen.files import write_atomically
 
     texts = (
         f"c {printable(source)}\n{text}" if len(sources) > 1 else text
@@ -54,8 +54,8 @@ def solve_files(
 
 
 def _solved(sources: list[str], workers: int, timeout: float | None) -> Iterator[str]:
+    from logicgen.processes.workers import Failure, Limits, Workers
     from logicgen.solvers.pysat import clause_solver
-    from logicgen.workers import Failure, Limits, Workers
 
     problems = (_read(source).clauses for source in sources)
     if timeout is None and workers == 1:

@@ -153,7 +153,7 @@ def evaluate_with_bars(
     others = {name: options[name] for name in options if name not in opt.SEARCH + opt.RANDOM}
 
     from logicgen.cli.progress import stage_bars
-    from logicgen.evaluate.verified import Verified
+    from logicgen.measures.verified import Verified
     from logicgen.nn.decoding import BeamSearch
     from logicgen.nn.samples import Sampling
     from logicgen.report.evaluation import evaluate_answers

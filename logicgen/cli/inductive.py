@@ -47,8 +47,8 @@ def show(run: Path, out: Path | None) -> None:
     Writes weights.png, weights.svg and report.html, a page, to --out, or to RUN if that is a
     folder.
     """
-    from logicgen.atomic import prepare_folder
     from logicgen.experiments._teacher import load_grammar
+    from logicgen.files import prepare_folder
     from logicgen.report.figure_style import save
     from logicgen.report.grammar_figure import draw_grammars
     from logicgen.report.html.example_rows import REPORT
@@ -77,8 +77,8 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     """
     import numpy as np
 
-    from logicgen.atomic import prepare_folder, write_text
     from logicgen.experiments._teacher import load_grammar
+    from logicgen.files import prepare_folder, write_text
     from logicgen.productions import cut, find_connection, grammar_text, pruned
     from logicgen.report.figure_style import save
     from logicgen.report.grammar_figure import draw_grammars

@@ -64,8 +64,8 @@ def _gallery(path: Path) -> None:
 
 
 def _rows(kind: str) -> list[tuple[str, str]]:
-    from logicgen import shipped
-    from logicgen.declaration import read_toml
+    from logicgen import recipes
+    from logicgen.recipes import read_toml
     from logicgen.solvers import solver_facts, solver_plugins
     from logicgen.tasks import CORPORA, TASKS, load_task
 
@@ -75,8 +75,8 @@ def _rows(kind: str) -> list[tuple[str, str]]:
     if kind == "solvers":
         return [(name, _about(solver_facts(name))) for name in solver_plugins()]
     return [
-        (name, read_toml(shipped.find(kind, ".toml", name)).get("description", ""))
-        for name in shipped.names(kind, ".toml")
+        (name, read_toml(recipes.find(kind, ".toml", name)).get("description", ""))
+        for name in recipes.names(kind, ".toml")
     ]
 
 

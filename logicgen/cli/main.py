@@ -29,7 +29,7 @@ def main() -> None:
 
     from logicgen.cli.group import group
     from logicgen.cli.terminal import flush_output, open_streams
-    from logicgen.interruption import raise_interruptions, status_of
+    from logicgen.processes.signals import raise_interruptions, status_of
 
     open_streams()
     threading.excepthook = _in_a_thread
@@ -69,7 +69,7 @@ def _explained(error: BaseException) -> int:
     from logicgen.cli.terminal import OutputClosedError, drop_output, say
     from logicgen.errors import LogicgenError, reason_of
     from logicgen.extras import missing_extra
-    from logicgen.interruption import status_of
+    from logicgen.processes.signals import status_of
 
     if isinstance(error, ModuleNotFoundError):
         error = missing_extra(error) or error

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import click
 from click.core import ParameterSource
 
+from logicgen.data.url import is_url
 from logicgen.errors import LogicgenError
-from logicgen.url import is_url
 
 Option: TypeAlias = Callable[[Any], Any]
 
@@ -119,7 +119,7 @@ def engine_options(command: Callable[..., Any]) -> Any:
 
     @wraps(command)
     def run(*arguments: Any, engine: str, address: str | None, **options: Any) -> Any:
-        from logicgen.engines import engine as using
+        from logicgen.processes.engines import engine as using
 
         context = click.get_current_context()
         given = context.get_parameter_source("workers") is not ParameterSource.DEFAULT

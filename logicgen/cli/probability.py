@@ -40,7 +40,7 @@ def command(
     logicgen probability runs/english "A list is"
     logicgen probability runs/english " a sequence of items" --after "A list is" --samples 1000
     """
-    from logicgen.evaluate.tokenisations import magnitude, text_probability
+    from logicgen.measures.tokenisations import magnitude, text_probability
     from logicgen.model.checkpoint import load_language_model
 
     model = load_language_model(run, device)

@@ -54,11 +54,11 @@ def command(
     """
     from logicgen.cli.progress import stage_bars
     from logicgen.data.corpus import Corpus
-    from logicgen.evaluate.keys import find_keys
+    from logicgen.measures.keys import find_keys
     from logicgen.model.checkpoint import scores_folder
     from logicgen.report.key_files import PRECISION, write_keys
     from logicgen.report.tables import percent_interval
-    from logicgen.train.probe import ProbeSettings
+    from logicgen.training.probe import ProbeSettings
 
     corpus = Corpus(data)
     part = "probe" if split == "test" else f"{split}-probe"

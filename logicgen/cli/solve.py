@@ -19,7 +19,7 @@ from logicgen.cli.options import (
 from logicgen.cli.terminal import put, say
 
 if TYPE_CHECKING:
-    from logicgen.evaluate.answering import Answering
+    from logicgen.measures.answering import Answering
     from logicgen.model.encoder_decoder import EncoderDecoder
     from logicgen.tasks import Task
 
@@ -69,8 +69,8 @@ def command(
     logicgen solve --task ltl --model ltl "G(a -> F b)"
     """
     from logicgen.cli.dimacs_files import check_options, is_dimacs, solve_files
+    from logicgen.processes.workers import MEMORY, Limits
     from logicgen.tasks.bulk import solve_lines
-    from logicgen.workers import MEMORY, Limits
 
     if bool(problems) == (source is not None):
         raise click.UsageError("give either PROBLEMs or --in FILE")
@@ -94,7 +94,7 @@ def command(
     if source is None and target is not None:
         raise click.UsageError("--out goes with --in FILE")
     if model is not None:
-        from logicgen.evaluate.answering import Answering, answer_lines
+        from logicgen.measures.answering import Answering, answer_lines
 
         trained, seconds = _load(model, task), timeout or 10.0
         with Answering.of(
@@ -145,7 +145,7 @@ def _load(model: str, task: str) -> EncoderDecoder:
 
 
 def _answer_with(answering: Answering, problems: tuple[str, ...]) -> None:
-    from logicgen.evaluate.answering import solved
+    from logicgen.measures.answering import solved
     from logicgen.tasks import load_task
 
     task = load_task(answering.model.task_name)

@@ -42,9 +42,9 @@ def run_study(plan: Plan, folder: Path, workers: int | None, device: str) -> Non
 
     Raises LogicgenError where points failed, after saying why each did.
     """
-    from logicgen.atomic import prepare_folder
     from logicgen.data.folder import alone
     from logicgen.errors import LogicgenError
+    from logicgen.files import prepare_folder
     from logicgen.report.page import REPORT
     from logicgen.study.record import FILE, in_order, read_records, write_records
 

@@ -29,7 +29,7 @@ def command(
     each draw; the least is printed.
     """
     from logicgen.data.opening import as_corpus, open_data
-    from logicgen.evaluate.tightness import least_end, tightness
+    from logicgen.measures.tightness import least_end, tightness
     from logicgen.model.checkpoint import load_language_model
 
     for option, value in (("--split", split), ("--context", context)):

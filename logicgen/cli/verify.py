@@ -47,8 +47,8 @@ def command(
     logicgen verify problem.cnf answer.sol
     """
     from logicgen.cli.dimacs_files import check_options, is_dimacs, verify_file
+    from logicgen.processes.workers import MEMORY, Limits
     from logicgen.tasks.bulk import ERROR, verify_lines
-    from logicgen.workers import MEMORY, Limits
 
     if (source is None) == (problem is None):
         raise click.UsageError("give either PROBLEM and ANSWER or --in FILE")

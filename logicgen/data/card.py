@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from logicgen.data.data_recipe import DataRecipe
-from logicgen.markdown import markdown_table, plain, yaml_text
+from logicgen.data.markdown import markdown_table, plain, yaml_text
 
 
 def card(recipe: DataRecipe, description: dict[str, Any]) -> str:

@@ -17,17 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from logicgen.atomic import write_atomically, write_text
-from logicgen.checksum import sha256
 from logicgen.data.data_recipe import CorpusRecipe, Progress
 from logicgen.data.dataset import CORPUS
 from logicgen.data.description import CorpusDescription, PartFiles
 from logicgen.data.estimate import of_corpus
 from logicgen.data.folder import DataFolder, confined, head, write_json
-from logicgen.declaration import validate
+from logicgen.data.markdown import markdown_table, plain
 from logicgen.errors import LogicgenError
-from logicgen.json_file import read_json
-from logicgen.markdown import markdown_table, plain
+from logicgen.files import read_json, sha256, write_atomically, write_text
+from logicgen.recipes import validate
 from logicgen.tasks.corpus_task import CORPUS_SPLITS, TOKENS, CorpusSource
 from logicgen.tokens import Tokens
 

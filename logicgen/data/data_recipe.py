@@ -17,9 +17,9 @@ from pydantic import (
     model_validator,
 )
 
-from logicgen import shipped
-from logicgen.declaration import Table, changed, read_toml, validate
+from logicgen import recipes
 from logicgen.errors import LogicgenError, at
+from logicgen.recipes import Table, changed, read_toml, validate
 from logicgen.tasks import Cell, Settings, Source, Task, fitting_solver, load_corpus_task, load_task
 from logicgen.tasks.corpus_task import CORPUS_SPLITS, CorpusTask
 
@@ -70,7 +70,7 @@ class Recipe(Table):
 
         Raises LogicgenError naming file and key where it is not such a recipe.
         """
-        path = shipped.find("datasets", ".toml", name)
+        path = recipes.find("datasets", ".toml", name)
         recipe = validate(cls, changed(read_toml(path), changes or {}, str(path)), str(path))
         recipe.check(str(path))
         return recipe

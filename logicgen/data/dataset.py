@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from logicgen.checksum import sha256
 from logicgen.data.data_recipe import DataRecipe, Region
 from logicgen.data.description import DatasetDescription
 from logicgen.data.encoded import EncodedSplit, Ragged
 from logicgen.data.folder import DataFolder, confined
 from logicgen.data.shard import read_shard
 from logicgen.errors import LogicgenError
+from logicgen.files import sha256
 from logicgen.tasks import Task
-from logicgen.vocabulary import MOST_SYMBOLS, Vocabulary
+from logicgen.tokens import MOST_SYMBOLS, Vocabulary
 
 CORPUS = "corpus.json"  # the description of the other kind of data (`data/corpus.py`)
 ROWS = 100_000  # encoded at a time

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
-from logicgen.declaration import Table
+from logicgen.recipes import Table
 from logicgen.tokens import TokensTable
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]

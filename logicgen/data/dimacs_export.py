@@ -12,16 +12,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from logicgen.atomic import part_path
 from logicgen.data.two_lines import Example
 from logicgen.errors import LogicgenError, reading
+from logicgen.files import part_path
 from logicgen.syntax.assignment import Assignment
 from logicgen.syntax.clauses import clauses_of, formula_of
 from logicgen.syntax.dimacs import CNF, SUFFIX, read_cnf, read_model, write_cnf, write_model
 from logicgen.syntax.formula_language import propositional
 from logicgen.tasks import Task
 from logicgen.tasks.task import symbols_of
-from logicgen.vocabulary import symbol_index, symbol_name
+from logicgen.tokens import symbol_index, symbol_name
 
 ANSWER = ".sol"
 

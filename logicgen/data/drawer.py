@@ -20,7 +20,7 @@ from logicgen.errors import LogicgenError
 from logicgen.solvers import Status, Verdict
 from logicgen.tasks import Cell, Draw
 from logicgen.tasks.task import rename, symbols_of
-from logicgen.vocabulary import symbol_name
+from logicgen.tokens import symbol_name
 
 # A slot that found nothing new in so many attempts stays empty: nothing loops for ever.
 MOST_ATTEMPTS = 1000

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 
 from logicgen.data.growing_array import GrowingArray
-from logicgen.vocabulary import Vocabulary
+from logicgen.tokens import Vocabulary
 
 SOME = 2**20  # tokens looked at together
 

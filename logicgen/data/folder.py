@@ -15,13 +15,19 @@ from os.path import exists, isdir, isfile
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from logicgen.atomic import is_part, prepare_folder, write_text
-from logicgen.checksum import text_sha256
 from logicgen.data.data_recipe import SPLITS, Recipe, Region
 from logicgen.data.description import Description
-from logicgen.declaration import validate
 from logicgen.errors import LogicgenError, nearest, reading
-from logicgen.json_file import damaged, json_object, read_bytes
+from logicgen.files import (
+    damaged,
+    is_part,
+    json_object,
+    prepare_folder,
+    read_bytes,
+    text_sha256,
+    write_text,
+)
+from logicgen.recipes import validate
 
 CARD = "README.md"
 

@@ -15,7 +15,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from logicgen.atomic import write_text
 from logicgen.data import cell_plan as planning
 from logicgen.data.card import card
 from logicgen.data.cell_plan import CellPlan
@@ -43,11 +42,12 @@ from logicgen.data.making import (
 )
 from logicgen.data.partition import Partition
 from logicgen.data.work_files import LostError, WorkFiles
-from logicgen.engines import Pool, pool, shared
 from logicgen.errors import LogicgenError
 from logicgen.extras import DECISIVE
+from logicgen.files import write_text
+from logicgen.processes.engines import Pool, pool, shared
+from logicgen.processes.workers import Failure
 from logicgen.tasks import Cell, Source
-from logicgen.workers import Failure
 
 Step = TypeVar("Step")
 

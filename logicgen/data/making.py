@@ -28,7 +28,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from logicgen.checksum import sha256
 from logicgen.data.cell_plan import REMAINDERS
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.drawer import Drawer, Example
@@ -38,6 +37,7 @@ from logicgen.data.partition import Partition
 from logicgen.data.shard import SCHEMA, given_up, keys, read_shard, shard_path, write_shard
 from logicgen.data.work_files import LostError, WorkFiles
 from logicgen.errors import LogicgenError
+from logicgen.files import sha256
 
 KEY = np.dtype("i8")
 

@@ -7,21 +7,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from logicgen import shipped
+from logicgen import recipes
 from logicgen.data.corpus import Corpus
 from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
 from logicgen.data.dataset import Dataset
-from logicgen.declaration import read_toml
+from logicgen.data.url import is_url
 from logicgen.errors import LogicgenError
+from logicgen.recipes import read_toml
 from logicgen.tasks import CORPORA
-from logicgen.url import is_url
 
 
 def read_data_recipe(
     name: str, changes: Mapping[str, Any] | None = None
 ) -> DataRecipe | CorpusRecipe:
     """Return a recipe of either kind. Arguments and errors are those of `Recipe.read`."""
-    tables = read_toml(shipped.find("datasets", ".toml", name))
+    tables = read_toml(recipes.find("datasets", ".toml", name))
     corpus = tables.get("task") in list(CORPORA) or "corpus" in tables
     return (CorpusRecipe if corpus else DataRecipe).read(name, changes)
 

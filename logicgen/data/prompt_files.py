@@ -16,11 +16,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from logicgen.atomic import prepare_folder, write_atomically, write_text
 from logicgen.data.dataset import Dataset
 from logicgen.data.prompt_rows import ROWS, Row, prompt_rows
 from logicgen.errors import LogicgenError, nearest
-from logicgen.score.prompts import VERSION, Notation, answer_text, prompt_of, wording_of
+from logicgen.files import prepare_folder, write_atomically, write_text
+from logicgen.scoring.prompts import VERSION, Notation, answer_text, prompt_of, wording_of
 
 
 def _messages(row: Row) -> list[dict[str, str]]:
@@ -111,7 +111,7 @@ def write_prompts(
 ) -> dict[str, int]:
     """Write the splits of a data set as prompts; return how many each has.
 
-    kind: a name of `FORMATS`. examples, notation: of prompts (`score/prompts.py`).
+    kind: a name of `FORMATS`. examples, notation: of prompts (`scoring/prompts.py`).
     Raises LogicgenError for another kind, and a task without prompts.
     """
     if kind not in FORMATS:

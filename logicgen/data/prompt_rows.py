@@ -7,7 +7,7 @@ from typing import Any
 
 from logicgen.data.dataset import Dataset
 from logicgen.data.drawer import alpha_class_of
-from logicgen.score.prompts import VERSION, Notation, Wording, prompt_of, wording_of
+from logicgen.scoring.prompts import VERSION, Notation, Wording, prompt_of, wording_of
 from logicgen.solvers import Status
 from logicgen.syntax.no_answer import NO_ANSWER
 from logicgen.tasks import Task

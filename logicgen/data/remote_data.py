@@ -17,8 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from logicgen.atomic import is_part, own_part_path, write_atomically
-from logicgen.checksum import text_sha256
 from logicgen.data.corpus import Corpus
 from logicgen.data.data_recipe import Progress, Recipe
 from logicgen.data.dataset import Dataset
@@ -26,9 +24,10 @@ from logicgen.data.folder import DataFolder, confined, head
 from logicgen.data.lease import FILE as LEASE
 from logicgen.data.lease import Lease
 from logicgen.data.store import Store
+from logicgen.data.url import is_url
 from logicgen.data.work_files import FOLDER as WORK
 from logicgen.errors import LogicgenError
-from logicgen.url import is_url
+from logicgen.files import is_part, own_part_path, text_sha256, write_atomically
 
 KINDS: tuple[type[DataFolder[Any]], ...] = (Dataset, Corpus)
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from logicgen.atomic import write_atomically
 from logicgen.data import parquet
 from logicgen.data.drawer import fingerprint
 from logicgen.errors import LogicgenError
-from logicgen.vocabulary import MOST_SYMBOLS
+from logicgen.files import write_atomically
+from logicgen.tokens import MOST_SYMBOLS
 
 SCHEMA = pa.schema(
     [

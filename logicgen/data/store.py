@@ -15,9 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from logicgen.atomic import own_part_path
-from logicgen.checksum import sha256
 from logicgen.errors import LogicgenError
+from logicgen.files import own_part_path, sha256
 
 LOCAL = {"file", "local"}
 

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from logicgen.atomic import write_atomically
 from logicgen.errors import LogicgenError, at, reading
+from logicgen.files import write_atomically
 from logicgen.tasks import Task
 from logicgen.tasks.bulk import fields_of, text_of
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from logicgen.atomic import own_part_path, write_atomically
 from logicgen.errors import reading
+from logicgen.files import own_part_path, write_atomically
 
 FOLDER = ".making"
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 from pydantic import Field
 
-from logicgen.declaration import Table
 from logicgen.errors import LogicgenError, nearest
+from logicgen.recipes import Table
 
 if TYPE_CHECKING:
     from logicgen.report.page import Report

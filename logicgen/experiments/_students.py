@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from logicgen.declaration import Table
 from logicgen.experiments import Count, Json, Number
 from logicgen.model.inductive import as_grammar
 from logicgen.productions import Grammar
-from logicgen.train.students import Lesson, Sentences, teach
+from logicgen.recipes import Table
+from logicgen.training.students import Lesson, Sentences, teach
 
 
 class LessonTable(Table):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from logicgen import shipped
+from logicgen import recipes
 from logicgen.data.data_recipe import CorpusRecipe
 from logicgen.errors import LogicgenError, nearest, shortened
 from logicgen.productions import NEGLIGIBLE, Grammar, read_grammar
@@ -14,7 +14,7 @@ from logicgen.tasks.grammar_sentences import GRAMMAR, GrammarSentencesSettings
 
 def find_teacher(name: str) -> Grammar:
     """Return the grammar of a recipe, a grammar file, a data set or a trained model."""
-    if name in shipped.names("datasets", ".toml"):
+    if name in recipes.names("datasets", ".toml"):
         settings = CorpusRecipe.read(name).settings(name)
         if not isinstance(settings, GrammarSentencesSettings):
             raise LogicgenError(f"{name}: a recipe of another task: give one of production")
@@ -22,7 +22,7 @@ def find_teacher(name: str) -> Grammar:
     if not os.path.exists(name):
         raise LogicgenError(
             f"{shortened(name)}: no recipe is called so, nor is there a file or folder;"
-            f" {nearest(name, shipped.names('datasets', '.toml'))}"
+            f" {nearest(name, recipes.names('datasets', '.toml'))}"
         )
     return load_grammar(Path(name))[0]
 
@@ -35,7 +35,7 @@ def load_grammar(run: Path) -> tuple[Grammar, float]:
         return read_grammar(run / GRAMMAR), 0.0
     from logicgen.model.checkpoint import RUN, open_model
 
-    if not os.path.isfile(run / RUN) and str(run) not in shipped.trained():
+    if not os.path.isfile(run / RUN) and str(run) not in recipes.trained():
         raise LogicgenError(
             f"{run}: no trained model, no grammar file (.toml), and no folder with a {GRAMMAR}"
         )

@@ -19,7 +19,7 @@ from logicgen.experiments.prompting import SETS, WORDS, sentence_ids
 from logicgen.productions import NEGLIGIBLE, Grammar, cut, find_connection, pruned, random_grammar
 from logicgen.report.grammar_figure import draw_grammars
 from logicgen.report.page import Report
-from logicgen.train.students import Sentences
+from logicgen.training.students import Sentences
 
 Connection = tuple[int, int, int]
 """Layer from 0, unit in it, unit of the layer below."""

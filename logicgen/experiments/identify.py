@@ -28,7 +28,7 @@ from logicgen.productions import (
 )
 from logicgen.report.grammar_figure import draw_grammars
 from logicgen.report.page import Report
-from logicgen.train.students import Sentences
+from logicgen.training.students import Sentences
 
 # A student has found the teacher if its choices differ by less than this, in total variation and
 # on average over those that the teacher makes; and its class if those of the canonical forms do.

@@ -17,11 +17,11 @@ from pydantic import Field, model_validator
 
 from logicgen.automata import Strings, lexinvariant, next_probabilities, random_automaton
 from logicgen.automata.sampling import sample_beginnings
-from logicgen.evaluate.counters import COUNTERS
 from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
+from logicgen.measures.counters import COUNTERS
 from logicgen.model.text_ngram import TextNGram
 from logicgen.report.page import Report
-from logicgen.vocabulary import symbol_name
+from logicgen.tokens import symbol_name
 
 
 class Settings(ExperimentSettings):

@@ -21,7 +21,7 @@ from logicgen.experiments.identify import FOUND
 from logicgen.productions import aligned, class_distance, distance, divergence, random_grammar
 from logicgen.report.heatmap import ACCURACY
 from logicgen.report.page import Report
-from logicgen.train.students import Sentences
+from logicgen.training.students import Sentences
 
 KINDS = {
     "told": ("units share words out, students are told", True, 0.3),

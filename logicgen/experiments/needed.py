@@ -18,17 +18,17 @@ from matplotlib.figure import Figure
 from pydantic import Field
 from torch import Tensor
 
-from logicgen.declaration import Table
 from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json
 from logicgen.experiments._students import LessonTable, learn
 from logicgen.nn.language_model import CausalLM, CausalTransformer
 from logicgen.nn.token_rows import TokenRows
 from logicgen.productions import Grammar, divergence, random_grammar
+from logicgen.recipes import Table
 from logicgen.report.figure_style import band, line_styles
 from logicgen.report.page import Report
-from logicgen.train.learner import Learner
-from logicgen.train.schedule import Schedule
-from logicgen.train.students import Sentences
+from logicgen.training.learner import Learner
+from logicgen.training.schedule import Schedule
+from logicgen.training.students import Sentences
 
 SIZE = {"width": 3, "layers": 3, "words": 8}
 INDUCTIVE, STOPPED = "inductive", "inductive, stopped"
@@ -126,8 +126,8 @@ def _decoder(
     teacher: Grammar, sample: np.ndarray, size: dict[str, Any], training: Training, seed: int
 ) -> tuple[float, int]:
     """Return the least divergence in bits of all looked at during training, and the parameters."""
-    from logicgen.train.callbacks import Patience
-    from logicgen.train.loop import run_steps
+    from logicgen.training.callbacks import Patience
+    from logicgen.training.loop import run_steps
 
     ids, probabilities = teacher.sentences()
     truth, every = torch.from_numpy(probabilities), _rows(ids)

@@ -14,7 +14,7 @@ from logicgen.experiments._students import LessonTable, learn
 from logicgen.productions import Grammar
 from logicgen.report.grammar_figure import draw_grammars
 from logicgen.report.page import Report
-from logicgen.train.students import Sentences
+from logicgen.training.students import Sentences
 
 WORDS = ("big", "small", "cat", "dog")
 SETS = {"two": ("big cat", "small dog"), "three": ("big cat", "big dog", "small dog")}

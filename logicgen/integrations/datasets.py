@@ -16,7 +16,7 @@ from logicgen.data.prompt_rows import Row, sampled_rows
 from logicgen.errors import LogicgenError, nearest
 from logicgen.extras import extras_named
 from logicgen.integrations.versions import at_least
-from logicgen.score.prompts import Notation
+from logicgen.scoring.prompts import Notation
 from logicgen.tasks import load_task
 from logicgen.tasks.problem_samples import ProblemSamples
 

@@ -20,8 +20,8 @@ from logicgen.extras import extras_named
 from logicgen.integrations.reply_files import read_lines
 from logicgen.integrations.scorers import shared_scorer
 from logicgen.integrations.versions import at_least
-from logicgen.score.completions import Mode
-from logicgen.score.prompts import Notation, answer_text
+from logicgen.scoring.completions import Mode
+from logicgen.scoring.prompts import Notation, answer_text
 
 at_least("inspect_ai", "0.3.285")
 with extras_named():

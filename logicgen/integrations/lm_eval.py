@@ -17,7 +17,7 @@ from logicgen.errors import LogicgenError, at, reading
 from logicgen.extras import extras_named
 from logicgen.integrations.scorers import shared_scorer
 from logicgen.integrations.versions import at_least
-from logicgen.score.completions import Mode
+from logicgen.scoring.completions import Mode
 
 at_least("lm_eval", "0.4.13")
 

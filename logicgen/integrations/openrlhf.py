@@ -13,7 +13,7 @@ from typing import Any
 from logicgen.errors import LogicgenError, shown
 from logicgen.integrations.scorers import rewards
 from logicgen.integrations.versions import at_least
-from logicgen.score.completions import Mode
+from logicgen.scoring.completions import Mode
 
 at_least("openrlhf", "0.11")
 

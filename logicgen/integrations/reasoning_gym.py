@@ -18,8 +18,8 @@ from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named
 from logicgen.integrations.scorers import shared_scorer
 from logicgen.integrations.versions import at_least
-from logicgen.score.completions import Mode
-from logicgen.score.prompts import VERSION, Notation, answer_text, prompt
+from logicgen.scoring.completions import Mode
+from logicgen.scoring.prompts import VERSION, Notation, answer_text, prompt
 from logicgen.tasks.public_task import PublicTask
 
 at_least("reasoning_gym", "0.1.25")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from logicgen.errors import LogicgenError, at, shown
-from logicgen.score.completions import Mode
-from logicgen.score.scorer import Scorer
+from logicgen.scoring.completions import Mode
+from logicgen.scoring.scorer import Scorer
 
 _SCORERS: dict[tuple[Any, ...], Scorer] = {}
 

@@ -13,7 +13,7 @@ from typing import Any
 from logicgen.errors import LogicgenError
 from logicgen.integrations.scorers import rewards, said
 from logicgen.integrations.versions import at_least
-from logicgen.score.completions import Mode
+from logicgen.scoring.completions import Mode
 
 at_least("trl", "1.16")
 

@@ -23,8 +23,8 @@ from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named
 from logicgen.integrations.scorers import shared_scorer
 from logicgen.integrations.versions import at_least
-from logicgen.score.completions import Mode
-from logicgen.score.prompts import Notation, answer_text
+from logicgen.scoring.completions import Mode
+from logicgen.scoring.prompts import Notation, answer_text
 
 at_least("verifiers", "0.4")
 with extras_named():

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from logicgen.data.encoded import EncodedSplit, Ragged
 from logicgen.model.share import Rank, Share
-from logicgen.vocabulary import Vocabulary
+from logicgen.tokens import Vocabulary
 
 WINDOW = 100  # batches
 

@@ -23,19 +23,25 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from logicgen import shipped
-from logicgen.atomic import write_atomically, write_text
-from logicgen.checksum import json_sha256, sha256
-from logicgen.declaration import validate
+from logicgen import recipes
 from logicgen.errors import LogicgenError, reading
-from logicgen.json_file import check_depth, damaged, read_json
+from logicgen.files import (
+    check_depth,
+    damaged,
+    json_sha256,
+    read_json,
+    sha256,
+    write_atomically,
+    write_text,
+)
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.kinds import model_of_card
 from logicgen.model.language_model import LanguageModel
 from logicgen.model.model import Model, find_device
 from logicgen.model.model_card import ModelCard
 from logicgen.nn.allowance import Allowance
-from logicgen.vocabulary import Vocabulary
+from logicgen.recipes import validate
+from logicgen.tokens import Vocabulary
 
 RUN, WEIGHTS, CARD = "run.json", "model.safetensors", "model.json"
 LAST = Path("checkpoint", "last.safetensors")
@@ -278,11 +284,11 @@ def find_run(name: str | Path) -> Path:
     with suppress(OSError):  # a name that is too long is no folder
         if (path / CARD).is_file() or (path / RUN).is_file():
             return path
-    if str(name) in shipped.trained():
-        return shipped.folder("models") / "weights" / str(name)
+    if str(name) in recipes.trained():
+        return recipes.folder("models") / "weights" / str(name)
     raise LogicgenError(
         f"{name}: no trained model here (no {CARD}), nor is a shipped one called so:"
-        f" {', '.join(shipped.trained()) or 'none ships'}"
+        f" {', '.join(recipes.trained()) or 'none ships'}"
     )
 
 

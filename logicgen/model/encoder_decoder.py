@@ -32,7 +32,7 @@ from logicgen.nn.embedding import (
 from logicgen.nn.loss import AdaCos, CrossEntropy
 from logicgen.nn.transformer import Transformer
 from logicgen.tasks import load_task
-from logicgen.vocabulary import Vocabulary
+from logicgen.tokens import Vocabulary
 
 EMBEDDINGS: dict[str, Callable[..., Embedding]] = {
     "learned": Learned,

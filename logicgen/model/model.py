@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from logicgen.data.dataset import Dataset
     from logicgen.nn.decoding import Decoding, GrammarMask
     from logicgen.productions import Grammar
-    from logicgen.vocabulary import Vocabulary
+    from logicgen.tokens import Vocabulary
 
 AnyData = TrainingData[Any, Any]
 

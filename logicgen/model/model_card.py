@@ -8,10 +8,9 @@ from pydantic import Field, model_validator
 
 from logicgen.data.data_recipe import Lengths, Symbols
 from logicgen.data.description import Checksum, Count
-from logicgen.declaration import Table
 from logicgen.model.model_recipe import ModelRecipe
-from logicgen.tokens import TokensTable
-from logicgen.vocabulary import MOST_SYMBOLS
+from logicgen.recipes import Table
+from logicgen.tokens import MOST_SYMBOLS, TokensTable
 
 
 class RegionTable(Table):

@@ -11,11 +11,11 @@ from typing import Any, Self
 
 from pydantic import model_validator
 
-from logicgen import shipped
-from logicgen.declaration import Table, changed, read_toml, validate
+from logicgen import recipes
 from logicgen.model.network_tables import Network
 from logicgen.model.recipe_tables import EmbeddingTable, LossTable, RewardTable, TrainingTable
 from logicgen.model.upgrade import upgraded
+from logicgen.recipes import Table, changed, read_toml, validate
 
 
 class ModelRecipe(Table):
@@ -93,7 +93,7 @@ def read_model_recipe(name: str, changes: Mapping[str, Any] | None = None) -> Mo
         earlier versions, mean `network.`.
     Raises LogicgenError, in one line that names file, key and what is allowed.
     """
-    path = shipped.find("models", ".toml", name)
+    path = recipes.find("models", ".toml", name)
     tables = _tables(path)
     renamed = {
         f"network.{key.partition('.')[2]}" if key.startswith(("model.", "streams.")) else key: value
@@ -104,7 +104,7 @@ def read_model_recipe(name: str, changes: Mapping[str, Any] | None = None) -> Mo
 
 def is_trained_in_steps(name: str) -> bool:
     """Return whether the recipe called `name` has a seed to train with: n-grams are counted."""
-    network = dict(_tables(shipped.find("models", ".toml", name)).get("network", {}))
+    network = dict(_tables(recipes.find("models", ".toml", name)).get("network", {}))
     return network.get("kind") not in ("n-gram", "text-n-gram")
 
 

@@ -11,7 +11,6 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 from pydantic import Field, model_validator
 
-from logicgen.declaration import Table
 from logicgen.model.recipe_tables import (
     Context,
     Count,
@@ -25,6 +24,7 @@ from logicgen.model.recipe_tables import (
     TrainingTable,
     Width,
 )
+from logicgen.recipes import Table
 
 EncoderPositions = Literal[
     "sinusoidal", "randomized", "tree", "tree-relative", "rotary", "relative", "none"

@@ -26,8 +26,7 @@ from logicgen.nn.decoding import GREEDY, BeamSearch, Decoding, GrammarMask
 from logicgen.nn.generation import Reader, generate, summed
 from logicgen.nn.samples import Sampling
 from logicgen.tasks.determined import Determined
-from logicgen.tokens import NOTHING, Tokens
-from logicgen.vocabulary import Vocabulary
+from logicgen.tokens import NOTHING, Tokens, Vocabulary
 
 # Numbers in (problems, tokens, V) that are made at a time.
 AT_A_TIME = 2**24

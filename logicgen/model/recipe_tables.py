@@ -6,8 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from logicgen.declaration import Table
-from logicgen.vocabulary import MOST_SYMBOLS
+from logicgen.recipes import Table
+from logicgen.tokens import MOST_SYMBOLS
 
 Count = Annotated[int, Field(ge=1)]
 # No network is as large: what is beyond was not meant, and would take all memory.
@@ -77,7 +77,7 @@ class TrainingTable(Table):
         learn: what is learnt. The stored `answers` (the default). Of a model that reads sequences
             also `everything`, problems and answers, which says more where problems repeat
             themselves. Of a model that answers problems also `right`: every token that still leads
-            to a right answer (`train/right_learner.py`); and `accepted`: answers of its own that
+            to a right answer (`training/right_learner.py`); and `accepted`: answers of its own that
             the verifier accepts (`[reward]`).
     """
 
@@ -126,7 +126,7 @@ class RewardTable(Table):
         symbols, length: of fresh problems, the fewest and the most; those of the data set's
             training problems if not given.
         curriculum: whether problems come from where the accepted share is neither near 0 nor 1
-            (`train/curriculum.py`); evenly from all cells otherwise.
+            (`training/curriculum.py`); evenly from all cells otherwise.
         clip: `policy-gradient` leaves an answer alone once its probability for each token has
             changed by this share since it was drawn; 0.2 if not given.
     """

@@ -21,8 +21,7 @@ from logicgen.data.opening import as_corpus, as_dataset
 from logicgen.errors import LogicgenError
 from logicgen.model.share import Rank, Share
 from logicgen.tasks.determined import Determined
-from logicgen.tokens import NOTHING, Tokens
-from logicgen.vocabulary import Vocabulary, symbol_name
+from logicgen.tokens import NOTHING, Tokens, Vocabulary, symbol_name
 
 
 class TokenBatch(NamedTuple):

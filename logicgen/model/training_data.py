@@ -11,8 +11,7 @@ from logicgen.data.dataset import Dataset
 from logicgen.data.encoded import EncodedSplit
 from logicgen.errors import LogicgenError
 from logicgen.model.sequences import Sequences, sequences_of, tokens_of
-from logicgen.tokens import Tokens
-from logicgen.vocabulary import Vocabulary
+from logicgen.tokens import Tokens, Vocabulary
 
 # What a model's card says of its data beside their fingerprint.
 FOLLOWING = ("alphabet", "region")

@@ -33,7 +33,7 @@ from logicgen.nn.samples import (
     require,
     rows_of,
 )
-from logicgen.vocabulary import Vocabulary
+from logicgen.tokens import Vocabulary
 
 _ASK_EVERY = 8  # steps between two checks for problems that are done: each makes a GPU wait
 

@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from logicgen.errors import LogicgenError
-from logicgen.vocabulary import Vocabulary
+from logicgen.tokens import Vocabulary
 
 # That are continued for a problem; memory grows with them.
 MOST_PREFIXES = 1000

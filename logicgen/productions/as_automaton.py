@@ -6,7 +6,7 @@ import numpy as np
 
 from logicgen.automata import Automaton
 from logicgen.productions.grammar import Grammar
-from logicgen.vocabulary import END
+from logicgen.tokens import END
 
 START = "<start>"
 

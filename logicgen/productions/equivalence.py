@@ -32,7 +32,7 @@ import numpy as np
 from logicgen.errors import LogicgenError
 from logicgen.productions.align import Distance, aligned, distance_of
 from logicgen.productions.grammar import Grammar
-from logicgen.vocabulary import END
+from logicgen.tokens import END
 
 # Relative to the largest: singular values up to this are 0, and so are differences.
 TOLERANCE = 1e-9

@@ -28,8 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from logicgen.errors import LogicgenError, nearest
-from logicgen.tokens import NOTHING
-from logicgen.vocabulary import END
+from logicgen.tokens import END, NOTHING
 
 # How far the sum of a given distribution may be from 1; it is then normalised.
 TOLERANCE = 1e-6

@@ -11,10 +11,10 @@ import numpy as np
 from pydantic import Field
 
 from logicgen.automata.automaton_file import toml_string
-from logicgen.declaration import Table, read_toml, validate
 from logicgen.errors import LogicgenError, nearest
 from logicgen.productions.grammar import Grammar
-from logicgen.vocabulary import END
+from logicgen.recipes import Table, read_toml, validate
+from logicgen.tokens import END
 
 Probability = Annotated[float, Field(ge=0, le=1 + 1e-6, allow_inf_nan=False)]
 Shares = dict[str, Probability]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from logicgen.atomic import prepare_folder
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.predictions import About
-from logicgen.evaluate.scores import Scores
+from logicgen.files import prepare_folder
+from logicgen.measures.predictions import About
+from logicgen.measures.scores import Scores
 from logicgen.report.evaluation_files import PREDICTIONS, read_predictions
 from logicgen.report.figure_style import save
 from logicgen.report.heatmap import draw_differences, draw_heatmaps
@@ -23,7 +23,7 @@ from logicgen.report.symbols_figure import draw_symbols
 from logicgen.report.tables import markdown_table, percent, write_csv
 
 if TYPE_CHECKING:
-    from logicgen.evaluate.perplexity import CurveAbout
+    from logicgen.measures.perplexity import CurveAbout
 
 COMPARISON = "comparison.csv"
 HEAT_MAPS, SYMBOLS, DIFFERENCES = "heatmaps", "symbols", "differences"  # each as .png and .svg

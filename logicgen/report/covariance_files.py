@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from logicgen.atomic import write_atomically
-from logicgen.evaluate.covariance import Covariance, by_symbols, covariances, summary_of
+from logicgen.files import write_atomically
+from logicgen.measures.covariance import Covariance, by_symbols, covariances, summary_of
 from logicgen.report.figure_style import LINES, legend_below, new_axes, save
 from logicgen.report.tables import write_csv, write_json
 

@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from logicgen.atomic import prepare_folder
-from logicgen.evaluate.attention import looks
-from logicgen.evaluate.predictions import About, Progress, check_fits, predict_and_verify
-from logicgen.evaluate.replies import judge_replies, replies_to, said_split, scores_folder
+from logicgen.files import prepare_folder
+from logicgen.measures.attention import looks
+from logicgen.measures.predictions import About, Progress, check_fits, predict_and_verify
+from logicgen.measures.replies import judge_replies, replies_to, said_split, scores_folder
 from logicgen.report.evaluation_files import write_figures, write_looks, write_predictions
 from logicgen.report.html.evaluation_page import write_evaluation_page
 
@@ -55,7 +55,7 @@ def evaluate_answers(
 
     opened = checkpoint.open_model(run, device)
     if reset_rows is not None:
-        from logicgen.evaluate import collapse
+        from logicgen.measures import collapse
 
         redrawn = collapse.reset_rows(*collapse.trained_rows(Path(run), opened, data), reset_rows)
         say(f"rows redrawn of tokens that never occur in training: {redrawn:,}")
@@ -89,7 +89,7 @@ def evaluate_replies(
 ) -> tuple[Path, dict[str, Any]]:
     """Write the verdicts on what any model wrote to a split; return the folder and the summary.
 
-    entries: replies as plain data (`evaluate/replies.py`), read from the file `where`.
+    entries: replies as plain data (`measures/replies.py`), read from the file `where`.
     out: folder; one called like the file, beside it, if not given.
     split: the one that the replies say if not given, or `grid`.
     settings: those of `judgements`.
@@ -133,7 +133,7 @@ def evaluate_corpus(
 
     settings: those of `measure_perplexity`. Others, and errors, as of `evaluate_answers`.
     """
-    from logicgen.evaluate.perplexity import measure_perplexity, without_ideal
+    from logicgen.measures.perplexity import measure_perplexity, without_ideal
     from logicgen.model import checkpoint
     from logicgen.report.perplexity_files import write_curve
 

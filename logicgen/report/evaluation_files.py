@@ -21,13 +21,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import TypeAdapter, ValidationError
 
-from logicgen.atomic import write_atomically, write_text
 from logicgen.data import parquet
 from logicgen.data.shard import check_numbers
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.attention import Looks
-from logicgen.evaluate.predictions import SCHEMA, About
-from logicgen.evaluate.scores import Scores
+from logicgen.files import write_atomically, write_text
+from logicgen.measures.attention import Looks
+from logicgen.measures.predictions import SCHEMA, About
+from logicgen.measures.scores import Scores
 from logicgen.report.figure_style import save
 from logicgen.report.heatmap import draw_heatmaps, draw_verified
 from logicgen.report.lengths_figure import draw_lengths

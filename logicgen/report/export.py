@@ -6,16 +6,16 @@ import os
 from pathlib import Path
 from typing import Any
 
-from logicgen import shipped
-from logicgen.atomic import write_text
+from logicgen import recipes
+from logicgen.data.markdown import markdown_table, plain
 from logicgen.errors import LogicgenError
-from logicgen.markdown import markdown_table, plain
+from logicgen.files import write_text
 from logicgen.model import checkpoint
 from logicgen.model.model_recipe import read_model_recipe
 from logicgen.report.comparison import COLUMNS
 from logicgen.report.evaluation_files import SUMMARY
 from logicgen.report.tables import percent_interval
-from logicgen.train.run_folder import training_minutes
+from logicgen.training.run_folder import training_minutes
 
 README = "README.md"
 
@@ -68,7 +68,7 @@ def _scores(run: Path) -> list[dict[str, Any]]:
 
 def _about(name: str, description: str) -> str:
     """Return a model's description, or that of the recipe that is called like it."""
-    if not description and name in shipped.names("models", ".toml"):  # trained in a study
+    if not description and name in recipes.names("models", ".toml"):  # trained in a study
         return read_model_recipe(name).description
     return description
 

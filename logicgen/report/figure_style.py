@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import ArrayLike
 
-from logicgen.atomic import write_atomically
+from logicgen.files import write_atomically
 
 # Training regions, in every figure.
 REGION_COLOUR = "#1f3b73"

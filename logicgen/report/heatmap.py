@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import Formatter, FuncFormatter, PercentFormatter
 
-from logicgen.evaluate.predictions import About
-from logicgen.evaluate.scores import Score
+from logicgen.measures.predictions import About
+from logicgen.measures.scores import Score
 from logicgen.report.figure_style import legend_below, new_figure, region_box, whole_numbers
 
 Cells = dict[tuple[int, int], Score]

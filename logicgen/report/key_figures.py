@@ -12,7 +12,7 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 
-from logicgen.evaluate.keys import KeyWindow, ProbedRow
+from logicgen.measures.keys import KeyWindow, ProbedRow
 from logicgen.report.figure_style import (
     LINES,
     band,

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from logicgen.evaluate.keys import Keys
+from logicgen.measures.keys import Keys
 from logicgen.report.figure_style import save
 from logicgen.report.html.example_rows import REPORT
 from logicgen.report.html.key_page import write_key_page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from logicgen.evaluate.scores import VERDICTS, Scores
+from logicgen.measures.scores import VERDICTS, Scores
 from logicgen.report.figure_style import legend_below, new_figure, region_box, shares, whole_numbers
 
 # The two right ones in the colours of the right end of a heat map, the wrong ones in its reds;

@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from logicgen.atomic import write_text
+from logicgen.files import write_text
 from logicgen.report.figure_style import save
 from logicgen.report.tables import markdown_table, write_csv
 

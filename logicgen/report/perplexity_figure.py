@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from logicgen.evaluate.perplexity import Curve
+from logicgen.measures.perplexity import Curve
 from logicgen.report.figure_style import legend_below, line_styles, new_figure
 
 # Positions are many: every line is a moving average over this share of them.

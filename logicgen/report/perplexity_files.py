@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from logicgen.atomic import prepare_folder, write_text
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.perplexity import CLOSED, MEASURES, Curve, Reading
+from logicgen.files import prepare_folder, write_text
+from logicgen.measures.perplexity import CLOSED, MEASURES, Curve, Reading
 from logicgen.report.comparison import check_folders, labels_of
 from logicgen.report.figure_style import save
 from logicgen.report.html.example_rows import REPORT

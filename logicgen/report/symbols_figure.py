@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from logicgen.evaluate.scores import Score, Scores
+from logicgen.measures.scores import Score, Scores
 from logicgen.report.figure_style import (
     REGION_COLOUR,
     band,

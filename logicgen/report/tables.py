@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from logicgen.atomic import write_text
-from logicgen.markdown import markdown_table
+from logicgen.data.markdown import markdown_table
+from logicgen.files import write_text
 
 __all__ = ["markdown_table", "percent", "percent_interval", "write_csv", "write_json"]
 

@@ -12,12 +12,12 @@ from functools import cache
 from typing import Any, ClassVar, Literal
 
 from logicgen.errors import LogicgenError, at
+from logicgen.processes.workers import Calls, Failure
 from logicgen.solvers.registry import Facts, facts_of, in_line, in_words, solver_plugins
 from logicgen.solvers.solver import Solution, Solver, Status, Verdict
 from logicgen.syntax.assignment import Assignment
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.trace import Trace
-from logicgen.workers import Calls, Failure
 
 Question = tuple[Literal["solve", "check"], Formula, Any]
 

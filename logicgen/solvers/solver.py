@@ -64,8 +64,8 @@ class Solver(Protocol):
     Plugins register a class that needs no constructor arguments in the entry-point group
     `logicgen.solvers`. A solver runs until it is done, or has spent its effort if it was made with
     one: time and memory limits are enforced by whoever runs it, in a process that can be killed
-    (`logicgen.workers`), because native code does not answer signals. It must be deterministic, and
-    renaming a problem's symbols must rename its witness and change nothing else.
+    (`logicgen.processes`), because native code does not answer signals. It must be deterministic,
+    and renaming a problem's symbols must rename its witness and change nothing else.
     """
 
     name: ClassVar[str]

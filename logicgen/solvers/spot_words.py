@@ -17,7 +17,7 @@ from contextlib import suppress
 from select import select
 from threading import Lock
 
-from logicgen.helper import start_helper
+from logicgen.processes.helper import start_helper
 
 # The first word of an answer; the accepting word or a reason follows.
 WORD, UNSAT, REFUSED = "word", "unsat", "refused"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from logicgen.evaluate.scores import Scores
+from logicgen.measures.scores import Scores
 from logicgen.report.comparison import COLUMNS, comparison_figures, part_rows
 from logicgen.report.page import Report
 from logicgen.report.study_figures import draw_choices, draw_correlations, draw_covariance

@@ -10,10 +10,10 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from logicgen.atomic import write_text
-from logicgen.engines import cluster, shared
 from logicgen.experiments import Json
-from logicgen.interruption import interruption
+from logicgen.files import write_text
+from logicgen.processes.engines import cluster, shared
+from logicgen.processes.signals import interruption
 from logicgen.study.point import RUNS, Plan, Point, Record
 from logicgen.study.provenance import commit, versions
 from logicgen.study.record import in_order, write_records

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from logicgen.declaration import validate
 from logicgen.experiments import Experiment, ExperimentSettings, Json, open_experiment
+from logicgen.recipes import validate
 from logicgen.report.page import write_page
 from logicgen.study.point import Plan, Point, Record
 from logicgen.study.record import made_with

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from logicgen.declaration import Table
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.predictions import About
-from logicgen.evaluate.scores import Score, Scores
 from logicgen.experiments import Json
+from logicgen.measures.predictions import About
+from logicgen.measures.scores import Score, Scores
+from logicgen.recipes import Table
 
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]

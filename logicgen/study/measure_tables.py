@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from logicgen.evaluate.deviation import deviation
-from logicgen.evaluate.perplexity import CLOSED, Curve
-from logicgen.evaluate.wilson import wilson_interval
 from logicgen.experiments import Json
+from logicgen.measures.deviation import deviation
+from logicgen.measures.perplexity import CLOSED, Curve
+from logicgen.measures.wilson import wilson_interval
 from logicgen.report.page import Report
 from logicgen.report.perplexity_figure import draw_curves
 from logicgen.report.study_figures import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from logicgen import shipped
-from logicgen.declaration import changed, read_toml
+from logicgen import recipes
+from logicgen.recipes import changed, read_toml
 from logicgen.study.experiment import plan_experiment
 from logicgen.study.plan import plan
 from logicgen.study.point import Plan
@@ -19,7 +19,7 @@ def open_study(name: str, changes: Mapping[str, Any] | None = None) -> Plan:
     changes: settings of an experiment to use instead of the file's, by dotted key.
     Raises LogicgenError, in one line that names file, key and what is allowed.
     """
-    path = shipped.find("studies", ".toml", name)
+    path = recipes.find("studies", ".toml", name)
     tables = read_toml(path)
     if "experiment" not in tables:
         return plan(read_study(name))

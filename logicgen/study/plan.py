@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
+from logicgen.data.markdown import markdown_table
 from logicgen.errors import LogicgenError
 from logicgen.experiments import Json
-from logicgen.markdown import markdown_table
 from logicgen.report.page import write_page
 from logicgen.study.cell_tables import show_cells
 from logicgen.study.measure import EVALUATION

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from logicgen.checksum import json_sha256
-from logicgen.declaration import Table
 from logicgen.experiments import Json
+from logicgen.files import json_sha256
+from logicgen.recipes import Table
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from logicgen.atomic import write_atomically
 from logicgen.errors import LogicgenError
+from logicgen.files import write_atomically
 from logicgen.study.old_files import read_old_file
 from logicgen.study.point import DAMAGE, Plan, Record, digest
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from logicgen import shipped
-from logicgen.declaration import Table, read_toml, validate
+from logicgen import recipes
 from logicgen.errors import LogicgenError
+from logicgen.recipes import Table, read_toml, validate
 from logicgen.study.measure import Count, Evaluation, Measure, Seed
 
 Changes = dict[str, Any]
@@ -89,7 +89,7 @@ def read_study(name: str) -> Study:
     Raises LogicgenError naming file and key where it is not a study. Whether its recipes can be
     trained is not looked at here (`plan.py`).
     """
-    path = shipped.find("studies", ".toml", name)
+    path = recipes.find("studies", ".toml", name)
     file = validate(_File, read_toml(path), str(path))
     axes = {axis: _alternatives(axis, values, str(path)) for axis, values in file.axes.items()}
     if len(set(file.seeds)) < len(file.seeds):

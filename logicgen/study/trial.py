@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from logicgen import shipped
-from logicgen.atomic import prepare_folder
-from logicgen.checksum import text_sha256
+from logicgen import recipes
 from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_corpus, as_dataset, open_data, read_data_recipe
-from logicgen.declaration import Table
 from logicgen.errors import LogicgenError, nearest
 from logicgen.experiments import Json
+from logicgen.files import prepare_folder, text_sha256
 from logicgen.model.model_recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
+from logicgen.recipes import Table
 from logicgen.study.measure import (
     ANSWERS,
     CELLS,
@@ -35,8 +34,8 @@ from logicgen.study.point import RUNS, Progress
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from logicgen.evaluate.perplexity import Curve
-    from logicgen.evaluate.predictions import About
+    from logicgen.measures.perplexity import Curve
+    from logicgen.measures.predictions import About
     from logicgen.model.model import AnyData, Model
 
 
@@ -145,8 +144,8 @@ def weights_folder(name: str) -> Path:
 
     Raises LogicgenError where there is no trained model.
     """
-    kind = "models" if name in shipped.trained() else "studies"
-    folder = Path(name) if "/" in name else shipped.folder(kind) / "weights" / name
+    kind = "models" if name in recipes.trained() else "studies"
+    folder = Path(name) if "/" in name else recipes.folder(kind) / "weights" / name
     if not os.path.isfile(folder / "model.json"):
         raise LogicgenError(f"weights: {folder} holds no trained model: train it, or leave it out")
     return folder
@@ -201,8 +200,8 @@ def run_trial(asked: Trial, root: Path, device: str, start: Path | None) -> Json
     start: run folder whose weights it starts from. Raises LogicgenError where it cannot be run.
     """
     from logicgen.model import checkpoint
-    from logicgen.train.fit import fit, training_data
-    from logicgen.train.run_folder import training_minutes, validation_curves
+    from logicgen.training.fit import fit, training_data
+    from logicgen.training.run_folder import training_minutes, validation_curves
 
     if start is not None and not os.path.isfile(start / checkpoint.CARD):
         if asked.start is None:
@@ -248,7 +247,7 @@ def run_trial(asked: Trial, root: Path, device: str, start: Path | None) -> Json
 
 def check_answers(trial: Trial, data: AnyData, root: Path) -> None:
     """Raise LogicgenError where answers cannot be scored: then nothing need be trained."""
-    from logicgen.evaluate.predictions import About, check_fits
+    from logicgen.measures.predictions import About, check_fits
     from logicgen.model.kinds import new_model
 
     for each in trial.measures:
@@ -262,8 +261,8 @@ def check_answers(trial: Trial, data: AnyData, root: Path) -> None:
 def _predicted(
     how: Any, data: Dataset, model: Model, trial: Trial, folder: Path
 ) -> tuple[pa.Table, About]:
-    from logicgen.evaluate.predictions import About, predict_and_verify
-    from logicgen.evaluate.verified import Verified
+    from logicgen.measures.predictions import About, predict_and_verify
+    from logicgen.measures.verified import Verified
     from logicgen.nn.samples import Sampling
     from logicgen.report.evaluation_files import write_predictions
 
@@ -279,7 +278,7 @@ def _predicted(
 
 
 def _cells(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
-    from logicgen.evaluate.scores import Scores
+    from logicgen.measures.scores import Scores
 
     data = as_dataset(opened)
     table, about = _predicted(how, data, model, trial, run / how.split)
@@ -298,8 +297,8 @@ def _decoding(how: DecodingKeys) -> dict[str, Any]:
 
 def _covariance(how: Any, data: Dataset, model: Model, trial: Trial, run: Path) -> Json:
     """Return the alpha-covariance that a measure asks for, if it does, as its records hold it."""
-    from logicgen.evaluate.covariance import predict_renamed
-    from logicgen.evaluate.predictions import About
+    from logicgen.measures.covariance import predict_renamed
+    from logicgen.measures.predictions import About
     from logicgen.report.covariance_files import write_covariance
 
     if how.covariance is None:
@@ -315,7 +314,7 @@ def _covariance(how: Any, data: Dataset, model: Model, trial: Trial, run: Path) 
 
 
 def _answers(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
-    from logicgen.evaluate.scores import Scores
+    from logicgen.measures.scores import Scores
 
     data = as_dataset(opened)
     table, about = _predicted(how, data, model, trial, run / how.name)
@@ -328,7 +327,7 @@ def _answers(how: Any, opened: Any, model: Model, trial: Trial, run: Path, devic
 
 
 def _perplexity(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
-    from logicgen.evaluate.perplexity import measure_perplexity
+    from logicgen.measures.perplexity import measure_perplexity
     from logicgen.model.checkpoint import load_language_model
     from logicgen.report.perplexity_files import write_curve
 
@@ -344,9 +343,9 @@ def _perplexity(how: Any, opened: Any, model: Model, trial: Trial, run: Path, de
 
 
 def _keys(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
-    from logicgen.evaluate.keys import find_keys
+    from logicgen.measures.keys import find_keys
     from logicgen.report.key_files import write_keys
-    from logicgen.train.probe import ProbeSettings
+    from logicgen.training.probe import ProbeSettings
 
     corpus, folder = as_corpus(opened), run / how.name
     settings = ProbeSettings(**how.model_dump(include={"steps", "hidden", "layer", "last"}))
@@ -373,7 +372,7 @@ return what was found, as plain data; by the kind of measure."""
 
 def curve_of(found: Json) -> Curve:
     """Return the curve that a measure of perplexity found."""
-    from logicgen.evaluate.perplexity import Curve
+    from logicgen.measures.perplexity import Curve
 
     means = {
         name: np.array([np.nan, *(np.nan if v is None else v for v in values)])

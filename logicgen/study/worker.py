@@ -20,12 +20,12 @@ import traceback
 from pathlib import Path
 from queue import SimpleQueue
 
-from logicgen.engines import Call, Cluster
 from logicgen.errors import LogicgenError
 from logicgen.experiments import Json
-from logicgen.helper import start_helper
+from logicgen.processes.engines import Call, Cluster
+from logicgen.processes.helper import start_helper
+from logicgen.processes.workers import Failure
 from logicgen.study.point import Point
-from logicgen.workers import Failure
 
 STOPPED: Json = {"error": "its process was stopped"}
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 from weakref import ref
 
-from logicgen.vocabulary import symbol_name
+from logicgen.tokens import symbol_name
 
 T = TypeVar("T")
 

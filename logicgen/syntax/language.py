@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import lark
 from lark.grammar import Terminal as LarkTerminal
 
-from logicgen import shipped
+from logicgen import recipes
 from logicgen.errors import FormatError, LogicgenError, reading, shown
 
 SYMBOL = "SYMBOL"
@@ -55,7 +55,7 @@ class Language:
     """
 
     def __init__(self, grammar: str, build: Build) -> None:
-        path = shipped.find("grammars", ".lark", grammar)
+        path = recipes.find("grammars", ".lark", grammar)
         self.name = path.stem
         with reading(path):
             text = path.read_text(encoding="utf-8")

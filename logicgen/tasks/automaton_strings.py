@@ -16,12 +16,11 @@ from pydantic import Field, model_validator
 from logicgen.automata import Automaton, normalise, random_automaton, read_automaton
 from logicgen.automata.automaton_file import automaton_text
 from logicgen.automata.sampling import sample_beginnings
-from logicgen.checksum import text_sha256
 from logicgen.errors import LogicgenError
+from logicgen.files import text_sha256
 from logicgen.tasks.corpus_task import TOKENS, CorpusTask, Part, RowSettings, RowSource
 from logicgen.tasks.task import Positive
-from logicgen.tokens import Tokens
-from logicgen.vocabulary import END, symbol_name
+from logicgen.tokens import END, Tokens, symbol_name
 
 AUTOMATON = "automaton.toml"
 

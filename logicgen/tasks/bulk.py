@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from logicgen.engines import pool
 from logicgen.errors import LogicgenError
-from logicgen.json_file import parse_json
+from logicgen.files import parse_json
+from logicgen.processes.engines import pool
+from logicgen.processes.workers import Failure, Limits
 from logicgen.solvers import Status
 from logicgen.solvers.registry import in_words
 from logicgen.tasks import fitting_solver, load_task
 from logicgen.tasks.limited import checked
-from logicgen.workers import Failure, Limits
 
 # Lines per chunk: sending one costs little next to solving it, and results keep coming.
 CHUNK = 256

@@ -19,7 +19,7 @@ from logicgen.errors import LogicgenError
 from logicgen.solvers.sat_engine import SatEngine
 from logicgen.syntax.clauses import Clause, formula_of
 from logicgen.tasks.task import Cell, Draw, Source
-from logicgen.vocabulary import symbol_name
+from logicgen.tokens import symbol_name
 
 # A clause has 1 + Bernoulli(LONGER) + Geometric(END) literals, the geometric part from 1 on: a
 # little over four in the mean, and few of two, which would make problems easy.

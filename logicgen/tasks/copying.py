@@ -20,7 +20,7 @@ from logicgen.syntax.language import Language
 from logicgen.syntax.partitions import all_partitions, partition_of, stirling
 from logicgen.tasks.string_task import StringTask, token_language
 from logicgen.tasks.task import Cell, Draw, Settings, Source
-from logicgen.vocabulary import symbol_name
+from logicgen.tokens import symbol_name
 
 Letters = tuple[str, ...]
 

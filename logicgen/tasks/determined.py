@@ -19,7 +19,7 @@ from logicgen.syntax.language import Language
 from logicgen.tasks.frequencies import FrequencyKind, frequencies
 from logicgen.tasks.string_task import StringTask, Symbols, token_language
 from logicgen.tasks.task import Cell, Draw, Settings, Source
-from logicgen.vocabulary import symbol_name
+from logicgen.tokens import symbol_name
 
 
 class DeterminedSettings(Settings):

@@ -22,7 +22,7 @@ from logicgen.syntax.notations import plain, spaced
 from logicgen.syntax.sampler import LONGEST, FormulaSampler, Pattern, most_symbols
 from logicgen.tasks.explanation import Explanation
 from logicgen.tasks.task import Cell, Draw, Settings, Source, Task
-from logicgen.vocabulary import symbol_name
+from logicgen.tokens import symbol_name
 
 
 def _sane(weight: float) -> float:

@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any
 
 from logicgen.errors import FormatError, LogicgenError
+from logicgen.processes.workers import MEMORY, Calls, Failure
 from logicgen.solvers import Solution, Status, Verdict
 from logicgen.tasks import Task, fitting_solver, load_task
 from logicgen.tasks.problem_samples import EFFORT
-from logicgen.workers import MEMORY, Calls, Failure
 
 
 def solve(task: str, problem: str, solver: str | None, seconds: float | None) -> Solution:

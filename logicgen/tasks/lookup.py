@@ -24,7 +24,7 @@ from logicgen.solvers import Solution
 from logicgen.syntax.partitions import all_partitions, stirling
 from logicgen.tasks.determined import Determined, DeterminedSettings, DeterminedSource
 from logicgen.tasks.task import Cell, Draw, Positive
-from logicgen.vocabulary import symbol_name
+from logicgen.tokens import symbol_name
 
 # More problems than these are not counted, nor those of more pairs than these: two keys alone are
 # shown in 2^63 ways by 64 pairs.

@@ -40,7 +40,7 @@ from logicgen.solvers import Solution
 from logicgen.tasks.determined import Determined, DeterminedSettings, DeterminedSource
 from logicgen.tasks.string_task import Symbols
 from logicgen.tasks.task import Cell, Draw, Positive
-from logicgen.vocabulary import symbol_name
+from logicgen.tokens import symbol_name
 
 # Inputs of more symbols than these, two different ones or more, are not counted: they are at least
 # 2^32, whatever the settings.

@@ -9,12 +9,12 @@ from operator import index as as_index
 from random import Random
 from typing import Any, Literal
 
-from logicgen.declaration import validate
 from logicgen.errors import LogicgenError
+from logicgen.recipes import validate
 from logicgen.solvers import Status
 from logicgen.tasks import load_task
 from logicgen.tasks.task import Cell, Task, rename, symbols_of
-from logicgen.vocabulary import symbol_name
+from logicgen.tokens import symbol_name
 
 Range = int | tuple[int, int]
 Names = Literal["shuffled", "first-occurrence"]

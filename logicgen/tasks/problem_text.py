@@ -13,13 +13,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from logicgen.declaration import validate
 from logicgen.errors import LogicgenError
+from logicgen.recipes import validate
 from logicgen.solvers import Status
 from logicgen.tasks.determined import Determined
 from logicgen.tasks.task import Cell, Settings
-from logicgen.tokens import Tokens
-from logicgen.vocabulary import Vocabulary
+from logicgen.tokens import Tokens, Vocabulary
 
 # Of so many problems in a row one has to determine its answer: nothing loops for ever.
 MOST_ATTEMPTS = 1_000

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from logicgen.solvers.truth_table import table_columns, truth_table
 from logicgen.syntax.formula import Formula
-from logicgen.vocabulary import END
+from logicgen.tokens import END
 
 
 class NextTokens(Protocol):

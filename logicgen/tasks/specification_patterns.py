@@ -19,7 +19,7 @@ from logicgen.syntax.core import to_core
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import ltl
 from logicgen.tasks.task import Cell, Draw, Source
-from logicgen.vocabulary import symbol_name
+from logicgen.tokens import symbol_name
 
 SCOPES = ("globally", "before", "after", "between", "after-until")
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from logicgen.declaration import Table
 from logicgen.errors import FormatError, LogicgenError
+from logicgen.recipes import Table
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.answer_automaton import TokenAutomaton, token_automaton
 from logicgen.syntax.language import Language, read_either
 from logicgen.tasks.explanation import Explanation
-from logicgen.vocabulary import Vocabulary, symbol_index
+from logicgen.tokens import Vocabulary, symbol_index
 
 if TYPE_CHECKING:
     from logicgen.tasks.right_tokens import RightTokens

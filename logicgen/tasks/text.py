@@ -18,8 +18,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from logicgen.checksum import text_sha256
 from logicgen.errors import LogicgenError
+from logicgen.files import text_sha256
 from logicgen.tasks.corpus_task import TOKENS, CorpusSource, CorpusTask, Part
 from logicgen.tasks.docstrings import docstrings, topics, versions
 from logicgen.tasks.documents import Block, Documents, library_files, named_files

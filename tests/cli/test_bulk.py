@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from logicgen.processes.workers import MEMORY, Limits
 from logicgen.tasks.bulk import LONGEST, solve_lines, verify_lines
-from logicgen.workers import MEMORY, Limits
 from tests.cli.test_commands import rows, run
 
 BAD = {

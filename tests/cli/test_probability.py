@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from logicgen.cli.group import group
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.tokenisations import text_probability
+from logicgen.measures.tokenisations import text_probability
 from logicgen.model.checkpoint import save_model
 from logicgen.tokens import Tokens
 from tests.languages import counted

@@ -78,12 +78,12 @@ def test_a_page_that_cannot_be_written_is_one_line(tmp_path):
 
 
 def test_the_gallery_has_every_recipe(tmp_path):
-    from logicgen import shipped
+    from logicgen import recipes
 
     path = tmp_path / "gallery.html"
     result = run("list", "--html", path)
     assert result.returncode == 0, result.stderr
     text = path.read_text()
-    for name in shipped.names("datasets", ".toml"):
+    for name in recipes.names("datasets", ".toml"):
         assert f'<th scope="row">{name}</th>' in text
     refused(run("list", "tasks", "--html", path), "leave KIND out")

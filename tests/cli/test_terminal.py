@@ -85,7 +85,7 @@ def test_what_comes_from_others_does_not_command_the_terminal(tmp_path):
 def test_a_signal_in_a_finalizer_is_not_lost(number):
     code = f"""
 import os, signal, time
-from logicgen.interruption import raise_interruptions, status_of
+from logicgen.processes.signals import raise_interruptions, status_of
 raise_interruptions()
 class Dying:
     def __del__(self):

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from logicgen.cli.tightness import power_of_ten
-from logicgen.evaluate.tightness import tightness
+from logicgen.measures.tightness import tightness
 from logicgen.model.checkpoint import save_model
 from tests.cli.test_commands import refused, run
 from tests.data.corpora import automaton_recipe, opened

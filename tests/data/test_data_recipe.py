@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from logicgen import shipped
+from logicgen import recipes
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.opening import read_data_recipe
 from logicgen.errors import LogicgenError
@@ -33,7 +33,7 @@ def recipe(tmp_path, text):
     return DataRecipe.read(str(path))
 
 
-@pytest.mark.parametrize("name", shipped.names("datasets", ".toml"))
+@pytest.mark.parametrize("name", recipes.names("datasets", ".toml"))
 def test_shipped_recipes_are_good(name):
     assert read_data_recipe(name).description
 
@@ -106,7 +106,7 @@ def test_bad_recipes_are_refused(tmp_path, old, new, message):
 )
 def test_what_cannot_exist_is_refused(tmp_path, name, old, new, message):
     path = tmp_path / "mine.toml"
-    good = shipped.find("datasets", ".toml", name).read_text()
+    good = recipes.find("datasets", ".toml", name).read_text()
     assert old in good
     path.write_text(good.replace(old, new, 1))
     with pytest.raises(LogicgenError, match=message) as error:
@@ -126,7 +126,7 @@ def test_a_corner_that_cannot_exist_is_left_empty(tmp_path):
 
 def test_patterns_take_no_operators(tmp_path):
     path = tmp_path / "patterns.toml"
-    good = shipped.find("datasets", ".toml", "ltl-patterns").read_text()
+    good = recipes.find("datasets", ".toml", "ltl-patterns").read_text()
     path.write_text(good.replace('"patterns"', '"patterns"\ndistribution = "tree"'))
     with pytest.raises(LogicgenError, match="distribution cannot be given with source patterns"):
         DataRecipe.read(str(path))

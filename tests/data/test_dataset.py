@@ -6,11 +6,11 @@ import shutil
 
 import pytest
 
-from logicgen.checksum import sha256
 from logicgen.data import dataset, growing_array
 from logicgen.data.dataset import load_dataset
 from logicgen.data.shard import read_shard
 from logicgen.errors import LogicgenError
+from logicgen.files import sha256
 from tests.data.data_sets import make
 
 

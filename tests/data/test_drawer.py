@@ -17,7 +17,7 @@ from logicgen.errors import LogicgenError
 from logicgen.solvers import Verdict
 from logicgen.tasks import Cell, load_task
 from logicgen.tasks.task import symbols_of
-from logicgen.vocabulary import symbol_index, symbol_name
+from logicgen.tokens import symbol_index, symbol_name
 from tests.data.data_sets import RECIPE, contents, make
 
 

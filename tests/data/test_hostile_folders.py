@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from logicgen.checksum import sha256
 from logicgen.data import shard
 from logicgen.data.ciphers import Ciphers
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import load_dataset
 from logicgen.data.shard import SCHEMA
 from logicgen.errors import LogicgenError
+from logicgen.files import sha256
 from tests.data.corpora import automaton_recipe, cipher_recipe, opened, text_files
 from tests.data.data_sets import contents, make
 

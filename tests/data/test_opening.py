@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from logicgen import shipped
+from logicgen import recipes
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import open_data, read_data_recipe
@@ -13,7 +13,7 @@ from logicgen.tasks import CORPORA, TASKS
 from tests.data.corpora import automaton_recipe, cipher_recipe, text_files, text_recipe
 
 
-@pytest.mark.parametrize("name", shipped.names("datasets", ".toml"))
+@pytest.mark.parametrize("name", recipes.names("datasets", ".toml"))
 def test_every_shipped_recipe(name):
     recipe = read_data_recipe(name, {"description": "other"})
     assert recipe.description == "other"

@@ -11,8 +11,8 @@ from logicgen.data import prompt_files
 from logicgen.data.dataset import load_dataset
 from logicgen.data.prompt_files import FORMATS, write_prompts
 from logicgen.errors import LogicgenError
-from logicgen.score.judgement import judge
-from logicgen.score.prompts import WORDINGS, prompt
+from logicgen.scoring.judgement import judge
+from logicgen.scoring.prompts import WORDINGS, prompt
 from logicgen.tasks import load_task
 from tests.cli.test_commands import run
 from tests.data.data_sets import make

@@ -7,7 +7,7 @@ import pytest
 from logicgen.data.dataset import load_dataset
 from logicgen.data.prompt_files import write_prompts
 from logicgen.integrations import scorers
-from logicgen.score import Judgement
+from logicgen.scoring import Judgement
 from logicgen.solvers import Verdict
 from tests.data.data_sets import make
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from logicgen.data.dataset import load_dataset
 from logicgen.data.folder import DataFolder
-from logicgen.score.prompts import answer_text
+from logicgen.scoring.prompts import answer_text
 from tests.data.data_sets import make
 
 SIZES = {

@@ -15,7 +15,7 @@ import pytest
 
 import logicgen
 from logicgen.data.prompt_rows import prompt_rows
-from logicgen.evaluate.covariance import renamed_prompts
+from logicgen.measures.covariance import renamed_prompts
 from tests.cli.test_commands import run as cli
 
 pytest.importorskip("trl")

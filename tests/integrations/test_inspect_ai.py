@@ -11,8 +11,8 @@ import pytest
 
 import logicgen
 from logicgen.errors import LogicgenError
-from logicgen.score import Judgement
-from logicgen.score.prompts import WORDINGS, prompt
+from logicgen.scoring import Judgement
+from logicgen.scoring.prompts import WORDINGS, prompt
 from logicgen.solvers import Verdict
 from tests.cli.test_commands import run as cli
 from tests.integrations.small import INVALID, WRONG, right, small

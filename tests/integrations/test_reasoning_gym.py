@@ -8,8 +8,8 @@ from itertools import islice
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.score import Judgement
-from logicgen.score.prompts import WORDINGS, answer_text
+from logicgen.scoring import Judgement
+from logicgen.scoring.prompts import WORDINGS, answer_text
 from logicgen.solvers import Verdict
 
 pytest.importorskip("reasoning_gym", reason="pip install 'logicgen[reasoning-gym]'")

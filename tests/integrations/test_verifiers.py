@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.score import Judgement
-from logicgen.score.prompts import WORDINGS, prompt
+from logicgen.scoring import Judgement
+from logicgen.scoring.prompts import WORDINGS, prompt
 from logicgen.solvers import Verdict
 from tests.integrations.small import INVALID, WRONG, right, small
 

@@ -1,5 +1,5 @@
 """The tiny copying task of the training tests."""
 
-from tests.train.conftest import data
+from tests.training.conftest import data
 
 __all__ = ["data"]

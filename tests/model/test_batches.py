@@ -6,7 +6,7 @@ import torch
 
 from logicgen.data.encoded import EncodedSplit, Ragged
 from logicgen.model.batches import WINDOW, BatchStream, make_batch
-from logicgen.vocabulary import Vocabulary
+from logicgen.tokens import Vocabulary
 
 
 def ragged(rows: list[list[int]]) -> Ragged:

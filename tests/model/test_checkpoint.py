@@ -11,8 +11,8 @@ from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_model, load_tree, save_model, save_tree
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.tasks import load_task
-from logicgen.vocabulary import Vocabulary
-from tests.train.conftest import REGION, recipe_with
+from logicgen.tokens import Vocabulary
+from tests.training.conftest import REGION, recipe_with
 
 VOCABULARY = Vocabulary(["0", "1"])
 

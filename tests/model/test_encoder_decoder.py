@@ -14,8 +14,8 @@ from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.symbol_invariant import SymbolInvariant
 from logicgen.nn.decoding import BeamSearch, Decoded
 from logicgen.nn.samples import Sampling
-from logicgen.vocabulary import Vocabulary
-from tests.train.conftest import REGION, recipe_with
+from logicgen.tokens import Vocabulary
+from tests.training.conftest import REGION, recipe_with
 
 PROBLEMS = [[5, 6, 7], [], [9, 3], [4]]
 LEARNED = {

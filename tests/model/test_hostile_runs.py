@@ -17,12 +17,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from logicgen import shipped
-from logicgen.checksum import json_sha256, sha256
+from logicgen import recipes
 from logicgen.errors import LogicgenError
+from logicgen.files import json_sha256, sha256
 from logicgen.model.checkpoint import _digest, load_tree, open_model, save_tree, steps_done
 from logicgen.nn.allowance import Allowance
-from logicgen.train.run_folder import open_run
+from logicgen.training.run_folder import open_run
 
 RUNS = Path(__file__).parent / "earlier_version"
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -194,7 +194,7 @@ def test_checkpoints_of_no_training(tree: Any, tmp_path: Path) -> None:
     refused(lambda: steps_done(path), "not a checkpoint of a training: remove it")
 
 
-@pytest.mark.parametrize("name", shipped.trained())
+@pytest.mark.parametrize("name", recipes.trained())
 def test_shipped_models_follow_the_schema(name: str) -> None:
     open_model(name, "cpu")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from logicgen import shipped
+from logicgen import recipes
 from logicgen.errors import LogicgenError
 from logicgen.model.inductive import InductiveStarts
 from logicgen.model.model_recipe import ModelRecipe, read_model_recipe
@@ -99,7 +99,7 @@ def test_recipes_that_contradict_themselves():
 
 
 def test_an_unknown_key_is_named_with_those_of_its_kind(tmp_path):
-    text = (shipped.folder("models") / "inductive.toml").read_text()
+    text = (recipes.folder("models") / "inductive.toml").read_text()
     path = tmp_path / "m.toml"
     path.write_text(text.replace("layers = 2", "layers = 2\nlayer = 3"))
     with pytest.raises(LogicgenError, match=r"'network\.layer'; did you mean layers\?.*crispness"):

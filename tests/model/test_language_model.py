@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from logicgen import shipped
+from logicgen import recipes
 from logicgen.data.corpus import Corpus
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import Dataset, load_dataset
@@ -20,10 +20,10 @@ from logicgen.model.model_recipe import read_model_recipe
 from logicgen.model.ngram import NGram
 from logicgen.model.training_data import sequence_data
 from logicgen.tokens import Tokens
-from logicgen.train.fit import fit, training_data
+from logicgen.training.fit import fit, training_data
 from tests.data.corpora import automaton_recipe, opened, text_files, text_recipe
 from tests.languages import TRAINING, TRANSFORMER, language_model, ngram_recipe, recipe
-from tests.train.conftest import recipe_with
+from tests.training.conftest import recipe_with
 
 ELMAN = {"kind": "elman", "width": 16}
 NEURAL_NGRAM = {
@@ -158,7 +158,7 @@ def test_each_kind_of_model_is_loaded_as_such(text: Corpus, tmp_path: Path) -> N
     with pytest.raises(LogicgenError, match="a language model, which has no problems to answer"):
         load_model(run, "cpu")
     assert load_language_model(run, "cpu").recipe == ngram_recipe(2)
-    other = shipped.trained()[0]
+    other = recipes.trained()[0]
     with pytest.raises(LogicgenError, match="not a language model, but one that answers"):
         load_language_model(other, "cpu")
 

@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from logicgen import shipped
+from logicgen import recipes
 from logicgen.errors import LogicgenError
 from logicgen.model.model_recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
-from tests.train.conftest import TABLES
+from tests.training.conftest import TABLES
 
 
-@pytest.mark.parametrize("name", shipped.names("models", ".toml"))
+@pytest.mark.parametrize("name", recipes.names("models", ".toml"))
 def test_shipped_recipes_are_valid(name: str) -> None:
     recipe = read_model_recipe(name)
     assert is_trained_in_steps(name) == (recipe.training is not None)

@@ -14,7 +14,7 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.predictions import About, predict_and_verify
+from logicgen.measures.predictions import About, predict_and_verify
 from logicgen.model import prompted
 from logicgen.model.grammar_mask import grammar_mask
 from logicgen.model.language_model import NeuralLanguageModel

@@ -16,8 +16,7 @@ from logicgen.model.sequences import (
     example_ids,
     example_tokens,
 )
-from logicgen.tokens import NOTHING
-from logicgen.vocabulary import Vocabulary
+from logicgen.tokens import NOTHING, Vocabulary
 from tests.data.corpora import automaton_recipe, opened, text_files, text_recipe
 
 WHOLE = np.arange(100)

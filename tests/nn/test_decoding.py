@@ -15,7 +15,7 @@ from logicgen.errors import LogicgenError
 from logicgen.nn.decoding import GREEDY, BeamSearch, Decoded, Decoding, GrammarMask, decode
 from logicgen.nn.samples import Sampling
 from logicgen.nn.transformer import Transformer
-from logicgen.vocabulary import Vocabulary
+from logicgen.tokens import Vocabulary
 from tests.nn.test_transformer import WIDTH, transformer
 
 VOCABULARY = Vocabulary(["0", "1", ";"])

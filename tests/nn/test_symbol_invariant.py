@@ -14,7 +14,7 @@ from logicgen.nn.embedding import SymbolInvariant
 from logicgen.nn.samples import Sampling
 from logicgen.nn.streams import Streams, fuse
 from logicgen.nn.symbol_invariant import StreamOptions, SymbolInvariantTransformer
-from logicgen.vocabulary import Vocabulary
+from logicgen.tokens import Vocabulary
 
 VOCABULARY = Vocabulary(("!", "&", "X"))
 F = len(VOCABULARY)  # 6

@@ -10,8 +10,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from logicgen import shipped
-from logicgen.checksum import json_sha256
+from logicgen import recipes
+from logicgen.files import json_sha256
 from logicgen.model.checkpoint import CARD, WEIGHTS, open_model
 from logicgen.model.model import Model
 from tests.reliability.folders import Files, laid
@@ -22,14 +22,14 @@ from tests.reliability.target import Target, value_or_refusal
 @cache
 def shipped_model(name: str) -> Files:
     """Return card and weights of a shipped model."""
-    folder = shipped.folder("models") / "weights" / name
+    folder = recipes.folder("models") / "weights" / name
     return Files({file: (folder / file).read_bytes() for file in (CARD, WEIGHTS)})
 
 
 @st.composite
 def models(draw: Callable[..., Any]) -> Files:
     """Return a model whose card or weights differ; now and then with digests that fit."""
-    files = Files(shipped_model(draw(st.sampled_from(sorted(shipped.trained())))))
+    files = Files(shipped_model(draw(st.sampled_from(sorted(recipes.trained())))))
     if draw(st.integers(0, 3)) == 0:
         files[WEIGHTS] = draw(mutated_bytes(files[WEIGHTS]))
     choice = draw(st.integers(0, 4))

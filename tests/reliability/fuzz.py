@@ -25,7 +25,7 @@ from random import Random, SystemRandom
 from typing import Any
 
 from tests.reliability.scene import SCENES
-from tests.score.fuzzed import MODES, PROBLEMS
+from tests.scoring.fuzzed import MODES, PROBLEMS
 
 CORES = 2
 MOMENTS = 20  # of each signal, in each scene
@@ -141,7 +141,7 @@ def full_disks(seconds: float, seed: int) -> Result:
 
 def completions(seconds: float, seed: int) -> Result:
     """Judge what a mad model may write."""
-    from tests.score.fuzzed import through_scorers
+    from tests.scoring.fuzzed import through_scorers
 
     return through_scorers(seconds, COMPLETIONS, seed)
 
@@ -152,7 +152,7 @@ def rewards(task: str, mode: str, seconds: float, seed: int) -> Result:
     One part tries whether problems that exclude each other are both paid, one compares our reader
     with an independent one, and one climbs to whatever is paid.
     """
-    from tests.score import properties
+    from tests.scoring import properties
 
     rng, third = Random(seed), seconds / 3
     found = {

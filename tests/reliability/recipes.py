@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from logicgen import shipped
+from logicgen import recipes
 from logicgen.data.opening import read_data_recipe
 from logicgen.model.model_recipe import read_model_recipe
 from logicgen.study.open_study import open_study
@@ -18,7 +18,7 @@ from tests.reliability.target import Target, value_or_refusal
 
 def texts(kind: str, largest: int = 4000) -> list[str]:
     """Return the shipped files of a kind."""
-    paths = [shipped.find(kind, ".toml", name) for name in shipped.names(kind, ".toml")]
+    paths = [recipes.find(kind, ".toml", name) for name in recipes.names(kind, ".toml")]
     return [path.read_text(encoding="utf-8") for path in paths if path.stat().st_size <= largest]
 
 

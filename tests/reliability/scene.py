@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from logicgen.atomic import is_part
+from logicgen.files import is_part
 from logicgen.model.checkpoint import LAST
 from logicgen.study.record import FILE as RECORDS
 from tests.reliability.command import run

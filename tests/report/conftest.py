@@ -12,9 +12,9 @@ from logicgen.report.evaluation import write_report
 from logicgen.report.html.dataset_page import write_dataset_page
 from tests.conftest import save_no_pictures
 from tests.data.data_sets import make
-from tests.evaluate.conftest import about, data
-from tests.evaluate.test_covariance import data as renamed_data
-from tests.evaluate.test_perplexity import strings
+from tests.measures.conftest import about, data
+from tests.measures.test_covariance import data as renamed_data
+from tests.measures.test_perplexity import strings
 from tests.report.pages import ASSIGNMENTS, LTL_TRIPLES, STRINGS, evaluated
 
 __all__ = ["about", "browser", "data", "renamed_data", "reports", "strings", "visit"]

@@ -7,7 +7,7 @@ import gzip
 import json
 import re
 
-from logicgen.evaluate.predictions import SCHEMA, About, described
+from logicgen.measures.predictions import SCHEMA, About, described
 from logicgen.report.evaluation_files import write_predictions
 from logicgen.tasks import load_task
 

@@ -10,10 +10,10 @@ from math import perm
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.covariance import predict_renamed
+from logicgen.measures.covariance import predict_renamed
 from logicgen.report.covariance_files import write_covariance
 from logicgen.tasks.task import symbols_of
-from tests.evaluate.test_covariance import ABOUT, Fake
+from tests.measures.test_covariance import ABOUT, Fake
 
 
 def test_files(renamed_data, tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from logicgen.evaluate.attention import Looks
+from logicgen.measures.attention import Looks
 from logicgen.report.evaluation import write_report
 from logicgen.report.evaluation_files import write_looks
 from logicgen.solvers import Verdict

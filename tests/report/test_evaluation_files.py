@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.predictions import predict_and_verify
-from logicgen.evaluate.scores import VERDICTS
-from logicgen.evaluate.wilson import wilson_interval
+from logicgen.measures.predictions import predict_and_verify
+from logicgen.measures.scores import VERDICTS
+from logicgen.measures.wilson import wilson_interval
 from logicgen.report.evaluation_files import read_predictions, write_figures, write_predictions
-from tests.evaluate.conftest import Parrot
+from tests.measures.conftest import Parrot
 
 
 @pytest.fixture(scope="module")

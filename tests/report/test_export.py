@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from torch.utils.tensorboard import SummaryWriter
 
-from logicgen import shipped
+from logicgen import recipes
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_model, save_model, scores_folder, weights_digest
 from logicgen.model.recipe_tables import RewardTable
@@ -112,7 +112,7 @@ def test_what_is_there_is_kept(run: Path, tmp_path: Path) -> None:
 def test_a_folder_of_its_name_does_not_hide_a_shipped_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = shipped.trained()[0]
+    name = recipes.trained()[0]
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).mkdir()
     assert load_model(name, "cpu").parameters()
@@ -123,9 +123,9 @@ def test_a_folder_of_its_name_does_not_hide_a_shipped_model(
         load_model("x" * 300)
 
 
-@pytest.mark.parametrize("name", shipped.trained())
+@pytest.mark.parametrize("name", recipes.trained())
 def test_shipped_weights_load_and_are_small(name: str) -> None:
-    folder = shipped.folder("models") / "weights" / name
+    folder = recipes.folder("models") / "weights" / name
     assert sum(file.stat().st_size for file in folder.iterdir()) <= 8 * 2**20
     assert load_model(name, "cpu").task_name in name
     assert (folder / "README.md").read_text().startswith(f"# {name}\n")

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from logicgen.evaluate.scores import Scores
+from logicgen.measures.scores import Scores
 from logicgen.report.figure_style import save
 from logicgen.report.heatmap import ACCURACY, DIFFERENCE, draw_differences, draw_heatmaps
 from logicgen.report.lengths_figure import COLOURS, draw_lengths
 from logicgen.report.symbols_figure import draw_symbols
-from tests.evaluate.predicted import ABOUT, predicted
+from tests.measures.predicted import ABOUT, predicted
 
 
 def picture(folder, name):

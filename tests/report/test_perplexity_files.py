@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.perplexity import measure_perplexity
+from logicgen.measures.perplexity import measure_perplexity
 from logicgen.report.figure_style import save
 from logicgen.report.perplexity_figure import draw_curves
 from logicgen.report.perplexity_files import (

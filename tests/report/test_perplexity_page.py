@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.perplexity import Reading, measure_perplexity
+from logicgen.measures.perplexity import Reading, measure_perplexity
 from logicgen.report.html.perplexity_page import write_perplexity_page
 from logicgen.report.perplexity_files import read_readings, write_curve
 from tests.languages import untrained

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from logicgen.processes.workers import Limits
 from logicgen.solvers import Verdict, load_solver
 from logicgen.syntax import ltl
 from logicgen.tasks.bulk import solve_lines
-from logicgen.workers import Limits
 from tests.solvers.ltl_families import arbiter, counter, nested
 
 EMBEDDED = load_solver("embedded", "ltl")

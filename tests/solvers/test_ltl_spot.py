@@ -11,12 +11,12 @@ from random import Random, SystemRandom
 import pytest
 
 from logicgen.errors import LogicgenError
+from logicgen.processes.workers import Limits
 from logicgen.solvers import Status, Verdict, load_solver
 from logicgen.solvers.spot import SpotSolver
 from logicgen.solvers.spot_words import SpotWords
 from logicgen.syntax import Formula, Trace, ltl, propositional
 from logicgen.tasks.bulk import solve_lines, verify_lines
-from logicgen.workers import Limits
 from tests.data.data_sets import contents, make
 from tests.solvers.random_traces import POSITIONS, random_formulas, trace_for
 from tests.solvers.test_ltl import rows

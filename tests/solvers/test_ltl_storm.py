@@ -10,11 +10,11 @@ import pytest
 from hypothesis import settings
 
 from logicgen.errors import LogicgenError
+from logicgen.processes.workers import Limits
 from logicgen.solvers import Verdict, load_solver
 from logicgen.solvers.storm import StormSolver
 from logicgen.syntax import Trace, ltl
 from logicgen.tasks.bulk import solve_lines, verify_lines
-from logicgen.workers import Limits
 from tests.solvers.lasso_words import allows, holds
 from tests.solvers.random_traces import random_formulas, trace_for
 from tests.solvers.test_ltl import rows

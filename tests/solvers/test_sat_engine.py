@@ -24,7 +24,7 @@ from logicgen.syntax import Assignment, ltl, propositional
 from logicgen.syntax.clauses import formula_of
 from logicgen.syntax.sampler import FormulaSampler
 from logicgen.syntax.trace import Trace
-from logicgen.vocabulary import symbol_name
+from logicgen.tokens import symbol_name
 from tests.solvers.ltl_families import counter
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from logicgen.markdown import markdown_table
+from logicgen.data.markdown import markdown_table
 from logicgen.study.record import FILE
 from tests.study.conftest import read_lines
 

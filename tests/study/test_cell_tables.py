@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.evaluate.scores import Scores
+from logicgen.measures.scores import Scores
 from logicgen.study.cell_tables import row_of
 from logicgen.study.measure import CELLS, EVALUATION
 from logicgen.study.plan import plan
@@ -18,7 +18,7 @@ from logicgen.study.point import Record
 from logicgen.study.record import read_records, write_records
 from logicgen.study.result import Result, by_point
 from logicgen.study.study_recipe import read_study
-from tests.evaluate.predicted import ABOUT, predicted
+from tests.measures.predicted import ABOUT, predicted
 
 GRID = [(symbols, length) for symbols in (1, 2, 3) for length in (2, 3, 4)]
 TRAINING = {"steps": 5, "minutes": 0.5, "parameters": 1000}

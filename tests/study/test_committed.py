@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from logicgen import shipped
+from logicgen import recipes
 from logicgen.cli.study import run_study
 from logicgen.study.open_study import open_study
 from logicgen.study.record import FILE
@@ -28,7 +28,7 @@ STUDIES = sorted(folder for folder in RESULTS.iterdir() if folder.name != "comma
 
 
 def test_every_study_has_its_results():
-    names = shipped.names("studies", ".toml")
+    names = recipes.names("studies", ".toml")
     assert sorted(folder.name for folder in STUDIES) == names
     # A few files each, none for every trial.
     assert len([path for path in RESULTS.rglob("*") if path.is_file()]) < 6 * len(names)
@@ -77,7 +77,7 @@ def test_every_other_table_of_the_page_holds_no_figures_of_ours_alone():
 
 def test_the_page_names_every_study():
     page = PAGE.read_text(encoding="utf-8")
-    for name in shipped.names("studies", ".toml"):
+    for name in recipes.names("studies", ".toml"):
         assert f"(results/{name}/results.md)" in page
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from logicgen import shipped
+from logicgen import recipes
 from logicgen.data.opening import read_data_recipe as read_data
 from logicgen.errors import LogicgenError
 from logicgen.model.model_recipe import read_model_recipe as read_model
@@ -252,7 +252,7 @@ def test_a_trial_that_starts_from_kept_weights(study_file):
     made = planned(study_file(axes))
     kept = made.trials["kept-0"]
     assert (kept.weights, kept.start) == ("ltl-imitation", None)
-    folder = shipped.folder("studies") / "weights" / "ltl-imitation"
+    folder = recipes.folder("studies") / "weights" / "ltl-imitation"
     context = made.context(made.points["kept-0"], Path("out"), "cpu")
     assert context["source"] == str(folder)
     assert made.trials["after-0"].weights is None
@@ -261,7 +261,7 @@ def test_a_trial_that_starts_from_kept_weights(study_file):
     assert "weights/nothing holds no trained model" in made.impossible["lost-0"]
 
 
-STUDIES = shipped.names("studies", ".toml")
+STUDIES = recipes.names("studies", ".toml")
 
 
 OF_TRAININGS = [name for name in STUDIES if not isinstance(open_study(name), ExperimentPlan)]

@@ -20,7 +20,7 @@ from logicgen.syntax.dimacs import (
     write_cnf,
     write_model,
 )
-from logicgen.vocabulary import symbol_index, symbol_name
+from logicgen.tokens import symbol_index, symbol_name
 
 LITERALS = st.integers(1, 40).flatmap(lambda v: st.sampled_from([v, -v]))
 CLAUSES = st.lists(st.lists(LITERALS, max_size=6), max_size=12)

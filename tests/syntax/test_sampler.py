@@ -14,7 +14,7 @@ from logicgen.errors import LogicgenError
 from logicgen.syntax import Formula, propositional
 from logicgen.syntax.partitions import all_partitions, partition_of, random_partition, stirling
 from logicgen.syntax.sampler import FormulaSampler
-from logicgen.vocabulary import symbol_name
+from logicgen.tokens import symbol_name
 
 LANGUAGE = propositional()
 OPERATORS = {"!": 1, "&": 1, "|": 2, "<->": 0.5}

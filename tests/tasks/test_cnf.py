@@ -16,7 +16,7 @@ from logicgen.syntax.clauses import clauses_of
 from logicgen.tasks import Cell, load_task
 from logicgen.tasks.cnf import clause_length, random_clauses
 from logicgen.tasks.task import symbols_of
-from logicgen.vocabulary import symbol_index
+from logicgen.tokens import symbol_index
 from tests.syntax.test_clauses import brute_force
 
 RECIPE = {

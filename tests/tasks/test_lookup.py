@@ -17,7 +17,7 @@ from logicgen.errors import FormatError
 from logicgen.tasks import Cell, load_task
 from logicgen.tasks.lookup import LookupProblem, LookupSettings, LookupSource
 from logicgen.tasks.task import rename, symbols_of
-from logicgen.vocabulary import symbol_name
+from logicgen.tokens import symbol_name
 from tests.tasks.determined import check_empty, check_solution
 
 TASK = load_task("lookup")

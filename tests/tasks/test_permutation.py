@@ -22,7 +22,7 @@ from logicgen.tasks.permutation import (
     _two_orders,
 )
 from logicgen.tasks.task import symbols_of
-from logicgen.vocabulary import symbol_name
+from logicgen.tokens import symbol_name
 from tests.tasks.determined import check_empty, check_solution
 
 TASK = load_task("permutation")

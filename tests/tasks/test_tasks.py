@@ -10,7 +10,7 @@ import logicgen
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.tasks import TASKS, Cell, load_task
 from logicgen.tasks.task import rename, symbols_of
-from logicgen.vocabulary import symbol_name
+from logicgen.tokens import symbol_name
 
 tasks = pytest.mark.parametrize("name", TASKS)
 

@@ -19,8 +19,8 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from logicgen.atomic import write_text
 from logicgen.errors import printable
+from logicgen.files import write_text
 
 STATIC = resources.files(__package__) / "static"
 

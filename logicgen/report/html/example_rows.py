@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from logicgen.engines import pool
 from logicgen.errors import FormatError
+from logicgen.processes.engines import pool
+from logicgen.processes.workers import Failure, Limits
 from logicgen.solvers import Verdict
 from logicgen.tasks import Task, load_task
 from logicgen.tasks.explanation import Explanation
-from logicgen.workers import Failure, Limits
 
 REPORT = "report.html"
 """The file of a page, in the folder of what it shows."""

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from logicgen import shipped
+from logicgen import recipes
 from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
 from logicgen.data.drawer import Drawer, Example
 from logicgen.data.drawing_round import Unit
@@ -37,8 +37,8 @@ def write_gallery(path: Path, *, workers: int = 1, progress: Progress = lambda *
 
 def gallery_document(*, workers: int = 1, progress: Progress = lambda *_: None) -> Document:
     """Return the gallery of what ships."""
-    recipes = {name: read_data_recipe(name) for name in shipped.names("datasets", ".toml")}
-    with_problems = {n: r for n, r in recipes.items() if isinstance(r, DataRecipe)}
+    read = {name: read_data_recipe(name) for name in recipes.names("datasets", ".toml")}
+    with_problems = {n: r for n, r in read.items() if isinstance(r, DataRecipe)}
     drawn = {
         name: list(_examples(recipe, name, done, len(with_problems), progress))
         for done, (name, recipe) in enumerate(with_problems.items(), 1)
@@ -94,7 +94,7 @@ def gallery_document(*, workers: int = 1, progress: Progress = lambda *_: None) 
             "total": len(explained),
             "sampled": "",
         },
-        facts=[_tasks(), _recipes(recipes)],
+        facts=[_tasks(), _recipes(read)],
         notes=["logicgen generate RECIPE makes the data of a recipe."],
     )
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-from logicgen.evaluate.keys import Keys, KeyWindow, ProbedRow
+from logicgen.measures.keys import Keys, KeyWindow, ProbedRow
 from logicgen.report.html.document import Document, Facts, write_document
 from logicgen.tokens import Tokens
 
@@ -42,7 +42,7 @@ def _cipher(row: ProbedRow, tokens: Tokens) -> list[dict[str, Any]]:
     ):
         votes[written][guess] += 1
         count = votes[written]
-        # Of equally many votes the smallest id wins, as in `evaluate/keys.py`.
+        # Of equally many votes the smallest id wins, as in `measures/keys.py`.
         vote = min(count, key=lambda each: (-count[each], each))
         places.append(
             {

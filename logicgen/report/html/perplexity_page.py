@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from logicgen.evaluate.perplexity import MEASURES, Curve
+from logicgen.measures.perplexity import MEASURES, Curve
 from logicgen.report.html.document import Document, Facts, write_document
 from logicgen.report.perplexity_figure import WINDOW, moving_average
 

@@ -1,0 +1,1 @@
+"""From arrays of token ids to numbers and pictures: solver-verified scores."""

@@ -1,0 +1,186 @@
+"""Answering problems with a model instead of a solver; only what the solver accepts is returned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from math import ceil
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from logicgen.errors import LogicgenError
+from logicgen.measures.predictions import Verifier
+from logicgen.measures.verified import Outcome, Verified, draw_until_accepted
+from logicgen.model.encoder_decoder import EncoderDecoder
+from logicgen.model.grammar_mask import grammar_mask
+from logicgen.nn.samples import Sampling
+from logicgen.solvers import Status, Verdict
+from logicgen.tasks import Task, fitting_solver, load_task
+from logicgen.tasks.bulk import fields_of, text_of, unread
+from logicgen.tasks.task import rename
+from logicgen.tokens import symbol_name
+
+Row = dict[str, Any]
+
+# Problems answered together: a model is fast in batches.
+CHUNK = 256
+
+# Tokens an answer may have, for each of its problem, and besides.
+PER_TOKEN, ROOM = 2, 24
+
+# A problem may have so many, or eight times as many as in training; decoding takes minutes beyond.
+MOST_TOKENS = 256
+
+
+class Question(NamedTuple):
+    """A problem as it was asked, and as the model reads it: its operators, its names of symbols."""
+
+    problem: str  # prefix notation
+    asked: str  # prefix notation
+    names: dict[str, str]  # of the model's names, those of the problem
+
+
+@dataclass
+class Answering:
+    """A model with the solver that judges it. Use as a context manager."""
+
+    model: EncoderDecoder
+    verified: Verified
+    verifier: Verifier
+
+    @staticmethod
+    def of(
+        model: EncoderDecoder,
+        solver: str | None = None,
+        draws: int = 16,
+        *,
+        temperature: float = 1.0,
+        workers: int = 1,
+        seconds: float = 10.0,
+    ) -> Answering:
+        """Return a model with its judge; `seconds` is the solver's limit for each answer."""
+        verified = Verified(draws, Sampling(temperature))
+        solver = fitting_solver(model.task_name, solver)
+        verifier = Verifier(load_task(model.task_name), solver, workers, seconds)
+        return Answering(model, verified, verifier)
+
+    def __enter__(self) -> Self:
+        self.verifier.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.verifier.__exit__()
+
+    def question(self, text: str) -> Question:
+        """Return the problem of a text in infix or prefix notation.
+
+        Raises LogicgenError where it does not parse, is far longer than what the model was trained
+        on, or has operators that it was not trained on and that cannot be said with those it was.
+        """
+        task = load_task(self.model.task_name)
+        problem = task.read_problem(text)
+        tokens = self.model.region.tokens
+        try:
+            within = task.encode(task.within(problem, tokens) if tokens else problem)
+        except LogicgenError as error:
+            raise LogicgenError(f"the model was trained on {' '.join(tokens)}: {error}") from None
+        length, longest = len(within.split()), self.model.region.length[1]
+        if length > (most := max(MOST_TOKENS, 8 * longest)):
+            raise LogicgenError(
+                f"a problem of {length} tokens; the model was trained on up to {longest} and takes"
+                f" up to {most}: leave --model out for a solver"
+            )
+        fixed = self.model.vocabulary.fixed
+        symbols = [token for token in dict.fromkeys(within.split()) if token not in fixed]
+        self.model.check(len(symbols))
+        names = {symbol_name(number): name for number, name in enumerate(symbols)}
+        theirs = {name: own for own, name in names.items()}
+        return Question(task.encode(problem), rename(within, theirs), names)
+
+    def answers(self, questions: list[Question]) -> list[Outcome]:
+        """Return, for each, the first answer that the solver accepts, in the problem's own names.
+
+        Where none is, the outcome's verdict says what is wrong with the likeliest one. An answer
+        does not depend on the other questions: those with equal numbers of symbols and equal length
+        budgets are answered together.
+        """
+        ids = [self.model.vocabulary.encode(question.asked) for question in questions]
+        budgets = [ROOM * ceil(PER_TOKEN * len(each) / ROOM) + ROOM for each in ids]
+        symbols = [max(self.model.alphabet, len(question.names)) for question in questions]
+        outcomes: dict[int, Outcome] = {}
+        for longest, count in sorted({*zip(budgets, symbols, strict=True)}):
+            kind = longest, count
+            rows = [row for row in range(len(ids)) if (budgets[row], symbols[row]) == kind]
+            chosen = [questions[row] for row in rows], [ids[row] for row in rows]
+            outcomes.update(zip(rows, self._together(*chosen, longest, count), strict=True))
+        return [outcomes[row] for row in range(len(ids))]
+
+    def _together(
+        self, questions: list[Question], ids: list[list[int]], longest: int, symbols: int
+    ) -> list[Outcome]:
+        mask = grammar_mask(load_task(self.model.task_name), longest)
+
+        asked = symbols, 0, longest, mask
+
+        def text(row: int, answer: list[int]) -> str:
+            return rename(self.model.vocabulary.decode(answer), questions[row].names)
+
+        first = [text(row, answer) for row, answer in enumerate(self.model.predict(ids, *asked))]
+
+        def others(rows: np.ndarray) -> list[list[str]]:
+            sampling = replace(self.verified.sampling, seed=1, answers=self.verified.draws)
+            found = self.model.predict_several(
+                [ids[row] for row in rows], *asked, decoding=sampling
+            )
+            return [
+                [other for answer in answers if (other := text(row, answer.ids)) != first[row]]
+                for row, answers in zip(rows, found, strict=True)
+            ]
+
+        def judge(rows: np.ndarray, answers: list[str]) -> list[str]:
+            problems = [questions[row].problem for row in rows]
+            return self.verifier.verdicts(list(zip(problems, answers, answers, strict=True)))
+
+        verdicts = judge(np.arange(len(ids)), first)
+        return draw_until_accepted(first, verdicts, self.verified.draws, others, judge)
+
+
+def answer_lines(answering: Answering, lines: Iterable[str]) -> Iterator[Row]:
+    """Yield each line's problem (plain, or JSON with `problem`) with `status`, `witness`, `draws`.
+
+    The status is `sat` with a verified witness; `unsat` where the model said so and it is;
+    `unknown`, with a `reason`, where no draw was right; or `invalid`, with a `reason`, where the
+    problem is none that the model can read.
+    """
+    task = load_task(answering.model.task_name)
+    there = (line for line in lines if line.strip())
+    while chunk := list(islice(there, CHUNK)):
+        rows: list[Row] = []
+        questions: dict[int, Question] = {}
+        for place, line in enumerate(chunk):
+            row = unread(line)
+            try:
+                row = fields_of(line)
+                questions[place] = answering.question(text_of(row, "problem"))
+            except LogicgenError as error:
+                reason = str(error).splitlines()[0]
+                row |= {"status": str(Status.INVALID), "witness": None, "reason": reason}
+            rows.append(row)
+        outcomes = answering.answers(list(questions.values()))
+        for place, outcome in zip(questions, outcomes, strict=True):
+            rows[place] |= solved(task, outcome)
+        yield from rows
+
+
+def solved(task: Task, outcome: Outcome) -> Row:
+    """Return an outcome as fields of a row."""
+    answer, draws = outcome.prediction, outcome.draws
+    if Verdict(outcome.verdict).is_right:
+        witness = task.decode_answer(answer)
+        if witness == task.refutation:
+            return {"status": str(Status.UNSAT), "witness": None, "draws": draws}
+        return {"status": str(Status.SAT), "witness": task.show(witness), "draws": draws}
+    reason = f"none of {draws} answers was right; the likeliest was {answer!r}"
+    return {"status": str(Status.UNKNOWN), "witness": None, "draws": draws, "reason": reason}

@@ -1,0 +1,343 @@
+"""Alpha-covariance: the degree to which renaming a problem's symbols only renames the answer.
+
+A problem has n renamings; its predictions, with each renaming undone, are d different ones. Then
+
+    alpha-covariance = 1 - (d - 1) / (n - 1)
+
+so it is 1 where a model sees no difference between the names and 0 where each renaming has another
+answer. With n = 1 it is not defined. Source: Işık, Cinbiş, Aydın Göl (ICML 2025).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby, permutations, repeat
+from math import perm
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from logicgen.data.dataset import Dataset
+from logicgen.errors import FormatError, LogicgenError
+from logicgen.measures.predictions import (
+    About,
+    Predictor,
+    Progress,
+    alphabets,
+    chosen_rows,
+    described,
+    schema_of,
+    spread,
+)
+from logicgen.measures.replies import EFFORT, Reply, check_even
+from logicgen.scoring.completions import Mode
+from logicgen.scoring.judgement import answer_of
+from logicgen.scoring.prompts import VERSION, prompt_of, wording_of
+from logicgen.tasks import Task, load_task
+from logicgen.tasks.task import rename, symbols_of
+from logicgen.tokens import symbol_name
+
+if TYPE_CHECKING:
+    from logicgen.model.model import Answerer
+    from logicgen.nn.decoding import Decoding
+
+# All renamings of a problem over an alphabet of five symbols, as in the paper.
+MOST_RENAMINGS = 120
+
+# Names: of the symbols after the renaming. Undone: the prediction in the problem's own names.
+SCHEMA = schema_of("row embedding_seed", "problem names prediction undone")
+
+
+def alpha_covariance(renamings: int, different: int) -> float:
+    """Return the value for two renamings or more, and their number of different predictions."""
+    return 1 - (different - 1) / (renamings - 1)
+
+
+def renamings(symbols: Sequence[str], alphabet: int, rng: Random) -> list[tuple[str, ...]]:
+    """Return lists of names for `symbols` out of the first `alphabet` ones; first their own names.
+
+    A renaming is a one-to-one map of the symbols into the alphabet: k symbols have N!/(N - k)! of
+    them. Returns all where these are at most 120, and else a random sample of 120 different ones.
+    """
+    names = [symbol_name(number) for number in range(alphabet)]
+    chosen: Iterable[tuple[str, ...]]
+    if perm(alphabet, len(symbols)) <= MOST_RENAMINGS:
+        chosen = permutations(names, len(symbols))
+    else:
+        chosen = (tuple(rng.sample(names, len(symbols))) for _ in repeat(None))
+    different = {tuple(symbols): None}
+    for new in chosen:
+        if len(different) == MOST_RENAMINGS:
+            break
+        different[new] = None
+    return list(different)
+
+
+def undo(text: str, symbols: Sequence[str], names: Sequence[str], alphabet: int) -> str:
+    """Return a prediction for a problem whose `symbols` were renamed to `names` in the old names.
+
+    An answer may hold symbols that its problem does not. The names that are free after the renaming
+    become those that were free before it, in order, so that no two symbols of it become one.
+    """
+    every = [symbol_name(number) for number in range(alphabet)]
+    free = [name for name in every if name not in symbols]
+    freed = [name for name in every if name not in names]
+    return rename(text, dict(zip([*names, *freed], [*symbols, *free], strict=False)))
+
+
+def predict_renamed(
+    model: Answerer,
+    data: Dataset,
+    about: About,
+    *,
+    limit: int | None = None,
+    embedding_seeds: int = 1,
+    grammar: bool = True,
+    decoding: Decoding | None = None,
+    ensemble: int = 1,
+    progress: Progress = lambda what, done, total: None,
+) -> pa.Table:
+    """Return a table of the model's answers, a row per problem, embedding seed and renaming.
+
+    The alphabet of a problem's names is what the model sees with it anyway (`alphabets`): the
+    training symbols, more where the data set names the problem from more. All renamings of a
+    problem get the same embedding matrix.
+
+    `limit` is the most problems to rename; other arguments, and errors, as of `predict_and_verify`.
+    """
+    from logicgen.nn.decoding import GREEDY
+
+    rows, table = chosen_rows(model, data, about, ensemble, limit)
+    sizes = alphabets(model, data, table["symbols"].to_numpy())
+    asked = list(_renamed(rows, table, sizes))
+    names = ("answer", "symbols", "length")
+    columns: dict[str, list[Any]] = {name: [each.example[name] for each in asked] for name in names}
+    columns["problem"] = [each.problem for each in asked]
+    predictor = Predictor(model, data, pa.table(columns), grammar, ensemble)
+    places = np.arange(len(asked) * embedding_seeds)
+    texts = predictor.answers(places, decoding or GREEDY, progress=partial(progress, "predicting"))
+    found = [(asked[place % len(asked)], place // len(asked)) for place in range(len(places))]
+    return _answered([(*each, text) for each, text in zip(found, texts, strict=True)], about)
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """A problem of a split whose symbols have other names."""
+
+    row: int
+    example: dict[str, Any]  # as the data set holds it
+    symbols: tuple[str, ...]  # of its problem
+    names: tuple[str, ...]  # what they are called instead
+    alphabet: int  # of so many symbols, of which these are
+
+    @property
+    def problem(self) -> str:
+        """Return the problem with these names, in prefix notation."""
+        return rename(self.example["problem"], dict(zip(self.symbols, self.names, strict=True)))
+
+
+def _renamed(rows: np.ndarray, table: pa.Table, alphabets: np.ndarray) -> Iterator[Renamed]:
+    """Yield the renamings of all problems of a table; rows: which ones they are in their split."""
+    examples = zip(rows.tolist(), table.to_pylist(), alphabets.tolist(), strict=True)
+    for row, example, alphabet in examples:
+        symbols = tuple(symbols_of(example["problem"]))
+        for names in renamings(symbols, alphabet, Random(example["problem"])):
+            yield Renamed(row, example, symbols, names, alphabet)
+
+
+def _answered(found: Iterable[tuple[Renamed, int, str]], about: About) -> pa.Table:
+    """Return the table of renamed problems, numbers of embedding seeds, and answers to them."""
+    columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
+    for each, seed, text in found:
+        undone = undo(text, each.symbols, each.names, each.alphabet)
+        values = each.row, seed, each.example["problem"], " ".join(each.names), text, undone
+        for column, value in zip(columns.values(), values, strict=True):
+            column.append(value)
+    return described(columns, SCHEMA, about)
+
+
+def renamed_prompts(
+    data: Dataset, split: str, limit: int | None = None, examples: int = 0
+) -> Iterator[dict[str, Any]]:
+    """Yield prompts of all renamings of problems, for a model that is asked elsewhere.
+
+    limit: the most problems to rename. examples: of `logicgen.prompt`.
+    Raises LogicgenError for a task without prompts, and where there is no such split.
+    """
+    task, wording = data.task, wording_of(data.task_name)
+    about = About.in_region(data.region, "", data, split)
+    table = data.table(split)
+    rows = spread(table, about, limit)
+    for each in _renamed(rows, chosen := table.take(pa.array(rows)), _letters(data, chosen)):
+        problem = task.decode_problem(each.problem)
+        yield {
+            "prompt": prompt_of(task, wording, problem, examples),
+            "problem": task.show_problem(problem),
+            "task": task.name,
+            "symbols": each.example["symbols"],
+            "length": each.example["length"],
+            "row": each.row,
+            "split": split,
+            "dataset": data.name,
+            "fingerprint": data.fingerprint,
+            "prompt_version": VERSION,
+        }
+
+
+def read_renamed(
+    data: Dataset, split: str, replies: Sequence[Reply], called: str, mode: Mode = "strict"
+) -> pa.Table:
+    """Return a table of replies to renamed problems, as `predict_renamed` makes of predictions.
+
+    Answers are read and not checked. A completion whose answer cannot be read is written `? N`,
+    with its number, so that it differs from all others. The second reply to a problem stands for a
+    second embedding seed, and so on.
+
+    Raises LogicgenError where a problem has not all its renamings, equally often.
+    """
+    task = data.task.limited(EFFORT, None)
+    rows = np.unique([reply.row for reply in replies])
+    table = data.table(split).take(pa.array(rows))
+    every = _renamed(rows, table, _letters(data, table))
+    asked = {(each.row, each.problem): each for each in every}
+    said = {key: f"row {key[0]}, asked as {key[1]!r}," for key in asked}
+    for reply in replies:
+        if (reply.row, reply.problem) not in asked:
+            raise LogicgenError(
+                f"row {reply.row} is asked as {reply.problem!r}, which is none of its renamings:"
+                " ask the prompts that logicgen covariance --prompts writes"
+            )
+    given = Counter((reply.row, reply.problem) for reply in replies)
+    check_even(Counter({said[key]: given[key] for key in asked}))
+    counts: Counter[tuple[int, str]] = Counter()
+    found: list[tuple[Renamed, int, str]] = []
+    unread = 0
+    for reply in replies:
+        key = reply.row, reply.problem
+        answer = answer_of(task, reply.completion, mode)
+        text = f"? {len(found)}" if answer is None else task.encode(answer)
+        unread += answer is None
+        found.append((asked[key], counts[key], text))
+        counts[key] += 1
+    found.sort(key=lambda each: (each[1], each[0].row))
+    about = About.in_region(data.region, called, data, split)
+    return _answered(found, replace(about, decoding={"mode": mode, "unread": unread}))
+
+
+def _letters(data: Dataset, table: pa.Table) -> np.ndarray:
+    """Return of how many symbols the names of each problem are: those of training, or more."""
+    most = data.region.symbols[1]
+    return np.asarray(np.maximum(table["symbols"].to_numpy(), most))
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """The alpha-covariance of one problem, under one embedding seed.
+
+    Predictions differ as texts, with the renaming undone, or in more than how they are written
+    (`Task.same`): one that does not parse equals only its own text.
+    """
+
+    row: int
+    embedding_seed: int
+    problem: str
+    symbols: int  # distinct
+    renamings: int
+    different: int  # predictions, as texts
+    inequivalent: int
+
+    @property
+    def strings(self) -> float:
+        """Return the alpha-covariance of the texts."""
+        return alpha_covariance(self.renamings, self.different)
+
+    @property
+    def equivalence(self) -> float:
+        """Return the alpha-covariance up to the solver's equivalence."""
+        return alpha_covariance(self.renamings, self.inequivalent)
+
+
+def covariances(table: pa.Table) -> list[Covariance]:
+    """Return one for each problem and embedding seed of a table; no value where one renaming."""
+    task = load_task(json.loads(table.schema.metadata[b"logicgen"])["task"])
+    task = task.limited(EFFORT, None)
+    found = []
+    for (seed, row), group in groupby(
+        table.to_pylist(), lambda each: (each["embedding_seed"], each["row"])
+    ):
+        same = list(group)
+        problem, undone = same[0]["problem"], {each["undone"] for each in same}
+        inequivalent = count_inequivalent(task, sorted(undone))
+        counts = len(symbols_of(problem)), len(same), len(undone), inequivalent
+        found.append(Covariance(row, seed, problem, *counts))
+    return found
+
+
+def count_inequivalent(task: Task, answers: Iterable[str]) -> int:
+    """Return how many of these different answers differ up to the task's equivalence."""
+    kinds: list[Any] = []
+    unread = 0
+    for text in answers:
+        try:
+            answer = task.decode_answer(text)
+        except FormatError:
+            unread += 1
+            continue
+        if not any(task.same(answer, other) for other in kinds):
+            kinds.append(answer)
+    return len(kinds) + unread
+
+
+def by_symbols(found: Iterable[Covariance]) -> dict[int, list[Covariance]]:
+    """Return those that have a value, by the number of symbols, in its order."""
+    defined = [each for each in found if each.renamings > 1]
+    return {
+        symbols: [each for each in defined if each.symbols == symbols]
+        for symbols in sorted({each.symbols for each in defined})
+    }
+
+
+def summary_of(found: Sequence[Covariance], about: dict[str, Any]) -> dict[str, Any]:
+    """Return the distribution of both values over all problems and by number of symbols.
+
+    about: metadata of a table of predictions.
+    Raises LogicgenError where no problem has two renamings.
+    """
+    defined = [each for each in found if each.renamings > 1]
+    if not defined:
+        raise LogicgenError(
+            f"none of the {len(found):,} problems of {about['data']} ({about['split']}) has a "
+            "second renaming: alpha-covariance is not defined; choose problems with symbols, and "
+            "a model or data of two symbols or more"
+        )
+    return {
+        **about,
+        "embedding_seeds": 1 + max(each.embedding_seed for each in found),
+        "without_renamings": len({each.row for each in found}) - len({e.row for e in defined}),
+        "overall": _distribution(defined),
+        "by_symbols": {str(n): _distribution(some) for n, some in by_symbols(found).items()},
+    }
+
+
+def _distribution(some: list[Covariance]) -> dict[str, Any]:
+    """Return the number of problems and of renamings, and the distribution of both values."""
+    found: dict[str, Any] = {
+        "problems": len({each.row for each in some}),
+        "most_renamings": max(each.renamings for each in some),
+    }
+    for name in ("strings", "equivalence"):
+        values = [getattr(each, name) for each in some]
+        lower, median, upper = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
+        found[name] = {
+            "mean": float(np.mean(values)),
+            "median": median,
+            "lower_quartile": lower,
+            "upper_quartile": upper,
+        }
+    return found

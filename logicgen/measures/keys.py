@@ -1,0 +1,312 @@
+"""The precision at which a probe finds the keys of ciphers, by how much of each has been read.
+
+Rows are cut into windows. Within a window, the occurrences of each cipher symbol vote on what it
+stands for, each for what the probe holds most probable there; of plain symbols with equally many
+votes the one with the smaller id wins, which is the more frequent character. The precision of a
+window is the share of its cipher symbols whose vote is right. `<end>` and `<other>`, which no key
+changes, neither count nor vote. What can be found without a model stands beside it. Tokens after
+the last whole window are not looked at.
+
+In a cipher that is not one-to-one a symbol stands for several characters. Right is then the one
+that it stands for most often in the window, found by the same vote; the share of single occurrences
+at which the probe is right means the same for both kinds of cipher.
+
+Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023), with windows of 100 characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from logicgen.data.ciphers import Ciphers
+from logicgen.data.corpus import Corpus
+from logicgen.errors import LogicgenError
+from logicgen.files import prepare_folder
+from logicgen.measures.key_controls import control_guesses
+from logicgen.measures.wilson import wilson_interval
+from logicgen.model.checkpoint import load_language_model, weights_digest
+from logicgen.model.language_model import LanguageModel
+from logicgen.tasks.cipher import STAYING
+from logicgen.training.probe import Probes, ProbeSettings, check_fits, probes_of
+
+# Tokens that a model reads at a time.
+AT_A_TIME = 2**14
+
+
+@dataclass(frozen=True)
+class KeyWindow:
+    """The precision of a probe in one window of all rows.
+
+    `precision` is the share of cipher symbols whose majority within the window is right; `so_far`
+    that with the votes of all occurrences up to its end. Bounds are 95% intervals over rows.
+    """
+
+    window: int  # from 1
+    first: int  # position in the row
+    last: int
+    precision: float
+    low: float
+    high: float
+    so_far: float
+    so_far_low: float
+    so_far_high: float
+    symbols: int  # how many were voted on, over all rows
+    occurrence: float  # share of single occurrences at which the probe is right
+    occurrences: int
+
+
+@dataclass(frozen=True)
+class ProbedRow:
+    """One row, and the answers of a probe to it."""
+
+    tokens: np.ndarray  # (T,), the cipher
+    plain: np.ndarray  # (T,), what each stands for
+    staying: int  # how many tokens, the first ones, no key exchanges
+    probabilities: np.ndarray  # (T, V), of the plain symbol at each place
+
+    @property
+    def meant(self) -> np.ndarray | None:
+        """Return what each cipher symbol that occurs stands for, (V,); None: one for several."""
+        meant = np.zeros(self.probabilities.shape[1], dtype=np.int64)
+        meant[self.tokens] = self.plain
+        return meant if (meant[self.tokens] == self.plain).all() else None
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys that probes of a model found.
+
+    about: the model (`called`), `data`, `split`, `rows`, `window`, the `layer` whose probe had the
+        least loss on training rows, the `probe`'s card.
+    """
+
+    about: dict[str, Any]
+    windows: list[KeyWindow]  # of that layer
+    layers: dict[int, list[KeyWindow]]  # of every layer that was probed
+    controls: dict[str, list[KeyWindow]]  # what others than the model find (`key_controls.py`)
+    example: ProbedRow  # the first
+    # (V, V), the mean probability of each guess where a plain symbol is meant in the last window,
+    # over all rows; zeros for symbols that do not occur there
+    guesses: np.ndarray
+
+
+def majority(
+    tokens: np.ndarray, predicted: np.ndarray, count: int, staying: int = STAYING
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what the cipher symbols of each row stand for, by majority over their occurrences.
+
+    tokens, predicted: (B, T) each. count: V. staying: how many tokens no key exchanges. Returns
+    rows, cipher symbols and plain symbols, with an entry for each cipher symbol of each row. Of
+    equally many votes the smallest id wins.
+    """
+    rows = np.broadcast_to(np.arange(len(tokens))[:, None], tokens.shape)
+    there = tokens >= staying
+    voters = (rows * count + tokens)[there]
+    votes, counts = np.unique(voters * count + predicted[there], return_counts=True)
+    # By voter, the most votes first; votes for smaller ids before others.
+    votes = votes[np.lexsort((votes, -counts, votes // count))]
+    voters, first = np.unique(votes // count, return_index=True)
+    return voters // count, voters % count, votes[first] % count
+
+
+def windows_of(
+    tokens: np.ndarray,
+    predicted: np.ndarray,
+    plain: np.ndarray,
+    width: int,
+    staying: int = STAYING,
+) -> list[KeyWindow]:
+    """Return the precision in each window; those in which no row has a symbol are left out.
+
+    tokens, predicted, plain: (B, T), the ciphers, what the probe says of each place, and what
+    stands behind it.
+    """
+    count, found = 1 + max(int(each.max(initial=0)) for each in (tokens, predicted, plain)), []
+    right = predicted == plain
+    for number in range(tokens.shape[1] // width):
+        here = slice(number * width, (number + 1) * width)
+        rows, symbols, said = majority(tokens[:, here], predicted[:, here], count, staying)
+        if not len(rows):
+            continue
+        *_, true = majority(tokens[:, here], plain[:, here], count, staying)
+        within = _share(rows, said == true, len(tokens))
+        read = slice(here.stop)
+        all_rows, all_symbols, all_said = majority(
+            tokens[:, read], predicted[:, read], count, staying
+        )
+        again = np.isin(all_rows * count + all_symbols, rows * count + symbols)
+        so_far = _share(rows, all_said[again] == true, len(tokens))
+        there = tokens[:, here] >= staying
+        single = float(right[:, here][there].mean()), int(there.sum())
+        place = number + 1, here.start, here.stop - 1
+        found.append(KeyWindow(*place, *within, *so_far, len(rows), *single))
+    return found
+
+
+def _share(rows: np.ndarray, right: np.ndarray, count: int) -> tuple[float, float, float]:
+    """Return the share that is right, with a 95% interval. rows: the row of each, of `count`.
+
+    Symbols of a row are found or missed together, so rows are the independent units: Wilson's
+    interval for as many symbols as would, independent of each other, give the standard error that
+    the ratio estimate over rows has (Kish's effective sample size; in this use Korn, Graubard,
+    Survey Methodology 24, 1998), where all are equal for as many as there are rows.
+    """
+    counts = np.bincount(rows, minlength=count)
+    sums = np.bincount(rows, weights=right, minlength=count)
+    share, some = float(right.mean()), int((counts > 0).sum())
+    effective = float(some)
+    if some > 1 and 0 < share < 1:
+        squares = float(((sums - share * counts) ** 2).sum())
+        variance = some / (some - 1) * squares / len(right) ** 2
+        if variance > 0:
+            effective = min(share * (1 - share) / variance, float(len(right)))
+    return share, *wilson_interval(share, effective)
+
+
+def find_keys(
+    run: Path,
+    called: str,
+    corpus: Corpus,
+    folder: Path,
+    settings: ProbeSettings,
+    *,
+    split: str = "test",
+    context: int | None = None,
+    window: int = 100,
+    limit: int = 1000,
+    device: str = "auto",
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+) -> Keys:
+    """Return the keys found by a probe of the model in `run`, trained if there is none in `folder`.
+
+    Raises LogicgenError where the model, the probe and the corpus do not fit together.
+    """
+    model, ciphers = load_language_model(run, device), Ciphers(corpus, split)
+    check_fits(model, corpus, called, settings.layer)
+    context = check_window(window, context, ciphers.length)
+    if settings.last is not None and settings.last > context:
+        raise LogicgenError(
+            f"last {settings.last}: {context} tokens of a row are read; ask for less"
+        )
+    prepare_folder(folder)  # before anything slow
+    digest, counted = weights_digest(run), partial(progress, "steps of the probe")
+    probes, card = probes_of(model, digest, called, corpus, folder, settings, context, counted)
+    layers, rows, examples, guesses = measure_keys(
+        model,
+        probes,
+        ciphers,
+        context=context,
+        window=window,
+        limit=limit,
+        progress=partial(progress, "rows read"),
+    )
+    best = min(zip(card["losses"], probes, strict=True))[1]
+    about = {"called": called, "data": corpus.name, "split": split, "rows": rows}
+    about |= {"window": window, "layer": best, "probe": card}
+    controls = key_controls(
+        corpus,
+        ciphers,
+        context=context,
+        window=window,
+        limit=limit,
+        progress=partial(progress, "rows of the exact control"),
+    )
+    return Keys(about, layers[best], layers, controls, examples[best], guesses[best])
+
+
+def measure_keys(
+    model: LanguageModel,
+    probes: Probes,
+    ciphers: Ciphers,
+    *,
+    context: int,
+    window: int = 100,
+    limit: int = 1000,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[dict[int, list[KeyWindow]], int, dict[int, ProbedRow], dict[int, np.ndarray]]:
+    """Return `windows`, the number of rows, the `example` and `guesses` of `Keys`, by layer.
+
+    context: tokens of a row that are read, at least `window`.
+    """
+    count = min(limit, len(ciphers))
+    read: list[tuple[np.ndarray, np.ndarray]] = []
+    predicted: dict[int, list[np.ndarray]] = {layer: [] for layer in probes}
+    examples: dict[int, ProbedRow] = {}
+    different, last = len(model.tokens), _last(context, window)
+    sums = {layer: np.zeros((different, different)) for layer in probes}
+    met = np.zeros(different)
+    at_a_time = max(1, AT_A_TIME // context)
+    for first in range(0, count, at_a_time):
+        numbers = np.arange(first, min(first + at_a_time, count))
+        tokens, plain = ciphers.rows(numbers, context)
+        ended = plain[:, last].ravel()
+        met += np.bincount(ended, minlength=different)
+        # What is drawn for a row does not depend on which others are read.
+        states = model.hidden_states(tokens, numbers.tolist())
+        for layer, probe in probes.items():
+            with torch.no_grad():
+                scores: Tensor = probe(states[layer - 1])
+            likely = scores.softmax(-1).cpu().numpy()
+            np.add.at(sums[layer], ended, likely[:, last].reshape(-1, different))
+            if layer not in examples:
+                examples[layer] = ProbedRow(tokens[0], plain[0], ciphers.staying, likely[0])
+            predicted[layer].append(scores.argmax(-1).cpu().numpy())
+        read.append((tokens, plain))
+        progress(int(numbers[-1]) + 1, count)
+    tokens, plain = (np.concatenate(each) for each in zip(*read, strict=True))
+    found = {
+        layer: windows_of(tokens, np.concatenate(each), plain, window, ciphers.staying)
+        for layer, each in predicted.items()
+    }
+    if not all(found.values()):
+        raise LogicgenError("no row has a symbol that its key could change: give another corpus")
+    met[: ciphers.staying] = 0
+    guesses = {
+        layer: np.where(met[:, None] > 0, each / np.maximum(met, 1)[:, None], 0)
+        for layer, each in sums.items()
+    }
+    return found, count, examples, guesses
+
+
+def _last(context: int, window: int) -> slice:
+    """Return the positions of the last whole window."""
+    end = context // window * window
+    return slice(end - window, end)
+
+
+def key_controls(
+    corpus: Corpus,
+    ciphers: Ciphers,
+    *,
+    context: int,
+    window: int,
+    limit: int,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[str, list[KeyWindow]]:
+    """Return the precision in each window of what `key_controls.py` finds in the same rows."""
+    tokens, plain = ciphers.rows(np.arange(min(limit, len(ciphers))), context)
+    return {
+        name: windows_of(tokens, predicted, plain, window, ciphers.staying)
+        for name, predicted in control_guesses(corpus, ciphers, tokens, progress).items()
+    }
+
+
+def check_window(window: int, context: int | None, length: int) -> int:
+    """Return how many tokens of a row are read. Raises LogicgenError below one whole window."""
+    read = length if context is None else context
+    if read > length:
+        raise LogicgenError(f"context {read}: the rows have {length} tokens; ask for no more")
+    if read < window:
+        raise LogicgenError(
+            f"window {window}: only {read} tokens of a row are read: make it smaller, or make a"
+            " corpus with longer rows"
+        )
+    return read

@@ -1,0 +1,266 @@
+"""Bits per token and perplexity of a language model on a corpus, by position.
+
+The position of a token is the number of tokens before it, so that position 0, which no model of
+this project predicts, does not count. Where the corpus comes from an automaton, what the model
+expects is also compared with the truth p, and with the exact lexinvariant model p' (the best that
+can be done by a model that does not know the symbols' names), as Kullback-Leibler divergences in
+bits. Beside every model stands the best counter, which knows only what followed what in the text:
+what a model says beyond it, it has learnt of the language.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from logicgen.automata import divergences, read_automaton
+from logicgen.automata.lexinvariant import MOST_SYMBOLS
+from logicgen.data.corpus import Corpus
+from logicgen.errors import LogicgenError
+from logicgen.measures.counters import best_counter, counter_bits
+from logicgen.measures.exact import Exact
+from logicgen.measures.wilson import Z
+from logicgen.model.language_model import LanguageModel
+from logicgen.model.sequences import corpus_sequences
+from logicgen.tasks.automaton_strings import AUTOMATON
+from logicgen.tokens import NOTHING
+
+# Numbers in (sequences, positions, tokens), and in attention, that are made at a time.
+AT_A_TIME = 2**24
+
+# Sequences that are kept as they were read.
+READ = 16
+
+MEASURES = {
+    "bits": "bits per token",
+    "kl_ideal": "bits above the ideal lexinvariant model (KL)",
+    "kl_true": "bits above the truth (KL)",
+    "l1_true": "distance from the truth (L1)",
+    "counter_bits": "bits per token of the best counter of the text",
+    "ideal_bits": "bits per token of the ideal lexinvariant model",
+    "true_bits": "bits per token of the truth",
+    "cache_share": "share of the cache in what the model expects (0 to 1)",
+}
+"""Measures at each position; those beside the ideal and the truth on automaton languages only."""
+
+CLOSED = "closed"
+"""How much of the way from the best counter to the exact lexinvariant model is gone; 1 is all."""
+
+
+Means = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class CurveAbout:
+    """The model, data and split of a curve, as `About` for answers."""
+
+    model: str
+    data: str
+    split: str
+    context: int
+    sequences: int
+    embedding_seeds: int
+    task: str = "text"
+    precision: str | None = None  # in which the model was trained (`ModelCard.precision`)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One sequence as it was read: its tokens, and what was measured where each was expected."""
+
+    tokens: list[str]  # (T,)
+    measured: dict[
+        str, list[float | None]
+    ]  # (T,) by the names in `MEASURES`; None where it has no number
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Means over sequences, by position, and the first sequences as they were read.
+
+    Parts are `overall`, and `beyond` a position: `from`, that position, the number of `tokens`, and
+    each measure's mean over them with a 95% interval over sequences (`_low`, `_high`).
+    """
+
+    about: CurveAbout
+    tokens: np.ndarray  # (T,) how many were predicted at each position; 0 at position 0
+    means: Means  # (T,) each, by the names in `MEASURES`; nan where there are no tokens
+    parts: dict[str, dict[str, float]]
+    readings: Sequence[Reading] = ()
+
+    @staticmethod
+    def stored(summary: Mapping[str, Any], tokens: np.ndarray, means: Means) -> Curve:
+        """Return a curve from its `summary`. Raises TypeError where that is none."""
+        parts = {name: summary[name] for name in ("overall", "beyond") if name in summary}
+        about = {name: value for name, value in summary.items() if name not in parts}
+        return Curve(CurveAbout(**about), tokens, means, parts)
+
+    def summary(self) -> dict[str, Any]:
+        """Return all but the means by position, as plain data."""
+        return {**asdict(self.about), **self.parts}
+
+    @staticmethod
+    def of(about: CurveAbout, values: dict[str, np.ndarray], beyond: int) -> Curve:
+        """Make a curve of values (sequences, T - 1) by measure, nan where there is no token."""
+        there = ~np.isnan(values["bits"])
+        count = there.sum(axis=0)
+        means = {}
+        for name, each in values.items():
+            sums = np.where(there, each, 0.0).sum(axis=0)
+            means[name] = np.concatenate([[np.nan], sums / np.where(count, count, np.nan)])
+        parts = {"overall": _part(values, there, 1)}
+        if there[:, beyond - 1 :].any():
+            parts["beyond"] = _part(values, there, beyond)
+        return Curve(about, np.concatenate([[0], count]), means, parts)
+
+
+def _part(values: dict[str, np.ndarray], there: np.ndarray, first: int) -> dict[str, float]:
+    """Return means from a position on, with intervals of a ratio estimate over sequences."""
+    counts = there[:, first - 1 :].sum(axis=1)
+    found: dict[str, float] = {"from": first, "tokens": int(counts.sum())}
+    for name, each in values.items():
+        mean, error = _ratio(np.where(there, each, 0.0)[:, first - 1 :].sum(axis=1), counts)
+        found |= {name: mean, f"{name}_low": mean - error, f"{name}_high": mean + error}
+    if {"counter_bits", "ideal_bits"} <= values.keys():
+        gone, way = (
+            np.where(there, values["counter_bits"] - values[to], 0.0)[:, first - 1 :].sum(axis=1)
+            for to in ("bits", "ideal_bits")
+        )
+        share, error = _ratio(gone, way)
+        found |= {CLOSED: share, f"{CLOSED}_low": share - error, f"{CLOSED}_high": share + error}
+    found["perplexity"] = 2 ** found["bits"]
+    return found
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
+    """Return the ratio of two sums over sequences, and half of its 95% interval."""
+    ratio, n = float(above.sum() / below.sum()), len(above)
+    if n < 2:  # one sequence says nothing of others
+        return ratio, math.inf
+    spread = np.sqrt(n / (n - 1) * ((above - ratio * below) ** 2).sum())
+    return ratio, float(Z * spread / abs(below.sum()))
+
+
+def without_ideal(corpus: Corpus) -> str | None:
+    """Return why strings of an automaton are not compared with the ideal; None if they are."""
+    symbols = len(corpus.tokens) - 1
+    if corpus.recipe.task != "automaton":
+        return None
+    if not corpus.has_automaton:
+        return (
+            "strings of many automata have no one truth to be compared with; give those of one"
+            " (automata = 1)"
+        )
+    if symbols <= MOST_SYMBOLS:
+        return None
+    return (
+        f"{symbols} symbols have about 10^{math.lgamma(symbols + 1) / math.log(10):.0f} keys, too"
+        f" many for the exact lexinvariant model, which takes up to {MOST_SYMBOLS} symbols; make"
+        " strings over fewer, or estimate it"
+        " (logicgen.automata.lexinvariant.estimated_log_probabilities)"
+    )
+
+
+def measure_perplexity(
+    model: LanguageModel,
+    corpus: Corpus,
+    called: str,
+    *,
+    split: str = "test",
+    limit: int = 256,
+    context: int | None = None,
+    embedding_seeds: int = 1,
+    beyond: int = 100,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Curve:
+    """Return the curve of up to `limit` sequences of a split, the mean over embedding seeds.
+
+    context: tokens of a sequence; those of training if not given.
+    beyond: the position from which on means are also given on their own.
+    Raises LogicgenError where the model has other tokens than the corpus.
+    """
+    model.check_same_tokens(corpus, called)
+    if context is None:
+        context = model.context
+    tokens, targets = corpus_sequences(corpus, split).spread(limit, context)
+    if (targets == NOTHING).all():
+        raise LogicgenError(
+            f"{corpus.folder}: nothing follows a first token in split {split}: give other strings"
+        )
+    exact: dict[str, Exact] = {}
+    if corpus.has_automaton:
+        automaton = read_automaton(corpus.folder / AUTOMATON)
+        exact["true"] = Exact(automaton)
+        # All sentences of a grammar begin with one symbol, which has no other name.
+        if corpus.recipe.task == "automaton" and len(automaton.symbols) <= MOST_SYMBOLS:
+            exact["ideal"] = Exact(automaton, lexinvariant=True)
+    # Sentences of a grammar are too short to repeat anything.
+    control = None if corpus.recipe.task == "production" else best_counter(corpus, context)
+    seeds = embedding_seeds if model.random else 1
+    longest = tokens.shape[1]
+    at_a_time = max(1, AT_A_TIME // (longest * max(longest, len(model.tokens))))
+    found: list[list[dict[str, np.ndarray]]] = [[] for _ in range(seeds)]
+    for first in range(0, len(tokens), at_a_time):
+        rows = np.arange(first, min(first + at_a_time, len(tokens)))
+        known = {name: each.probabilities(tokens[rows])[:, :-1] for name, each in exact.items()}
+        counted = {}
+        if control is not None:
+            counted["counter_bits"] = counter_bits(control, tokens[rows], len(corpus.tokens))
+        for seed in range(seeds):
+            # What is drawn for a sequence does not depend on which others are read.
+            own, read = [(seed << 32) + int(row) for row in rows], torch.from_numpy(tokens[rows])
+            logs = model.log_probabilities(read, own)[:, :-1]
+            measured = {**_bits(logs, targets[rows], known), **counted}
+            share = model.cache_share(read, own)
+            if share is not None:
+                measured["cache_share"] = share[:, :-1].double().cpu().numpy()
+            found[seed].append(measured)
+            progress(len(rows) * seed + int(rows[-1]) + 1, len(tokens) * seeds)
+    sizes = tokens.shape[1], len(tokens), seeds
+    about = CurveAbout(called, corpus.name, split, *sizes, corpus.recipe.task)
+    # (sequences, positions), mean over seeds.
+    values = {
+        name: np.mean([np.concatenate([piece[name] for piece in each]) for each in found], axis=0)
+        for name in found[0][0]
+    }
+    curve = Curve.of(about, values, beyond)
+    texts = corpus.tokens.texts
+    readings = [
+        _reading([texts[number] for number in row], {n: each[i] for n, each in values.items()})
+        for i, row in enumerate(tokens[:READ].tolist())
+    ]
+    return replace(curve, readings=readings)
+
+
+def _reading(tokens: list[str], values: dict[str, np.ndarray]) -> Reading:
+    """Return a sequence without what stands behind the last token that was expected."""
+    last = int(np.flatnonzero(~np.isnan(values["bits"])).max(initial=-1)) + 1
+    measured = {
+        name: [None, *(round(v, 3) if math.isfinite(v) else None for v in each[:last].tolist())]
+        for name, each in values.items()
+    }
+    return Reading(tokens[: last + 1], measured)
+
+
+def _bits(
+    logs: torch.Tensor, targets: np.ndarray, known: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return the `MEASURES` at each place of some sequences; nan where there is no target."""
+    logs = logs.double().cpu() / math.log(2)
+    there = targets != NOTHING
+    chosen = logs.gather(2, torch.from_numpy(targets).clamp(min=0)[..., None])[..., 0].numpy()
+    found = {"bits": -chosen}
+    expected = np.exp2(logs.numpy())
+    for name, exact in known.items():
+        found[f"kl_{name}"] = divergences(exact, expected)
+        if name == "true":
+            found["l1_true"] = np.abs(exact - expected).sum(axis=2)
+        with np.errstate(divide="ignore"):
+            own = np.take_along_axis(exact, targets.clip(min=0)[..., None], axis=2)[..., 0]
+            found[f"{name}_bits"] = -np.log2(own)
+    return {name: np.where(there, each, np.nan) for name, each in found.items()}

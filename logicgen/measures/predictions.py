@@ -1,0 +1,401 @@
+"""Answers of a model to a split of a data set, with the solver's verdicts on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from pydantic import TypeAdapter
+
+from logicgen.data.dataset import Dataset, encode
+from logicgen.errors import LogicgenError
+from logicgen.measures.verified import Verified, draw_until_accepted
+from logicgen.processes.engines import pool
+from logicgen.processes.workers import Failure, Limits
+from logicgen.solvers import Verdict
+from logicgen.tasks import Task, load_task
+
+if TYPE_CHECKING:
+    from logicgen.model.model import Answer, Answerer
+    from logicgen.nn.decoding import Decoding
+
+T = TypeVar("T")
+
+# A right answer may be longer than the stored one, but not without end.
+ROOM = 8
+
+
+def schema_of(numbers: str, texts: str) -> pa.Schema:
+    """Return the schema of a table without nulls: 32-bit numbers, then texts, by their names."""
+    types = [(name, pa.int32()) for name in numbers.split()]
+    types += [(name, pa.string()) for name in texts.split()]
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in types])
+
+
+SCHEMA = pa.schema(
+    [
+        *schema_of("row embedding_seed symbols length", "problem answer prediction verdict"),
+        pa.field("edit_distance", pa.int32()),
+        pa.field("right_tokens", pa.int32()),
+        pa.field("verified_prediction", pa.string()),  # the last three: of verified decoding
+        pa.field("verified_verdict", pa.string()),
+        pa.field("draws", pa.int32()),
+    ]
+)
+
+Progress = Callable[[str, int, int], None]
+Counted = Callable[[int, int], None]
+
+
+def _uncounted(done: int, total: int) -> None:
+    """Ignore progress."""
+
+
+class AnyRegion(Protocol):
+    """Ranges of symbols and of length, of a data set or of what a model was trained on."""
+
+    @property
+    def symbols(self) -> tuple[int, int]:
+        """Return the fewest and the most."""
+
+    @property
+    def length(self) -> tuple[int, int]:
+        """Return the shortest and the longest."""
+
+
+@dataclass(frozen=True)
+class About:
+    """The model, data and split of an evaluation; stored inside `predictions.parquet`."""
+
+    task: str
+    model: str
+    data: str
+    split: str
+    symbols: tuple[int, int]  # the training region of the model
+    length: tuple[int, int]
+    decoding: dict[str, Any] = field(default_factory=dict)  # set by `predict_and_verify`
+    shortest: int = 1  # length at which the first cell of the split begins
+    step: int = 1  # lengths per cell
+    reset_rows: int | None = None  # the seed of redrawn rows (`measures/collapse.py`)
+    precision: str | None = None  # in which the model was trained (`ModelCard.precision`)
+
+    def cell_length(self, lengths: np.ndarray) -> np.ndarray:
+        """Return the first length of each problem's cell."""
+        return np.asarray(lengths - (lengths - self.shortest) % self.step)
+
+    @staticmethod
+    def of_json(content: dict[str, Any]) -> About:
+        """Return what was stored as JSON. Raises ValueError for anything else."""
+        return TypeAdapter(About).validate_python(content)
+
+    @staticmethod
+    def of(model: Answerer, called: str, data: Dataset, split: str) -> About:
+        """Describe the evaluation of a model, named `called`, on a split of a data set."""
+        return About.in_region(model.region, called, data, split)
+
+    @staticmethod
+    def in_region(region: AnyRegion, called: str, data: Dataset, split: str) -> About:
+        """Describe the same of a model that was trained in a region."""
+        cells = data.recipe.grid if split == "grid" and data.recipe.grid else data.recipe.region
+        return About(
+            task=data.task.name,
+            model=called,
+            data=data.name,
+            split=split,
+            symbols=region.symbols,
+            length=region.length,
+            shortest=cells.length[0],
+            step=cells.step,
+        )
+
+
+def predict_and_verify(
+    model: Answerer,
+    data: Dataset,
+    about: About,
+    *,
+    limit: int | None = None,
+    embedding_seeds: int = 1,
+    workers: int = 1,
+    seconds: float = 10.0,
+    grammar: bool = True,
+    decoding: Decoding | None = None,
+    ensemble: int = 1,
+    verified: Verified | None = None,
+    progress: Progress = lambda what, done, total: None,
+) -> pa.Table:
+    """Return a table with a row per example and embedding seed: prediction, verdict, distance.
+
+    Args:
+        limit: the most examples to score, spread evenly over the cells.
+        grammar: decode under the grammar mask, so that every answer parses.
+        seconds: limit per answer; beyond it the verdict is `unknown`.
+        decoding: greedy if not given. Samples of different embedding seeds are different draws.
+        ensemble: average over this many draws of the embedding's random part.
+        verified: settings of verified decoding, for predictions that are not accepted.
+
+    Raises LogicgenError as `check_fits`.
+    """
+    from logicgen.nn.decoding import GREEDY
+
+    rows, table = chosen_rows(model, data, about, ensemble, limit)
+
+    decoding = decoding or GREEDY
+    how: dict[str, Any] = {**asdict(decoding), "grammar": grammar, "ensemble": ensemble}
+    if (votes := model.votes) > 1:  # of a language model
+        how["votes"] = votes
+    if verified is not None:
+        sampling = replace(verified.sampling, answers=verified.draws)
+        how["verified"] = asdict(replace(verified, sampling=sampling))
+    repeated = pa.concat_tables([table] * embedding_seeds)
+    columns: dict[str, list[Any]] = {name: [None] * len(repeated) for name in SCHEMA.names}
+    for name in ("symbols", "length", "problem", "answer"):
+        columns[name] = repeated[name].to_pylist()
+    columns["row"] = rows.tolist() * embedding_seeds
+    columns["embedding_seed"] = np.repeat(np.arange(embedding_seeds), len(rows)).tolist()
+
+    predictor = Predictor(model, data, table, grammar, ensemble)
+    places = np.arange(len(repeated))
+    predictions = predictor.answers(places, decoding, progress=partial(progress, "predicting"))
+    columns["prediction"] = predictions
+    if data.task.edit_distance:
+        columns["edit_distance"] = list(map(edit_distance, predictions, columns["answer"]))
+    if data.task.token_accuracy:
+        columns["right_tokens"] = list(map(right_tokens, predictions, columns["answer"]))
+
+    def triples(places: np.ndarray, answers: list[str]) -> list[Triple]:
+        problems, stored = columns["problem"], columns["answer"]
+        return [(problems[p], answer, stored[p]) for p, answer in zip(places, answers, strict=True)]
+
+    with Verifier(data.task, data.recipe.verifier, workers, seconds) as verifier:
+        asked = triples(places, predictions)
+        columns["verdict"] = verifier.verdicts(asked, partial(progress, "verifying"))
+        if verified is not None:
+            outcomes = draw_until_accepted(
+                predictions,
+                columns["verdict"],
+                verified.draws,
+                lambda left: predictor.others(
+                    left, predictions, verified, partial(progress, "drawing again")
+                ),
+                lambda left, answers: verifier.verdicts(triples(left, answers)),
+            )
+            verified_columns = ("verified_prediction", "verified_verdict", "draws")
+            columns |= {name: [o[i] for o in outcomes] for i, name in enumerate(verified_columns)}
+    return described(columns, SCHEMA, replace(about, decoding=how))
+
+
+def described(columns: dict[str, list[Any]], schema: pa.Schema, about: About) -> pa.Table:
+    """Return a table with `about` in its metadata."""
+    return pa.table(columns, schema.with_metadata({"logicgen": json.dumps(asdict(about))}))
+
+
+def chosen_rows(
+    model: Answerer, data: Dataset, about: About, ensemble: int, limit: int | None
+) -> tuple[np.ndarray, pa.Table]:
+    """Return the rows of a split to answer, at most `limit`; LogicgenError as `check_fits`."""
+    check_fits(model, data, about, ensemble)
+    table = data.table(about.split)
+    rows = spread(table, about, limit)
+    return rows, table.take(pa.array(rows))
+
+
+def check_fits(model: Answerer, data: Dataset, about: About, ensemble: int = 1) -> None:
+    """Raise LogicgenError where a split cannot be answered, before anything slow.
+
+    The model may be of another task or vocabulary, have no rows for so many symbols or no random
+    part for an ensemble, or there is no such split.
+    """
+    if model.task_name != data.task.name or model.vocabulary != data.vocabulary:
+        raise LogicgenError(
+            f"{about.model} was trained for {model.task_name} with {model.vocabulary}, but "
+            f"{data.folder} holds {data.task.name} with {data.vocabulary}: evaluate it on data "
+            "of its own task and vocabulary"
+        )
+    symbols = alphabets(model, data, data.table(about.split)["symbols"].to_numpy())
+    model.check(int(symbols.max(initial=0)), ensemble)
+
+
+def spread(table: pa.Table, about: About, limit: int | None) -> np.ndarray:
+    """Return the rows to score: all, or `limit` of them as evenly over the cells as they allow."""
+    if limit is None or limit >= table.num_rows:
+        return np.arange(table.num_rows)
+    cells: dict[tuple[int, int], list[int]] = {}
+    lengths = about.cell_length(table["length"].to_numpy()).tolist()
+    keys = zip(table["symbols"].to_pylist(), lengths, strict=True)
+    for row, key in enumerate(keys):
+        cells.setdefault(key, []).append(row)
+    rng = Random(0)
+    for members in cells.values():
+        rng.shuffle(members)
+    queues = list(cells.values())
+    rng.shuffle(queues)  # where the limit is below the number of cells, any cell may go without
+    turns = sorted(
+        (turn, place) for place, queue in enumerate(queues) for turn in range(len(queue))
+    )
+    return np.sort([queues[place][turn] for turn, place in turns[:limit]])
+
+
+class Predictor:
+    """A model that answers the rows of a table, under any embedding seed.
+
+    Place `p` stands for row `p % len(table)` under embedding seed `p // len(table)`.
+    """
+
+    def __init__(
+        self, model: Answerer, data: Dataset, table: pa.Table, grammar: bool, ensemble: int
+    ) -> None:
+        from logicgen.model.grammar_mask import grammar_mask
+
+        self.model = model
+        self.vocabulary = data.vocabulary
+        self.ensemble = ensemble
+        self.encoded = encode(table, data.vocabulary)
+        self.longest = int(self.encoded.answers.lengths.max(initial=0)) + ROOM
+        self.mask = grammar_mask(data.task, self.longest) if grammar else None
+        self.alphabets = alphabets(model, data, self.encoded.symbols)
+
+    def answers(
+        self, places: np.ndarray, decoding: Decoding, progress: Counted = _uncounted
+    ) -> list[str]:
+        """Return an answer for each place, in prefix notation.
+
+        Samples follow from the problem and its embedding seed.
+        """
+        from logicgen.nn.samples import Sampling
+
+        def ask(problems: list[list[int]], alphabet: int, seed: int) -> list[list[int]]:
+            seeded = decoding
+            if isinstance(decoding, Sampling):
+                seeded = replace(decoding, seed=decoding.seed + (seed << 32))
+            asked = problems, alphabet, seed, self.longest, self.mask
+            return self.model.predict(*asked, decoding=seeded, ensemble=self.ensemble)
+
+        found = self._ask(places, ask, progress)
+        return [self.vocabulary.decode(ids) for ids in found]
+
+    def others(
+        self,
+        places: np.ndarray,
+        predictions: Sequence[str],
+        verified: Verified,
+        progress: Counted = _uncounted,
+    ) -> list[list[str]]:
+        """Return samples for each place that differ from each other and from its prediction."""
+
+        def ask(problems: list[list[int]], alphabet: int, seed: int) -> list[list[Answer]]:
+            numbers = verified.sampling.seed + (seed << 32) + 1  # not those of plain samples
+            sampling = replace(verified.sampling, seed=numbers, answers=verified.draws)
+            asked = problems, alphabet, seed, self.longest, self.mask
+            return self.model.predict_several(*asked, decoding=sampling, ensemble=self.ensemble)
+
+        return [
+            [
+                text
+                for answer in each
+                if (text := self.vocabulary.decode(answer.ids)) != predictions[place]
+            ]
+            for place, each in zip(places, self._ask(places, ask, progress), strict=True)
+        ]
+
+    def _ask(
+        self,
+        places: np.ndarray,
+        ask: Callable[[list[list[int]], int, int], list[T]],
+        progress: Counted,
+    ) -> list[T]:
+        """Return what `ask` makes of problems, alphabet and embedding seed, for each place."""
+        progress(0, len(places))
+        found: dict[int, T] = {}
+        seeds, rows = np.divmod(places, len(self.encoded))
+        for seed in np.unique(seeds).tolist():
+            for alphabet in np.unique(self.alphabets)[::-1]:  # too large a one fails at once
+                members = np.flatnonzero((seeds == seed) & (self.alphabets[rows] == alphabet))
+                for batch in self._batches(members, rows):
+                    problems = [self.encoded.problems[row].tolist() for row in rows[batch]]
+                    found.update(
+                        zip(batch.tolist(), ask(problems, int(alphabet), seed), strict=True)
+                    )
+                    progress(len(found), len(places))
+        return [found[place] for place in range(len(places))]
+
+    def _batches(self, places: np.ndarray, rows: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield about 1,024 places at a time; renamings stay together for `Model.canonical`."""
+        from logicgen.nn.canonical import alpha_class
+
+        groups: dict[object, list[int]] = {}
+        for place in places.tolist():
+            key: object = place
+            if self.model.canonical:
+                problem = self.encoded.problems[rows[place]].tolist()
+                key = alpha_class(problem, len(self.vocabulary))
+            groups.setdefault(key, []).append(place)
+        batch: list[int] = []
+        for group in groups.values():
+            batch += group
+            if len(batch) >= 1024:
+                yield np.array(batch)
+                batch = []
+        if batch:
+            yield np.array(batch)
+
+
+Triple = tuple[str, str, str]
+"""A problem, an answer to it and the stored answer, in prefix notation."""
+
+
+class Verifier:
+    """Worker processes that judge answers, each different one once. Use as a context manager."""
+
+    def __init__(self, task: Task, solver: str | None, workers: int, seconds: float) -> None:
+        self._known: dict[Triple, str] = {}
+        self._pool = pool(verdict_of, (task.name, solver), count=workers, limits=Limits(seconds))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.close()
+
+    def verdicts(self, triples: list[Triple], progress: Counted = _uncounted) -> list[str]:
+        """Return the verdicts, `unknown` where a limit was reached."""
+        new = [triple for triple in dict.fromkeys(triples) if triple not in self._known]
+        progress(0, len(new))
+        found = zip(new, self._pool.map(new, 256), strict=True)
+        for done, (triple, verdict) in enumerate(found, 1):
+            unknown = isinstance(verdict, Failure)
+            self._known[triple] = str(Verdict.UNKNOWN if unknown else verdict)
+            if done % 256 == 0 or done == len(new):
+                progress(done, len(new))
+        return [self._known[triple] for triple in triples]
+
+
+def alphabets(model: Answerer, data: Dataset, symbols: np.ndarray) -> np.ndarray:
+    """Return how many symbols the model sees with problems of cells: those of training, or more."""
+    seen = max(data.recipe.region.symbols[1], model.alphabet)
+    return np.asarray(np.maximum(symbols, seen))
+
+
+def edit_distance(first: str, second: str) -> int:
+    """Return the Levenshtein distance in tokens."""
+    from rapidfuzz.distance import Levenshtein
+
+    return Levenshtein.distance(first.split(), second.split())
+
+
+def right_tokens(prediction: str, answer: str) -> int:
+    """Return how many tokens of the answer the prediction has at the same place."""
+    pairs = zip(prediction.split(), answer.split(), strict=False)
+    return sum(predicted == right for predicted, right in pairs)
+
+
+def verdict_of(task: str, solver: str | None) -> Callable[[Triple], str]:
+    """Return a function from (problem, prediction, answer) to its verdict, for a worker process."""
+    chosen = load_task(task)
+    return lambda triple: str(chosen.verdict(*triple, solver))

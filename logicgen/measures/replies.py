@@ -1,0 +1,247 @@
+"""What any model wrote to the problems of a data set, judged like answers of our own models.
+
+Replies come as plain data (`logicgen.integrations.reply_files` reads them): a `completion`, and
+which problem it is of: its `row` in the split, the `problem` as text, or both. Where they say more
+(`split`, `dataset`, `fingerprint`, `prompt_version`), it has to fit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import NoneType
+from typing import Any
+
+import pyarrow as pa
+
+from logicgen.data.dataset import Dataset
+from logicgen.data.drawer import alpha_class_of
+from logicgen.errors import FormatError, LogicgenError, shown
+from logicgen.measures.predictions import (
+    SCHEMA,
+    About,
+    Counted,
+    described,
+    edit_distance,
+    right_tokens,
+)
+from logicgen.scoring import Judgement, Scorer
+from logicgen.scoring.completions import Mode
+from logicgen.solvers import Verdict
+from logicgen.tasks import Task
+
+EFFORT = 10_000
+"""Steps of search in which two answers are compared; those that take more count as different."""
+
+TYPES = {
+    "row": (int, NoneType),
+    "prompt_version": (int, NoneType),
+    "problem": (str, NoneType),
+    "split": (str, NoneType),
+    "dataset": (str, NoneType),
+    "fingerprint": (str, NoneType),
+}
+"""What a reply may say besides its completion."""
+
+BATCH = 1024
+"""Replies that are judged between two steps of a progress bar."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A completion to a problem of a split.
+
+    Attributes:
+        row: of the problem, in its split.
+        problem: as it was asked, in prefix notation; its symbols may be renamed.
+        completion: text, or whatever else was given in its place.
+    """
+
+    row: int
+    problem: str
+    completion: object
+
+
+def said_split(entries: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the split that replies say they are of; None where they do not say one."""
+    said = {str(entry["split"]) for entry in entries if entry.get("split") is not None}
+    return said.pop() if len(said) == 1 else None
+
+
+def scores_folder(path: Path) -> Path:
+    """Return the folder for what comes out of a file of replies, called like it."""
+    if not path.suffix:
+        raise LogicgenError(f"{path}: its name has no suffix: say with --out where scores go")
+    return path.with_suffix("")
+
+
+def replies_to(
+    data: Dataset,
+    split: str,
+    entries: Sequence[Mapping[str, Any]],
+    where: str,
+    *,
+    mixed: bool = False,
+    renamed: bool = False,
+) -> list[Reply]:
+    """Return plain data as replies to the problems of a split.
+
+    where: what to name in errors.
+    mixed: whether prompts of different versions are allowed.
+    renamed: whether symbols of a problem may have other names than in the data set.
+
+    Raises LogicgenError naming the first entry that does not fit.
+    """
+    if not entries:
+        raise LogicgenError(f"{where}: no replies")
+    table = data.table(split)
+    known = _Problems(data.task, table, renamed)
+    _check_types(entries, where)
+    own_values = {"split": split, "dataset": data.name, "fingerprint": data.fingerprint}
+    versions: dict[Any, int] = {}
+    found = []
+    for number, entry in enumerate(entries, 1):
+        place = f"{where}, reply {number}"
+        if "completion" not in entry:
+            raise LogicgenError(f"{place}: no `completion`, which is what a model wrote")
+        for key, own in own_values.items():
+            if (said := entry.get(key)) is not None and said != own:
+                asked = "--split is" if key == "split" else f"{data.folder} has"
+                raise LogicgenError(
+                    f"{place}: {key} {shown(said)}, but {asked} {own!r}: give the data and split"
+                    " that the model was asked"
+                )
+        versions.setdefault(entry.get("prompt_version"), number)
+        if len(versions) > 1 and not mixed:
+            raise LogicgenError(
+                f"{place}: another version of the prompt"
+                f" ({' and '.join(map(str, versions))}), whose scores are not alike: give each"
+                " version a file of its own, or allow it with --mixed-prompts"
+            )
+        found.append(Reply(*known.find(entry, place), entry["completion"]))
+    return found
+
+
+def _check_types(entries: Sequence[Mapping[str, Any]], where: str) -> None:
+    """Raise LogicgenError naming the first entry with a key whose value is of another type."""
+    for number, entry in enumerate(entries, 1):
+        for key, kinds in TYPES.items():
+            if not isinstance(value := entry.get(key), kinds) or isinstance(value, bool):
+                raise LogicgenError(
+                    f"{where}, reply {number}: {key} {shown(value)}: it has to be"
+                    f" {'a number' if int in kinds else 'text'}"
+                )
+
+
+class _Problems:
+    """The problems of a split, to be found by row or by text."""
+
+    def __init__(self, task: Task, table: pa.Table, renamed: bool) -> None:
+        self.task, self.renamed = task, renamed
+        self.problems: list[str] = table["problem"].to_pylist()
+        classes = table["alpha_class"].to_pylist()
+        keys: Iterable[Any] = classes if renamed else self.problems
+        self.rows = {key: row for row, key in enumerate(keys)}
+        # Two rows of a class can only be told apart by their number.
+        self.several = {key for key, count in Counter(classes).items() if count > 1}
+
+    def find(self, entry: Mapping[str, Any], place: str) -> tuple[int, str]:
+        """Return the row that an entry is of, and its problem as it was asked."""
+        row, text = entry.get("row"), entry.get("problem")
+        if row is None and text is None:
+            raise LogicgenError(f"{place}: neither `row` nor `problem` says what it answers")
+        if row is not None and not 0 <= row < len(self.problems):
+            last = len(self.problems) - 1
+            raise LogicgenError(f"{place}: row {shown(row)}; the split has rows 0 to {last:,}")
+        if row is not None and text is None:
+            return row, self.problems[row]
+        try:
+            asked = self.task.encode(self.task.read_problem(str(text)))
+        except FormatError as error:
+            raise LogicgenError(f"{place}: problem: {error}") from None
+        key = alpha_class_of(asked) if self.renamed else asked
+        if row is None and self.renamed and key in self.several:
+            raise LogicgenError(f"{place}: several rows have this problem: give `row`, too")
+        known = self.rows.get(key) if row is None else row
+        if known is None or self._key(self.problems[known]) != key:
+            said = "no row has this problem" if row is None else f"row {row} has another problem"
+            raise LogicgenError(f"{place}: {said}: give the data that the model was asked")
+        return known, asked
+
+    def _key(self, problem: str) -> Any:
+        return alpha_class_of(problem) if self.renamed else problem
+
+
+def judgements(
+    task: Task,
+    replies: Sequence[Reply],
+    *,
+    mode: Mode = "strict",
+    workers: int = 1,
+    timeout: float = 10.0,
+    progress: Counted = lambda done, total: None,
+) -> Iterator[Judgement]:
+    """Yield the judgements on replies, in order, as `Scorer` gives them."""
+    progress(0, len(replies))
+    with Scorer(task.name, mode, timeout=timeout, workers=workers, reasons=False) as scorer:
+        for first in range(0, len(replies), BATCH):
+            batch = replies[first : first + BATCH]
+            yield from scorer.score_batch(
+                [reply.problem for reply in batch], [reply.completion for reply in batch]
+            )
+            progress(min(first + BATCH, len(replies)), len(replies))
+
+
+def judge_replies(
+    data: Dataset, split: str, replies: Sequence[Reply], called: str, **settings: Any
+) -> pa.Table:
+    """Return a table of replies with their verdicts, as `predict_and_verify` makes of predictions.
+
+    The second reply to a problem stands for a second embedding seed, and so on; `invalid` ones
+    whose answer could not be read have an empty prediction. A right answer is `exact` where it is
+    found to equal the stored one within `EFFORT`.
+    called: the name of the model. settings: those of `judgements`.
+
+    Raises LogicgenError where problems do not have equally many replies.
+    """
+    task, table = data.task.limited(EFFORT, None), data.table(split)
+    each = check_even(Counter(f"row {reply.row}" for reply in replies))
+    counts: Counter[int] = Counter()
+    columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
+    asked = table.take(pa.array([reply.row for reply in replies])).to_pylist()
+    found = judgements(task, replies, **settings)
+    for reply, example, judgement in zip(replies, asked, found, strict=True):
+        verdict, prediction = judgement.verdict, ""
+        if judgement.answer:
+            answer = task.read_answer(judgement.answer)
+            prediction = task.encode(answer)
+            stored = task.decode_answer(example["answer"])
+            if verdict is Verdict.CORRECT and task.same(answer, stored):
+                verdict = Verdict.EXACT
+        values = {name: example[name] for name in ("symbols", "length", "problem", "answer")}
+        values |= {"row": reply.row, "embedding_seed": counts[reply.row]}
+        values |= {"prediction": prediction, "verdict": str(verdict)}
+        if task.edit_distance:
+            values["edit_distance"] = edit_distance(prediction, example["answer"])
+        if task.token_accuracy:
+            values["right_tokens"] = right_tokens(prediction, example["answer"])
+        for name, column in columns.items():
+            column.append(values.get(name))
+        counts[reply.row] += 1
+    # The model's own training region is not known: it is asked beyond that of the data.
+    about = About.in_region(data.region, called, data, split)
+    how = {"mode": settings.get("mode", "strict"), "replies": each}
+    return described(columns, SCHEMA, replace(about, decoding=how))
+
+
+def check_even(counts: Counter[str]) -> int:
+    """Return how many replies each has. Raises LogicgenError where some have more than others."""
+    (first, most), *others = counts.items()
+    for name, count in others:
+        if count != most:
+            raise LogicgenError(
+                f"{first} has {most} replies and {name} has {count}: give as many for each"
+            )
+    return most

@@ -1,0 +1,251 @@
+"""Scores per cell and overall, from predictions alone."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from logicgen.measures.deviation import deviation
+from logicgen.measures.predictions import About
+from logicgen.measures.wilson import wilson_interval
+from logicgen.solvers import Verdict
+
+# Columns of answers besides verdicts, where they were measured: whole numbers, reported as means,
+# and those of tokens as their ratio.
+SUMMED = ("edit_distance", "right_tokens", "answer_tokens", "accepted", "draws")
+
+VERDICTS = [str(verdict) for verdict in Verdict]
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score of a set of examples, with mean and standard deviation over embedding seeds.
+
+    Intervals say how the score of the same model would vary over other problems of the same kind.
+    Several embedding seeds answer the same problems, so the number of examples counts, not that of
+    answers; an example that only some seeds get right varies less than the interval allows for.
+
+    None stands where a task has no edit distance or no token accuracy, or verified decoding was not
+    asked for.
+    """
+
+    examples: int  # each counted once
+    counts: dict[str, int]  # answers by verdict, over all embedding seeds
+    accuracy: tuple[float, float]  # share of answers that are right (exact or correct)
+    exact: tuple[float, float]  # share of answers that equal the stored one
+    edit_distance: tuple[float, float] | None  # in tokens
+    # Share of the tokens of the stored answers that stand at their place in the prediction
+    token_accuracy: tuple[float, float] | None
+    verified_accuracy: tuple[float, float] | None  # of problems verified decoding answered right
+    draws: tuple[float, float] | None  # that it took for a problem
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return Wilson's 95% interval of the accuracy."""
+        return wilson_interval(self.accuracy[0], self.examples)
+
+    def flat(self) -> dict[str, Any]:
+        """Return the score as columns of a table."""
+        row: dict[str, Any] = {"examples": self.examples, **self.counts}
+        intervals = {
+            "accuracy": self.accuracy,
+            "exact_match": self.exact,
+            "token_accuracy": self.token_accuracy,
+            "verified_accuracy": self.verified_accuracy,
+        }
+        for name, value in intervals.items():
+            if value is not None:
+                low, high = wilson_interval(value[0], self.examples)
+                row |= {name: value[0], f"{name}_std": value[1]}
+                row |= {f"{name}_low": low, f"{name}_high": high}
+        for name in ("edit_distance", "draws"):
+            if (value := getattr(self, name)) is not None:
+                row[name], row[f"{name}_std"] = value
+        return row
+
+
+class Scores:
+    """Answers with their verdicts, as columns, to be scored as a whole, by cell, or by region."""
+
+    def __init__(self, columns: dict[str, np.ndarray], seeds: int, about: About) -> None:
+        self._columns = columns
+        self.seeds = seeds
+        self.about = about
+
+    @staticmethod
+    def of(table: pa.Table, about: About) -> Scores:
+        """Make the scores of a table of predictions."""
+        verdicts = table["verdict"].combine_chunks().dictionary_encode()
+        codes = [VERDICTS.index(name) for name in verdicts.dictionary.to_pylist()]
+        columns = {name: table[name].to_numpy() for name in ("symbols", "length", "embedding_seed")}
+        columns["verdict"] = np.array(codes, dtype=np.int64)[verdicts.indices.to_numpy()]
+        for name in ("edit_distance", "right_tokens", "draws"):
+            if name in table.column_names and not table[name].null_count:
+                columns[name] = table[name].to_numpy()
+        if "right_tokens" in columns:
+            lengths = [len(answer.split()) for answer in table["answer"].to_pylist()]
+            columns["answer_tokens"] = np.array(lengths, dtype=np.int64)
+        if "draws" in columns:
+            verdicts = [Verdict(name) for name in table["verified_verdict"].to_pylist()]
+            columns["accepted"] = np.array([verdict.is_right for verdict in verdicts])
+        return Scores(columns, int(columns["embedding_seed"].max(initial=0)) + 1, about)
+
+    @staticmethod
+    def of_tally(tally: dict[str, list[int]], about: About) -> Scores:
+        """Make the scores of a `tally`, equal to those of the answers it counted.
+
+        The answers of one cell all have their mean of the SUMMED columns.
+        """
+        counts = np.array([tally.get(name, [0] * len(tally["symbols"])) for name in VERDICTS]).T
+        answers = counts.sum(axis=1)  # by row of the tally
+        columns = {
+            name: np.repeat(np.array(tally[name], dtype=np.int64), answers)
+            for name in ("symbols", "length", "embedding_seed")
+        }
+        verdicts = np.tile(np.arange(len(VERDICTS)), len(counts))
+        columns["verdict"] = np.repeat(verdicts, counts.ravel())
+        for name in SUMMED:
+            if name in tally:
+                columns[name] = np.repeat(tally[name] / answers, answers)
+        return Scores(columns, max(tally["embedding_seed"]) + 1, about)
+
+    @staticmethod
+    def joined(parts: list[Scores]) -> Scores:
+        """Join answers to the same examples by several models as seeds of one, the first.
+
+        What was not measured for all of them is left out.
+        """
+        first = parts[0]
+        columns = {
+            name: np.concatenate([part._columns[name] for part in parts])
+            for name in first._columns
+            if all(name in part._columns for part in parts)
+        }
+        shifts, seeds = np.cumsum([0, *(part.seeds for part in parts)]), []
+        for part, shift in zip(parts, shifts, strict=False):
+            seeds.append(part._columns["embedding_seed"] + shift)
+        columns["embedding_seed"] = np.concatenate(seeds)
+        return Scores(columns, int(shifts[-1]), first.about)
+
+    def __len__(self) -> int:
+        return len(self._columns["verdict"])
+
+    def tally(self) -> dict[str, list[int]]:
+        """Return columns with a row per embedding seed and cell, small enough to be stored.
+
+        They are the seed, the cell, the number of answers of each verdict that occurs, and the
+        sums of the SUMMED columns.
+        """
+        names = ("embedding_seed", "symbols", "length")
+        found, member = _groups([self._columns[name] for name in names])
+        tally = dict(zip(names, found.T.tolist(), strict=True))
+        for code, verdict in enumerate(VERDICTS):
+            counts = np.bincount(member[self._columns["verdict"] == code], minlength=len(found))
+            if counts.any():
+                tally[verdict] = counts.tolist()
+        for name in SUMMED:
+            if name in self._columns:
+                sums = np.bincount(member, weights=self._columns[name])
+                tally[name] = [round(total) for total in sums.tolist()]
+        return tally
+
+    def select(self, rows: np.ndarray) -> Scores:
+        """Return some of the answers, by a mask or by number."""
+        columns = {name: column[rows] for name, column in self._columns.items()}
+        return Scores(columns, self.seeds, self.about)
+
+    def as_trained(self, name: str, about: About | None = None) -> np.ndarray:
+        """Return a mask: whose `symbols` or `length` is in the model's region, or `about`'s."""
+        low, high = getattr(about or self.about, name)
+        return np.asarray((low <= self._columns[name]) & (self._columns[name] <= high))
+
+    def parts(self, about: About | None = None) -> dict[str, np.ndarray]:
+        """Return masks of answers by where their problems lie, seen from the region of `about`.
+
+        Without `about` it is the model's own.
+        """
+        known_symbols, known_length = (self.as_trained(n, about) for n in ("symbols", "length"))
+        return {
+            "inside_training_region": known_symbols & known_length,
+            "beyond_training_region": ~(known_symbols & known_length),
+            "beyond_in_symbols_only": ~known_symbols & known_length,
+            "beyond_in_length_only": known_symbols & ~known_length,
+        }
+
+    def score(self) -> Score:
+        """Return the score of all answers together."""
+        verdict = self._columns["verdict"]
+        counts = np.bincount(verdict, minlength=len(VERDICTS))
+        exact = verdict == VERDICTS.index("exact")
+        optional = {
+            name: self._over_seeds(self._columns[name]) if name in self._columns else None
+            for name in ("edit_distance", "accepted", "draws")
+        }
+        tokens = None
+        if "right_tokens" in self._columns:
+            right, all_ = (self._by_seed(self._columns[f"{n}_tokens"]) for n in ("right", "answer"))
+            share = right / all_
+            tokens = float(share.mean()), deviation(share)
+        return Score(
+            examples=int(np.count_nonzero(self._columns["embedding_seed"] == 0)),
+            counts={name: int(count) for name, count in zip(VERDICTS, counts, strict=True)},
+            accuracy=self._over_seeds(exact | (verdict == VERDICTS.index("correct"))),
+            exact=self._over_seeds(exact),
+            edit_distance=optional["edit_distance"],
+            token_accuracy=tokens,
+            verified_accuracy=optional["accepted"],
+            draws=optional["draws"],
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """Return what was scored, the score of all answers, and that of each part that has some."""
+        scores = {"overall": self.score(), **self.by_part()}
+        flat = {name: score.flat() for name, score in scores.items()}
+        return {**asdict(self.about), "embedding_seeds": self.seeds, **flat}
+
+    def _over_seeds(self, values: np.ndarray) -> tuple[float, float]:
+        """Return mean and sample standard deviation over embedding seeds of their means."""
+        means = self._by_seed(values)
+        return float(means.mean()), deviation(means)
+
+    def _by_seed(self, values: np.ndarray) -> np.ndarray:
+        """Return the mean of each embedding seed; every one answered the same examples."""
+        seed = self._columns["embedding_seed"]
+        sizes = np.bincount(seed, minlength=self.seeds)
+        return np.asarray(np.bincount(seed, weights=values, minlength=self.seeds) / sizes)
+
+    def by_part(self, about: About | None = None) -> dict[str, Score]:
+        """Return the score of each of the `parts` that has answers."""
+        masks = self.parts(about).items()
+        return {name: self.select(mask).score() for name, mask in masks if mask.any()}
+
+    def by_cell(self) -> dict[tuple[int, int], Score]:
+        """Return the score of every cell, by (symbols, first length of the cell)."""
+        return {(s, n): score for (s, n), score in self._by("symbols", "cell_length").items()}
+
+    def by_symbols(self) -> dict[int, Score]:
+        """Return the score of every number of symbols, in order."""
+        return {key[0]: score for key, score in self._by("symbols").items()}
+
+    def by_length(self) -> dict[int, Score]:
+        """Return the score of every length, or every range of lengths by its first, in order."""
+        return {key[0]: score for key, score in self._by("cell_length").items()}
+
+    def _by(self, *names: str) -> dict[tuple[int, ...], Score]:
+        columns = {**self._columns, "cell_length": self.about.cell_length(self._columns["length"])}
+        found, member = _groups([columns[name] for name in names])
+        order = np.argsort(member, kind="stable")
+        bounds = np.searchsorted(member[order], np.arange(len(found) + 1))
+        return {
+            tuple(place): self.select(order[bounds[i] : bounds[i + 1]]).score()
+            for i, place in enumerate(found.tolist())
+        }
+
+
+def _groups(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the different rows of columns, sorted, and which of them each row is."""
+    found, member = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return found, member.ravel()

@@ -1,0 +1,294 @@
+"""A Ray cluster as an engine (`processes/engines.py`).
+
+Items are sent in chunks, as Ray tasks: stateless, tried again by Ray where a worker or a node is
+lost, so that a run ends with the same results. A task that dies again and again is a `Failure`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any, Self
+
+from logicgen.errors import LogicgenError
+from logicgen.extras import DECISIVE, need
+from logicgen.processes.worker import OUT_OF_MEMORY, Failure, packed, unpacked
+from logicgen.processes.workers import Limits, Workers
+
+# Times that Ray begins a task anew because a worker or a node was lost.
+RETRIES = 5
+
+# Tasks under way for each CPU of the cluster: one, and one that waits.
+AHEAD = 2
+
+# Seconds until an address answers, or does not; and in which a process that asks Ray begins.
+SECONDS, STARTS = 5.0, 15.0
+
+
+class RayCluster:
+    """A Ray cluster that is running, or one that is started here. Use as a context manager.
+
+    Raises LogicgenError where the address does not answer, or where a node has another Python or
+    another logicgen.
+    """
+
+    def __init__(self, address: str | None = None) -> None:
+        need("ray")
+        ray: Any = import_module("ray")
+        if address is not None and address != "auto":
+            _check_answers(address)
+        # What Ray says of itself, and of tasks that it tries again, is not for our users.
+        how: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
+        if address is None:
+            how["include_dashboard"] = False
+        try:
+            with _same_signals():
+                ray.init(address=address or "local", **how)
+        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+            said = _line(error)
+            if "version mismatch" in said.lower():  # which versions, is said in further lines
+                said = " ".join(str(error).split()) + ": install the same on all nodes"
+            raise LogicgenError(f"Ray at {address or 'this machine'}: {said}") from None
+        self._ray = ray
+        self._run = ray.remote(max_retries=RETRIES, num_cpus=1)(_run)
+
+    def __enter__(self) -> Self:
+        try:
+            self._check_versions()
+        except BaseException:
+            self._ray.shutdown()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ray.shutdown()
+
+    def pool(
+        self, setup: Callable[..., Any], arguments: tuple[Any, ...], limits: Limits | None
+    ) -> RayPool:
+        """Return workers; see `engines.Cluster`."""
+        return RayPool(self._ray, self._run, packed((setup, arguments, limits)))
+
+    def count(self, gpus: bool) -> int:
+        """Return how many CPUs there are, or GPUs."""
+        return int(self._ray.cluster_resources().get("GPU" if gpus else "CPU", 0))
+
+    def call(self, function: Callable[..., Any], *arguments: Any, gpu: bool) -> RayCall:
+        """Call a function on a CPU or a GPU; see `engines.Cluster`."""
+        # On a GPU it also takes a CPU, as what feeds it does.
+        remote = self._ray.remote(max_retries=RETRIES, num_cpus=1, num_gpus=int(gpu))(function)
+        return RayCall(self._ray, remote.remote(*arguments))
+
+    def check_folder(self, folder: Path) -> None:
+        """Raise LogicgenError where a node does not see a folder of this machine."""
+        with NamedTemporaryFile(dir=folder, prefix=".", suffix=".part") as file:
+            path = os.path.abspath(file.name)
+            for node, there in self._each_node(os.path.exists, path):
+                if not there:
+                    raise LogicgenError(
+                        f"{folder}: the Ray node {node} does not see this folder: give one that all"
+                        " nodes share, such as on NFS"
+                    )
+
+    def _check_versions(self) -> None:
+        mine = _versions()
+        for node, theirs in self._each_node(_versions):
+            if theirs != mine:
+                raise LogicgenError(_other_versions(node, theirs, mine))
+
+    def _each_node(
+        self, function: Callable[..., Any], *arguments: Any
+    ) -> Iterator[tuple[str, Any]]:
+        """Yield the address of each node with the result of a function there."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        asked = []
+        for node in self._ray.nodes():
+            if node["Alive"]:
+                there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                remote = self._ray.remote(num_cpus=0, scheduling_strategy=there)(function)
+                asked.append((node["NodeManagerAddress"], remote.remote(*arguments)))
+        for address, result in asked:
+            try:
+                yield address, self._ray.get(result)
+            except self._ray.exceptions.RayError as error:
+                raise LogicgenError(
+                    f"the Ray node {address} cannot run logicgen: {_line(error)}: install the same"
+                    " version of it there"
+                ) from None
+
+
+class RayCall:
+    """A call that is under way."""
+
+    def __init__(self, ray: Any, result: Any) -> None:
+        self._ray, self._result = ray, result
+
+    def result(self) -> Any:
+        """Wait for the result, and return it; a `Failure` where Ray gave it up."""
+        try:
+            return self._ray.get(self._result)
+        except self._ray.exceptions.RayError as error:
+            return Failure(f"Ray gave it up: {_line(error)}")
+
+    def stop(self) -> None:
+        """Raise KeyboardInterrupt in the function."""
+        self._ray.cancel(self._result, force=False)
+
+
+class RayPool:
+    """Workers of a cluster, as `Workers` are."""
+
+    def __init__(self, ray: Any, run: Any, function: bytes) -> None:
+        self._ray, self._run, self._function = ray, run, function
+        self._under_way: list[deque[Any]] = []  # of each `map`
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give up what is under way, and wait until it has ended."""
+        results = [result for each in self._under_way for result, _ in each]
+        for result in results:
+            self._ray.cancel(result, force=True)
+        if results:
+            self._ray.wait(results, num_returns=len(results), timeout=SECONDS)
+        self._under_way.clear()
+
+    def map(self, items: Iterable[Any], chunk: int = 1) -> Iterator[Any | Failure]:
+        """Yield results in the order of the items, a few chunks for each CPU ahead.
+
+        Raises the LogicgenError of the function; any other as RuntimeError with its traceback.
+        """
+        source, under_way = iter(items), deque[Any]()
+        self._under_way.append(under_way)
+        while True:
+            # Nodes come and go.
+            room = AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+            while len(under_way) < room and (some := list(islice(source, chunk))):
+                sent = [packed(item) for item in some]
+                under_way.append((self._run.remote(self._function, _versions(), sent), len(some)))
+            if not under_way:
+                self._under_way.remove(under_way)
+                return
+            result, count = under_way.popleft()
+            try:
+                found = self._ray.get(result)
+            except self._ray.exceptions.RayError as error:
+                reason = Failure(f"Ray gave it up after {RETRIES} retries: {_line(error)}")
+                yield from [reason] * count
+                continue
+            if isinstance(found, BaseException):
+                raise found
+            yield from map(unpacked, found)
+
+
+def _run(function: bytes, versions: str, items: list[bytes]) -> list[bytes] | BaseException:
+    """Return the results of items in a worker of the cluster, or what was raised.
+
+    versions: those that it has to have; its node may have come later than the others.
+    """
+    try:
+        if _versions() != versions:
+            raise LogicgenError(_other_versions(platform.node(), _versions(), versions))
+        return [packed(result) for result in _function(function)(list(map(unpacked, items)))]
+    except LogicgenError as error:
+        return LogicgenError(str(error))
+    except Exception:  # raised again where the results are asked for, with this traceback
+        return RuntimeError("in a Ray worker:\n" + traceback.format_exc())
+
+
+@lru_cache(maxsize=1)
+def _function(function: bytes) -> Callable[[list[Any]], list[Any]]:
+    """Return the function of many items that a task is to call; kept for the next tasks.
+
+    Limits are those of a process of its own, which can be ended.
+    """
+    setup, arguments, limits = unpacked(function)
+    if limits is not None:
+        workers: Workers[Any, Any] = Workers(setup, arguments, count=1, limits=limits)
+        return lambda items: list(workers.map(items, len(items)))
+    one = setup(*arguments)
+
+    def result(item: Any) -> Any:
+        try:
+            return one(item)
+        except MemoryError:
+            return OUT_OF_MEMORY
+
+    return lambda items: list(map(result, items))
+
+
+def _versions() -> str:
+    """Return the versions that all nodes have to have."""
+    return f"Python {platform.python_version()}, {_packages()}"
+
+
+@lru_cache(maxsize=1)
+def _packages() -> str:
+    return ", ".join(f"{name} {version(name)}" for name in DECISIVE)
+
+
+def _other_versions(node: str, theirs: str, mine: str) -> str:
+    return (
+        f"the Ray node {node} has {theirs}; this machine has {mine}: install the same on all nodes"
+    )
+
+
+def _check_answers(address: str) -> None:
+    """Raise LogicgenError where no Ray cluster answers at `host:port`; Ray would wait for minutes.
+
+    Another server may answer there, so Ray is asked, in a process that can be ended.
+    """
+    host, _, port = address.rpartition(":")
+    if not host or not (port.isascii() and port.isdecimal()):
+        raise LogicgenError(f"{address!r} is no address of a Ray cluster: give HOST:PORT, or auto")
+    command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
+    try:
+        socket.create_connection((host, int(port)), SECONDS).close()
+        subprocess.run(  # noqa: S603 - of this Python
+            command, capture_output=True, timeout=SECONDS + STARTS, check=True
+        )
+        return
+    except (OSError, UnicodeError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+    except subprocess.SubprocessError:
+        reason = "something else may be there"
+    raise LogicgenError(
+        f"{address}: no Ray cluster answers there ({reason}): start one with ray start --head, or"
+        " leave --address out"
+    )
+
+
+@contextmanager
+def _same_signals() -> Iterator[None]:
+    """Keep what this program does on SIGTERM, which Ray replaces."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+
+
+def _line(error: BaseException) -> str:
+    """Return what is wrong in one line."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))

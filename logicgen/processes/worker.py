@@ -1,0 +1,323 @@
+"""One worker process, and the handle by which a pool sends it chunks of items.
+
+Frames travel through pipes: eight bytes of length, then a pickle. Both ends are ours, so that no
+pickle is read that somebody else has written. This is the only file of the project that reads any.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import pickle
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from logicgen.errors import LogicgenError
+from logicgen.processes.helper import die_with, die_with_parent, private_streams, start_helper
+
+# Bytes of items after which a chunk is full: memory stays bounded however long the items are.
+FULL = 1 << 20
+
+# Results are sent at the latest after so many seconds, so that a worker that dies loses few of
+# them; chunks shrink until they take no longer, so that few slow items are shared as well.
+SOON = 0.05
+
+_LENGTH = struct.Struct("<Q")
+UNKNOWN: Any = object()
+
+
+def packed(value: Any) -> bytes:
+    """Return a value as bytes, to be sent to a worker or back."""
+    return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+
+
+def unpacked(sent: bytes) -> Any:
+    """Return the value of bytes that this process or a worker of its own has packed."""
+    return pickle.loads(sent)  # noqa: S301 - through a pipe that nobody else writes to
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A result of an item that ran into a limit or whose process died, with the reason."""
+
+    reason: str
+
+
+OUT_OF_MEMORY = Failure("out of memory")
+
+
+def largest(memory: int | None) -> float:
+    """Return the largest item, in bytes, that a worker with so much memory is sent.
+
+    The worker would hold it at least twice.
+    """
+    return math.inf if memory is None else memory // 4
+
+
+@dataclass
+class Chunk:
+    """Items that are sent to a worker together, and their results."""
+
+    items: list[bytes]  # packed one by one: one that is too large costs itself only
+    results: list[Any] = field(init=False)  # UNKNOWN until known
+    yielded: int = 0
+
+    def __post_init__(self) -> None:
+        self.results = [UNKNOWN] * len(self.items)
+
+    def pending(self) -> list[int]:
+        """Return the places of items without a result."""
+        return [place for place, result in enumerate(self.results) if result is UNKNOWN]
+
+
+class _Clock:
+    """Memory shared with a worker: the index of its current item (-1 is none), and its start time.
+
+    child: id of the worker's child process, which works in its place; 0 without a child. The parent
+        makes it negative before it kills the child.
+    """
+
+    SIZE = 24
+
+    def __init__(self, descriptor: int) -> None:
+        self._memory = memoryview(mmap.mmap(descriptor, self.SIZE))
+        self._place, self._since = self._memory[:8].cast("q"), self._memory[8:16].cast("d")
+        self.child = self._memory[16:].cast("q")
+
+    def set(self, place: int) -> None:
+        self._since[0] = time.monotonic()  # before the place, which the other side reads first
+        self._place[0] = place
+
+    @property
+    def place(self) -> int:
+        return self._place[0]
+
+    @property
+    def since(self) -> float:
+        return self._since[0]
+
+
+def _anonymous_file() -> IO[bytes]:
+    """Return a file in memory, or where temporary files are."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("logicgen"), "w+b")
+    return tempfile.TemporaryFile()
+
+
+class Worker:
+    """The handle on a process, which takes a chunk at a time."""
+
+    def __init__(
+        self,
+        setup: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        memory: int | None,
+        tied: bool | None = None,
+        forks: bool = False,
+    ) -> None:
+        """Start the process. forks: a child of the process works, and `restart` can replace it."""
+        with _anonymous_file() as shared:
+            shared.truncate(_Clock.SIZE)
+            self.clock = _Clock(shared.fileno())
+            self.clock.set(-1)
+            self.process = start_helper(
+                "logicgen.processes.worker:serve",
+                shared.fileno(),
+                files=[shared.fileno()],
+                tied=tied,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+            )
+        self._read = bytearray()
+        self.chunk: Chunk | None = None
+        self.sent: list[int] = []  # places in the chunk
+        self.received = 0  # how many of these have a result
+        self.begun = 0.0
+        self._mark = os.urandom(16) if forks and sys.platform == "linux" else b""
+        self._restarting = False
+        self._send((setup, arguments, memory, self._mark))
+
+    def fileno(self) -> int:
+        """Return the descriptor that results come from, for a selector."""
+        assert self.process.stdout is not None
+        return int(self.process.stdout.fileno())
+
+    def _send(self, message: Any) -> None:
+        assert self.process.stdin is not None
+        frame = memoryview(_frame(message))
+        with suppress(BrokenPipeError):  # it died; its output ends, too
+            while frame:
+                frame = frame[os.write(self.process.stdin.fileno(), frame) :]
+
+    def give(self, chunk: Chunk) -> None:
+        """Send the items of a chunk that have no result yet."""
+        self.chunk, self.sent, self.received = chunk, chunk.pending(), 0
+        self.begun = time.monotonic()
+        self.clock.set(-1)
+        self._send([chunk.items[place] for place in self.sent])
+
+    def messages(self) -> Iterator[Any]:
+        """Yield what has come; EOFError when the process has ended."""
+        block = os.read(self.fileno(), 1 << 20)
+        self._read += block
+        if self._restarting and self._mark in self._read:
+            # The bytes before the mark may be half a message of the process that was killed.
+            del self._read[: self._read.index(self._mark) + len(self._mark)]
+            self._restarting = False
+            yield []
+        while not self._restarting and len(self._read) >= _LENGTH.size:
+            end = _LENGTH.size + _LENGTH.unpack_from(self._read)[0]
+            if len(self._read) < end:
+                break
+            frame = bytes(self._read[_LENGTH.size : end])
+            del self._read[:end]
+            yield unpacked(frame)
+        if not block:
+            raise EOFError
+
+    @property
+    def at(self) -> int:
+        """Return which of the items sent is under way, or -1: starting, idle, between two items."""
+        place = self.clock.place
+        return place if self.chunk is not None and place >= self.received else -1
+
+    def ended(self) -> int:
+        """Return the status of the process, which is killed if it has only closed its output."""
+        try:
+            return self.process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+    def restart(self) -> bool:
+        """Replace the child process by a new one; return whether that is possible.
+
+        The new process is a copy of the worker after its setup, so it begins at once. Results that
+        were not received are lost. An empty message follows when the new process is ready.
+        """
+        child = self.clock.child[0]
+        if not self._mark or child <= 0:
+            return False
+        self.clock.child[0] = -child  # tells the worker to start a new child
+        self._restarting, self.chunk = True, None
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        return True
+
+    def stop(self) -> None:
+        """Kill the process and close the pipes."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+
+def _frame(message: Any) -> bytes:
+    content = packed(message)
+    return _LENGTH.pack(len(content)) + content
+
+
+def serve(clock: int) -> None:
+    """Answer chunks until the input ends: the process.
+
+    clock: descriptor of the memory that says which item is under way.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the parent decides what becomes of its workers
+    die_with_parent()
+    source, target = private_streams()
+    with suppress(EOFError, BrokenPipeError):  # the parent is gone or has closed the pipe
+        _serve(source, target, _Clock(clock))
+
+
+def _serve(source: IO[bytes], target: IO[bytes], clock: _Clock) -> None:
+    def send(message: Any) -> None:
+        target.write(_frame(message))
+        target.flush()
+
+    def receive() -> Any:
+        head = source.read(_LENGTH.size)
+        if len(head) < _LENGTH.size:
+            raise EOFError
+        return unpacked(source.read(_LENGTH.unpack(head)[0]))
+
+    function: Callable[[Any], Any] | None = None
+    while True:
+        try:
+            message = receive()
+            if function is None:
+                setup, arguments, memory, mark = message
+                if memory is not None:
+                    import resource
+
+                    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+                function = setup(*arguments)
+                if mark:
+                    _become_child(clock, target, mark)
+                send([])
+            else:
+                _work(function, message, clock, send)
+        except (EOFError, BrokenPipeError):
+            raise
+        except LogicgenError as error:
+            send(LogicgenError(str(error)))
+        except Exception:  # raised again in the parent, with this traceback
+            send(RuntimeError(f"in a worker process:\n{traceback.format_exc()}"))
+
+
+def _become_child(clock: _Clock, target: IO[bytes], mark: bytes) -> None:
+    """Fork, and return in the child. After `restart` has killed the child, return in a new child.
+
+    This process only waits. If a child ends otherwise, this process ends in the same way.
+    """
+    parent, again = os.getpid(), False
+    while child := os.fork():  # the child writes its id into the clock
+        _, status = os.waitpid(child, 0)
+        if clock.child[0] != -child:
+            code = os.waitstatus_to_exitcode(status)
+            if code < 0:
+                os.kill(os.getpid(), -code)
+            os._exit(code & 0xFF)
+        clock.set(-1)
+        again = True
+    die_with(parent)
+    clock.child[0] = os.getpid()
+    if again:
+        target.write(mark)
+        target.flush()
+
+
+def _work(
+    function: Callable[[Any], Any],
+    items: list[bytes],
+    clock: _Clock,
+    send: Callable[[list[bytes]], None],
+) -> None:
+    """Send the results of some items, in order, in one or several messages."""
+    results: list[bytes] = []
+    size, last = 0, time.monotonic()
+    for place, item in enumerate(items):
+        clock.set(place)
+        try:
+            result = packed(function(unpacked(item)))
+        except MemoryError:
+            result = packed(OUT_OF_MEMORY)
+        results.append(result)
+        size += len(result)
+        if size > FULL or clock.since - last > SOON:
+            send(results)
+            results, size, last = [], 0, clock.since
+    clock.set(-1)
+    send(results)

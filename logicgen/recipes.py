@@ -1,0 +1,189 @@
+"""Recipes: TOML files checked against a typed model, and where those that ship are found."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from copy import deepcopy
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from logicgen.errors import LogicgenError, nearest, reading, shortened, shown
+
+_PACKAGE = Path(__file__).resolve().parent
+
+Model = TypeVar("Model", bound=BaseModel)
+
+# No declaration is nested a tenth as deep; what copies or compares one may recurse.
+DEEPEST = 100
+_TOO_DEEP = f"nested more than {DEEPEST} deep; take out tables or lists"
+_TOO_LARGE = "a whole number that is too large; TOML's go from -2^63 to 2^63 - 1"
+_LONG_NUMBER = re.compile(r"\d[\d_]{4299}")
+
+
+class Table(BaseModel):
+    """A table of a TOML file: no unknown keys, no conversions ("12" is not a number), no
+    numbers that JSON does not have (`inf`, `nan`)."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, populate_by_name=True, allow_inf_nan=False
+    )
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the tables of a TOML file. Raises LogicgenError, with the place, for other files."""
+    with reading(path):
+        text = path.read_text(encoding="utf-8")
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise LogicgenError(f"{path}: not TOML: {error}") from error
+    except RecursionError:
+        raise LogicgenError(f"{path}: {_TOO_DEEP}") from None
+    except ValueError:  # of int(), for thousands of digits
+        lines = text.splitlines()
+        line = next((i for i, each in enumerate(lines, 1) if _LONG_NUMBER.search(each)), "?")
+        raise LogicgenError(f"{path}: line {line}: {_TOO_LARGE}") from None
+    _check_bounds(tables, path)
+    return tables
+
+
+def _check_bounds(tables: dict[str, Any], path: Path) -> None:
+    """Raise LogicgenError for what is deep enough, or large enough, to fail later on."""
+    todo: list[tuple[tuple[str, ...], Any]] = [((), tables)]
+    while todo:
+        place, value = todo.pop()
+        if len(place) > DEEPEST:
+            raise LogicgenError(f"{path}: {place[0]}: {_TOO_DEEP}")
+        if isinstance(value, dict):
+            todo += [((*place, name), each) for name, each in value.items()]
+        elif isinstance(value, list):
+            todo += [((*place, str(number)), each) for number, each in enumerate(value)]
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise LogicgenError(f"{path}: {'.'.join(place)}: {_TOO_LARGE}")
+
+
+def changed(tables: dict[str, Any], changes: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return a recipe's tables with other values, by dotted key, such as `training.steps`.
+
+    Raises LogicgenError naming `where` and the key where a part of it is no table.
+    """
+    tables = deepcopy(tables)
+    for key, value in changes.items():
+        *place, name = key.split(".")
+        table: Any = tables
+        for part in place:
+            table = table.setdefault(part, {})
+            if not isinstance(table, dict):
+                raise LogicgenError(f"{where}: {key}: {part} is a value, not a table with keys")
+        table[name] = value
+    return tables
+
+
+def validate(model: type[Model], values: Any, where: str, table: str = "") -> Model:
+    """Return `values` as a `model`. LogicgenError names `where`, key and what is allowed."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise LogicgenError(f"{where}: {_first_problem(model, error, table)}") from None
+
+
+def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -> str:
+    """Return what to say of the error, which may hold several problems."""
+    # A misspelt key is also a missing one; the misspelling says more.
+    errors = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
+    first, others = errors[0], len(errors) - 1
+    place = [str(part) for part in first["loc"]]
+    key = ".".join([table, *_said(model, place)] if table else _said(model, place))
+    more = f" ({others} more)" if others else ""
+    match first["type"]:
+        case "extra_forbidden":
+            known = list(_table(model, place[:-1]).model_fields)
+            near = nearest(place[-1], known)
+            return f"unknown key {shown(key)}; {near} (all: {', '.join(known)}){more}"
+        case "missing":
+            return f"key {key!r} is missing{more}"
+        case "value_error":
+            text = str(first["ctx"]["error"])
+            return (f"{shortened(key)}: {text}" if key else text) + more
+    wrong = f"{first['msg'][0].lower()}{first['msg'][1:]}, not {shown(first['input'])}"
+    return f"{shortened(key)}: {wrong}{more}"
+
+
+def _table(model: type[BaseModel], place: list[str]) -> type[BaseModel]:
+    """Return the model of the table at `place`; keys of dicts and places in lists are no fields."""
+    for name, after in zip_longest(place, place[1:]):
+        if name in model.model_fields:
+            found = _inner(model.model_fields[name].annotation)
+            kinds = [each for each in found if after is not None and after in _kinds(each)]
+            model = (kinds or found or [model])[-1]
+    return model
+
+
+def _said(model: type[BaseModel], place: list[str]) -> list[str]:
+    """Return a place without the kinds of tables that pydantic adds: they are in no file."""
+    return [
+        name
+        for number, name in enumerate(place)
+        if not number or name not in _kinds(_table(model, place[: number + 1]))
+    ]
+
+
+def _kinds(model: type[BaseModel]) -> tuple[Any, ...]:
+    """Return what the `kind` of a table may be."""
+    kind = model.model_fields.get("kind")
+    return getattr(kind.annotation, "__args__", ()) if kind is not None else ()
+
+
+def _inner(annotation: Any) -> list[type[BaseModel]]:
+    """Return the models in an annotation such as `list[dict[str, Model]] | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in getattr(annotation, "__args__", ()) for model in _inner(part)]
+
+
+def folder(kind: str) -> Path:
+    """Return the folder of shipped `grammars`, `datasets`, `models` or `studies`.
+
+    It lies inside the package in an installed wheel, beside it in a source checkout. Raises
+    LogicgenError where it is missing.
+    """
+    for candidate in (_PACKAGE / "declarations" / kind, _PACKAGE.parent / kind):
+        if candidate.is_dir():
+            return candidate
+    raise LogicgenError(
+        f"the {kind} that ship with logicgen are missing beside {_PACKAGE}: reinstall logicgen"
+    )
+
+
+def names(kind: str, suffix: str) -> list[str]:
+    """Return the names of all shipped declarations of a kind, sorted."""
+    return sorted(path.stem for path in folder(kind).glob(f"*{suffix}"))
+
+
+def trained() -> list[str]:
+    """Return the names of the models that ship with their weights, sorted."""
+    return sorted(path.parent.name for path in folder("models").glob("weights/*/model.json"))
+
+
+def find(kind: str, suffix: str, name: str) -> Path:
+    """Return the file that `name` means: a path if it looks like one, else a shipped name.
+
+    Raises LogicgenError where there is no such file, with names that are near.
+    """
+    if name.endswith(suffix) or "/" in name:
+        if os.path.isfile(name):
+            return Path(name)
+        raise LogicgenError(
+            f"{shortened(name)}: no such file (a shipped name has no {suffix} and no slash)"
+        )
+    if name in names(kind, suffix):
+        return folder(kind) / f"{name}{suffix}"
+    nouns = {"datasets": "data-set recipe", "models": "model recipe", "studies": "study"}
+    near = nearest(name, names(kind, suffix))
+    raise LogicgenError(f"no {nouns.get(kind, 'grammar')} is called {shown(name)}: {near}")

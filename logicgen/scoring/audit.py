@@ -1,0 +1,273 @@
+"""Audit a verifier: give it completions whose verdicts are known, and report those that it pays."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from logicgen.errors import LogicgenError, nearest, shortened, shown
+from logicgen.scoring.attacks import (
+    CLASSES,
+    DRESSES,
+    Case,
+    case_of,
+    completions,
+    dressed,
+    families,
+    joined,
+)
+from logicgen.scoring.completions import Mode
+from logicgen.scoring.judgement import judge
+from logicgen.tasks import load_task
+from logicgen.tasks.problem_samples import ProblemSamples
+from logicgen.tasks.task import Task
+
+# Fewest and most symbols, least and greatest length: small problems give small examples.
+_SIZES = {
+    "propositional": ((1, 3), (2, 9)),
+    "ltl": ((1, 2), (2, 7)),
+    "copying": ((2, 4), (2, 5)),
+    "lookup": ((3, 5), (5, 12)),
+    "permutation": ((3, 6), (12, 20)),
+}
+
+
+@dataclass(frozen=True)
+class Example:
+    """A completion, its problem, the reward that the function returned, and why that is wrong."""
+
+    problem: str
+    completion: str
+    reward: float | None
+    why: str
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The completions that a verifier paid.
+
+    Attributes:
+        tried: the number of completions by class; of class `raised`, the number of all calls.
+        paid: how many of these completions were paid, or raised an exception, by class.
+        faults: the shortest paid completion by class.
+        right: how many right answers were tried, by dress.
+        missed: how many of these were not paid. That is no fault: a verifier need not accept every
+            dress and every spelling.
+        misses: the shortest right answer that was not paid, by dress.
+    """
+
+    tried: Counter[str] = field(default_factory=Counter)
+    paid: Counter[str] = field(default_factory=Counter)
+    faults: dict[str, Example] = field(default_factory=dict)
+    right: Counter[str] = field(default_factory=Counter)
+    missed: Counter[str] = field(default_factory=Counter)
+    misses: dict[str, Example] = field(default_factory=dict)
+
+    @property
+    def clean(self) -> bool:
+        """Return whether nothing wrong was paid and no exception was raised."""
+        return not self.faults
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as values that JSON can hold."""
+        counts = {
+            "tried": self.tried,
+            "paid": self.paid,
+            "right": self.right,
+            "missed": self.missed,
+        }
+        examples = {"faults": self.faults, "misses": self.misses}
+        shown = {
+            name: {kind: asdict(each) for kind, each in found.items()}
+            for name, found in examples.items()
+        }
+        return {"clean": self.clean, **{name: {**found} for name, found in counts.items()}, **shown}
+
+    @property
+    def text(self) -> str:
+        """Return a table of the classes, with examples and the share of right answers paid."""
+        lines = [f"{'class':<16} {'tried':>6} {'paid':>6}  example"]
+        for kind in (kind for kind in CLASSES if self.tried[kind]):
+            lines.append(f"{kind:<16} {self.tried[kind]:>6,} {self.paid[kind]:>6,}")
+            if (fault := self.faults.get(kind)) is not None:
+                lines[-1] += f"  {_quoted(fault.completion)} to {_quoted(fault.problem)}"
+                lines[-1] += f": {fault.why}"
+        paid = [f"{d} {n - self.missed[d]:,} of {n:,}" for d, n in self.right.items()]
+        lines.append(f"right answers paid: {', '.join(paid)}")
+        if self.missed == self.right:
+            lines.append(
+                "warning: no right answer was paid, so this table shows little; check which"
+                " notation the function reads, and which reward counts as paid"
+            )
+        return "\n".join(lines)
+
+
+def audit(
+    function: Callable[[str, str], Any],
+    task: str = "propositional",
+    *,
+    problems: Iterable[str] | None = None,
+    count: int = 20,
+    seed: int = 0,
+    paid: float = 1.0,
+    dresses: Collection[str] = tuple(DRESSES),
+    only: Collection[str] = tuple(CLASSES),
+) -> Audit:
+    """Return what a verifier pays wrongly, with a short example for each class of fault.
+
+    Args:
+        function: takes a problem and a completion, and returns a reward: a number, or None if it
+            cannot judge the completion.
+        problems: texts; random problems of the task if not given.
+        count: how many random problems. Of formulas, a fifth are unsatisfiable and a fifth are
+            tautologies.
+        paid: the least reward that counts as paid.
+        dresses: the forms in which the function reads answers, from `bare`, `tags`, `boxed` and
+            `sentence`. No completion has another form.
+        only: the classes to try; an exception is reported in any case.
+
+    Raises LogicgenError for an unknown task, dress or class, and for a function that takes other
+    arguments or returns anything but a number or None.
+    """
+    for known, names in ((DRESSES, dresses), (CLASSES, only)):
+        for name in names:
+            if name not in known:
+                raise LogicgenError(f"audit: there is no {name!r}: {nearest(name, [*known])}")
+    chosen, trial = load_task(task), _Trial(function, paid)
+    if problems is None:
+        drawn = _drawn(chosen, count, seed)
+    else:
+        drawn = [chosen.read_problem(text) for text in problems]
+    groups = families(chosen, drawn)
+    cases = [case_of(chosen, problem) for problem in drawn] + [case for g in groups for case in g]
+    few = [group[0] for group in groups if group]  # odd texts can take a verifier seconds
+    for case in filter(None, cases):
+        trial.run_case(case, dresses, {*only} - ({"odd text"} if case not in few else set()))
+    if "exclusion" in only:
+        for completion, excluding in (pair for group in groups for pair in joined(group, dresses)):
+            trial.run_excluding([case.problem for case in excluding], completion)
+    return trial.audit
+
+
+def own_verifier(task: str, mode: Mode) -> Callable[[str, str], float | None]:
+    """Return our own scorer as a function, without limits of time and memory."""
+    chosen = load_task(task)
+    read = lru_cache(chosen.read_problem)
+    return lambda problem, text: judge(chosen, read(problem), text, mode, reasons=False).reward
+
+
+def _drawn(task: Task, count: int, seed: int) -> list[Any]:
+    """Return random problems: of a logic, also unsatisfiable formulas and tautologies."""
+
+    def some(number: int, satisfiable: bool) -> list[Any]:
+        samples = ProblemSamples(task, *_SIZES[task.name], seed, satisfiable=satisfiable)
+        return list(islice(samples, number))
+
+    without = some(2 * (count // 5), False) if task.logic else []
+    tautologies = [~problem for problem in without[1::2]]
+    return [*some(count - len(without), True), *without[::2], *tautologies]
+
+
+class _Trial:
+    """Calls of a verifier, and the audit that grows with them.
+
+    Raises LogicgenError if the verifier cannot be called with a problem and a completion.
+    """
+
+    def __init__(self, function: Any, least: float) -> None:
+        remedy = "give a function (problem, completion) -> reward"
+        if not callable(function):
+            raise LogicgenError(f"{shown(function)} is not a function: {remedy}")
+        try:
+            inspect.signature(function).bind("", "")
+        except TypeError as error:
+            name = getattr(function, "__name__", shown(function))
+            raise LogicgenError(f"{name}: two arguments do not fit: {error}: {remedy}") from None
+        except ValueError:  # a function written in C need not have a signature
+            pass
+        self._function, self._least = function, least
+        self.audit = Audit()
+
+    def run_case(self, case: Case, dresses: Collection[str], only: Collection[str]) -> None:
+        """Try the right answers to a problem, and completions of some classes."""
+        found = self.audit
+        for dress in dresses:
+            for completion in dict.fromkeys(dressed(answer, dress) for answer in case.right):
+                found.right[dress] += 1
+                if not self._pays(case.problem, completion):
+                    found.missed[dress] += 1
+                    self._keep(found.misses, dress, case.problem, completion, "not paid")
+        for kind, completion in dict.fromkeys(completions(case, dresses)):
+            if kind in only:
+                found.tried[kind] += 1
+                if self._pays(case.problem, completion):
+                    self._fault(kind, case.problem, completion, CLASSES[kind])
+
+    def run_excluding(self, problems: Sequence[str], completion: str) -> None:
+        """Try a completion that is right for at most one of these problems."""
+        self.audit.tried["exclusion"] += 1
+        paying = [problem for problem in problems if self._pays(problem, completion)][:2]
+        if len(paying) == 2:
+            if "exclusion" not in self.audit.faults:
+                completion = _least(completion, lambda t: all(self._pays(p, t) for p in paying))
+            why = f"also paid for {_quoted(paying[1])}; {CLASSES['exclusion']}"
+            self._pays(paying[0], completion)  # for its reward
+            self._fault("exclusion", paying[0], completion, why)
+
+    def _pays(self, problem: str, completion: str) -> bool:
+        """Return whether the function pays a completion. An exception is kept as a fault."""
+        self.audit.tried["raised"] += 1
+        self._reward = None
+        try:
+            reward = self._function(problem, completion)
+        except Exception as error:
+            why = f"{type(error).__name__}: {shortened(error, 80)}"
+            self._fault("raised", problem, completion, why)
+            return False
+        try:
+            self._reward = None if reward is None else float(reward)
+        except (TypeError, ValueError):
+            said = f"the function returned {shown(reward)}"
+            raise LogicgenError(f"{said}: return a number, or None if it cannot judge") from None
+        return self._reward is not None and self._reward >= self._least
+
+    def _fault(self, kind: str, problem: str, completion: str, why: str) -> None:
+        self.audit.paid[kind] += 1
+        self._keep(self.audit.faults, kind, problem, completion, why)
+
+    def _keep(
+        self, kept: dict[str, Example], kind: str, problem: str, completion: str, why: str
+    ) -> None:
+        """Keep the shortest example of a class; a text in ASCII before any other."""
+        new = Example(problem, completion, self._reward, why)
+        kept[kind] = min(kept.get(kind, new), new, key=_size)
+
+
+def _size(example: Example) -> tuple[bool, int, int]:
+    return not example.completion.isascii(), len(example.completion), len(example.problem)
+
+
+def _least(text: str, fails: Callable[[str], bool]) -> str:
+    """Return a text that still fails, and from which no piece can be deleted."""
+    size = len(text) // 2
+    while size:
+        start = 0
+        while start < len(text):
+            shorter = text[:start] + text[start + size :]
+            if fails(shorter):
+                text = shorter
+            else:
+                start += size
+        size //= 2
+    return text
+
+
+def _quoted(text: str) -> str:
+    """Return a text between backticks in one line, shortened."""
+    line = text if text.isprintable() else text.encode("unicode_escape").decode()
+    return f"`{shortened(line, 60)}`"

@@ -1,0 +1,296 @@
+"""Find and read the answer in a completion, the text that a language model wrote.
+
+A rule that looks at the completion alone finds the place of the answer. A grammar,
+`grammars/completion.lark`, then derives that place from its first to its last character and
+translates it to the notation of the task. Nothing is skipped, so a text that the grammar does not
+derive is no answer. In `strict` mode the place is the text between answer tags. In `tolerant` mode
+the grammar derives the whole completion, answer and phrases around it.
+
+docs/reading-answers.md states the rules and lists every spelling.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Literal
+
+import lark
+
+from logicgen import recipes
+from logicgen.errors import FormatError
+from logicgen.scoring.lexer import CompletionLexer, NoAnswerError
+from logicgen.syntax.assignment import Assignment
+from logicgen.syntax.no_answer import NO_ANSWER
+from logicgen.syntax.trace import Trace
+from logicgen.tasks.formula_task import FormulaTask
+from logicgen.tasks.task import Task
+
+Mode = Literal["strict", "tolerant"]
+
+LONGEST_COMPLETION = 1 << 20
+"""Characters of a completion that are read. A longer completion is `invalid`."""
+
+LONGEST_ANSWER = 20_000
+"""Characters of an answer, and of a completion without answer tags, that are read."""
+
+_TAG, _END_TAG = "<answer>", "</answer>"
+_THOUGHT_BEGINS = ("<think>", "<thinking>", "<reasoning>", "◁think▷", "<|channel|>")
+_THOUGHT_ENDS = (
+    "</think>",
+    "</thinking>",
+    "</reasoning>",
+    "◁/think▷",
+    "<|channel|>final<|message|>",
+)
+
+# Answer languages of tasks, and the rules of the grammar that derive them.
+_RULES = {"assignment": "assignment", "trace": "trace", "letters": "symbols", "symbols": "symbols"}
+
+
+def read_completion(task: Task, completion: str, mode: Mode = "strict") -> Any:
+    """Return the answer of a completion as a value of the task.
+
+    Raises NoAnswerError if there is no answer or several different ones, and FormatError if the
+    text between answer tags is not an answer of the task.
+    """
+    text = _after_thinking(completion)
+    if mode == "strict" or _has_only_tags(text):
+        return read_place(task, _between_tags(text))
+    return _agreed(task, _derive(task, f"told_{_rule(task)}", text.strip()))
+
+
+def read_place(task: Task, text: str) -> Any:
+    """Return the answer that a whole text is, without any text around it.
+
+    The notation of the task comes first, then the spellings of `completion.lark`. Raises
+    FormatError, or NoAnswerError for a text that is too long.
+    """
+    _check_length(text)
+    text = text.strip()
+    try:
+        return task.read_answer(text)
+    except FormatError as error:
+        try:
+            return _agreed(task, _derive(task, _rule(task), text))
+        except (NoAnswerError, FormatError):
+            raise error from None
+
+
+def _agreed(task: Task, answers: Sequence[str]) -> Any:
+    """Return the answer that all texts mean. Raises NoAnswerError if they differ."""
+    first, *others = [_value(task, answer) for answer in answers]
+    if not all(task.same(first, other) for other in others):
+        raise NoAnswerError("the completion gives several different answers")
+    return first
+
+
+def _value(task: Task, answer: str) -> Any:
+    """Return the value of an answer that the grammar translated. Raises FormatError."""
+    if answer == NO_ANSWER.infix and isinstance(task, FormulaTask):
+        return NO_ANSWER
+    # Not `task.read_answer`, which reads prefix notation as well.
+    match task.answer_language.name:
+        case "assignment":
+            return Assignment.read(answer)
+        case "trace":
+            return Trace.read(answer)
+    return task.answer_language.read(answer)
+
+
+# ---- where the answer is ----
+
+
+def _after_thinking(completion: str) -> str:
+    """Return the text after the last thought. Raises NoAnswerError if it does not end."""
+    ends = [completion.rfind(mark) + len(mark) for mark in _THOUGHT_ENDS if mark in completion]
+    text = completion[max(ends, default=0) :]
+    if any(mark in text for mark in _THOUGHT_BEGINS):
+        raise NoAnswerError("the thinking at the beginning does not end")
+    return text
+
+
+def _between_tags(text: str) -> str:
+    """Return the text between the only pair of answer tags. Raises NoAnswerError if none is."""
+    begins, ends = text.count(_TAG), text.count(_END_TAG)
+    if begins == 0 and ends == 0:
+        raise NoAnswerError("there is no <answer>...</answer>")
+    if begins != 1 or ends != 1 or text.index(_END_TAG) < text.index(_TAG):
+        raise NoAnswerError("<answer> and </answer> must each occur once, in this order")
+    return text.partition(_TAG)[2].partition(_END_TAG)[0]
+
+
+def _has_only_tags(text: str) -> bool:
+    """Return whether one pair of answer tags is the only mark of an answer in a text."""
+    before, begin, rest = text.partition(_TAG)
+    _, end, after = rest.partition(_END_TAG)
+    if not begin or not end or any(map(_MARK.search, (before, after))) or _LEAD.search(after):
+        return False
+    # A phrase may lead to the tag itself.
+    return all(lead.end() == len(before) for lead in _LEAD.finditer(before))
+
+
+# Marks of a second answer in a completion with answer tags.
+_MARK = re.compile(
+    r"</?(?:final_)?answer|</?solution|\[/?answer\]|<\|begin_of_box|\\boxed|\\fbox|```|~~~",
+    re.IGNORECASE,
+)
+_LEAD = re.compile(
+    r"(?<![^\W_])answers?(?![^\W_])(?:\W{0,4}(?<!\w)(?:is|are)(?!\w)|[ \t*_]{0,4}:)[\s*_$`:]*",
+    re.IGNORECASE,
+)
+
+
+# ---- what the grammar derives ----
+
+
+def _rule(task: Task) -> str:
+    """Return the rule that derives the answers of a task."""
+    name = task.answer_language.name
+    if name not in _RULES:
+        raise NoAnswerError(f"answers of {task.name} are read between answer tags only")
+    return _RULES[name]
+
+
+def _derive(task: Task, start: str, text: str) -> list[str]:
+    """Return the answers in a text, in the notation of the task. Raises NoAnswerError."""
+    _check_length(text)
+    if not text:
+        raise NoAnswerError("the completion is empty")
+    try:
+        found: Any = _parser(_rule(task)).parse(text, start=start)  # the translation, not a tree
+    except lark.exceptions.UnexpectedToken:  # the end of the text came too early
+        raise NoAnswerError("the text ends before its answer does") from None
+    answers: list[str] = found
+    return answers
+
+
+def _check_length(text: str) -> None:
+    """Raise NoAnswerError for a text that is too long."""
+    if len(text) > LONGEST_ANSWER:
+        raise NoAnswerError(
+            f"the answer has {len(text):,} characters; at most {LONGEST_ANSWER:,} are read"
+        )
+
+
+@cache
+def _parser(rule: str) -> lark.Lark:
+    """Return the parser of places and completions with answers that a rule derives."""
+    path = recipes.find("grammars", ".lark", "completion")
+    return lark.Lark(
+        path.read_text(encoding="utf-8"),
+        parser="lalr",
+        lexer=CompletionLexer,
+        start=[rule, f"told_{rule}"],
+        transformer=_Translator(),
+        maybe_placeholders=False,
+    )
+
+
+class _Translator(lark.Transformer[Any, Any]):
+    """Translates what `completion.lark` derives to the notation of the task."""
+
+    def answers(self, children: list[str | lark.Token]) -> list[str]:
+        """Return the answers, if they fit what the phrases around them claim."""
+        claims = {child.type for child in children if isinstance(child, lark.Token)}
+        answers = [str(child) for child in children if not isinstance(child, lark.Token)]
+        none = "unsat" in answers
+        if (
+            (none and claims & {"SATISFIABLE", "SATISFIES", "VALUES"})
+            or ("1" in answers and "VALUES" in claims)
+            or (not none and "UNSATISFIED" in claims)
+        ):
+            raise NoAnswerError("the text around the answer contradicts it")
+        return answers
+
+    def empty(self, _: list[Any]) -> list[str]:
+        return ["1"]
+
+    def values(self, equations: list[str | lark.Token]) -> str:
+        return ", ".join(_counted(equations))
+
+    def columns(self, cells: list[str | lark.Token]) -> str:
+        """Translate names, as literals with a comma between two, and their values."""
+        literals, values = cells[: len(cells) // 2], cells[len(cells) // 2 :]
+        if not all(literal.endswith("=1") for literal in literals):  # as a token AND does not
+            raise NoAnswerError("the values are given to something else than symbols")
+        return self.table([*(literal.removesuffix("=1") for literal in literals), *values])
+
+    def table(self, cells: list[str]) -> str:
+        """Translate a row of names and the row of their values."""
+        names = [cell for cell in cells if cell not in ("0", "1")]
+        if 2 * len(names) != len(cells):
+            raise NoAnswerError("there are not as many values as names")
+        values = cells[len(names) :]
+        return ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+
+    def nothing(self, _: list[Any]) -> str:
+        return "1"
+
+    def no_answer(self, _: list[Any]) -> str:
+        return "unsat"
+
+    def equation(self, sides: list[str]) -> str:
+        name, value = sides
+        return f"{_plain_name(name)}={value}"
+
+    def positive(self, names: list[str]) -> str:
+        return f"{_plain_name(names[0])}=1"
+
+    def negative(self, names: list[str]) -> str:
+        return f"{_plain_name(names[-1])}=0"
+
+    def same(self, literals: list[str]) -> str:
+        return literals[0]
+
+    def name(self, tokens: list[str]) -> str:
+        return _plain_name(tokens[0])
+
+    def value(self, tokens: list[lark.Token]) -> str:
+        if len({token.type for token in tokens}) > 1:
+            raise NoAnswerError(f"{tokens[0]} and {tokens[1]} are different values")
+        return "1" if tokens[0].type == "ONE" else "0"
+
+    def trace(self, tokens: list[lark.Token]) -> str:
+        return " ".join(_TRACE_TOKENS.get(each.type) or _plain_name(each) for each in tokens)
+
+    def zero(self, tokens: list[lark.Token]) -> str:
+        if tokens[0] != "0":
+            raise NoAnswerError(f"{tokens[0]} is not a trace; `unsat` says that there is none")
+        return "unsat"
+
+    def symbols(self, words: list[lark.Token]) -> str:
+        return " ".join(_counted(words))
+
+
+def _counted(items: Sequence[str | lark.Token]) -> list[str]:
+    """Return the items of a list without their numbers. Raises NoAnswerError for odd numbers."""
+    numbers = [item for item in items if isinstance(item, lark.Token) and item.type == "NUMBER"]
+    if [int(re.sub(r"\D", "", number)) for number in numbers] != [*range(1, len(numbers) + 1)]:
+        raise NoAnswerError("the items of the list are not numbered 1, 2, 3, ...")
+    return [str(item) for item in items if not isinstance(item, lark.Token) or item.type == "WORD"]
+
+
+_TRACE_TOKENS = {
+    "AND": "&",
+    "OR": "|",
+    "NOT": "!",
+    "XOR": "^",
+    "IMPLIES": "->",
+    "IFF": "<->",
+    "TRUE": "1",
+    "FALSE": "0",
+    "LPAR": "(",
+    "RPAR": ")",
+    "SEMICOLON": ";",
+    "PERIOD": "{",
+    "END_PERIOD": "}",
+}
+
+_LATEX = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789", "\\{}")
+
+
+def _plain_name(symbol: str) -> str:
+    """Return a symbol without LaTeX: `x_1` for `x_{1}` and `x\\_1`."""
+    return symbol.translate(_LATEX)

@@ -1,0 +1,187 @@
+"""Judge completions in helper processes that are killed at a limit.
+
+A reason is looked for once the verdict is known, as an item of its own: where that takes too long,
+the reason is missing, and the verdict stands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Self, get_args
+
+from logicgen.errors import LogicgenError
+from logicgen.processes.service import Failure, Service
+from logicgen.processes.workers import MEMORY
+from logicgen.scoring.completions import Mode
+from logicgen.scoring.judgement import Judgement, judge, refusal
+from logicgen.solvers import Verdict
+from logicgen.tasks import load_task
+
+Item = tuple[str, object, Verdict | None]
+"""A problem, and a completion to be judged, or an answer whose verdict is to be explained."""
+
+
+class Scorer:
+    """Judges the completions of one task, from any thread and any event loop.
+
+    Args:
+        task: its name.
+        mode: `strict` or `tolerant`, which places of a completion may hold the answer.
+        timeout: seconds for one completion, from when a helper begins with it; then the verdict is
+            `unknown`. As many again for the reason, which is then missing. Waiting for a helper
+            does not count.
+        memory: bytes that a helper may take.
+        workers: how many completions are judged at once.
+        reasons: whether a counterexample is looked for where an answer is wrong, which takes longer
+            than the verdict.
+
+    No completion makes it raise; a problem that does not parse does. Helpers are started with the
+    first score and ended by `close`, at the end of a `with`, or with the program. Raises
+    LogicgenError for an unknown task or a setting that cannot be.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        mode: Mode = "strict",
+        *,
+        timeout: float = 1.0,
+        memory: int = MEMORY,
+        workers: int = 1,
+        reasons: bool = True,
+    ) -> None:
+        load_task(task)  # complain here, not in a worker
+        if mode not in get_args(Mode):
+            raise LogicgenError(f"mode: {mode!r}; it is 'strict' or 'tolerant'")
+        if not (isinstance(timeout, int | float) and 0 < timeout < float("inf")):
+            raise LogicgenError(f"timeout: {timeout!r}; it has to be a number of seconds above 0")
+        self.task, self.mode, self.timeout, self.reasons = task, mode, timeout, reasons
+        self._service: Service[Item, Any] = Service(
+            _judging, (task, mode), count=workers, memory=memory
+        )
+
+    def score(self, problem: str, completion: object) -> Judgement:
+        """Return the judgement on a completion. Raises FormatError for a bad problem."""
+        return self.score_batch([problem], [completion])[0]
+
+    def score_batch(
+        self, problems: Sequence[str], completions: Sequence[object]
+    ) -> list[Judgement]:
+        """Return the judgements on completions, in order. Raises as `score`.
+
+        Raises LogicgenError where there are not as many problems as completions.
+        """
+        refused, sent = self._submit(problems, completions)
+        found = _merged(refused, sent.result())
+        unexplained, sent = self._ask_reasons(problems, found)
+        return _explained(found, unexplained, sent.result())
+
+    async def score_async(self, problem: str, completion: object) -> Judgement:
+        """Return the same as `score`, without blocking the event loop."""
+        return (await self.score_batch_async([problem], [completion]))[0]
+
+    async def score_batch_async(
+        self, problems: Sequence[str], completions: Sequence[object]
+    ) -> list[Judgement]:
+        """Return the same as `score_batch`, without blocking the event loop."""
+        refused, sent = self._submit(problems, completions)
+        found = _merged(refused, await asyncio.wrap_future(sent))
+        unexplained, sent = self._ask_reasons(problems, found)
+        return _explained(found, unexplained, await asyncio.wrap_future(sent))
+
+    def close(self) -> None:
+        """End the helpers."""
+        self._service.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _submit(
+        self, problems: Sequence[str], completions: Sequence[object]
+    ) -> tuple[list[Judgement | None], Future[list[Any]]]:
+        """Return what is refused unread, in its place, and the future of all others."""
+        if len(problems) != len(completions):
+            raise LogicgenError(
+                f"{len(problems):,} problems and {len(completions):,} completions: give one"
+                " completion for each problem"
+            )
+        for problem in problems:
+            if not isinstance(problem, str):
+                raise LogicgenError(f"a problem is {type(problem).__name__}, not text")
+        refused = [refusal(completion) for completion in completions]
+        asked = zip(problems, completions, refused, strict=True)
+        items = [(problem, text, None) for problem, text, judgement in asked if judgement is None]
+        return refused, self._service.submit(items, self.timeout)
+
+    def _ask_reasons(
+        self, problems: Sequence[str], found: list[Judgement]
+    ) -> tuple[list[int], Future[list[Any]]]:
+        """Return the places of answers that are not right, and the future of the reasons."""
+        places = [
+            place
+            for place, each in enumerate(found)
+            if self.reasons and not each.reason and each.reward == 0.0
+        ]
+        items = [(problems[place], found[place].answer, found[place].verdict) for place in places]
+        return places, self._service.submit(items, self.timeout)
+
+
+def _merged(refused: list[Judgement | None], found: list[Any]) -> list[Judgement]:
+    """Return all judgements in order: those that were refused unread, and those of helpers."""
+    judged = map(_judged, found)
+    return [next(judged) if judgement is None else judgement for judgement in refused]
+
+
+def _explained(found: list[Judgement], places: list[int], reasons: list[Any]) -> list[Judgement]:
+    """Return the judgements, those at some places with the reasons that were found."""
+    for place, reason in zip(places, reasons, strict=True):
+        if isinstance(reason, str):
+            found[place] = replace(found[place], reason=reason)
+    return found
+
+
+def _judging(task: str, mode: Mode) -> Callable[[Item], Any]:
+    """Return the function that judges or explains, and returns what is wrong with a problem."""
+    chosen = load_task(task)
+    read = lru_cache(256)(chosen.read_problem)  # a trainer asks several completions of a problem
+    # Grammars and solvers are made when they are first used: before the first item comes.
+    for completion in ("<answer>unsat</answer>", "<answer>(</answer>", "<answer>{a}</answer>"):
+        with suppress(LogicgenError):
+            judge(chosen, chosen.read_problem("a"), completion, mode)
+
+    def decide(item: Item) -> Any:
+        problem, text, verdict = item
+        try:
+            parsed = read(problem)
+        except LogicgenError as error:
+            return error
+        try:
+            if verdict is not None:
+                return chosen.reason(parsed, chosen.read_answer(str(text)), verdict)
+            judgement = judge(chosen, parsed, text, mode, reasons=False)
+        except MemoryError:
+            raise
+        except Exception as error:  # a fault of ours must not end a training, nor be paid
+            said = f"an error that should not happen: {type(error).__name__}: {error}"
+            return Verdict.UNKNOWN.value, "", said
+        return judgement.verdict.value, judgement.answer, judgement.reason
+
+    return decide
+
+
+def _judged(found: Any) -> Judgement:
+    """Return what a helper found as a judgement, and raise what is wrong with a problem."""
+    if isinstance(found, Failure):
+        return Judgement(Verdict.UNKNOWN, reason=found.reason)
+    if isinstance(found, Exception):
+        raise found
+    verdict, answer, reason = found
+    return Judgement(Verdict(verdict), answer, reason)

@@ -1,0 +1,297 @@
+"""Learning from verdicts: a model is trained on answers of its own, judged by the verifier.
+
+    expert iteration    imitate the answers that were accepted (Anthony et al. 2017)
+    policy gradient     make an answer more probable by how much better it is than the mean of the
+                        answers to its problem, in standard deviations (GRPO: Shao et al. 2024),
+                        with one ratio of probabilities for each answer (GSPO: Zheng et al. 2025)
+    right tokens        imitate all tokens that are right next, along each answer until it is wrong,
+                        where the task can tell them (as an expert that corrects what a learner
+                        does: DAgger, Ross et al. 2011)
+
+Each round (`rounds.py`) is followed by so many training steps on it. A part of every batch are
+stored examples, so that what is known is not forgotten.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from logicgen.data.dataset import Dataset
+from logicgen.data.encoded import Ragged
+from logicgen.errors import at
+from logicgen.model.batches import Batch, padded_batch
+from logicgen.model.encoder_decoder import EncoderDecoder
+from logicgen.model.recipe_tables import RewardTable
+from logicgen.model.training_data import ProblemData
+from logicgen.nn.linear import float32_products
+from logicgen.tasks.right_tokens import KnownAnswers, NextTokens, RightTokens
+from logicgen.training.model_learner import ModelLearner
+from logicgen.training.right_learner import RightPath, right_batch
+from logicgen.training.rounds import Asked, Round, Rounds
+
+EASY = 0.05
+"""Weight of any problem with a right answer; what it is worth is added."""
+
+WATCHED = 128
+"""First answers of a round whose probability the model had at the start is computed, too."""
+
+
+class Row(NamedTuple):
+    """An answer to learn from."""
+
+    problem: list[int]
+    answer: list[int]
+    advantage: float = 1.0  # over the mean of its problem's answers
+    score: float = 0.0  # log-probability with which it was drawn
+    right: NextTokens | None = None  # tokens that are right beside those of the answer
+
+
+class Lesson(NamedTuple):
+    """What is learnt of one problem: any of some answers, or how good each is.
+
+    weight: how often it is taken, beside others.
+    """
+
+    rows: list[Row]
+    weight: float
+
+
+class AcceptanceLearner(ModelLearner):
+    """A model that learns from verdicts on its own answers. `close` ends the judges."""
+
+    model: EncoderDecoder
+    data: ProblemData
+
+    def __init__(
+        self,
+        model: EncoderDecoder,
+        data: ProblemData,
+        folder: Path,
+        held_out: Sequence[Dataset] = (),
+        workers: int = 1,
+    ) -> None:
+        super().__init__(model, data)
+        assert model.recipe.reward is not None
+        assert data.dataset is not None
+        self.reward: RewardTable = model.recipe.reward
+        self.start = deepcopy(model)  # what it began as
+        self.rounds = Rounds(
+            model,
+            self.reward,
+            data.dataset,
+            folder,
+            seed=self.seed,
+            held_out=held_out,
+            workers=workers,
+        )
+        if self.reward.method == "right-tokens":
+            most = int(data.train.symbols.argmax())
+            self._next(model.vocabulary.decode(data.train.problems[most].tolist()), [])
+        self.current: tuple[int, list[Lesson]] = (-1, [])
+        self.measures: dict[str, Tensor] = {}
+
+    def close(self) -> None:
+        """End the processes that judge."""
+        self.rounds.close()
+
+    def batches(self, step: int) -> Iterator[int]:
+        """Yield the numbers of the steps: a batch is made when the weights before it are there."""
+        return count(step)
+
+    def loss(
+        self, batch: int, generator: torch.Generator, measured: bool
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss of a step and, where it is measured, what is logged of step and round."""
+        own, stored = self._rows(batch)
+        rows = own + stored
+        if self.reward.method == "policy-gradient" and own:
+            loss, measures = self._policy_gradient(batch, own, measured)
+            if stored:
+                imitated = self._imitated(batch, stored, generator, measured)
+                loss = (len(own) * loss + len(stored) * imitated[0]) / len(rows)
+                measures |= imitated[1]
+        elif all(row.right is not None for row in rows):
+            loss, measures = self._right_tokens(batch, rows, generator, measured)
+        else:
+            loss, measures = self._imitated(batch, rows, generator, measured)
+        return loss, {**measures, **self.measures} if measured else {}
+
+    # -- rows ---------------------------------------------------------------------------------
+
+    def _rows(self, step: int) -> tuple[list[Row], list[Row]]:
+        """Return the rows of a step: answers of the model's own, and stored ones.
+
+        Where a round has nothing to learn from, all are stored ones.
+        """
+        number, place = divmod(step, self.reward.steps)
+        if self.current[0] != number:
+            found = self.rounds.round(number)
+            self.current = number, self._learnt(found)
+            self.measures = self._measured(found)
+        lessons = self.current[1]
+        rng = np.random.default_rng((self.seed, step))
+        size = self.table.batch_size
+        wanted = max(size - round(size * self.reward.stored), 1) if lessons else 0
+        own: list[Row] = []
+        if lessons and self.reward.method == "policy-gradient":
+            # All answers in turn, in an order of the round's own.
+            rows = [row for lesson in lessons for row in lesson.rows]
+            order = np.random.default_rng((self.seed, number, 1)).permutation(len(rows))
+            places = range(place * wanted, (place + 1) * wanted)
+            own = [rows[order[i % len(rows)]] for i in places]
+        elif lessons:
+            weights = np.array([lesson.weight for lesson in lessons])
+            for taken in rng.choice(len(lessons), wanted, p=weights / weights.sum()):
+                answers = lessons[taken].rows
+                own.append(answers[rng.integers(len(answers))])
+        train = self.data.train
+        chosen = rng.integers(len(train), size=size - wanted)
+        return own, [self._stored(train.problems[i], train.answers[i]) for i in chosen]
+
+    def _stored(self, problem: np.ndarray, answer: np.ndarray) -> Row:
+        """Return a stored example, as the method learns it."""
+        decode = self.model.vocabulary.decode
+        row = Row(problem.tolist(), answer.tolist())
+        return row._replace(right=self._next(decode(row.problem), [decode(row.answer)]))
+
+    def _learnt(self, found: Round) -> list[Lesson]:
+        """Return what is learnt of a round, by problem; those without anything are left out."""
+        encode = self.model.vocabulary.encode
+        lessons: list[Lesson] = []
+        for asked in found.asked:
+            problem, weight = encode(asked.problem), EASY + asked.worth
+            if self.reward.method == "policy-gradient":
+                rows = [
+                    Row(problem, encode(each.answer), advantage, each.score)
+                    for each, advantage in zip(asked.attempts, advantages(asked), strict=True)
+                    if advantage
+                ]
+            else:
+                answers = self._imitable(asked)
+                right = self._next(asked.problem, answers)
+                if isinstance(right, RightTokens):
+                    # Of a problem that is never solved most is to be learnt, if it can be solved.
+                    weight = EASY + 1 - asked.share
+                    answers = asked.different if right.satisfiable else []
+                rows = [Row(problem, encode(answer), right=right) for answer in answers]
+            if rows:
+                lessons.append(Lesson(rows, weight))
+        return lessons
+
+    def _next(self, problem: str, answers: Sequence[str]) -> NextTokens | None:
+        """Return what tells the right next tokens, given answers; None if these are imitated."""
+        if self.reward.method == "right-tokens":
+            task = self.rounds.task
+            with at("reward.method: 'right-tokens'"):
+                return task.right_tokens(task.decode_problem(problem))
+        return KnownAnswers(answers) if self.reward.answers == "any" else None
+
+    def _imitable(self, asked: Asked) -> list[str]:
+        """Return the accepted answers to a problem that are imitated."""
+        accepted = list({each.answer: each for each in asked.accepted}.values())
+        which = self.reward.answers or "likeliest"
+        if which == "shortest":
+            accepted.sort(key=lambda each: (len(each.answer.split()), -each.score))
+        elif which == "likeliest":
+            accepted.sort(key=lambda each: -each.score)
+        several = which in ("all", "any")
+        return [each.answer for each in (accepted if several else accepted[:1])]
+
+    def _batch(self, step: int, rows: Sequence[Row]) -> Batch:
+        problems = Ragged.of([row.problem for row in rows])
+        answers = Ragged.of([row.answer for row in rows])
+        return padded_batch(problems, answers, self.model.vocabulary, step).to(self.model.device)
+
+    # -- losses -------------------------------------------------------------------------------
+
+    def _imitated(
+        self, step: int, rows: Sequence[Row], generator: torch.Generator, measured: bool
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        return self.model.training_loss(self._batch(step, rows), generator, measured)
+
+    def _policy_gradient(
+        self, step: int, rows: Sequence[Row], measured: bool
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        batch = self._batch(step, rows)
+        # With the round's rows of the embedding, as the answers were drawn.
+        rows_of_round = torch.Generator().manual_seed(step // self.reward.steps)
+        logs = self.model.log_probabilities(batch, rows_of_round)  # (B, T)
+        lengths = (batch.targets != self.model.vocabulary.pad).sum(1)
+        advantage, before = (
+            torch.tensor(each, dtype=torch.float32, device=logs.device)
+            for each in zip(*((row.advantage, row.score) for row in rows), strict=True)
+        )
+        ratio = ((logs.sum(1) - before) / lengths).exp()
+        clip = self.reward.clip or 0.2
+        kept = ratio.clamp(1 - clip, 1 + clip)
+        loss = -torch.minimum(ratio * advantage, kept * advantage).mean()
+        if not measured:
+            return loss, {}
+        clipped = (ratio != kept).float().mean()
+        return loss, {
+            "policy_loss": loss.detach(),
+            "ratio": ratio.detach().mean(),
+            "clipped": clipped,
+        }
+
+    def _right_tokens(
+        self, step: int, rows: Sequence[Row], generator: torch.Generator, measured: bool
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        decode = self.model.vocabulary.decode
+        paths = [
+            RightPath(row.problem, decode(row.answer).split(), row.right)
+            for row in rows
+            if row.right is not None
+        ]
+        batch, right = right_batch(self.model, step, paths)
+        return self.model.right_loss(batch, right, generator, measured)
+
+    # -- logs ---------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def _measured(self, found: Round) -> dict[str, Tensor]:
+        """Return what is logged of a round, as tensors; `Round.measures` says what most are.
+
+        distance: mean of log p - log p at the start, of first answers: the divergence from the
+            model it began as, in nats. verdicts: a second. waiting: share of the time of drawing
+            that was spent waiting for verdicts; the last two only where the round was made now.
+        """
+        measures = found.measures()
+        firsts = [each for each in found.asked if each.attempts][:WATCHED]
+        encode = self.model.vocabulary.encode
+        rows = [Row(encode(each.problem), encode(each.attempts[0].answer)) for each in firsts]
+        if rows:
+            seed = torch.Generator().manual_seed(found.number)
+            batch = self._batch(0, rows)
+            with float32_products(self.model.device):  # the answers were drawn in float32, too
+                start = self.start.to(self.model.device).log_probabilities(batch, seed).sum(1)
+            now = torch.tensor([each.attempts[0].score for each in firsts])
+            measures["distance"] = float((now - start.cpu()).mean())
+        drawing, waiting = found.seconds
+        if drawing:
+            judged = sum(len(each.attempts) for each in found.asked)
+            measures |= {"verdicts": judged / drawing, "waiting": waiting / drawing}
+        return {f"round_{name}": torch.tensor(value) for name, value in measures.items()}
+
+
+def advantages(asked: Asked) -> list[float]:
+    """Return by how many standard deviations each answer is better than the mean, or worse.
+
+    Answers that the verifier could not judge have none, and where all are alike nobody has.
+    """
+    rewards = [each.verdict.reward for each in asked.attempts]
+    known = [reward for reward in rewards if reward is not None]
+    if len({*known}) < 2:
+        return [0.0] * len(rewards)
+    mean = sum(known) / len(known)
+    deviation = math.sqrt(sum((reward - mean) ** 2 for reward in known) / len(known))
+    return [0.0 if reward is None else (reward - mean) / deviation for reward in rewards]

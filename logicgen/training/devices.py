@@ -1,0 +1,289 @@
+"""Several devices of this machine that train one model, a process for each (Lightning's DDP).
+
+The first process is the caller's own; it alone writes the run's folder, and it tells the others,
+which are helpers without signals, when to stop. They read the data again from their folder.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+from lightning.fabric.plugins import ClusterEnvironment
+from lightning.pytorch.strategies import DDPStrategy
+
+from logicgen.errors import LogicgenError
+from logicgen.model.share import Rank
+from logicgen.processes.helper import die_with_parent, private_streams, start_helper
+from logicgen.processes.worker import packed, unpacked
+
+# How long a process waits for the others, which may read data, validate or write a checkpoint.
+PATIENCE = timedelta(minutes=30)
+
+READY = b"ready"
+
+# Seconds that a helper may take to end when the connection is lost, and after which a process that
+# still waits for one that has ended does so in vain.
+SECONDS, GRACE = 10, 60
+
+
+@dataclass(frozen=True)
+class Member:
+    """The place of this process among those that train together, and where they meet.
+
+    port: of the first process, on this machine.
+    """
+
+    rank: Rank
+    port: int
+
+    def strategy(self, device: torch.device) -> DDPStrategy:
+        """Return how Lightning has the processes work together."""
+        return DDPStrategy(
+            cluster_environment=Meeting(self),
+            process_group_backend="nccl" if device.type == "cuda" else "gloo",
+            timeout=PATIENCE,
+        )
+
+
+class Meeting(ClusterEnvironment):
+    """What Lightning asks about processes that it did not start."""
+
+    def __init__(self, member: Member) -> None:
+        super().__init__()
+        self._member = member
+
+    @property
+    def creates_processes_externally(self) -> bool:
+        """Return True: they were started already."""
+        return True
+
+    @property
+    def main_address(self) -> str:
+        """Return the address of the first process."""
+        return "127.0.0.1"
+
+    @property
+    def main_port(self) -> int:
+        """Return the port of the first process."""
+        return self._member.port
+
+    @staticmethod
+    def detect() -> bool:
+        """Return False: Lightning never chooses this by itself."""
+        return False
+
+    def world_size(self) -> int:
+        """Return the number of processes."""
+        return self._member.rank.devices
+
+    def set_world_size(self, size: int) -> None:
+        """Do nothing: it is known."""
+
+    def global_rank(self) -> int:
+        """Return the number of this process."""
+        return self._member.rank.number
+
+    def set_global_rank(self, rank: int) -> None:
+        """Do nothing: it is known."""
+
+    def local_rank(self) -> int:
+        """Return the number of this process on this machine."""
+        return self._member.rank.number
+
+    def node_rank(self) -> int:
+        """Return the number of this machine."""
+        return 0
+
+
+class Agreement(pl.Callback):
+    """Stops all processes after the same step. It comes behind whatever stops one of them."""
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        """Stop if one of them wants to."""
+        trainer.should_stop = trainer.strategy.reduce_boolean_decision(
+            trainer.should_stop, all=False
+        )
+
+
+def agreement(member: Member | None) -> list[pl.Callback]:
+    """Return what makes all processes stop together, if there are several."""
+    return [] if member is None else [Agreement()]
+
+
+def check_devices(devices: int, device: torch.device, batch_size: int) -> None:
+    """Raise LogicgenError where so many devices are not there, or a batch has no equal parts."""
+    if device.type == "cuda":
+        there, noun = torch.cuda.device_count(), "CUDA device"
+    else:
+        affinity = getattr(os, "sched_getaffinity", None)
+        there, noun = len(affinity(0)) if affinity else os.cpu_count() or 1, "CPU core"
+    if devices > there:
+        raise LogicgenError(
+            f"--devices {devices}: this process may use {there} {noun}{'s' * (there != 1)}: ask for"
+            " no more"
+        )
+    if batch_size % devices:
+        raise LogicgenError(
+            f"--devices {devices}: training.batch_size {batch_size} is not divisible by it: choose"
+            " a number of devices that divides it"
+        )
+
+
+@contextmanager
+def together(
+    devices: int, function: Callable[..., None], arguments: tuple[Any, ...]
+) -> Iterator[Member | None]:
+    """Start the other processes, and give the place of this one; None where it is the only one.
+
+    function: is called there with the arguments, the process's place and a function to be called
+        once all is ready for the first step.
+    Raises LogicgenError where one of them fails or ends.
+    """
+    if devices == 1:
+        yield None
+        return
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    threads = torch.get_num_threads()
+    each = max(1, threads // devices)
+    helpers: list[subprocess.Popen[bytes]] = []
+    left = threading.Event()
+    with ExitStack() as stack:
+        # Lightning and PyTorch tell each other such things by the environment.
+        for name in ("MASTER_ADDR", "MASTER_PORT", "OMP_NUM_THREADS"):
+            stack.callback(_set_variable, name, os.environ.get(name))
+        os.environ["OMP_NUM_THREADS"] = str(each)
+        stack.callback(torch.set_num_threads, threads)
+        torch.set_num_threads(each)
+        stack.callback(_end, helpers)
+        stack.callback(left.set)
+        for number in range(1, devices):
+            member = Member(Rank(number, devices), port)
+            helpers.append(_start(packed((function, arguments, member))))
+        for number, helper in enumerate(helpers, start=1):
+            assert helper.stdout is not None
+            said = helper.stdout.readline().strip()
+            if said != READY:
+                raise LogicgenError(
+                    said.decode(errors="replace")
+                    or f"device {number} of {devices}: its process ended with status"
+                    f" {helper.wait()} before the first step"
+                )
+        threading.Thread(target=_watch, args=(helpers, left), daemon=True).start()
+        try:
+            yield Member(Rank(0, devices), port)
+        except (RuntimeError, LogicgenError) as error:
+            # One that is told of a lost connection is told before the helper has ended.
+            seconds = SECONDS if isinstance(error, RuntimeError) else 1
+            if (lost := _lost(helpers, seconds)) is not None:
+                raise lost from error
+            if isinstance(error, torch.distributed.DistError):
+                line = str(error).partition("\n")[0]
+                raise LogicgenError(
+                    f"--devices {devices}: the processes have lost each other ({line}); the same"
+                    " command with --resume goes on from the last checkpoint"
+                ) from error
+            raise
+        left.set()
+        if torch.distributed.is_initialized():  # before the others end, which may need this one
+            torch.distributed.destroy_process_group()
+        _lost(helpers, 60)  # whatever they end with: the model is there
+
+
+def _start(work: bytes) -> subprocess.Popen[bytes]:
+    """Start a helper."""
+    helper = start_helper(
+        "logicgen.training.devices:serve", stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert helper.stdin is not None
+    with suppress(BrokenPipeError):
+        helper.stdin.write(work)
+        helper.stdin.close()
+    return helper
+
+
+def _end(helpers: list[subprocess.Popen[bytes]]) -> None:
+    """End the helpers that are left, and the process group."""
+    for helper in helpers:
+        helper.kill()
+        helper.wait()
+        if helper.stdout is not None:
+            helper.stdout.close()
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+
+
+def _set_variable(name: str, value: str | None) -> None:
+    """Set a variable of the environment; None removes it."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+def _lost(helpers: list[subprocess.Popen[bytes]], seconds: float) -> LogicgenError | None:
+    """Return what to say of a helper that fails within some seconds; None if none does."""
+    end = time.monotonic() + seconds
+    for helper in helpers:
+        with suppress(subprocess.TimeoutExpired):
+            helper.wait(max(0.0, end - time.monotonic()))
+    failed = [number for number, helper in enumerate(helpers) if helper.returncode]
+    if not failed:
+        return None
+    # One that was killed is why others have lost their connection.
+    first = min(failed, key=lambda number: helpers[number].returncode)
+    helper = helpers[first]
+    assert helper.stdout is not None
+    said = helper.stdout.read().decode(errors="replace").strip()
+    return LogicgenError(
+        said
+        or f"device {first + 1} of {len(helpers) + 1}: its process ended with status"
+        f" {helper.returncode}: --resume goes on from the last checkpoint"
+    )
+
+
+def _watch(helpers: list[subprocess.Popen[bytes]], left: threading.Event) -> None:
+    """End this process where a helper has failed and native code still waits for it.
+
+    Neither a rendezvous nor NCCL would notice for half an hour, nor let Ctrl-C through.
+    """
+    while not left.wait(1):
+        if any(helper.poll() for helper in helpers):
+            if not left.wait(GRACE) and (lost := _lost(helpers, 0)) is not None:
+                shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # the cursor, which a bar hides
+                print(f"{shown}\n{lost}", file=sys.stderr, flush=True)
+                os._exit(2)
+            return
+
+
+def serve() -> None:
+    """Train as one of several processes: a helper."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    die_with_parent()
+    source, target = private_streams()
+    function, arguments, member = unpacked(source.read())
+
+    def say(line: bytes) -> None:
+        target.write(line + b"\n")
+        target.flush()
+
+    try:
+        function(*arguments, member, lambda: say(READY))
+    except LogicgenError as error:
+        say(str(error).encode())
+        sys.exit(2)

@@ -1,0 +1,93 @@
+"""Learning that any right token is right: the verifier's truth table in place of one answer.
+
+At each place of an answer the loss is -log of the probability of all tokens that still lead to a
+right answer. What the decoder reads before is a right answer as well: the stored one, or one whose
+tokens are drawn evenly from the right ones, anew in each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from logicgen.data.encoded import Ragged
+from logicgen.errors import at
+from logicgen.model.batches import Batch, padded_batch
+from logicgen.model.encoder_decoder import EncoderDecoder
+from logicgen.model.training_data import ProblemData
+from logicgen.tasks import load_task
+from logicgen.tasks.right_tokens import NextTokens, RightTokens
+from logicgen.training.model_learner import ModelLearner
+
+STORED = 0.5
+"""Share of the answers read by the decoder that are stored ones."""
+
+
+class RightPath(NamedTuple):
+    """An answer that is read as far as it is right, to learn what is right next.
+
+    problem: ids. answer: tokens. right: what tells which tokens are right.
+    """
+
+    problem: list[int]
+    answer: list[str]
+    right: NextTokens
+
+
+def right_batch(
+    model: EncoderDecoder, step: int, paths: Sequence[RightPath]
+) -> tuple[Batch, Tensor]:
+    """Return the batch of some paths, and the right tokens at each place, as bool (B, T, V)."""
+    encode = model.vocabulary.encode
+    along = [path.right.along(path.answer) for path in paths]
+    answers = [
+        encode(" ".join(path.answer[: len(sets) - 1]))
+        for path, sets in zip(paths, along, strict=True)
+    ]
+    problems = Ragged.of([path.problem for path in paths])
+    batch = padded_batch(problems, Ragged.of(answers), model.vocabulary, step)
+    rows = len(model.vocabulary) + model.training_symbols
+    mask = torch.zeros(*batch.targets.shape, rows, dtype=torch.bool)
+    for number, sets in enumerate(along):
+        for place, tokens in enumerate(sets):
+            mask[number, place, encode(" ".join(tokens))] = True
+    return batch.to(model.device), mask.to(model.device)
+
+
+class RightTokensLearner(ModelLearner):
+    """A model that may write any right answer to a stored problem."""
+
+    model: EncoderDecoder
+    data: ProblemData
+
+    def __init__(self, model: EncoderDecoder, data: ProblemData) -> None:
+        super().__init__(model, data)
+        self.task = load_task(data.task_name)
+        with at("training.learn: 'right'"):  # what the task cannot tell is said at once
+            self.right(data.train.problems[int(data.train.symbols.argmax())].tolist())
+
+    def loss(
+        self, batch: Batch, generator: torch.Generator, measured: bool
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss of a batch and, where it is measured, what is logged."""
+        pad, end = self.model.vocabulary.pad, self.model.vocabulary.end
+        decode = self.model.vocabulary.decode
+        rng = Random(f"{self.seed}/{batch.step}/right")
+        rows = []
+        for problem, answer in zip(batch.problems.tolist(), batch.targets.tolist(), strict=True):
+            ids = [i for i in problem if i not in (pad, end)]
+            right = self.right(ids)
+            stored = [i for i in answer if i not in (pad, end)]
+            path = decode(stored).split() if rng.random() < STORED else right.random(rng)
+            rows.append(RightPath(ids, path, right))
+        made, mask = right_batch(self.model, batch.step, rows)
+        return self.model.right_loss(made, mask, generator, measured)
+
+    def right(self, ids: Sequence[int]) -> RightTokens:
+        """Return the right tokens of a problem."""
+        problem = self.task.decode_problem(self.model.vocabulary.decode(ids))
+        return self.task.right_tokens(problem)

@@ -1,0 +1,365 @@
+"""Rounds of learning from verdicts: fresh problems, the model's own answers, and what they are.
+
+A round is a pure function of the recipe, the weights with which it begins and its number, and a
+file that says it all:
+
+    RUN/rounds/000012.json    problems, answers, verdicts; what is known of each kind of problem
+
+A training that is stopped in the middle of a round goes on with the answers in its file. Problems
+of held-out splits are left out, up to renaming where the data set forbids renamings.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import torch
+
+from logicgen.data.dataset import Dataset
+from logicgen.data.drawer import alpha_class_of, fingerprint
+from logicgen.errors import LogicgenError
+from logicgen.files import damaged, read_json, write_text
+from logicgen.model.encoder_decoder import EncoderDecoder
+from logicgen.model.grammar_mask import grammar_mask
+from logicgen.model.recipe_tables import RewardTable
+from logicgen.nn.linear import float32_products
+from logicgen.nn.samples import Sampling
+from logicgen.processes.service import Failure, Service
+from logicgen.processes.workers import MEMORY
+from logicgen.solvers import Verdict
+from logicgen.tasks import load_task
+from logicgen.tasks.limited import judging
+from logicgen.tasks.problem_samples import ProblemSamples
+from logicgen.tasks.task import symbols_of
+from logicgen.training.curriculum import Curriculum, Kind, kind_of
+
+FOLDER = "rounds"
+
+SECONDS = 60.0
+"""Time that the answers to one problem may take a verifier, which mostly takes milliseconds."""
+
+CHUNK = 256
+"""Problems that are answered in one call; the verifier has those before them meanwhile."""
+
+TOGETHER = {"cpu": 64, "cuda": 256}
+"""Problems of a call, sorted by length, that are answered at once: a CPU gains by less padding."""
+
+ROOM = 8
+"""Tokens that an answer may have beyond the longest stored one, stretched to longer problems."""
+
+CANDIDATES = 1000
+"""Problems that are drawn for each one that a curriculum keeps, at most."""
+
+
+class Attempt(NamedTuple):
+    """An answer of the model to a problem."""
+
+    answer: str  # prefix notation
+    score: float  # log-probability in nats
+    verdict: Verdict
+
+
+@dataclass
+class Asked:
+    """A fresh problem with the answers that were drawn to it, in the order of drawing."""
+
+    problem: str  # prefix notation
+    attempts: list[Attempt]
+
+    @property
+    def accepted(self) -> list[Attempt]:
+        """Return the right answers."""
+        return [each for each in self.attempts if each.verdict.is_right]
+
+    @property
+    def different(self) -> list[str]:
+        """Return the answers without repetitions."""
+        return list(dict.fromkeys(each.answer for each in self.attempts))
+
+    @property
+    def share(self) -> float:
+        """Return the share of the known answers that are right, weighed by their probabilities."""
+        known = {a.answer: a for a in self.attempts if a.verdict is not Verdict.UNKNOWN}
+        highest = max((each.score for each in known.values()), default=0.0)
+        weights = [(math.exp(each.score - highest), each.verdict) for each in known.values()]
+        right = sum(weight for weight, verdict in weights if verdict.is_right)
+        return right / sum(weight for weight, _ in weights) if weights else 0.0
+
+    @property
+    def worth(self) -> float:
+        """Return what the problem is worth asking (`curriculum.py`)."""
+        return 4 * self.share * (1 - self.share)
+
+
+@dataclass
+class Round:
+    """Fresh problems with the model's answers.
+
+    Attributes:
+        number: of the round, from 0.
+        following: number of the first candidate for the next round's problems.
+        curriculum: what was known of each kind of problem before the round.
+        seconds: of drawing answers, and of these, waiting for verdicts.
+    """
+
+    number: int
+    asked: list[Asked]
+    following: int
+    curriculum: Curriculum
+    seconds: tuple[float, float] = field(default=(0.0, 0.0), compare=False)
+
+    def worths(self, hard: Collection[str]) -> list[tuple[Kind, float]]:
+        """Return the kind of each problem, and what it was worth."""
+        return [(kind_of(each.problem, hard), each.worth) for each in self.asked]
+
+    def measures(self) -> dict[str, float]:
+        """Return what is logged of a round.
+
+        accepted: share of the first answers that are right, as those of a plain sample are.
+        solved: share of the problems with a right answer.
+        worth: mean of what the problems were worth.
+        different: right answers to a problem that differ, the mean over solved problems.
+        unknown: share of the answers that the verifier could not judge.
+        length: mean tokens of the right answers.
+        entropy: mean -log p of first answers, in nats.
+        symbolless: share of right answers that name no symbol, such as an empty assignment.
+        commonest: share of solved problems to which the same answer, up to renaming, is right.
+        """
+        firsts = [each.attempts[0] for each in self.asked if each.attempts]
+        attempts = [attempt for each in self.asked for attempt in each.attempts]
+        accepted = [[a.answer for a in each.accepted] for each in self.asked]
+        right = [answer for answers in accepted for answer in answers]
+        solved = [answers for answers in accepted if answers]
+        common = Counter(alpha_class_of(answer) for answers in solved for answer in {*answers})
+        return {
+            "accepted": _mean([each.verdict.is_right for each in firsts]),
+            "solved": _mean([bool(answers) for answers in accepted]),
+            "worth": _mean([each.worth for each in self.asked]),
+            "different": _mean([len({*answers}) for answers in solved]),
+            "unknown": _mean([each.verdict is Verdict.UNKNOWN for each in attempts]),
+            "length": _mean([len(answer.split()) for answer in right]),
+            "entropy": _mean([-each.score for each in firsts]),
+            "symbolless": _mean([not symbols_of(answer) for answer in right]),
+            "commonest": max(common.values(), default=0) / max(len(solved), 1),
+        }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+class Rounds:
+    """Makes rounds with a model, one after the other, and keeps them in files.
+
+    Args:
+        model: that answers; its weights change between rounds.
+        table: the recipe's `[reward]`.
+        data: a data set whose recipe says what problems are like.
+        folder: of the run.
+        held_out: data sets whose problems, but those to train on, are left out.
+        workers: processes that judge.
+    """
+
+    def __init__(
+        self,
+        model: EncoderDecoder,
+        table: RewardTable,
+        data: Dataset,
+        folder: Path,
+        *,
+        seed: int = 0,
+        held_out: Sequence[Dataset] = (),
+        workers: int = 1,
+    ) -> None:
+        self.model, self.table, self.folder, self.seed = model, table, folder / FOLDER, seed
+        recipe = data.recipe
+        region = recipe.region
+        self.task = load_task(recipe.task)
+        self.exact = (recipe.distinct or self.task.distinct) == "exact"
+        self.problems = ProblemSamples(
+            self.task,
+            table.symbols or region.symbols,
+            length := table.length or region.length,
+            seed,
+            names="first-occurrence" if recipe.names == "first-occurrence" else "shuffled",
+            satisfiable=None,
+            **recipe.problem,
+        )
+        rows = model.embedding.max_symbols
+        if rows is not None and self.problems.symbols[1] > rows:
+            raise LogicgenError(
+                f"reward.symbols: problems of up to {self.problems.symbols[1]} symbols, but the"
+                f" model has trained rows for {rows}: lower it, or start from a model whose"
+                " embedding.method takes any number"
+            )
+        for each in held_out:
+            if each.task.name != self.task.name:
+                raise LogicgenError(
+                    f"--held-out {each.folder}: holds problems of {each.task.name}, and the model"
+                    f" is asked problems of {self.task.name}: leave it out"
+                )
+        self.excluded = {key for each in (data, *held_out) for key in self._keys(each)}
+        stored = int(data.encoded("train").answers.lengths.max(initial=0))
+        self.longest = ROOM + math.ceil(stored * max(1.0, length[1] / region.length[1]))
+        self.mask = grammar_mask(self.task, self.longest)
+        self.judges: Service[tuple[str, list[str]], list[Verdict]] = Service(
+            judging, (recipe.task, recipe.verifier), count=workers, memory=MEMORY
+        )
+
+    def close(self) -> None:
+        """End the processes that judge."""
+        self.judges.close()
+
+    def _keys(self, data: Dataset) -> Iterator[int]:
+        """Yield the keys of a data set's problems, of all splits but the one to train on."""
+        for split in data.splits:
+            if split != "train" and data.splits[split]:
+                if self.exact:
+                    yield from map(fingerprint, data.table(split, ["problem"])[0].to_pylist())
+                else:
+                    yield from data.table(split, ["alpha_class"])[0].to_pylist()
+
+    def round(self, number: int) -> Round:
+        """Return a round: from its file, or made now and written there.
+
+        Raises LogicgenError where the file, or that of the round before, is missing or damaged, and
+        for a first round in which no answer is right.
+        """
+        path = self.path(number)
+        if path.is_file():
+            return _read(path)
+        if number == 0:
+            following, curriculum = 0, Curriculum()
+        else:
+            before = _read(self.path(number - 1))
+            following = before.following
+            curriculum = before.curriculum.after(before.worths(self.task.hard_operators))
+        found = self._made(number, following, curriculum)
+        if number == 0 and not any(each.accepted for each in found.asked):
+            shortest, longest = self.problems.length
+            raise LogicgenError(
+                f"none of {sum(len(each.attempts) for each in found.asked):,} answers to"
+                f" {len(found.asked):,} problems was right, so there is nothing to learn from:"
+                " start from a model that was trained on stored answers for longer, or with easier"
+                f" problems: reward.length is [{shortest}, {longest}], and reward.curriculum ="
+                " true goes on to longer ones as they are answered"
+            )
+        write_text(path, json.dumps(_written(found)) + "\n")
+        return found
+
+    def path(self, number: int) -> Path:
+        """Return the file of a round."""
+        return self.folder / f"{number:06}.json"
+
+    def _made(self, number: int, following: int, curriculum: Curriculum) -> Round:
+        problems, following = self._chosen(following, curriculum)
+        started, waited = time.monotonic(), 0.0
+        drawn: list[list[tuple[str, float]]] = []
+        judged: list[Future[list[Any]]] = []
+        training = self.model.training
+        with torch.random.fork_rng(devices=[]), float32_products(self.model.device):
+            for start in range(0, len(problems), CHUNK):
+                chunk = problems[start : start + CHUNK]
+                answers = self._answers(chunk, number)
+                drawn += answers
+                items = [
+                    (problem, [text for text, _ in each])
+                    for problem, each in zip(chunk, answers, strict=True)
+                ]
+                judged.append(self.judges.submit(items, SECONDS))
+        self.model.train(training)
+        waiting = time.monotonic()
+        verdicts = [each for part in judged for each in part.result()]
+        waited = time.monotonic() - waiting
+        asked = [
+            Asked(problem, [Attempt(*a, v) for a, v in zip(answers, of_each, strict=True)])
+            for problem, answers, found in zip(problems, drawn, verdicts, strict=True)
+            for of_each in [_known(found, len(answers))]
+        ]
+        return Round(number, asked, following, curriculum, (time.monotonic() - started, waited))
+
+    def _chosen(self, first: int, curriculum: Curriculum) -> tuple[list[str], int]:
+        """Return the problems of a round, and the number of the first candidate for the next."""
+        chosen: dict[str, None] = {}
+        number = first
+        hard = self.task.hard_operators
+        most = first + CANDIDATES * self.table.problems
+        while len(chosen) < self.table.problems:
+            if number == most:
+                raise LogicgenError(
+                    f"of {most - first:,} drawn problems only {len(chosen):,} are no held-out ones"
+                    " and differ from each other: widen reward.symbols or reward.length"
+                )
+            text = self.task.encode(self.problems[number])
+            kind = kind_of(text, hard)
+            luck = Random(f"{self.seed}/kept/{number}").random()
+            number += 1
+            if self.table.curriculum and luck >= curriculum.probability(kind):
+                continue
+            if (fingerprint(text) if self.exact else alpha_class_of(text)) in self.excluded:
+                continue
+            chosen[text] = None
+        return list(chosen), number
+
+    def _answers(self, problems: list[str], number: int) -> list[list[tuple[str, float]]]:
+        """Return the answers drawn to each problem, as text with their log-probabilities."""
+        table, vocabulary = self.table, self.model.vocabulary
+        ids = [vocabulary.encode(problem) for problem in problems]
+        symbols = max(self.model.training_symbols, self.problems.symbols[1])
+        batch = TOGETHER[self.model.device.type]
+        asked = ids, symbols, number, self.longest, self.mask, batch
+        together = 1 if table.method == "policy-gradient" else table.draws
+        found: list[list[tuple[str, float]]] = [[] for _ in problems]
+        for draw in range(table.draws // together):
+            sampling = Sampling(
+                table.temperature, seed=number * table.draws + draw, answers=together
+            )
+            for place, answers in enumerate(self.model.predict_several(*asked, decoding=sampling)):
+                found[place] += [
+                    (vocabulary.decode(each.ids), each.score)
+                    for each in answers
+                    if math.isfinite(each.score)  # it has ended
+                ]
+        return found
+
+
+def _known(found: list[Verdict] | Failure, count: int) -> list[Verdict]:
+    return [Verdict.UNKNOWN] * count if isinstance(found, Failure) else found
+
+
+def _written(made: Round) -> dict[str, Any]:
+    """Return a round as JSON has it."""
+    return {
+        "round": made.number,
+        "following": made.following,
+        "measures": made.measures(),
+        "known": [[*kind, *counts] for kind, counts in made.curriculum.known.items()],
+        "problems": [
+            [each.problem, [[a.answer, a.score, str(a.verdict)] for a in each.attempts]]
+            for each in made.asked
+        ],
+    }
+
+
+def _read(path: Path) -> Round:
+    """Return the round of a file. Raises LogicgenError for another one."""
+    remedy = "remove the run and train again"
+    content = read_json(path, remedy)
+    try:
+        asked = [
+            Asked(problem, [Attempt(answer, score, Verdict(v)) for answer, score, v in attempts])
+            for problem, attempts in content["problems"]
+        ]
+        known = {Kind(*each[:3]): (each[3], each[4]) for each in content["known"]}
+        return Round(content["round"], asked, content["following"], Curriculum(known))
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise damaged(path, remedy, error) from None

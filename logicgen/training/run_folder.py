@@ -1,0 +1,146 @@
+"""A run's folder: made for a new training, checked before an old one goes on."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+
+from logicgen.errors import LogicgenError
+from logicgen.files import is_part, prepare_folder
+from logicgen.model import checkpoint
+from logicgen.model.model_recipe import ModelRecipe
+from logicgen.nn.linear import faster_in_bfloat16, has_bfloat16
+
+EMULATED = (
+    'training.precision is "bf16", for which this device has no instructions: it emulates them, and'
+    ' a step takes several times as long as in fp32. Set training.precision = "auto"; a training'
+    " that has begun can go on so with --resume"
+)
+
+# Seconds between two logged steps that count as a pause of the training.
+PAUSE = 300
+
+
+def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -> int:
+    """Make or check the run folder, and return the steps that its checkpoint has done (0: none).
+
+    identity: model and data, as JSON has them; a run that is resumed has to have the same.
+    steps: number of steps asked for.
+    """
+    path = out / checkpoint.RUN
+    prepare_folder(out)
+    try:
+        empty = all(is_part(file) for file in out.iterdir())
+    except OSError as error:
+        raise LogicgenError(f"{out}: cannot be used as a run folder: {error.strerror}") from None
+    if not empty and not path.is_file():
+        raise LogicgenError(f"{out}: not empty and not a run: choose another folder with -o")
+    if not empty and not resume:
+        raise LogicgenError(
+            f"{out}: holds a run already: continue it with --resume, or choose another folder"
+            " with -o"
+        )
+    precision = None
+    if not empty:
+        before = checkpoint.load_json(path)
+        stored = {**before, "recipe": _as_compared(before.get("recipe"))}
+        for key in identity:
+            now = _as_compared(identity[key]) if key == "recipe" else identity[key]
+            if _without_steps(stored.get(key)) != _without_steps(now):
+                raise LogicgenError(
+                    f"{out}: this run has another {key}: resume it with its own {key}, or choose"
+                    " another folder with -o"
+                )
+    done = 0
+    if (out / checkpoint.LAST).is_file():
+        done = checkpoint.steps_done(out / checkpoint.LAST)
+    if done >= steps and (out / checkpoint.CARD).is_file():
+        return done
+    if done:
+        precision = checkpoint.precision_of(before)
+    # A model that an earlier training left stays until this one ends.
+    checkpoint.save_json({**identity, **({"precision": precision} if precision else {})}, path)
+    return done
+
+
+def choose_precision(out: Path, wanted: str, device: torch.device) -> tuple[str, str]:
+    """Choose the precision of the next steps and record it in `run.json`.
+
+    wanted: the recipe's `precision`. `auto` keeps the precision of earlier steps if the device has
+        bfloat16. Warns if the device only emulates bfloat16.
+    return: the precision of the next steps, and the precision of the whole training, which is
+        "fp32 and bf16" if it changed between two runs.
+    """
+    content = checkpoint.load_json(out / checkpoint.RUN)
+    before = content.get("precision")
+    if wanted == "auto" and before == "bf16":
+        chosen = "bf16" if has_bfloat16(device) else "fp32"
+    elif wanted == "auto":
+        chosen = "bf16" if before != "fp32" and faster_in_bfloat16(device) else "fp32"
+    else:
+        chosen = wanted
+    if chosen == "bf16" and not has_bfloat16(device):
+        warnings.warn(EMULATED, stacklevel=3)
+    used = chosen if before in (None, chosen) else "fp32 and bf16"
+    checkpoint.save_json({**content, "precision": used}, out / checkpoint.RUN)
+    return chosen, used
+
+
+def validation_curves(out: Path) -> dict[str, list[tuple[int, float]]]:
+    """Return what was logged of held-out data: pairs of a step and a value, by name.
+
+    A step that was done again after an interruption counts with its last value. Models that are not
+    trained in steps have no curves.
+    """
+    events = _logged(out)
+    if events is None:
+        return {}
+    names = [name for name in events.Tags()["scalars"] if name.startswith("validation_")]
+    curves = {}
+    for name in sorted(names):
+        values = {scalar.step + 1: float(scalar.value) for scalar in events.Scalars(name)}
+        curves[name.removeprefix("validation_")] = sorted(values.items())
+    return curves
+
+
+def training_minutes(out: Path) -> float | None:
+    """Return how long a training took, by its logs, pauses left out; None where it left none."""
+    events = _logged(out)
+    if events is None or "learning_rate" not in events.Tags()["scalars"]:
+        return None
+    times = [float(logged.wall_time) for logged in events.Scalars("learning_rate")]
+    between = [later - one for one, later in pairwise(times)]
+    return sum(seconds for seconds in between if seconds < PAUSE) / 60
+
+
+def _logged(out: Path) -> Any:
+    """Return TensorBoard's reader of what a run has logged; None where it logged nothing."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    if not (out / "logs").is_dir():
+        return None
+    # Its own default keeps 10,000 values of a curve, drawn at random.
+    events = EventAccumulator(str(out / "logs"), size_guidance={"scalars": 0})
+    events.Reload()
+    return events
+
+
+def _as_compared(recipe: Any) -> Any:
+    """Return a stored recipe as this version compares it, with the defaults of newer keys."""
+    try:
+        return ModelRecipe.model_validate(recipe).as_compared.model_dump(exclude_none=True)
+    except (TypeError, ValidationError):
+        return recipe
+
+
+def _without_steps(value: Any) -> Any:
+    """Return a recipe without its number of steps, which may be raised when a run is resumed."""
+    if not isinstance(value, dict) or not isinstance(value.get("training"), dict):
+        return value
+    training = {key: part for key, part in value["training"].items() if key != "steps"}
+    return {**value, "training": training}

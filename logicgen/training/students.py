@@ -1,0 +1,174 @@
+"""Training many inductive Transformers at once, each from a start of its own.
+
+Students of one size are one tensor program: their parameters have a first dimension, the loss is a
+sum over it, and Adam treats every number by itself, so that none of them notices the others.
+
+The schedule is that of all trainings, the loop is not `loop.py`: weights of starts are dropped from
+the tensors between two heats, and there are no batches, logs or checkpoints to manage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from logicgen.model.inductive import ambiguity
+from logicgen.nn.inductive_transformer import Embedding, InductiveTransformer, LogWeights
+from logicgen.productions import Grammar
+from logicgen.training.schedule import Schedule, ScheduledRate
+
+Progress = Callable[[int, int], None]
+"""Called with steps done and steps in all."""
+
+
+class Sentences(NamedTuple):
+    """Different sentences and how often they occur.
+
+    ids: (M, P). shares: (M,), which sum to 1.
+    """
+
+    ids: np.ndarray
+    shares: np.ndarray
+
+    @staticmethod
+    def of(ids: np.ndarray) -> Sentences:
+        """Return the different sentences of a sample, (N, P)."""
+        different, counts = np.unique(ids, axis=0, return_counts=True)
+        return Sentences(different, counts / counts.sum())
+
+    @staticmethod
+    def all_of(grammar: Grammar) -> Sentences:
+        """Return all sentences of a grammar with their probabilities."""
+        return Sentences(*grammar.sentences())
+
+
+# Crispness counts in this part of the steps.
+CRISP = 0.3, 0.7
+
+# Of more starts than this only so many go on after that share of the steps, in percent.
+FINALISTS, FIRST_HEAT = 5, 20
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """The training of students.
+
+    Attributes:
+        steps, learning_rate: of Adam, on all sentences at once; the rate falls to 0 as a cosine.
+        starts: random starts of each student. The one that explains its sentences best is kept: a
+            start in which two units of a layer turn into the same one does not get out of it.
+        crispness: how much `ambiguity`, in nats, adds to the loss in the middle of the training.
+            Where several grammars explain the sentences equally well, it settles for one in which a
+            word tells its unit; at the end the sentences decide alone.
+        nudge, embedding, dimension, perceptron: as of `InductiveTransformer`.
+    """
+
+    steps: int = 500
+    learning_rate: float = 0.1
+    starts: int = 5
+    crispness: float = 0.0
+    nudge: float = 0.0
+    embedding: Embedding = "indicator"
+    dimension: int | None = None
+    perceptron: int = 0
+
+
+def teach(
+    lessons: Sequence[Sentences],
+    *,
+    words: int,
+    width: int,
+    lesson: Lesson,
+    seed: int = 0,
+    progress: Progress = lambda done, total: None,
+) -> tuple[LogWeights, np.ndarray]:
+    """Train a student on each of some sets of sentences.
+
+    Returns their weights, and the losses in nats per sentence, (S,).
+
+    words: T, how many there are.
+    width: Z.
+    seed: of the random starts.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = InductiveTransformer(
+            words=words,
+            positions=lessons[0].ids.shape[1],
+            width=width,
+            students=len(lessons) * lesson.starts,
+            embedding=lesson.embedding,
+            dimension=lesson.dimension,
+            perceptron=lesson.perceptron,
+            nudge=lesson.nudge,
+        ).double()
+    course = _Course(lessons, lesson)
+    first = 0
+    if lesson.starts > FINALISTS:
+        first = lesson.steps * FIRST_HEAT // 100
+        course.train(network, 0, first, progress)
+        _keep(network, course.ranked(network)[:, :FINALISTS].flatten())
+    course.train(network, first, lesson.steps, progress)
+    best = course.ranked(network)[:, 0]
+    with torch.no_grad():
+        loss = course.loss(network)[best]
+        return LogWeights(*(each[best] for each in network.weights())), loss.numpy()
+
+
+class _Course:
+    """The sentences of all students, however many starts each of them has, and a step on them."""
+
+    def __init__(self, lessons: Sequence[Sentences], lesson: Lesson) -> None:
+        self.lesson = lesson
+        most = max(len(each.ids) for each in lessons)
+        # Of a student with fewer different sentences, the first again, without weight.
+        ids = np.stack([np.resize(each.ids, (most, each.ids.shape[1])) for each in lessons])
+        shares = np.stack([np.pad(each.shares, (0, most - len(each.shares))) for each in lessons])
+        self.ids, self.shares = torch.from_numpy(ids), torch.from_numpy(shares)  # (S, M, P), (S, M)
+        self.same = bool((self.ids == self.ids[0]).all())
+
+    def loss(self, network: InductiveTransformer) -> Tensor:
+        """Return the losses (S starts,) in nats per sentence."""
+        starts = network.students // len(self.ids)
+        read = self.ids[0] if self.same else self.ids.repeat_interleave(starts, 0)
+        weight = self.shares.repeat_interleave(starts, 0)
+        return -(weight * network.log_probabilities(read)).sum(-1)
+
+    def train(
+        self, network: InductiveTransformer, begin: int, end: int, progress: Progress
+    ) -> None:
+        """Train from step `begin` to step `end` of the lesson."""
+        lesson = self.lesson
+        optimizer = torch.optim.Adam(network.parameters(), lr=lesson.learning_rate)
+        scheduler = ScheduledRate(optimizer, Schedule(lesson.steps, lesson.learning_rate))
+        scheduler.load_state_dict({"last_epoch": begin})
+        for step in range(begin, end):
+            done = step / lesson.steps
+            optimizer.zero_grad()
+            loss = self.loss(network)
+            if lesson.crispness and CRISP[0] <= done < CRISP[1]:
+                loss = loss + lesson.crispness * ambiguity(network.weights())
+            torch.autograd.backward(loss.sum())
+            optimizer.step()
+            scheduler.step()
+            progress(step + 1, lesson.steps)
+
+    @torch.no_grad()
+    def ranked(self, network: InductiveTransformer) -> Tensor:
+        """Return (students, starts) numbers of starts, the best of each student first."""
+        # Among starts that explain the sentences alike, the crispest.
+        loss = self.loss(network) + self.lesson.crispness / 50 * ambiguity(network.weights())
+        table = loss.view(len(self.ids), -1)
+        return table.argsort(1) + torch.arange(len(self.ids))[:, None] * table.shape[1]
+
+
+def _keep(network: InductiveTransformer, starts: Tensor) -> None:
+    """Keep only the parameters of some starts."""
+    for parameter in network.parameters():
+        parameter.data, parameter.grad = parameter.data[starts], None
+    network.students = len(starts)

@@ -1,0 +1,60 @@
+"""A small data set, and a model that answers as a test wants it to."""
+
+from __future__ import annotations
+
+import pytest
+
+from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.dataset import load_dataset
+from logicgen.data.generate import generate
+from logicgen.measures.predictions import About
+
+
+class Parrot:
+    """Stands in for a model: knows the stored answers, and spoils some of them on purpose.
+
+    Answers to problems of even length are stored ones; of odd length, by embedding seed: empty, not
+    parsing, contradictory.
+    """
+
+    canonical, votes, trained_on_task = False, 1, True
+
+    def __init__(self, data, split):
+        self.task_name = data.task.name
+        self.vocabulary = data.vocabulary
+        self.alphabet = 2
+        encoded = data.encoded(split)
+        self.check = lambda symbols, ensemble=1: None
+        self.answers = {
+            tuple(encoded.problems[i]): encoded.answers[i].tolist() for i in range(len(encoded))
+        }
+        self.calls = []
+
+    def predict(self, problems, symbols, embedding_seed, max_length, grammar=None, **how):
+        self.calls.append((symbols, embedding_seed, max_length, len(problems)))
+        spoilt = ["", "0 0", "a 1 a 0"][embedding_seed]
+        assert all(max(p) < len(self.vocabulary) + symbols for p in problems)
+        return [
+            self.answers[tuple(p)] if len(p) % 2 == 0 else self.vocabulary.encode(spoilt)
+            for p in problems
+        ]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / "some"
+    recipe = DataRecipe.model_validate(
+        {
+            "task": "propositional",
+            "problem": {"operators": {"!": 1, "&": 1}},
+            "region": {"symbols": [1, 2], "length": [2, 5]},
+            "grid": {"symbols": [1, 4], "length": [1, 9], "per_cell": 4},
+        }
+    )
+    generate(recipe, folder, name="some")
+    return load_dataset(folder)
+
+
+@pytest.fixture(scope="module")
+def about(data):
+    return About("propositional", "parrot", "some", "grid", (1, 2), (2, 5))

@@ -1,0 +1,149 @@
+"""Answers of a model to anybody's problems: in their own names, and right or not given."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from logicgen.errors import LogicgenError
+from logicgen.measures.answering import Answering, answer_lines
+from logicgen.model.model import Answer
+from logicgen.model.training_data import TrainingRegion
+from logicgen.tasks import load_task
+
+TOKENS = ("!", "&", "X", "U")
+
+
+class Fake:
+    """Answers what it is told for each draw, and remembers what it was asked."""
+
+    def __init__(self, *answers, task="ltl", tokens=TOKENS):
+        self.task_name = task
+        self.vocabulary = load_task(task).vocabulary
+        self.alphabet = 3
+        self.region = TrainingRegion((1, 3), (1, 10), tokens)
+        self.answers = answers
+        self.asked = []
+        self.most = 9
+
+    def check(self, symbols, ensemble=1):
+        if symbols > self.most:
+            raise LogicgenError(f"{symbols} symbols are too many")
+
+    def predict(self, problems, symbols, embedding_seed, max_length, grammar=None):
+        assert all(max(p) < len(self.vocabulary) + symbols for p in problems)
+        self.asked.append([self.vocabulary.decode(problem) for problem in problems])
+        return [self.vocabulary.encode(self.answers[0])] * len(problems)
+
+    def predict_several(self, problems, symbols, embedding_seed, max_length, grammar, *, decoding):
+        self.asked.append([self.vocabulary.decode(problem) for problem in problems])
+        drawn = [Answer(self.vocabulary.encode(each), 0.0) for each in self.answers]
+        return [drawn[: decoding.answers]] * len(problems)
+
+
+def ask(fake, *problems, draws=4):
+    with Answering.of(fake, draws=draws) as answering:
+        return answering.answers([answering.question(problem) for problem in problems])
+
+
+def test_the_first_right_answer_is_given_in_the_problems_own_names():
+    fake = Fake("{ ! a }", "{ ! b }", "a ; { b }", "{ a }")
+    [outcome] = ask(fake, "request & X(grant)")
+    assert outcome == ("request ; { grant }", "exact", 3)
+    assert fake.asked == [["& a X b"]] * 2
+
+
+def test_operators_it_was_not_trained_on_are_said_with_those_it_was():
+    fake = Fake("{ b }")
+    [outcome] = ask(fake, "G(p -> F q)")
+    assert outcome.prediction == "{ q }"
+    asked = set(fake.asked[0][0].split())
+    assert asked <= {*TOKENS, "a", "b"}
+
+
+def test_only_the_problems_without_an_answer_are_drawn_again():
+    fake = Fake("{ a }", "{ ! a }", "{ a ; ! a }", "{ 1 }")
+    outcomes = ask(fake, "X a", "X ! b", "c & ! c")
+    assert [(o.draws, o.verdict in ("exact", "correct")) for o in outcomes] == [
+        (1, True),
+        (2, True),
+        (4, False),
+    ]
+    assert [len(asked) for asked in fake.asked] == [3, 2]
+
+
+def test_lines():
+    fake = Fake("{ a }", "{ ! a }")
+    lines = ["X p\n", "\n", '{"id": 7, "problem": "! q"}', "X (", "a & ! a"]
+    with Answering.of(fake, draws=2) as answering:
+        rows = list(answer_lines(answering, lines))
+    assert [row["status"] for row in rows] == ["sat", "sat", "invalid", "unknown"]
+    assert rows[0] == {"problem": "X p", "status": "sat", "witness": "{p}", "draws": 1}
+    assert rows[1]["id"] == 7
+    assert rows[1]["witness"] == "{!q}"
+    assert "column" in rows[2]["reason"]
+    assert rows[3]["witness"] is None
+    assert "none of 2 answers was right" in rows[3]["reason"]
+    assert json.dumps(rows)
+    with Answering.of(fake) as answering:
+        assert list(answer_lines(answering, [])) == []
+
+
+def test_one_problem_that_is_too_much_does_not_stop_the_others():
+    fake = Fake("{ a }")
+    wide = " & ".join("abcdefghij")
+    nested = " <-> ".join("abcdefghi" * 3)
+    with Answering.of(fake, draws=2) as answering:
+        rows = list(answer_lines(answering, ["X p", wide, nested, "G q"]))
+    assert [row["status"] for row in rows] == ["sat", "invalid", "invalid", "sat"]
+    assert "10 symbols are too many" in rows[1]["reason"]
+    assert "alone it takes" in rows[2]["reason"]
+
+
+def test_that_there_is_none_is_an_answer_too():
+    with Answering.of(Fake("0", "0"), draws=2) as answering:
+        rows = list(answer_lines(answering, ["a & ! a", "a"]))
+    assert [row["status"] for row in rows] == ["unsat", "unknown"]
+    assert [row["witness"] for row in rows] == [None, None]
+
+
+def test_an_answer_does_not_depend_on_the_other_questions():
+    lengths = []
+
+    class Wordy(Fake):
+        def predict(self, problems, symbols, embedding_seed, max_length, grammar=None):
+            lengths.append((len(problems), symbols, max_length))
+            return super().predict(problems, symbols, embedding_seed, max_length, grammar)
+
+    long = "X " * 40 + "p"
+    ask(Wordy("{ a }"), "X p", long, "a & b & c & d", "G q", draws=1)
+    together = sorted(lengths)
+    lengths.clear()
+    for problem in ("X p", long, "a & b & c & d", "G q"):
+        ask(Wordy("{ a }"), problem, draws=1)
+    assert {each[1:] for each in lengths} == {each[1:] for each in together}
+    assert together[-1][0] == 2  # those that are alike, in one batch
+
+
+def test_propositional():
+    fake = Fake("b 0 a 0", task="propositional", tokens=("!", "&", "|"))
+    [outcome] = ask(fake, "(p -> q) & !q")
+    assert outcome.prediction == "q 0 p 0"
+    assert fake.asked == [["& ! & a ! b ! b"]]
+
+
+@pytest.mark.parametrize(
+    ("fake", "problem", "words"),
+    [
+        (Fake(), "a U", "column 4"),
+        (Fake(tokens=("!", "&")), "X a", "trained on ! &: X cannot be said"),
+        (Fake(task="copying", tokens=()), "a +", "column"),
+        (Fake(), "X " * 300 + "a", "a problem of 301 tokens; .* takes up to 256"),
+    ],
+)
+def test_what_cannot_be_asked_says_why(fake, problem, words):
+    with pytest.raises(LogicgenError, match=words):
+        ask(fake, problem)
+    with pytest.raises(LogicgenError, match="1 to 1,000"):
+        Answering.of(fake, draws=0)

@@ -1,0 +1,188 @@
+"""Verified decoding: what is drawn, what is accepted, and that plain and verified stay apart."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from logicgen.errors import LogicgenError
+from logicgen.measures.predictions import SCHEMA, Verifier, predict_and_verify
+from logicgen.measures.verified import Outcome, Verified, draw_until_accepted
+from logicgen.model.model import Answer
+from logicgen.nn.decoding import BeamSearch
+from logicgen.nn.samples import Sampling
+from logicgen.report.evaluation_files import read_predictions, write_figures, write_predictions
+from tests.measures.conftest import Parrot
+
+pytestmark = pytest.mark.usefixtures("undrawn")
+
+
+class Slow(Parrot):
+    """Knows the answers, but says them only at a draw that depends on problem and embedding seed.
+
+    Until then it says something contradictory, and something else each time.
+    """
+
+    def __init__(self, data, split):
+        super().__init__(data, split)
+        self.asked = []
+
+    def predict(self, problems, symbols, embedding_seed, max_length, grammar=None, **how):
+        return [self.said(p, embedding_seed, 0) for p in problems]
+
+    def predict_several(self, problems, symbols, embedding_seed, max_length, grammar, **how):
+        sampling = how["decoding"]
+        assert sampling.temperature == 1.5
+        assert sampling.seed == (embedding_seed << 32) + 1
+        self.asked += [(tuple(problem), embedding_seed) for problem in problems]
+        return [
+            [
+                Answer(self.said(p, embedding_seed, number), 0.0)
+                for number in range(sampling.answers)
+            ]
+            for p in problems
+        ]
+
+    def said(self, problem, embedding_seed, number):
+        if number >= self.needed(problem, embedding_seed):
+            return self.answers[tuple(problem)]
+        return self.vocabulary.encode("a 1 a 0" + " b 1" * number)
+
+    def needed(self, problem, embedding_seed):
+        return (len(problem) + embedding_seed) % 7
+
+
+VERIFIED = Verified(4, Sampling(temperature=1.5))
+
+
+@pytest.fixture
+def scored(data, about, tmp_path):
+    model = Slow(data, "grid")
+    table = predict_and_verify(model, data, about, embedding_seeds=2, verified=VERIFIED)
+    write_predictions(table, tmp_path)
+    return model, table.to_pylist(), write_figures(tmp_path), tmp_path
+
+
+def test_the_first_accepted_answer_is_kept_and_counted(scored):
+    model, rows, *_ = scored
+    for row in rows:
+        needed = model.needed(row["problem"].split(), row["embedding_seed"])
+        assert row["verdict"] == ("exact" if needed == 0 else "invalid")
+        if needed < 4:
+            assert row["verified_prediction"] == row["answer"]
+            assert (row["verified_verdict"], row["draws"]) == ("exact", needed + 1)
+        else:  # the plain prediction stands
+            assert row["verified_prediction"] == row["prediction"]
+            assert (row["verified_verdict"], row["draws"]) == ("invalid", 4)
+
+
+def test_only_what_is_not_accepted_is_drawn_for(scored):
+    model, rows, *_ = scored
+    expected = [
+        (tuple(model.vocabulary.encode(row["problem"])), row["embedding_seed"])
+        for row in rows
+        if row["verdict"] != "exact"
+    ]
+    assert sorted(model.asked) == sorted(expected)
+
+
+def test_plain_and_verified_accuracy_are_reported_apart(scored):
+    _, rows, summary, folder = scored
+    plain = np.mean([row["verdict"] == "exact" for row in rows])
+    verified = np.mean([row["verified_verdict"] == "exact" for row in rows])
+    assert plain < verified < 1
+    overall = summary["overall"]
+    assert overall["accuracy"] == pytest.approx(plain)
+    assert overall["verified_accuracy"] == pytest.approx(verified)
+    assert overall["draws"] == pytest.approx(np.mean([row["draws"] for row in rows]))
+    by_seed = [
+        np.mean([row["verified_verdict"] == "exact" for row in rows if row["embedding_seed"] == s])
+        for s in (0, 1)
+    ]
+    assert overall["verified_accuracy_std"] == pytest.approx(np.std(by_seed, ddof=1))
+    assert overall["exact"] == sum(row["verdict"] == "exact" for row in rows)  # of plain answers
+    assert summary["decoding"] == {
+        **{"beams": 1, "length_normalization": 1.0, "answers": 1, "grammar": True, "ensemble": 1},
+        "verified": {
+            "draws": 4,
+            "sampling": {
+                **{"temperature": 1.5, "top_k": None, "top_p": None},
+                **{"seed": 0, "answers": 4},
+            },
+        },
+    }
+    assert json.loads((folder / "summary.json").read_text()) == json.loads(json.dumps(summary))
+
+
+def test_predictions_that_know_nothing_of_verified_decoding_are_still_read(scored):
+    *_, folder = scored
+    table, known = read_predictions(folder)
+    metadata = json.loads(table.schema.metadata[b"logicgen"])
+    del metadata["decoding"]
+    old = table.drop_columns(SCHEMA.names[-3:])
+    pq.write_table(
+        old.replace_schema_metadata({"logicgen": json.dumps(metadata)}),
+        folder / "predictions.parquet",
+    )
+    assert read_predictions(folder)[1] == replace(known, decoding={})
+    assert "verified_accuracy" not in write_figures(folder)["overall"]
+
+
+def test_without_it_nothing_is_drawn_or_said(data, about, tmp_path):
+    table = predict_and_verify(Slow(data, "grid"), data, about, decoding=BeamSearch(3))
+    for name in ("verified_prediction", "verified_verdict", "draws"):
+        assert table[name].null_count == len(table)
+    write_predictions(table, tmp_path)
+    summary = write_figures(tmp_path)
+    assert not {"verified_accuracy", "draws"} & set(summary["overall"])
+    assert summary["decoding"]["beams"] == 3
+
+
+def test_a_limit_that_was_reached_is_no_acceptance():
+    def others(rows):
+        assert rows.tolist() == [0, 2, 3]
+        return [["answer 1", "answer 2", "answer 3"]] * 2 + [["answer 1"]]
+
+    judged = []
+
+    def judge(rows, answers):
+        judged.append(rows.tolist())
+        of_draw = {1: "unknown", 2: "incorrect", 3: "correct"}
+        return [of_draw[int(answer[-1])] for answer in answers]
+
+    plain = (["x", "y", "z", "few"], ["unknown", "exact", "invalid", "incorrect"])
+    assert draw_until_accepted(*plain, 3, others, judge) == [
+        Outcome("x", "unknown", 3),
+        Outcome("y", "exact", 1),
+        Outcome("z", "invalid", 3),
+        Outcome("few", "incorrect", 3),  # there were no other answers
+    ]
+    assert judged == [[0, 2, 3], [0, 2]]
+    assert draw_until_accepted(*plain, 9, others, judge)[::2] == [
+        Outcome("answer 3", "correct", 4),
+        Outcome("answer 3", "correct", 4),
+    ]
+    assert draw_until_accepted(*plain, 1, others, judge)[0] == Outcome("x", "unknown", 1)
+    assert draw_until_accepted([], [], 5, others, judge) == []
+
+
+def test_no_answer_is_judged_twice(data):
+    one, other = ("| a b", "a 1", "b 1"), ("| a b", "a 0", "b 1")
+    asked = []
+    with Verifier(data.task, None, 1, 10.0) as verifier:
+        for triples in ([one, other, one], [other], [one, ("a", "a 1", "a 1")]):
+            verdicts = verifier.verdicts(triples, lambda done, total: asked.append((done, total)))
+            assert verdicts == [
+                {one: "correct", other: "incorrect"}.get(triple, "exact") for triple in triples
+            ]
+    assert asked == [(0, 2), (2, 2), (0, 0), (0, 1), (1, 1)]
+
+
+@pytest.mark.parametrize("draws", [0, 1_001])
+def test_no_draws_at_all_and_too_many_are_refused(draws):
+    with pytest.raises(LogicgenError, match=r"draws of verified answers, .* 1 to 1,000"):
+        Verified(draws, Sampling())

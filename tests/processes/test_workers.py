@@ -1,0 +1,244 @@
+"""Worker processes: order, limits, deaths, errors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from logicgen.errors import LogicgenError
+from logicgen.processes.workers import Failure, Limits, Workers
+
+pytestmark = pytest.mark.usefixtures("new_helpers")
+
+
+def work():
+    """The function the workers run: what it does depends on the item."""
+
+    def do(item):
+        if item == "sleep":
+            time.sleep(60)
+        if item == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if item == "eat":
+            return len(bytearray(8 << 30))
+        if item == "complain":
+            raise LogicgenError("no such thing")
+        if item == "crash":
+            raise ZeroDivisionError
+        return item * 2
+
+    return do
+
+
+def fragile(folder):
+    """A function whose worker dies once behind an item, and a setup that dies twice."""
+    if len(list(Path(folder).glob("start*"))) < 2:
+        Path(folder, f"start{os.getpid()}").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def do(item):
+        if item == 5 and not Path(folder, "died").exists():
+            Path(folder, "died").touch()
+            # Behind this item: after its result has been sent, before the next one.
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        return item
+
+    return do
+
+
+def hopeless(folder):
+    """A function whose workers die at the start but for the first of them."""
+    if Path(folder, "first").exists():
+        os._exit(3)
+    Path(folder, "first").touch()
+
+    def do(item):
+        if item == 2:
+            os._exit(4)
+        return item
+
+    return do
+
+
+def broken():
+    raise LogicgenError("cannot be set up")
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+def test_results_come_in_order(chunk):
+    with Workers(work, count=2) as pool:
+        assert list(pool.map(range(300), chunk)) == [2 * i for i in range(300)]
+        assert list(pool.map([], chunk)) == []
+        assert list(pool.map([1], chunk)) == [2]
+
+
+def test_the_source_is_read_only_a_little_ahead():
+    taken = []
+
+    def source():
+        for i in range(10_000):
+            taken.append(i)
+            yield i
+
+    with Workers(work, count=2) as pool:
+        results = pool.map(source(), 10)
+        assert next(results) == 0
+        assert len(taken) <= 100
+
+
+def test_limits_and_deaths_cost_one_item_each():
+    items = [1, "sleep", 2, "die", 3, "eat", 4]
+    limits = Limits(seconds=0.5, memory=2 << 30)
+    with Workers(work, count=1, limits=limits) as pool:
+        results = list(pool.map(items, 4))
+        assert results[::2] == [2, 4, 6, 8]
+        assert [type(r) for r in results[1::2]] == [Failure] * 3
+        assert results[1].reason == "time limit of 0.5 s"
+        assert "died" in results[3].reason
+        assert results[5].reason == "out of memory"
+        assert list(pool.map([5], 1)) == [10]  # it goes on
+
+
+def test_errors_reach_the_caller():
+    with Workers(work, count=1) as pool, pytest.raises(LogicgenError, match="no such thing"):
+        list(pool.map([1, "complain"], 1))
+    with Workers(work, count=1) as pool, pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        list(pool.map(["crash"], 1))
+    with Workers(broken, count=1) as pool, pytest.raises(LogicgenError, match="cannot be set up"):
+        list(pool.map([1], 1))
+
+
+def test_a_worker_that_dies_between_items_or_at_the_start_costs_nothing(tmp_path):
+    def slowly():
+        yield from range(6)
+        while not (tmp_path / "died").exists():
+            time.sleep(0.01)
+        time.sleep(0.5)  # the worker is idle when it dies
+        yield from range(6, 12)
+
+    with Workers(fragile, (str(tmp_path),), count=1) as pool:
+        assert list(pool.map(slowly(), 1)) == list(range(12))
+    assert (tmp_path / "died").exists()
+
+
+def test_where_workers_cannot_be_started_again_what_is_done_is_kept(tmp_path):
+    with Workers(hopeless, (str(tmp_path),), count=1) as pool:
+        found = list(pool.map(range(6), 2))
+    assert found[:2] == [0, 1]
+    assert all(isinstance(each, Failure) for each in found[2:])
+    assert "(4)" in found[2].reason
+    assert "no worker process is left" in found[5].reason
+
+
+def test_where_no_worker_ever_starts_it_is_an_error(tmp_path):
+    (tmp_path / "first").touch()
+    with (
+        Workers(hopeless, (str(tmp_path),), count=2) as pool,
+        pytest.raises(LogicgenError, match=r"before it began to work.*\(3\)"),
+    ):
+        list(pool.map(range(6), 2))
+
+
+def test_long_items_take_no_more_memory_than_one_of_them():
+    long = "x" * (3 << 20)
+    with Workers(work, count=1, limits=Limits(memory=3 << 28)) as pool:
+        assert [len(each) for each in pool.map([long] * 120, 120)] == [2 * len(long)] * 120
+        too_long = "x" * (200 << 20)
+        found = list(pool.map(["a", too_long, "b"], 256))
+    assert found[::2] == ["aa", "bb"]
+    assert isinstance(found[1], Failure)
+
+
+def test_slow_items_are_shared_and_come_one_by_one():
+    with Workers(work, count=1, limits=Limits(seconds=0.3)) as pool:
+        results = pool.map([1, "sleep", 2, "sleep", 3], 256)
+        assert next(results) == 2  # before the others are done
+        assert [type(each) for each in results] == [Failure, int, Failure, int]
+
+
+SCRIPT = """
+import logicgen
+from logicgen.data.data_recipe import DataRecipe
+from logicgen.tasks.bulk import solve_lines
+from logicgen.processes.workers import Limits
+print(*[row["status"] for row in solve_lines("ltl", ["F a", "a & !a"], None, 2, Limits(9))])
+print(logicgen.solve("propositional", "a", timeout=9).status)
+recipe = DataRecipe.read("propositional-mini").resized(20)
+made = recipe.make(FOLDER, name="tiny", workers=2)
+print(made["splits"]["train"]["examples"])
+"""
+
+
+@pytest.mark.parametrize("how", ["a file", "standard input", "-c"])
+def test_scripts_without_a_guard_are_not_run_again(tmp_path, how):
+    folder = f"FOLDER = __import__('pathlib').Path({str(tmp_path / 'data')!r})\n"
+    script = tmp_path / "plain.py"
+    script.write_text(folder + SCRIPT)
+    arguments = {"a file": [script], "standard input": [], "-c": ["-c", script.read_text()]}[how]
+    result = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        input=script.read_text(),
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split() == ["sat", "unsat", "sat", "20"]
+
+
+def test_a_file_of_the_working_folder_is_not_taken_for_a_module(tmp_path):
+    (tmp_path / "pickle.py").write_text("open('imported', 'w')")
+    code = "import logicgen; print(logicgen.solve('ltl', 'a', timeout=9).status)"
+    result = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert result.stdout.strip() == "sat", result.stderr
+    assert not (tmp_path / "imported").exists()
+
+
+def test_workers_end_with_a_killed_parent_also_inside_an_item(tmp_path):
+    code = (
+        "from logicgen.processes.workers import Workers\n"
+        "from tests.processes.test_workers import busy\n"
+        f"with Workers(busy, ({str(tmp_path)!r},)) as pool: list(pool.map([1]))"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    while not (found := list(tmp_path.glob("pid-*"))):
+        assert parent.poll() is None
+        time.sleep(0.01)
+    worker = int(found[0].name.removeprefix("pid-"))
+    parent.kill()
+    parent.wait()
+    while Path(f"/proc/{worker}").exists() and "Z" not in state(worker):
+        time.sleep(0.01)  # it ends, or this test does not
+
+
+def state(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return "Z"
+
+
+def busy(folder):
+    """A function that never ends, in native code that lets no signal handler run."""
+
+    def do(item):
+        Path(folder, f"pid-{os.getpid()}").touch()
+        return pow(3, 10**12)
+
+    return do

@@ -1,0 +1,209 @@
+"""Rounds: fresh problems, the model's own answers, verdicts, and their files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.dataset import load_dataset
+from logicgen.data.drawer import alpha_class_of
+from logicgen.data.generate import generate as make_any
+from logicgen.errors import LogicgenError
+from logicgen.model.checkpoint import load_model
+from logicgen.model.kinds import new_model, training_data
+from logicgen.model.recipe_tables import RewardTable
+from logicgen.nn.linear import bfloat16_products
+from logicgen.solvers import Verdict
+from logicgen.tasks import load_task
+from logicgen.training.curriculum import Curriculum
+from logicgen.training.rounds import Asked, Attempt, Round, Rounds
+from tests.data.data_sets import make
+from tests.training.conftest import TABLES, recipe_with
+
+
+@pytest.fixture
+def rounds(learnt, tmp_path):
+    """Return a function that makes rounds of a small trained model."""
+    opened = []
+
+    def begin(folder=tmp_path, held_out=(), data=learnt.data, seed=3, **keys):
+        table = RewardTable(**{"problems": 40, "draws": 4, **keys})
+        model = load_model(learnt.run, "cpu")
+        opened.append(Rounds(model, table, data, folder, seed=seed, held_out=held_out))
+        return opened[-1]
+
+    yield begin
+    for each in opened:
+        each.close()
+
+
+def test_a_round_is_judged_by_the_verifier(rounds):
+    found = rounds().round(0)
+    task = load_task("propositional")
+    assert len(found.asked) == 40
+    for asked in found.asked:
+        assert len({each.answer for each in asked.attempts}) == len(asked.attempts) <= 4
+        problem = task.decode_problem(asked.problem)
+        for each in asked.attempts:
+            assert task.check(problem, task.decode_answer(each.answer)) == each.verdict
+    assert {each.verdict for asked in found.asked for each in asked.attempts} >= {
+        Verdict.CORRECT,
+        Verdict.INCORRECT,
+    }
+
+
+def test_a_round_depends_on_seed_weights_and_number_alone(rounds, tmp_path):
+    first, again = rounds(tmp_path / "a"), rounds(tmp_path / "b")
+    for number in range(3):
+        assert first.round(number) == again.round(number)
+    assert first.path(2).read_bytes() == again.path(2).read_bytes()
+    assert first.round(0).asked != first.round(1).asked
+    assert rounds(tmp_path / "c", seed=4).round(0).asked != first.round(0).asked
+    # From the files alone, whatever the model has become meanwhile.
+    assert rounds(tmp_path / "a", draws=2).round(1) == first.round(1)
+
+
+def test_answers_are_drawn_in_float32_while_training_is_in_bfloat16(rounds, tmp_path):
+    exact = rounds(tmp_path / "a", problems=8).round(0)
+    with bfloat16_products():
+        drawn = rounds(tmp_path / "b", problems=8).round(0)
+    assert drawn == exact
+
+
+def test_problems_are_new_to_every_held_out_split_and_differ(rounds, learnt, tmp_path):
+    make(tmp_path / "other", seed=5)
+    other = load_dataset(tmp_path / "other")
+    mine = rounds(tmp_path / "run", [other], problems=100, symbols=(1, 3), length=(3, 9))
+    asked = [alpha_class_of(each.problem) for n in range(3) for each in mine.round(n).asked]
+    for data in (learnt.data, other):
+        for split in ("validation", "test", "grid"):
+            assert not {*asked} & {*data.table(split)["alpha_class"].to_pylist()}
+    assert {*asked} & {*learnt.data.table("train")["alpha_class"].to_pylist()}
+
+
+def test_problems_lie_in_the_ranges_that_are_asked_for(rounds):
+    for asked in rounds(symbols=(2, 4), length=(6, 12), curriculum=False).round(0).asked:
+        tokens = asked.problem.split()
+        assert 6 <= len(tokens) <= 12
+        assert 2 <= len({*tokens} & {*"abcdefgh"}) <= 4
+
+
+def test_ranges_without_new_problems_are_refused_in_a_line(rounds):
+    with pytest.raises(LogicgenError, match=r"held-out ones.*widen reward\.symbols or reward\.len"):
+        rounds(symbols=(1, 1), length=(1, 2)).round(0)
+
+
+def test_more_symbols_than_the_model_has_rows_for_are_refused(learnt, tmp_path):
+    table = RewardTable(symbols=(1, 9))
+    rows = {"method": "learned", "normalize_rows": True, "max_symbols": 3}
+    recipe = recipe_with(embedding={**dict.fromkeys(TABLES["embedding"]), **rows})
+    model = new_model(recipe, training_data(recipe, learnt.data))
+    with pytest.raises(LogicgenError, match=r"reward\.symbols: .*up to 9 .*rows for 3: lower it"):
+        Rounds(model, table, learnt.data, tmp_path)
+
+
+def test_the_first_round_needs_a_right_answer(rounds, monkeypatch):
+    mine = rounds()
+    wrong = [("1 1", 0.0)]
+    monkeypatch.setattr(mine, "_answers", lambda problems, number: [wrong for _ in problems])
+    with pytest.raises(LogicgenError, match=r"none of 40 answers.*right.*reward\.curriculum"):
+        mine.round(0)
+    assert not mine.path(0).exists()
+
+
+def test_a_damaged_file_is_refused_in_a_line(rounds):
+    mine = rounds()
+    mine.round(0)
+    for content in ("", "{}", '{"round": 0}', '{"round": 0, "following": 1, "known": [[1]]}'):
+        mine.path(0).write_text(content)
+        with pytest.raises(LogicgenError, match="damaged; remove the run and train again"):
+            mine.round(1)
+
+
+def test_what_the_verifier_cannot_judge_is_unknown(rounds, monkeypatch):
+    from logicgen.training import rounds as module
+
+    monkeypatch.setattr(module, "SECONDS", 1e-9)
+    mine = rounds(problems=4)  # each costs a worker
+    monkeypatch.setattr(mine, "path", lambda number: mine.folder / "none")
+    with pytest.raises(LogicgenError, match="none of"):
+        mine.round(0)
+    found = mine._made(0, 0, Curriculum())
+    assert found.measures()["unknown"] > 0.9
+    assert found.measures()["accepted"] < 0.1
+
+
+def attempt(answer, probability, verdict):
+    """Return an attempt of a probability."""
+    return Attempt(answer, float(np.log(probability)), verdict)
+
+
+def test_shares_weigh_answers_by_their_probabilities():
+    right, wrong, unknown = Verdict.CORRECT, Verdict.INCORRECT, Verdict.UNKNOWN
+    asked = Asked("a", [attempt("a 0", 0.6, wrong), attempt("a 1", 0.2, right)])
+    assert asked.share == pytest.approx(0.25)
+    assert asked.worth == pytest.approx(0.75)
+    twice = replace(asked, attempts=[*asked.attempts, attempt("a 1", 0.2, right)])
+    assert twice.share == pytest.approx(0.25)  # the same answer
+    also = replace(asked, attempts=[*asked.attempts, attempt("b 1", 0.2, unknown)])
+    assert also.share == pytest.approx(0.25)
+    for attempts in ([], [attempt("a 1", 0.5, right)], [attempt("a 0", 0.5, wrong)]):
+        assert Asked("a", attempts).worth == 0
+    tiny = Asked("a", [Attempt("a 1", -2000.0, right), Attempt("a 0", -2000.0, wrong)])
+    assert tiny.share == pytest.approx(0.5)
+
+
+def test_measures_of_a_round():
+    right, wrong = Verdict.CORRECT, Verdict.INCORRECT
+    asked = [
+        Asked("| a ! a", [attempt("", 0.5, right), attempt("a 1", 0.25, right)]),
+        Asked("& a b", [attempt("a 1", 0.5, wrong), attempt("a 1 b 1", 0.5, right)]),
+        Asked("& a ! a", [attempt("a 1", 1.0, wrong)]),
+        Asked("b", [attempt("b 1", 0.5, right)]),
+    ]
+    found = Round(0, asked, 9, Curriculum()).measures()
+    assert found["accepted"] == 0.5
+    assert found["solved"] == 0.75
+    assert found["different"] == pytest.approx(4 / 3)
+    assert found["length"] == pytest.approx((0 + 2 + 4 + 2) / 4)
+    assert found["symbolless"] == 0.25
+    assert found["commonest"] == pytest.approx(2 / 3)  # `a 1` and `b 1` are one up to renaming
+    assert found["entropy"] == pytest.approx(-3 * np.log(0.5) / 4)
+    assert Round(0, [], 0, Curriculum()).measures()["accepted"] == 0
+
+
+def test_the_file_of_a_round_tells_it(rounds):
+    mine = rounds()
+    found = mine.round(0)
+    told = json.loads(mine.path(0).read_text())
+    assert told["measures"] == found.measures()
+    assert told["problems"][0][0] == found.asked[0].problem
+    assert [each[0] for each in told["problems"][0][1]] == [
+        each.answer for each in found.asked[0].attempts
+    ]
+
+
+def test_a_task_whose_check_needs_no_solver(tmp_path):
+    """Judge answers of an untrained model to problems of copying, where comparing is checking."""
+    tables = {
+        "task": "copying",
+        "region": {"symbols": [1, 4], "length": [1, 4]},
+        "sizes": {"train": 200, "validation": 0, "test": 20},
+    }
+    make_any(DataRecipe.model_validate(tables), tmp_path / "data", name="copying")
+    data = load_dataset(tmp_path / "data")
+    recipe = recipe_with()
+    model = new_model(recipe, training_data(recipe, data))
+    table = RewardTable(problems=30, symbols=(1, 5), length=(1, 5))
+    mine = Rounds(model, table, data, tmp_path)
+    found = mine._made(0, 0, Curriculum())
+    mine.close()
+    held_out = {*data.table("test")["problem"].to_pylist()}
+    for asked in found.asked:
+        assert asked.problem not in held_out
+        for each in asked.attempts:
+            assert each.verdict.is_right == (each.answer == asked.problem)
