@@ -25,7 +25,7 @@ from statistics import median
 import logicgen
 from logicgen.solvers import load_solver
 from logicgen.syntax import propositional
-from logicgen.syntax.sampler import FormulaSampler
+from logicgen.syntax.sampling import FormulaSampler
 from logicgen.tasks import load_task
 from logicgen.tokens import symbol_name
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         verify,
     )
     from logicgen.scoring import Judgement, Scorer, prompt
-    from logicgen.syntax.bridges import from_sympy, to_sympy
+    from logicgen.syntax.rewriting import from_sympy, to_sympy
 
 __all__ = [
     "Judgement",
@@ -61,8 +61,8 @@ _ELSEWHERE = {
     "Judgement": "logicgen.scoring",
     "Scorer": "logicgen.scoring",
     "prompt": "logicgen.scoring",
-    "from_sympy": "logicgen.syntax.bridges",
-    "to_sympy": "logicgen.syntax.bridges",
+    "from_sympy": "logicgen.syntax.rewriting",
+    "to_sympy": "logicgen.syntax.rewriting",
 }
 
 

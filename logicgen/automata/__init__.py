@@ -1,16 +1,21 @@
 """Weighted and probabilistic finite-state automata and their exact lexinvariant models."""
 
-from logicgen.automata.allsum import allsum, log_allsum, normalise, trim
-from logicgen.automata.ambiguity import ambiguous_pair
 from logicgen.automata.automaton import Automaton
 from logicgen.automata.automaton_file import read_automaton, write_automaton
-from logicgen.automata.divergence import divergences, l1_distances, mean_by_position
-from logicgen.automata.entropy import entropy, estimated_entropy, expected_length, path_entropy
+from logicgen.automata.entropy import (
+    ambiguous_pair,
+    divergences,
+    entropy,
+    estimated_entropy,
+    expected_length,
+    l1_distances,
+    mean_by_position,
+    path_entropy,
+)
 from logicgen.automata.ngram_automaton import NGram, ngram, ngram_automaton, ngram_log_probabilities
 from logicgen.automata.random_automaton import random_automaton
-from logicgen.automata.sampling import sample
-from logicgen.automata.strings import Strings, encode
-from logicgen.automata.tightness import Tightness, tightness
+from logicgen.automata.strings import Strings, encode, sample
+from logicgen.automata.sums import Tightness, allsum, log_allsum, normalise, tightness, trim
 from logicgen.automata.weights import (
     log_next_probabilities,
     log_prefix_weights,

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from logicgen.automata.allsum import log_allsum, trim
 from logicgen.automata.automaton import Automaton
+from logicgen.automata.sums import log_allsum, trim
 from logicgen.errors import LogicgenError, shortened
 from logicgen.files import write_text
 from logicgen.recipes import Table, read_toml, validate

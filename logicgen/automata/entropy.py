@@ -1,9 +1,14 @@
-"""Expected length and entropy of the strings of an automaton, which is normalised first.
+"""Expected length and entropy of the strings of an automaton, ambiguity, and divergences.
 
 If each string has one path, the entropy of the strings is that of the paths, which solves a linear
-system. If a string may have several paths, as in hidden Markov models, there is no such system; the
-entropy of the paths is then an upper bound, and samples give an estimate. All functions raise
-LogicgenError if the allsum is 0 or infinite.
+system. An ambiguous automaton gives some string several paths, as hidden Markov models do. Then the
+entropy of the paths is an upper bound, and samples give an estimate. The automaton is normalised
+first: these functions raise LogicgenError if the allsum is 0 or infinite.
+
+The divergences compare the next-symbol distributions of any two models at each position: an
+automaton, its lexinvariant model, a trained model. Distributions are arrays (S, L + 1, k + 1), the
+end last, with nan beyond the end of a string.
+
 Source: Cortes, Mohri, Rastogi, Riley, On the Computation of the Relative Entropy of Probabilistic
 Automata (IJFCS 2008).
 """
@@ -11,12 +16,12 @@ Automata (IJFCS 2008).
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import entr
+from scipy.sparse import csr_array
+from scipy.special import entr, rel_entr
 
-from logicgen.automata.allsum import forward, normalise
-from logicgen.automata.ambiguity import ambiguous_pair
-from logicgen.automata.automaton import Automaton
-from logicgen.automata.sampling import sample
+from logicgen.automata.automaton import Automaton, is_deterministic
+from logicgen.automata.strings import sample
+from logicgen.automata.sums import accessible, coaccessible, forward, normalise, trim
 from logicgen.automata.weights import log_weights
 from logicgen.errors import LogicgenError
 
@@ -59,3 +64,78 @@ def estimated_entropy(
     model = normalise(automaton)
     bits = -log_weights(model, sample(model, count, rng)) / np.log(2)
     return float(bits.mean()), float(bits.std(ddof=1) / np.sqrt(count))
+
+
+def ambiguous_pair(automaton: Automaton) -> tuple[str, str] | None:
+    """Return two states that accepting paths of one string visit at the same position, or None.
+
+    A state of the squared automaton is a pair of states that two paths over the same symbols reach.
+    An automaton is ambiguous exactly if a pair of different states lies on an accepting path of its
+    square. Source: Allauzen, Mohri, Rastogi, General Algorithms for Testing the Ambiguity of Finite
+    Automata (DLT 2008).
+    """
+    if not (accessible(automaton) & coaccessible(automaton)).any():
+        return None
+    part = trim(automaton)
+    ahead = [(matrix > 0).astype(np.int64) for matrix in part.transitions]
+    back = [csr_array(matrix.T) for matrix in ahead]
+    if part.is_deterministic or is_deterministic(back, part.final):
+        return None
+    # Pairs that can be reached, and those from which a pair of final states can be reached.
+    reached = _closure(_pairs(part.initial), ahead, back)
+    ending = _closure(_pairs(part.final), back, ahead)
+    both = (reached.multiply(ending)).tocoo()
+    for first, second in zip(*both.coords, strict=True):
+        if first != second:
+            return part.states[first], part.states[second]
+    return None
+
+
+def _pairs(start: np.ndarray) -> csr_array:
+    column = csr_array((start > 0).astype(np.int64)[:, None])
+    return csr_array(column @ column.T)
+
+
+def _closure(start: csr_array, ahead: list[csr_array], back: list[csr_array]) -> csr_array:
+    """Return the pairs reached from `start` by the same symbols; back: `ahead`, transposed."""
+    found = frontier = start
+    while frontier.nnz:
+        after = sum(
+            ((b @ frontier @ a) > 0).astype(np.int64) for a, b in zip(ahead, back, strict=True)
+        )
+        after = csr_array(after > 0).astype(np.int64)
+        frontier = csr_array((after - after.multiply(found)).astype(np.int64))
+        frontier.eliminate_zeros()
+        found = csr_array((found + frontier).astype(np.int64))
+    return found
+
+
+def l1_distances(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Return the sums of |p - q|, (S, L + 1), between 0 and 2; nan if one of them is nan."""
+    _check_shapes(p, q)
+    return np.asarray(np.abs(p - q).sum(axis=-1))
+
+
+def divergences(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Return KL(p || q) = sum of p log2(p/q), in bits, (S, L + 1): the cost of predicting q for p.
+
+    inf if q is 0 where p is not; nan if one of them is nan.
+    """
+    _check_shapes(p, q)
+    return np.asarray(rel_entr(p, q).sum(axis=-1) / np.log(2))
+
+
+def mean_by_position(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean over strings (nan if none) and count of numbers by position, (L + 1,) each."""
+    there = ~np.isnan(values)
+    count = there.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        return np.where(there, values, 0.0).sum(axis=0) / np.where(count, count, np.nan), count
+
+
+def _check_shapes(p: np.ndarray, q: np.ndarray) -> None:
+    if p.shape != q.shape:
+        raise LogicgenError(
+            f"distributions of shape {p.shape} and {q.shape} cannot be compared; both have to be"
+            " (strings, longest + 1, symbols + 1), the end last"
+        )

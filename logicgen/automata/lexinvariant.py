@@ -19,11 +19,10 @@ from math import factorial
 
 import numpy as np
 
-from logicgen.automata.allsum import normalise
 from logicgen.automata.automaton import Automaton
-from logicgen.automata.partial_permutations import permutations
-from logicgen.automata.renaming import log_complete, log_joint
+from logicgen.automata.renaming import log_complete, log_joint, permutations
 from logicgen.automata.strings import Readable, Strings, encode
+from logicgen.automata.sums import normalise
 from logicgen.automata.weights import log_normalised, log_prefix_weights, log_weights
 from logicgen.errors import LogicgenError
 

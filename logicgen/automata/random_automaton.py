@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.sparse import csr_array, diags_array
 
-from logicgen.automata.allsum import solve_linear
 from logicgen.automata.automaton import Automaton
+from logicgen.automata.sums import solve_linear
 from logicgen.errors import LogicgenError
 
 

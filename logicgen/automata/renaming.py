@@ -1,23 +1,30 @@
 """The sum over all renamings of symbols, computed with partial permutations.
 
-Permutations that agree on the symbols seen so far give a prefix the same weight. So a string needs
-one forward vector for each partial permutation, which maps the symbols seen to different symbols of
-the automaton. At a new symbol each of them is extended by every symbol that it does not map to yet:
-after j different symbols of k there are k!/(k - j)! vectors instead of k!. Only which symbols of a
-string are equal matters, so many strings share their partial permutations and are done at once.
+A partial permutation is a one-to-one map of the symbols seen so far: it says which symbol of the
+automaton each symbol of a string stands for. Permutations that agree on the symbols seen so far
+give a prefix the same weight. So a string needs one forward vector for each partial permutation. At
+a new symbol each partial permutation is extended by every symbol that it does not map to yet: after
+j different symbols of k there are k!/(k - j)! vectors instead of k!.
+
+Strings are numbered by first occurrence, so the tables of partial permutations depend on the
+numbers of symbols only, and many strings share them.
+
+A forward vector has one weight for each state. In a deterministic automaton only one weight is not
+0, so a state and a weight are enough, whatever the number of states.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import permutations as all_permutations
 from math import factorial, log, perm
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from logicgen.automata.automaton import Automaton
-from logicgen.automata.forward_vectors import ForwardStates, ForwardVectors
-from logicgen.automata.partial_permutations import canonical, gather, partial_permutations
 from logicgen.automata.strings import Strings
 from logicgen.automata.weights import (
     LEAST,
@@ -27,6 +34,189 @@ from logicgen.automata.weights import (
     steps_in_range,
 )
 from logicgen.errors import LogicgenError
+
+# Up to so many states a dense matrix multiplies faster than a sparse one.
+DENSE = 100
+
+
+class ForwardVectors:
+    """Forward vectors (m, P, n): of m strings, for P partial permutations, over n states.
+
+    count: number of strings. most: the largest number of partial permutations that there will be.
+    """
+
+    def __init__(self, model: Automaton, count: int, most: int) -> None:
+        n = len(model.states)
+        self.symbols = len(model.symbols)
+        self.steps: list[np.ndarray | csr_array] = [
+            matrix.toarray() if n <= DENSE else matrix for matrix in model.transitions
+        ]
+        self.vectors = np.tile(model.initial, (count, 1, 1))
+        # Buffers for two more such arrays: allocating memory costs more than the arithmetic.
+        self.spare = np.empty(2 * count * most * n)
+
+    @staticmethod
+    def size(model: Automaton) -> int:
+        """Return the numbers held for each string and partial permutation."""
+        return 3 * len(model.states)
+
+    def choose(self, rows: np.ndarray) -> None:
+        """Keep only some of the strings, or put them in another order."""
+        self.vectors = self.vectors[rows]
+
+    def read_new(self, source: np.ndarray, symbols: np.ndarray) -> None:
+        """Read a symbol not seen before: number `source[i]` is extended by `symbols[i]`."""
+        before = self.vectors
+        self.vectors = np.empty((len(before), len(source), before.shape[2]))
+        for symbol, matrix in enumerate(self.steps):
+            chosen = symbols == symbol
+            some = before[:, source[chosen]]
+            self.vectors[:, chosen] = (some.reshape(-1, some.shape[2]) @ matrix).reshape(some.shape)
+
+    def read_seen(self, read: np.ndarray, seen: int) -> None:
+        """Read one of the `seen` symbols in the first strings: `read` (m,), by first occurrence.
+
+        Each vector is multiplied by the matrix of the symbol that it maps the read one to. Equally
+        many map to each: vectors are sorted by it, multiplied in k blocks, and sorted back.
+        """
+        vectors = self.vectors[: len(read)]
+        m, classes, n = vectors.shape
+        k = self.symbols
+        by_symbol, symbols, within = blocks(k, seen)
+        each = classes // k  # partial permutations for each symbol
+        strings = np.arange(m)[:, None]
+        source = by_symbol[:, read] + classes * strings  # (k, m, P / k)
+        ordered, after = self.spare[: 2 * vectors.size].reshape(2, k, m * each, n)
+        vectors.reshape(-1, n).take(source.reshape(k, -1), axis=0, mode="clip", out=ordered)
+        for symbol, matrix in enumerate(self.steps):
+            if isinstance(matrix, np.ndarray):
+                np.matmul(ordered[symbol], matrix, out=after[symbol])
+            else:
+                after[symbol] = ordered[symbol] @ matrix
+        back = (symbols[read] * m + strings) * each + within[read]  # (m, P)
+        after.reshape(-1, n).take(back, axis=0, mode="clip", out=vectors)
+
+    def rescale(self, scale: np.ndarray) -> np.ndarray:
+        """Divide each vector by its sum and add the logarithm of that to `scale` (m, P), in place.
+
+        Returns (m,) bool: whether the numbers of one vector differ too much for a common scale.
+        """
+        sums = self.vectors.sum(axis=2)
+        scale += np.log(sums)
+        self.vectors /= np.where(sums > 0, sums, 1)[..., None]
+        smallest: np.ndarray = np.where(self.vectors > 0, self.vectors, 1).min(axis=(1, 2))
+        return smallest < LEAST
+
+    def readout(self, strings: np.ndarray | slice, matrix: np.ndarray) -> np.ndarray:
+        """Return the forward vectors of some strings times a matrix (n, r), (m, P, r)."""
+        return np.asarray(self.vectors[strings] @ matrix)
+
+
+class ForwardStates:
+    """Forward vectors of a deterministic automaton: a state and a weight, (m, P); same methods."""
+
+    def __init__(self, model: Automaton, count: int, most: int) -> None:
+        k, self.states = len(model.symbols), len(model.states)
+        self.symbols = k
+        # The target and the weight of each symbol's arc from each state; 0 if there is none.
+        self.target = np.zeros(k * self.states, dtype=np.int64)
+        self.step = np.zeros(k * self.states)
+        for symbol, matrix in enumerate(model.transitions):
+            source, target = matrix.tocoo().coords
+            self.target[symbol * self.states + source] = target
+            self.step[symbol * self.states + source] = matrix.data
+        start = int(model.initial.argmax())
+        self.state = np.full((count, 1), start)
+        self.weight = np.full((count, 1), model.initial[start])
+
+    @staticmethod
+    def size(model: Automaton) -> int:
+        return 6
+
+    def choose(self, rows: np.ndarray) -> None:
+        self.state, self.weight = self.state[rows], self.weight[rows]
+
+    def read_new(self, source: np.ndarray, symbols: np.ndarray) -> None:
+        self.state, self.weight = self.state[:, source], self.weight[:, source]
+        self._go(len(self.state), symbols)
+
+    def read_seen(self, read: np.ndarray, seen: int) -> None:
+        self._go(len(read), partial_permutations(self.symbols, seen).T[read])
+
+    def _go(self, count: int, symbols: np.ndarray) -> None:
+        place = symbols * self.states + self.state[:count]
+        self.weight[:count] *= self.step[place]
+        self.state[:count] = self.target[place]
+
+    def rescale(self, scale: np.ndarray) -> np.ndarray:
+        """Move each weight into `scale` (m, P), as its logarithm, in place; return all False."""
+        scale += np.log(self.weight)
+        self.weight[:] = self.weight > 0
+        return np.zeros(len(scale), dtype=bool)
+
+    def readout(self, strings: np.ndarray | slice, matrix: np.ndarray) -> np.ndarray:
+        return np.asarray(matrix[self.state[strings]] * self.weight[strings][..., None])
+
+
+def permutations(symbols: int) -> np.ndarray:
+    """Return all permutations, (k!, k): of each symbol of a string, the symbol it stands for."""
+    return partial_permutations(symbols, symbols)
+
+
+def canonical(strings: Strings, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return strings with their symbols renumbered in order of first occurrence.
+
+    They are: (S, k) the symbols in order of first occurrence, then the others; (S, L) the strings,
+    each symbol replaced by its place in that order; (S, k) the first position of each of these
+    numbers, or the length of the string if it does not occur.
+    """
+    count, longest = strings.ids.shape
+    ids = np.where(strings.inside, strings.ids, -1)
+    first = np.empty((count, k), dtype=np.int64)
+    for symbol in range(k):
+        here = ids == symbol
+        occurs = here.any(axis=1)
+        first[:, symbol] = np.where(occurs, here.argmax(axis=1) if longest else 0, strings.lengths)
+    order = np.argsort(first, axis=1, kind="stable")
+    place = np.argsort(order, axis=1)
+    renamed = np.take_along_axis(place, np.where(strings.inside, strings.ids, 0), axis=1)
+    return order, renamed, np.take_along_axis(first, order, axis=1)
+
+
+@lru_cache(maxsize=32)
+def partial_permutations(k: int, seen: int) -> np.ndarray:
+    """Return all choices of different symbols in lexicographic order, (k! / (k - seen)!, seen)."""
+    ways = list(all_permutations(range(k), seen))
+    return np.array(ways, dtype=np.int64).reshape(perm(k, seen), seen)
+
+
+@lru_cache(maxsize=32)
+def blocks(k: int, seen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the partial permutations grouped by the image of each seen symbol.
+
+    They are: (k, seen, P / k) the numbers of those with each image; and (seen, P) the image of each
+    and (seen, P) its place among those with that image.
+    """
+    meaning = partial_permutations(k, seen)
+    order = np.argsort(meaning.T, axis=1, kind="stable")  # (seen, P)
+    rank = np.argsort(order, axis=1)
+    each = len(meaning) // k
+    return order.reshape(seen, k, each).transpose(1, 0, 2).copy(), rank // each, rank % each
+
+
+@lru_cache(maxsize=32)
+def gather(k: int, seen: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return flat indices into an array (P, k + 1) with a column for each symbol and the end:
+
+    (seen, P) the images of each seen symbol, and (P * (k - seen),) all symbols that are no images.
+    """
+    meaning = partial_permutations(k, seen)
+    numbers = np.arange(len(meaning) * (k + 1)).reshape(-1, k + 1)
+    free = np.ones((len(meaning), k + 1), dtype=bool)
+    np.put_along_axis(free, meaning, False, axis=1)
+    free[:, k] = False
+    return np.take_along_axis(numbers, meaning, axis=1).T.copy(), numbers[free]
+
 
 # Numbers in the forward vectors of a group of strings, which then fit into a CPU cache, and the
 # largest allowed for one string (4 GiB).

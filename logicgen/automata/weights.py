@@ -15,9 +15,9 @@ import math
 import numpy as np
 from scipy.sparse import csr_array
 
-from logicgen.automata.allsum import accessible, coaccessible, normalise, normalise_with_log
 from logicgen.automata.automaton import Automaton
 from logicgen.automata.strings import Readable, Strings, encode
+from logicgen.automata.sums import accessible, coaccessible, normalise, normalise_with_log
 
 # Numbers below this fraction of the largest one of their vector are not trusted to a common scale.
 LEAST = 1e-140

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from logicgen.cli.terminal import is_standard_output, put
 from logicgen.errors import LogicgenError, printable, reading
-from logicgen.syntax.dimacs import CNF, SUFFIX, read_cnf, read_model, satisfies, write_model
+from logicgen.syntax.clauses import CNF, SUFFIX, read_cnf, read_model, satisfies, write_model
 
 # Bytes of a file; a device may have no end.
 LONGEST = 1 << 30

@@ -15,9 +15,17 @@ from pathlib import Path
 from logicgen.data.two_lines import Example
 from logicgen.errors import LogicgenError, reading
 from logicgen.files import part_path
-from logicgen.syntax.assignment import Assignment
-from logicgen.syntax.clauses import clauses_of, formula_of
-from logicgen.syntax.dimacs import CNF, SUFFIX, read_cnf, read_model, write_cnf, write_model
+from logicgen.syntax.answers import Assignment
+from logicgen.syntax.clauses import (
+    CNF,
+    SUFFIX,
+    clauses_of,
+    formula_of,
+    read_cnf,
+    read_model,
+    write_cnf,
+    write_model,
+)
 from logicgen.syntax.formula_language import propositional
 from logicgen.tasks import Task
 from logicgen.tasks.task import symbols_of

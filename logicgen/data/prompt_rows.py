@@ -9,7 +9,7 @@ from logicgen.data.dataset import Dataset
 from logicgen.data.drawer import alpha_class_of
 from logicgen.scoring.prompts import VERSION, Notation, Wording, prompt_of, wording_of
 from logicgen.solvers import Status
-from logicgen.syntax.no_answer import NO_ANSWER
+from logicgen.syntax.answers import NO_ANSWER
 from logicgen.tasks import Task
 from logicgen.tasks.problem_samples import ProblemSamples
 

@@ -3,8 +3,8 @@
 The steps are those of Vigoda and Rochais (2023), section 4.3: a teacher's weights are set,
 sentences are drawn from it, students of the same size learn them from random weights of their own,
 and their weights are compared with the teacher's, once the order of their units, which is
-arbitrary, is the teacher's (`productions/align.py`). Sentences leave some weights open: a student
-that has others may still have found what they determine (`productions/equivalence.py`).
+arbitrary, is the teacher's (`productions/compare.py`). Sentences leave some weights open: a student
+that has others may still have found what they determine (`productions/compare.py`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import torch
 from pydantic import Field, model_validator
 
 from logicgen.automata import Strings, lexinvariant, next_probabilities, random_automaton
-from logicgen.automata.sampling import sample_beginnings
+from logicgen.automata.strings import sample_beginnings
 from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
 from logicgen.measures.counters import COUNTERS
 from logicgen.model.text_ngram import TextNGram

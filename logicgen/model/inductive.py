@@ -24,7 +24,7 @@ from logicgen.model.training_data import SequenceData
 from logicgen.nn.generation import Reader, reading_again
 from logicgen.nn.inductive_transformer import InductiveTransformer, LogWeights
 from logicgen.productions import NEGLIGIBLE, Grammar
-from logicgen.productions.as_automaton import START
+from logicgen.productions.random_grammar import START
 from logicgen.tokens import END, Tokens
 
 # How fast a start's running average of the loss follows its loss.

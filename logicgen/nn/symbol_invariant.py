@@ -32,9 +32,8 @@ from torch.utils.checkpoint import checkpoint
 
 from logicgen.nn.layers import Attention, DecoderLayer, EncoderLayer, Positions
 from logicgen.nn.memory import KeysValues, Memory, select_rows
-from logicgen.nn.packed_streams import PackedStreams
 from logicgen.nn.position import Rotation
-from logicgen.nn.streams import Streams, fuse
+from logicgen.nn.streams import PackedStreams, Streams, fuse
 from logicgen.nn.transformer import Transformer
 
 

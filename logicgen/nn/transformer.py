@@ -20,9 +20,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from logicgen.nn.layers import DecoderLayer, EncoderLayer, Positions
+from logicgen.nn.layers import DecoderLayer, EncoderLayer, Packing, Positions
 from logicgen.nn.memory import Memory
-from logicgen.nn.packing import Packing
 from logicgen.nn.position import (
     RelativeBias,
     Rotation,

@@ -1,18 +1,19 @@
 """Grammars of productions: exact probabilities, files, random grammars, cutting, equivalence."""
 
-from logicgen.productions.align import Distance, aligned, distance
-from logicgen.productions.as_automaton import as_automaton
-from logicgen.productions.cut import NEGLIGIBLE, cut, find_connection, pruned
-from logicgen.productions.equivalence import (
+from logicgen.productions.compare import (
+    Distance,
+    aligned,
     canonical,
     class_distance,
     difference,
+    distance,
     equivalent,
     is_determined,
 )
+from logicgen.productions.cut import NEGLIGIBLE, cut, find_connection, pruned
 from logicgen.productions.grammar import Grammar, divergence
 from logicgen.productions.grammar_file import grammar_text, read_grammar
-from logicgen.productions.random_grammar import random_grammar
+from logicgen.productions.random_grammar import as_automaton, random_grammar
 
 __all__ = [
     "NEGLIGIBLE",

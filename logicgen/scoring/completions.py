@@ -21,9 +21,7 @@ import lark
 from logicgen import recipes
 from logicgen.errors import FormatError
 from logicgen.scoring.lexer import CompletionLexer, NoAnswerError
-from logicgen.syntax.assignment import Assignment
-from logicgen.syntax.no_answer import NO_ANSWER
-from logicgen.syntax.trace import Trace
+from logicgen.syntax.answers import NO_ANSWER, Assignment, Trace
 from logicgen.tasks.formula_task import FormulaTask
 from logicgen.tasks.task import Task
 

@@ -9,7 +9,7 @@ from logicgen.errors import FormatError, shortened
 from logicgen.scoring.completions import LONGEST_COMPLETION, Mode, read_completion
 from logicgen.scoring.lexer import NoAnswerError
 from logicgen.solvers import Verdict
-from logicgen.syntax.no_answer import NoAnswer
+from logicgen.syntax.answers import NoAnswer
 from logicgen.tasks.formula_task import FormulaTask
 from logicgen.tasks.task import Task
 

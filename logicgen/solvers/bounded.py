@@ -14,7 +14,7 @@ from functools import partial
 
 from logicgen.solvers.ltl_graph import NEXT, SYMBOL, UNTIL, Graph
 from logicgen.solvers.sat_engine import Effort, SatEngine, first_model
-from logicgen.solvers.unfolding import Letter, gate
+from logicgen.solvers.tableau import Letter, gate
 
 
 def shapes(fewest: int, most: int) -> Iterator[tuple[int, int]]:

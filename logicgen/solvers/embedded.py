@@ -9,13 +9,12 @@ from logicgen.solvers.lassos import Columns, Values, all_or_some, evaluate, exha
 from logicgen.solvers.ltl_graph import FALSE, SYMBOL, TRUE, Graph
 from logicgen.solvers.sat_engine import Effort, EffortError
 from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
-from logicgen.solvers.tableau import Tableau
-from logicgen.solvers.unfolding import Letter
+from logicgen.solvers.tableau import Letter, Tableau
 from logicgen.solvers.witness import Literals, all_satisfy, certain, justify, minimal
 from logicgen.solvers.word import Word
+from logicgen.syntax.answers import Trace, literals_of
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import propositional
-from logicgen.syntax.trace import Trace, literals_of
 
 # Shapes up to this many positions are tried on lassos in parallel before the tableau starts.
 PARALLEL = 3

@@ -8,7 +8,7 @@ from typing import ClassVar
 from logicgen.errors import LogicgenError
 from logicgen.solvers.sat_engine import STRONG_ENGINE, Effort, EffortError, SatEngine, first_model
 from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
-from logicgen.syntax.assignment import Assignment
+from logicgen.syntax.answers import Assignment
 from logicgen.syntax.formula import Formula
 
 

@@ -15,9 +15,8 @@ from logicgen.errors import LogicgenError, at
 from logicgen.processes.workers import Calls, Failure
 from logicgen.solvers.registry import Facts, facts_of, in_line, in_words, solver_plugins
 from logicgen.solvers.solver import Solution, Solver, Status, Verdict
-from logicgen.syntax.assignment import Assignment
+from logicgen.syntax.answers import Assignment, Trace
 from logicgen.syntax.formula import Formula
-from logicgen.syntax.trace import Trace
 
 Question = tuple[Literal["solve", "check"], Formula, Any]
 

@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 
 from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
 from logicgen.solvers.spot_words import SpotWords
+from logicgen.syntax.answers import Trace
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import ltl, propositional
-from logicgen.syntax.trace import Trace
 
 OLDEST = (2, 10)
 HOW = (

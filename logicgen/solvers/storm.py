@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 from logicgen.errors import LogicgenError
 from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
 from logicgen.solvers.word import BOOLEAN
+from logicgen.syntax.answers import Trace
 from logicgen.syntax.formula import Formula
-from logicgen.syntax.trace import Trace
 
 MOST_SYMBOLS = 8
 

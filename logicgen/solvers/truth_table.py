@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers.solver import UNSAT, Solution, Solver, Verdict
-from logicgen.syntax.assignment import Assignment
+from logicgen.syntax.answers import Assignment
 from logicgen.syntax.formula import Formula
 
 MOST_SYMBOLS = 20

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers.pysat import PySATSolver
+from logicgen.syntax.answers import Trace, literals_of
 from logicgen.syntax.formula import Formula
-from logicgen.syntax.trace import Trace, literals_of
 
 Truth = tuple[bool, ...]
 """Whether a formula holds at each position."""

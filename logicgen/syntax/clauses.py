@@ -1,14 +1,22 @@
-"""Sets of clauses as formulas, that is conjunctions of disjunctions of literals, and back.
+"""Sets of clauses: as formulas, and as DIMACS text (`.cnf`, and the `s` and `v` lines of solvers).
 
 A clause is a list of literals as SAT solvers and DIMACS files write them: variable number `v` (from
 1) or its negation `-v`. Chains of `&` and of `|` associate to the left, as the infix notation reads
-them, so that `(a | !b) & c & (b | c)` is the formula of `[[1, -2], [3], [2, 3]]`.
+them: `(a | !b) & c & (b | c)` is the formula of `[[1, -2], [3], [2, 3]]`.
+
+The DIMACS reader refuses a file whose header announces other numbers than the file contains: it
+was truncated or edited. It accepts whatever loses nothing: comments anywhere, clauses over several
+lines or several on one line, the `%` that ends SATLIB's files, empty clauses.
+
+Source: SAT Competition, *Input and output format*; DIMACS, *Satisfiability: suggested format*.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import reduce
+from textwrap import wrap
 
 from logicgen.errors import LogicgenError
 from logicgen.syntax.formula import Formula
@@ -63,3 +71,137 @@ def operands_of(token: str, formula: Formula) -> list[Formula]:
         else:
             parts.append(node)
     return parts
+
+
+SUFFIX = ".cnf"
+DIGITS = 18  # of a number at most, with its sign: more than any solver takes
+_FIRST = "a line 'p cnf VARIABLES CLAUSES' comes first"
+
+
+@dataclass(frozen=True)
+class CNF:
+    """A set of clauses over the variables 1 to `variables`."""
+
+    variables: int
+    clauses: list[Clause]
+
+
+def read_cnf(text: bytes, where: str) -> CNF:
+    """Return the clauses of the text of file `where`. Raises LogicgenError with file and line."""
+    variables = announced = -1
+    clauses: list[Clause] = []
+    clause: Clause = []
+    lines = text.splitlines()
+    for number, line in enumerate(lines, start=1):
+        if line[:1] == b"c" or not line.strip():
+            continue
+        if line[:1] == b"%":
+            break
+        if line[:1] == b"p":
+            if variables >= 0:
+                raise _wrong(where, number, "a second header; a file holds one problem")
+            variables, announced = _header(line, where, number)
+            continue
+        if variables < 0:
+            raise _wrong(where, number, f"a clause before the header; {_FIRST}")
+        literals = _integers(line)
+        if literals is None:
+            wrong = next(word for word in line.split() if _integers(word) is None)
+            large = len(wrong) > DIGITS and wrong.removeprefix(b"-").isdigit()
+            what = f"has more than {DIGITS} digits" if large else "is not a whole number"
+            raise _wrong(where, number, f"{_shown(wrong)} {what}")
+        if max(literals) > variables or -min(literals) > variables:
+            wide = next(literal for literal in literals if abs(literal) > variables)
+            raise _wrong(
+                where, number, f"literal {wide}, but the header announces {variables} variables"
+            )
+        for literal in literals:
+            if literal:
+                clause.append(literal)
+            else:
+                clauses.append(clause)
+                clause = []
+    if variables < 0:
+        raise LogicgenError(f"{where}: no header; {_FIRST}")
+    if clause:
+        raise _wrong(where, len(lines), "the file ends inside a clause; a clause ends with 0")
+    if len(clauses) != announced:
+        raise LogicgenError(
+            f"{where}: the header announces {announced} clauses, but there are {len(clauses)}; "
+            "restore the file or correct the header"
+        )
+    return CNF(variables, clauses)
+
+
+def _wrong(where: str, number: int, reason: str) -> LogicgenError:
+    return LogicgenError(f"{where}, line {number}: {reason}")
+
+
+def _header(line: bytes, where: str, number: int) -> tuple[int, int]:
+    words = line.split()
+    numbers = _integers(b" ".join(words[2:]))
+    if words[:2] != [b"p", b"cnf"] or numbers is None or len(numbers) != 2 or min(numbers) < 0:
+        raise _wrong(
+            where, number, f"{_shown(line.strip())} is not a header 'p cnf VARIABLES CLAUSES'"
+        )
+    return numbers[0], numbers[1]
+
+
+def _integers(line: bytes) -> list[int] | None:
+    words = line.split()
+    # Python's int() takes _ as well, and thousands of digits.
+    if b"_" in line or max(map(len, words), default=0) > DIGITS:
+        return None
+    try:
+        return list(map(int, words))
+    except ValueError:
+        return None
+
+
+def _shown(word: bytes) -> str:
+    return repr(word[:40].decode("ascii", "backslashreplace"))
+
+
+def write_cnf(cnf: CNF, comments: Iterable[str] = ()) -> str:
+    """Return the text of a file, comments first."""
+    lines = [f"c {comment}" for comment in comments]
+    lines.append(f"p cnf {cnf.variables} {len(cnf.clauses)}")
+    lines += [" ".join(map(str, [*clause, 0])) for clause in cnf.clauses]
+    return "\n".join(lines) + "\n"
+
+
+def read_model(text: bytes, where: str) -> list[int]:
+    """Return the literals of a solver's output (`v` lines or numbers); LogicgenError for others."""
+    literals: list[int] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.split()
+        if not words or words[0] == b"c" or words == [b"s", b"SATISFIABLE"]:
+            continue
+        if words[0] == b"s":
+            raise _wrong(where, number, f"{_shown(line)}, so there is no answer to check")
+        values = _integers(line.removeprefix(b"v"))
+        if values is None:
+            reason = f"{_shown(line)} is no line of literals; expected v 1 -2 3 0"
+            raise _wrong(where, number, reason)
+        literals += values
+    if not literals or literals[-1] or 0 in literals[:-1]:
+        raise LogicgenError(f"{where}: an answer is a list of literals with one 0, at its end")
+    return literals[:-1]
+
+
+def write_model(literals: Sequence[int] | None) -> str:
+    """Return the `s` and `v` lines that say: satisfiable with these literals, or unsatisfiable."""
+    if literals is None:
+        return "s UNSATISFIABLE\n"
+    values = " ".join(map(str, [*literals, 0]))
+    lines = wrap(values, 76, break_on_hyphens=False, break_long_words=False)
+    return "".join(f"{line}\n" for line in ["s SATISFIABLE", *(f"v {line}" for line in lines)])
+
+
+def satisfies(literals: Sequence[int], clauses: Iterable[Clause]) -> bool:
+    """Return whether every assignment with these literals makes every clause true."""
+    true = set(literals)
+    return all(
+        any(literal in true for literal in clause) or any(-literal in clause for literal in clause)
+        for clause in clauses
+    )

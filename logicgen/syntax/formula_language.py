@@ -1,16 +1,210 @@
-"""Reading and writing formulas of one language: infix for people, prefix for networks."""
+"""Read and write the formulas of one language: infix for people, prefix for networks.
+
+Two readers accept infix text. The fast one uses operator precedence, with the rules of the
+grammar: every step that it takes is a step of a derivation by the grammar's own productions. A
+grammar that LALR parses is unambiguous, so both readers agree on every text that the fast one
+accepts. Lark reads all other texts, or reports where they are wrong; a hint then names the remedy.
+
+Source: Floyd, Syntactic Analysis and Operator Precedence (J. ACM 1963).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.syntax.formula import Formula
-from logicgen.syntax.hints import hint
 from logicgen.syntax.language import Language, Production, Token, read_either
-from logicgen.syntax.operator_reader import OperatorReader, rules_below
+
+_OTHER_SPELLINGS = [
+    (r"&&|/\\", "conjunction is written &"),
+    (r"\|\||\\/", "disjunction is written |"),
+    (r"=>", "implication is written ->"),
+    (r"<=>|==?", "equivalence is written <->"),
+    (r"~", "negation is written !"),
+    (r"unsat(isfiable)?\b", "`unsat` is an answer, so no symbol has this name: rename the symbol"),
+]
+_PAST = (
+    "past operators (Y Z O H S T B) are not supported, only X F G U R W M; "
+    "symbols begin with a lowercase letter"
+)
+_PSL = "PSL operators and sequences in braces or brackets are not supported, only X F G U R W M"
+_TEMPORAL = [
+    (r"\[\](?!=?->)", "always is written G"),
+    (r"<>(?!=?->)", "eventually is written F"),
+    (r"\[\]=?->|<>=?->|[{}\[\];:]|\*|##|@|\?", _PSL),
+    (r"V\b", "release is written R"),
+    (r"[YZOHSTB](?![a-z]{2})", _PAST),
+    (r"[01]", "behind X, F or G a constant needs parentheses, as in X(0); X0 is a name to Spot"),
+]
+
+# A pattern applies where the first token that does not fit begins, or one character earlier: in
+# `||`, the second half does not fit.
+_HINTS = {"propositional": _OTHER_SPELLINGS, "ltl": _OTHER_SPELLINGS + _TEMPORAL}
+
+
+def hint(language: str, tokens: Sequence[str], text: str, line: int, column: int) -> str | None:
+    """Return a remedy for the error at `line` and `column` (from 1) of a text, or None."""
+    lines = text.splitlines() or [""]
+    shown = lines[line - 1] if line <= len(lines) else ""
+    place = column - 1
+    for pattern, remedy in _HINTS.get(language, ()):
+        for start in (place, place - 1):
+            match = re.compile(pattern).match(shown, start) if start >= 0 else None
+            if match and match.end() > place:
+                if pattern == "[01]" and not re.search(r"[XFG]\s*$", shown[:place]):
+                    continue
+                return remedy
+    if shown[place : place + 1].isupper():
+        capitals = [token for token in tokens if token.isupper()]
+        if not capitals:
+            return "symbols begin with a lowercase letter"
+        return (
+            "symbols begin with a lowercase letter; "
+            f"the capital letters {' '.join(capitals)} are operators"
+        )
+    return None
+
+
+def rules_below(productions: list[Production]) -> dict[str, frozenset[str]]:
+    """Return, by rule, the rules that fit its place without parentheses or another token."""
+    below = {production.rule: {production.rule} for production in productions}
+    for _ in below:  # as many rounds as rules reach every chain of unit productions
+        for p in productions:
+            if p.meaning is None and len(p.parts) == 1 and isinstance(p.parts[0], str):
+                below[p.rule] |= below[p.parts[0]]
+    return {rule: frozenset(found) for rule, found in below.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Operator:
+    """A prefix or binary operator: the rule that it makes and the rules its operands may be."""
+
+    token: str  # prefix token of its meaning; empty for an opening parenthesis
+    makes: str
+    left: frozenset[str]  # empty for a prefix operator
+    right: frozenset[str]
+
+
+class OperatorReader:
+    """A reader of infix formulas of symbols, constants, prefix and binary operators, parentheses.
+
+    The `infix` productions say how operators bind. token_of: prefix token by meaning.
+    """
+
+    def __init__(self, language: Language, token_of: Mapping[str, str]) -> None:
+        productions = language.productions("infix")
+        below = rules_below(productions)
+        self._whole = below["infix"]
+        self._leaves: dict[str, tuple[str, str]] = {}  # text -> prefix token, rule
+        self._before: dict[str, _Operator] = {}  # what may come where an operand is expected
+        self._between: dict[str, _Operator] = {}  # what may come behind an operand
+        self._symbol_rule = ""
+        for p in productions:
+            token = token_of.get(p.meaning or "")
+            match p.parts:
+                case (Token(text=None),) if p.meaning == "symbol":
+                    self._symbol_rule = p.rule
+                case (Token(text=str(text)),) if token is not None:
+                    self._leaves[text] = (token, p.rule)
+                case (Token(text=str(text)), str(right)) if token is not None:
+                    self._before[text] = _Operator(token, p.rule, frozenset(), below[right])
+                case (str(left), Token(text=str(text)), str(right)) if token is not None:
+                    self._between[text] = _Operator(token, p.rule, below[left], below[right])
+                case (Token(text="("), str(inner), Token(text=")")) if p.meaning is None:
+                    self._before["("] = _Operator("", p.rule, frozenset(), below[inner])
+        # The longest fixed token wins, and a word is a symbol before it is several tokens; both as
+        # in Lark's lexer. Any other character becomes a token that nothing accepts.
+        fixed = {*self._leaves, *self._before, *self._between, ")"}
+        longest_first = sorted(fixed, key=len, reverse=True)
+        symbol = language.symbol_pattern.pattern
+        self._tokens = re.compile("|".join([symbol, *map(re.escape, longest_first), r"\S"])).findall
+        self._fixed = frozenset(fixed)
+        self._is_symbol = language.symbol_pattern.fullmatch
+
+    def read(self, text: str) -> Formula | None:
+        """Return the formula of a text, or None where this reader does not accept it."""
+        before, between = self._before, self._between
+        operands: dict[str, tuple[Formula, str]] = {}  # few different ones in a text
+        operators: list[_Operator] = []
+        values: list[Formula] = []
+        rule = ""  # which rule made the last value
+        operand_next = True
+        for token in self._tokens(text):
+            if operand_next:
+                operator = before.get(token)
+                if operator is not None:
+                    operators.append(operator)
+                    continue
+                known = operands.get(token)
+                if known is None:
+                    known = self._operand(token)
+                    if known is None:
+                        return None
+                    operands[token] = known
+                values.append(known[0])
+                rule = known[1]
+                operand_next = False
+                continue
+            following = between.get(token)
+            makes = following.makes if following is not None else ""
+            # An operator on the stack keeps the value as its right operand unless what follows can
+            # make, with the value on its left, something that fits there.
+            while operators:
+                top = operators[-1]
+                if makes in top.right or not top.token:  # or it is an opening parenthesis
+                    break
+                if rule not in top.right:
+                    return None
+                operators.pop()
+                if top.left:
+                    right = values.pop()
+                    values[-1] = Formula(top.token, (values[-1], right))
+                else:
+                    values[-1] = Formula(top.token, (values[-1],))
+                rule = top.makes
+            if following is not None:
+                if rule not in following.left:
+                    return None
+                operators.append(following)
+                operand_next = True
+            elif token == ")":
+                if not operators or operators[-1].token or rule not in operators[-1].right:
+                    return None
+                rule = operators.pop().makes
+            else:
+                return None
+        if operand_next:
+            return None
+        while operators:
+            top = operators.pop()
+            if not top.token or rule not in top.right:
+                return None
+            rule = _apply(top, values)
+        return values[0] if rule in self._whole else None
+
+    def _operand(self, token: str) -> tuple[Formula, str] | None:
+        """Return the formula of a constant or symbol with its rule, or None for another token."""
+        leaf = self._leaves.get(token)
+        if leaf is not None:
+            return Formula(leaf[0]), leaf[1]
+        if token in self._fixed or not self._is_symbol(token):
+            return None
+        return Formula(token), self._symbol_rule
+
+
+def _apply(operator: _Operator, values: list[Formula]) -> str:
+    """Put the operator's formula in place of its operands; return the rule that made it."""
+    if operator.left:
+        right = values.pop()
+        values[-1] = Formula(operator.token, (values[-1], right))
+    else:
+        values[-1] = Formula(operator.token, (values[-1],))
+    return operator.makes
 
 
 class FormulaLanguage:

@@ -2,7 +2,7 @@
 
 The file holds two start rules. `infix` is the notation of people; it is read with Lark's LALR
 parser. `prefix` is the notation of networks, a grammar over blank-separated tokens; the token set,
-the sampler (`sampler.py`) and the next-token masks (`answer_automaton.py`) are derived from it. A
+the sampler (`sampling.py`) and the next-token masks (`token_automaton.py`) are derived from it. A
 name behind an arrow (`-> and`) gives the meaning of an alternative and links the two notations.
 """
 

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from logicgen.automata import Automaton, normalise, random_automaton, read_automaton
 from logicgen.automata.automaton_file import automaton_text
-from logicgen.automata.sampling import sample_beginnings
+from logicgen.automata.strings import sample_beginnings
 from logicgen.errors import LogicgenError
 from logicgen.files import text_sha256
 from logicgen.tasks.corpus_task import TOKENS, CorpusTask, Part, RowSettings, RowSource

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.language import Language
-from logicgen.syntax.partitions import all_partitions, partition_of, stirling
+from logicgen.syntax.sampling import all_partitions, partition_of, stirling
 from logicgen.tasks.string_task import StringTask, token_language
 from logicgen.tasks.task import Cell, Draw, Settings, Source
 from logicgen.tokens import symbol_name

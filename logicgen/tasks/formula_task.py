@@ -12,14 +12,13 @@ from pydantic import AfterValidator, Field, model_validator
 
 from logicgen.solvers import Solution, Solver, Status, Verdict, load_solver
 from logicgen.solvers.word import Word
+from logicgen.syntax.answers import NoAnswer
 from logicgen.syntax.clauses import operands_of
-from logicgen.syntax.core import within
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import FormulaLanguage, formula_language
 from logicgen.syntax.language import Language
-from logicgen.syntax.no_answer import NoAnswer
-from logicgen.syntax.notations import plain, spaced
-from logicgen.syntax.sampler import LONGEST, FormulaSampler, Pattern, most_symbols
+from logicgen.syntax.rewriting import plain, spaced, within
+from logicgen.syntax.sampling import LONGEST, FormulaSampler, Pattern, most_symbols
 from logicgen.tasks.explanation import Explanation
 from logicgen.tasks.task import Cell, Draw, Settings, Source, Task
 from logicgen.tokens import symbol_name

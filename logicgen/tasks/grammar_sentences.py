@@ -16,8 +16,8 @@ from pydantic import Field, model_validator
 from logicgen.automata.automaton_file import automaton_text
 from logicgen.files import text_sha256
 from logicgen.productions import Grammar, grammar_text, random_grammar, read_grammar
-from logicgen.productions.as_automaton import START, as_automaton
 from logicgen.productions.grammar_file import make_grammar
+from logicgen.productions.random_grammar import START, as_automaton
 from logicgen.tasks.automaton_strings import AUTOMATON
 from logicgen.tasks.corpus_task import TOKENS, CorpusTask, Part, RowCounts, RowSource
 from logicgen.tokens import END, Tokens

@@ -21,7 +21,7 @@ from typing import ClassVar
 from pydantic import model_validator
 
 from logicgen.solvers import Solution
-from logicgen.syntax.partitions import all_partitions, stirling
+from logicgen.syntax.sampling import all_partitions, stirling
 from logicgen.tasks.determined import Determined, DeterminedSettings, DeterminedSource
 from logicgen.tasks.task import Cell, Draw, Positive
 from logicgen.tokens import symbol_name

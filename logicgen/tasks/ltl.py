@@ -12,12 +12,11 @@ from pydantic import Field
 from logicgen.solvers import Status, load_solver
 from logicgen.solvers.embedded import EmbeddedSolver
 from logicgen.solvers.word import Word
+from logicgen.syntax.answers import NO_ANSWER, NoAnswer, Trace, says_none, trace_language
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import propositional
 from logicgen.syntax.language import Language
-from logicgen.syntax.no_answer import NO_ANSWER, NoAnswer, says_none
-from logicgen.syntax.notations import plain
-from logicgen.syntax.trace import Trace, trace_language
+from logicgen.syntax.rewriting import plain
 from logicgen.tasks.formula_task import FormulaSettings, FormulaTask, Weight
 from logicgen.tasks.specification_patterns import PatternSource
 

@@ -19,10 +19,9 @@ from logicgen.solvers.truth_table import (
     minimal_assignment,
 )
 from logicgen.solvers.word import Word
-from logicgen.syntax.assignment import Assignment, assignment_language
+from logicgen.syntax.answers import NO_ANSWER, Assignment, NoAnswer, assignment_language, says_none
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.language import Language
-from logicgen.syntax.no_answer import NO_ANSWER, NoAnswer, says_none
 from logicgen.tasks.cnf import CNFSource
 from logicgen.tasks.formula_task import FormulaSettings, FormulaTask
 from logicgen.tasks.right_tokens import RightTokens

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from logicgen.errors import FormatError, LogicgenError, shown
 from logicgen.solvers import Solution, Verdict
-from logicgen.syntax import notations
+from logicgen.syntax import rewriting
+from logicgen.syntax.answers import Trace
 from logicgen.syntax.formula import Formula
-from logicgen.syntax.trace import Trace
 from logicgen.tasks import limited, load_task
 from logicgen.tasks.problem_samples import ProblemSamples, Range
 
@@ -72,7 +72,7 @@ class PublicTask:
         infix = self._written(self._task.show_problem if is_formula else self._task.show, value)
         if notation == "infix":
             return infix
-        ways = {"unicode": notations.unicode, "latex": notations.latex}
+        ways = {"unicode": rewriting.unicode, "latex": rewriting.latex}
         if notation not in ways:
             raise LogicgenError(
                 f"notation: {notation!r}; there are infix, prefix, unicode and latex"

@@ -15,9 +15,9 @@ from math import comb, perm
 from random import Random
 
 from logicgen.errors import LogicgenError
-from logicgen.syntax.core import to_core
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import ltl
+from logicgen.syntax.rewriting import to_core
 from logicgen.tasks.task import Cell, Draw, Source
 from logicgen.tokens import symbol_name
 

@@ -19,8 +19,8 @@ from pydantic import Field
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.recipes import Table
 from logicgen.solvers import Solution, Verdict
-from logicgen.syntax.answer_automaton import TokenAutomaton, token_automaton
 from logicgen.syntax.language import Language, read_either
+from logicgen.syntax.token_automaton import TokenAutomaton, token_automaton
 from logicgen.tasks.explanation import Explanation
 from logicgen.tokens import Vocabulary, symbol_index
 

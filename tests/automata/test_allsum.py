@@ -21,7 +21,7 @@ from logicgen.automata import (
     tightness,
     trim,
 )
-from logicgen.automata.allsum import accessible, coaccessible, forward
+from logicgen.automata.sums import accessible, coaccessible, forward
 from logicgen.errors import LogicgenError
 from tests.automata.small import automata, one_state, shrinking, weights
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.automata import expected_length, random_automaton, tightness
-from logicgen.automata.allsum import accessible
+from logicgen.automata.sums import accessible
 from logicgen.errors import LogicgenError
 
 

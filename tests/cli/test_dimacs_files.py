@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from logicgen.solvers.pysat import solve_clauses
-from logicgen.syntax.dimacs import CNF, write_cnf
+from logicgen.syntax.clauses import CNF, write_cnf
 from tests.cli.test_commands import refused, rows, run
 from tests.syntax.test_clauses import brute_force
 

@@ -17,7 +17,7 @@ from logicgen.data.two_lines import (
 )
 from logicgen.errors import LogicgenError
 from logicgen.syntax import ltl
-from logicgen.syntax.sampler import FormulaSampler
+from logicgen.syntax.sampling import FormulaSampler
 from logicgen.tasks import TASKS, load_task
 from tests.tasks.test_tasks import draws
 

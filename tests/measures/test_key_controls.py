@@ -7,7 +7,7 @@ import pytest
 
 from logicgen.automata import read_automaton
 from logicgen.automata.lexinvariant import posterior
-from logicgen.automata.partial_permutations import permutations
+from logicgen.automata.renaming import permutations
 from logicgen.data.ciphers import Ciphers
 from logicgen.measures import key_controls
 from logicgen.measures.key_controls import control_guesses

@@ -2,8 +2,7 @@ import pytest
 import torch
 
 from logicgen.errors import LogicgenError
-from logicgen.nn.embedding import AlphaRenaming, Embedding, Interchangeable, Learned
-from logicgen.nn.random_parts import RANDOM_PARTS
+from logicgen.nn.embedding import RANDOM_PARTS, AlphaRenaming, Embedding, Interchangeable, Learned
 
 FIXED, WIDTH = 7, 16
 

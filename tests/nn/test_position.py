@@ -18,7 +18,7 @@ from logicgen.nn.position import (
 )
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import ltl, propositional
-from logicgen.syntax.sampler import FormulaSampler
+from logicgen.syntax.sampling import FormulaSampler
 
 OPERATORS = {
     "propositional": {"!": 2, "&": 1, "<->": 1, "1": 1},

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.errors import LogicgenError
-from logicgen.nn.random_parts import (
+from logicgen.nn.embedding import (
     RANDOM_PARTS,
     hypercube,
     neighbouring_points,

@@ -14,7 +14,7 @@ from typing import Any
 from logicgen.processes.workers import Limits
 from logicgen.solvers import load_solver
 from logicgen.syntax import Assignment, Formula, Trace, ltl, propositional
-from logicgen.syntax.sampler import FormulaSampler
+from logicgen.syntax.sampling import FormulaSampler
 from logicgen.tasks.bulk import solve_lines, verify_lines
 from tests.solvers.lasso_words import holds
 from tests.solvers.random_traces import random_formulas, trace_for

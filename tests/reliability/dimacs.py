@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from logicgen.solvers.pysat import clause_solver
-from logicgen.syntax.dimacs import CNF, read_cnf, read_model, satisfies, write_cnf, write_model
+from logicgen.syntax.clauses import CNF, read_cnf, read_model, satisfies, write_cnf, write_model
 from tests.reliability.mutation import mutated
 from tests.reliability.target import Target, value_or_refusal
 

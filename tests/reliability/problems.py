@@ -10,8 +10,8 @@ from hypothesis.strategies import SearchStrategy
 
 from logicgen.errors import FormatError
 from logicgen.syntax import Formula, Trace, ltl, propositional
+from logicgen.syntax.answers import trace_language
 from logicgen.syntax.formula_language import FormulaLanguage
-from logicgen.syntax.trace import trace_language
 from logicgen.tasks import TASKS, Task, load_task
 from tests.reliability.mutation import mutated
 from tests.reliability.target import Target, value_or_refusal

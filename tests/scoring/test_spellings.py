@@ -14,8 +14,7 @@ from logicgen.errors import FormatError
 from logicgen.scoring.completions import read_place
 from logicgen.scoring.judgement import judge
 from logicgen.solvers import Verdict
-from logicgen.syntax.assignment import Assignment, assignment_language
-from logicgen.syntax.trace import Trace
+from logicgen.syntax.answers import Assignment, Trace, assignment_language
 from logicgen.tasks import load_task
 from logicgen.tasks.task import Cell
 from tests.scoring.test_fooling import PROBLEMS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from logicgen.solvers import load_solver
 from logicgen.syntax import Formula, Trace, ltl, propositional
-from logicgen.syntax.sampler import FormulaSampler
+from logicgen.syntax.sampling import FormulaSampler
 
 FORMULAS = FormulaSampler(ltl(), dict.fromkeys(ltl().arity, 1) | {"symbol": 2}, "tree", 3)
 POSITIONS = FormulaSampler(

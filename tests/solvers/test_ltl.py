@@ -21,8 +21,8 @@ from logicgen.solvers.bounded import shapes, word_of_shape
 from logicgen.solvers.ltl_graph import Graph
 from logicgen.solvers.tableau import Tableau
 from logicgen.syntax import Formula, Trace, ltl, propositional
-from logicgen.syntax.sampler import FormulaSampler
-from logicgen.syntax.trace import literals_of
+from logicgen.syntax.answers import literals_of
+from logicgen.syntax.sampling import FormulaSampler
 from tests.solvers.lasso_words import all_lassos, holds
 from tests.solvers.ltl_families import arbiter, counter
 from tests.syntax.test_operator_reader import BINARY, UNARY

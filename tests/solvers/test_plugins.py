@@ -36,7 +36,7 @@ class Text(Plugin):
     def check(self, problem, answer): return "right"
 class Wrong(Plugin):
     def solve(self, problem):
-        from logicgen.syntax.assignment import Assignment
+        from logicgen.syntax.answers import Assignment
         return Solution.sat(Assignment((("a", False),)))
 class Foreign(Plugin):
     def solve(self, problem): return Solution.sat(lambda: 1)
@@ -65,11 +65,11 @@ class Slow(Plugin):
         return super().solve(problem)
 class Alien(Plugin):
     def solve(self, problem):
-        from logicgen.syntax.assignment import Assignment
+        from logicgen.syntax.answers import Assignment
         return Solution.sat(Assignment((("a", True), ("zzz", True))))
 class Tuple(Plugin):
     def solve(self, problem):
-        from logicgen.syntax.assignment import Assignment
+        from logicgen.syntax.answers import Assignment
         return Solution.sat(Assignment(((1, 2, 3),)))
 class Silent(Plugin):
     def solve(self, problem):

@@ -14,7 +14,7 @@ from logicgen.solvers import Verdict, load_solver
 from logicgen.solvers.pysat import tseitin_encoding
 from logicgen.solvers.truth_table import fewest_literals, minimal_assignment
 from logicgen.syntax import Assignment, Formula, propositional
-from logicgen.syntax.sampler import FormulaSampler
+from logicgen.syntax.sampling import FormulaSampler
 from tests.solvers.lasso_words import BOOLEAN
 from tests.syntax.test_formula import formulas
 

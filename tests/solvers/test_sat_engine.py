@@ -21,9 +21,9 @@ from logicgen.solvers.ltl_graph import Graph
 from logicgen.solvers.pysat import PySATSolver, solve_clauses
 from logicgen.solvers.sat_engine import Effort, EffortError, SatEngine
 from logicgen.syntax import Assignment, ltl, propositional
+from logicgen.syntax.answers import Trace
 from logicgen.syntax.clauses import formula_of
-from logicgen.syntax.sampler import FormulaSampler
-from logicgen.syntax.trace import Trace
+from logicgen.syntax.sampling import FormulaSampler
 from logicgen.tokens import symbol_name
 from tests.solvers.ltl_families import counter
 

@@ -7,10 +7,10 @@ from itertools import product
 import pytest
 
 from logicgen.errors import FormatError, LogicgenError
-from logicgen.syntax.answer_automaton import token_automaton
-from logicgen.syntax.assignment import assignment_language
+from logicgen.syntax.answers import assignment_language
 from logicgen.syntax.formula_language import propositional
 from logicgen.syntax.language import Language
+from logicgen.syntax.token_automaton import token_automaton
 from logicgen.tasks import TASKS, load_task
 from logicgen.tasks.string_task import token_language
 

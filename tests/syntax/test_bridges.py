@@ -9,7 +9,7 @@ from hypothesis import given
 from logicgen.errors import LogicgenError
 from logicgen.solvers.truth_table import TruthTableSolver
 from logicgen.syntax import Formula, propositional
-from logicgen.syntax.bridges import from_sympy, to_sympy
+from logicgen.syntax.rewriting import from_sympy, to_sympy
 from tests.syntax.test_formula import formulas
 
 READ = propositional().read

@@ -11,9 +11,10 @@ from pysat import formula as pysat
 
 from logicgen.errors import LogicgenError
 from logicgen.syntax import propositional
-from logicgen.syntax.clauses import clauses_of, formula_of
-from logicgen.syntax.dimacs import (
+from logicgen.syntax.clauses import (
     CNF,
+    clauses_of,
+    formula_of,
     read_cnf,
     read_model,
     satisfies,

@@ -8,10 +8,10 @@ import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Status, load_solver
-from logicgen.syntax.core import CORE, to_core, within
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import ltl
-from logicgen.syntax.sampler import FormulaSampler
+from logicgen.syntax.rewriting import CORE, to_core, within
+from logicgen.syntax.sampling import FormulaSampler
 
 EVERY = dict.fromkeys(ltl().arity, 1.0)
 

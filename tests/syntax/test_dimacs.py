@@ -9,7 +9,7 @@ import pytest
 from logicgen.data.dimacs_export import read_dimacs, write_dimacs
 from logicgen.errors import LogicgenError
 from logicgen.solvers.pysat import solve_clauses
-from logicgen.syntax.dimacs import read_cnf, read_model
+from logicgen.syntax.clauses import read_cnf, read_model
 from logicgen.tasks import load_task
 
 LONG = b"1" * 5000

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from logicgen.syntax import propositional
 from logicgen.syntax.formula_language import ltl
-from logicgen.syntax.notations import latex, plain, spaced, unicode
+from logicgen.syntax.rewriting import latex, plain, spaced, unicode
 from tests.syntax.test_formula import formulas
 
 

@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 
 from logicgen.errors import LogicgenError
 from logicgen.syntax import Formula, propositional
-from logicgen.syntax.partitions import all_partitions, partition_of, random_partition, stirling
-from logicgen.syntax.sampler import FormulaSampler
+from logicgen.syntax.sampling import (
+    FormulaSampler,
+    all_partitions,
+    partition_of,
+    random_partition,
+    stirling,
+)
 from logicgen.tokens import symbol_name
 
 LANGUAGE = propositional()

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from logicgen.errors import FormatError
 from logicgen.syntax import Formula, Trace, propositional
-from logicgen.syntax.answer_automaton import token_automaton
-from logicgen.syntax.no_answer import NO_ANSWER
-from logicgen.syntax.trace import literals_of, trace_language
+from logicgen.syntax.answers import NO_ANSWER, literals_of, trace_language
+from logicgen.syntax.token_automaton import token_automaton
 from logicgen.tasks.ltl import LTL
 from tests.syntax.test_formula import formulas
 

@@ -15,7 +15,7 @@ from logicgen.solvers.embedded import EmbeddedSolver
 from logicgen.solvers.pysat import PySATSolver
 from logicgen.solvers.truth_table import TruthTableSolver
 from logicgen.syntax import Assignment, ltl, propositional
-from logicgen.syntax.no_answer import NO_ANSWER
+from logicgen.syntax.answers import NO_ANSWER
 from logicgen.tasks import load_task
 from tests.solvers.random_traces import random_formulas, trace_for
 from tests.solvers.test_propositional import holds

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Verdict
 from logicgen.solvers.pysat import PySATSolver
-from logicgen.syntax.assignment import Assignment
+from logicgen.syntax.answers import Assignment
 from logicgen.tasks import load_task
 from logicgen.tasks.right_tokens import KnownAnswers, RightTokens
 

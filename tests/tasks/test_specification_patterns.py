@@ -11,8 +11,8 @@ import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Status, load_solver
-from logicgen.syntax.core import CORE
 from logicgen.syntax.formula_language import ltl
+from logicgen.syntax.rewriting import CORE
 from logicgen.tasks import Cell
 from logicgen.tasks.specification_patterns import PATTERNS, PatternSource, core_patterns
 
