@@ -44,16 +44,7 @@ def random_automaton(
     ):
         if not good:
             raise LogicgenError(f"random automaton: {what} {value} is out of range")
-
-    # The targets of each state and symbol, `branching` different ones.
-    targets = np.array([_choose(states, k, branching, rng) for _ in range(states)])
-    # An arc of an earlier state is led to each later one, so that all are accessible.
-    free = [(0, symbol) for symbol in range(k)]
-    for state in range(1, states):
-        source, symbol = free.pop(int(rng.integers(len(free))))
-        if state not in targets[source, symbol]:
-            targets[source, symbol, 0] = state
-        free += [(state, symbol) for symbol in range(k)]
+    targets = _targets(states, k, branching, rng)
     shares = rng.gamma(concentration, size=targets.shape)
     shares += 1e-12 * shares.max()  # with a small concentration, draws underflow to 0
     shares /= shares.sum(axis=(1, 2), keepdims=True)
@@ -63,9 +54,39 @@ def random_automaton(
         for i in range(k)
     ]
     onward = csr_array(sum(matrices[1:], start=matrices[0]))
-    odds = rng.gamma(1.0, size=states) + 1e-3
     initial = np.zeros(states)
     initial[0] = 1.0
+    final = _ending(rng.gamma(1.0, size=states) + 1e-3, onward, initial, length)
+    going_on = diags_array(1 - final)
+    return Automaton(
+        symbols,
+        tuple(map(str, range(states))),
+        initial,
+        final,
+        tuple(csr_array(going_on @ matrix) for matrix in matrices),
+    )
+
+
+def _targets(states: int, k: int, branching: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the targets of each state and symbol, (states, k, branching), different ones.
+
+    An arc of an earlier state leads to each later state, so all states are accessible.
+    """
+    targets = np.array([_choose(states, k, branching, rng) for _ in range(states)])
+    free = [(0, symbol) for symbol in range(k)]
+    for state in range(1, states):
+        source, symbol = free.pop(int(rng.integers(len(free))))
+        if state not in targets[source, symbol]:
+            targets[source, symbol, 0] = state
+        free += [(state, symbol) for symbol in range(k)]
+    return targets
+
+
+def _ending(odds: np.ndarray, onward: csr_array, initial: np.ndarray, length: float) -> np.ndarray:
+    """Return the probability of ending in each state, (n,), for an expected length.
+
+    odds: of ending in each state, up to a common factor. onward: transitions that do not end.
+    """
 
     def ending(scale: float) -> np.ndarray:
         """Return the probability of ending in each state, (n,), odds multiplied by e ** scale."""
@@ -85,15 +106,7 @@ def random_automaton(
     while excess(high) > 0:
         high += 2
     scale = low if low == high else brentq(excess, low, high, xtol=1e-14, rtol=1e-14)
-    final = ending(scale)
-    going_on = diags_array(1 - final)
-    return Automaton(
-        symbols,
-        tuple(map(str, range(states))),
-        initial,
-        final,
-        tuple(csr_array(going_on @ matrix) for matrix in matrices),
-    )
+    return ending(scale)
 
 
 def _choose(states: int, k: int, branching: int, rng: np.random.Generator) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,28 +61,67 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
         if not units:
             raise LogicgenError(f"{path}: layer {number}: has no units: give it one")
         for name, unit in units.items():
-            if name.split() != [name] or ":" in name:
-                raise LogicgenError(f"{path}: layer {number}: unit {name!r}: has a blank or colon")
-            if name == END and [*unit.tokens] != [END]:
-                raise LogicgenError(
-                    f"{path}: layer {number}: unit {END}: says '{next(iter(unit.tokens))}': behind"
-                    f" the end nothing is said: let it say '{END}', or leave it out"
-                )
-            if number == 1 and END in unit.tokens and name in file.layer[0]:
-                raise LogicgenError(
-                    f"{path}: layer 1: unit {name}: word '{END}': a sentence has a word at least:"
-                    " say it in a later layer"
-                )
-            if (unit.below is None) != (number == positions):
-                says = (
-                    "chooses units below, but there is no layer below: leave below out"
-                    if unit.below is not None
-                    else "key below is missing: say which units of the next layer it switches on"
-                )
-                raise LogicgenError(f"{path}: layer {number}: unit {name}: {says}")
+            own = number > 1 or name in file.layer[0]
+            _check_unit(name, unit, f"{path}: layer {number}", number, number == positions, own)
+    words = _words(file, layers, path)
+    given = list(file.layer[0])
+    start = {name: 1 / len(given) for name in given} if file.start is None else file.start
+    if END in start:
+        raise LogicgenError(f"{path}: start: '{END}': a sentence has a word at least: leave it out")
+    return Grammar(
+        tuple(words),
+        tuple(tuple(units) for units in layers),
+        _column(start, list(layers[0]), "unit", f"{path}: start"),
+        tuple(
+            _columns({name: unit.tokens for name, unit in units.items()}, words, "word", at)
+            for at, units in _places(layers, path)
+        ),
+        tuple(
+            _columns(
+                {name: unit.below or {} for name, unit in units.items()},
+                list(lower),
+                "unit of the layer below",
+                at,
+            )
+            for (at, units), lower in zip(_places(layers, path), layers[1:], strict=False)
+        ),
+        path,
+    )
+
+
+def _places(layers: list[dict[str, _Unit]], path: str) -> list[tuple[str, dict[str, _Unit]]]:
+    """Return each layer with its place, for messages."""
+    return [(f"{path}: layer {number}", units) for number, units in enumerate(layers, 1)]
+
+
+def _check_unit(name: str, unit: _Unit, at: str, layer: int, is_last: bool, own: bool) -> None:
+    """Raise LogicgenError for a unit that its layer cannot have; own: the file contains it."""
+    if name.split() != [name] or ":" in name:
+        raise LogicgenError(f"{at}: unit {name!r}: has a blank or colon")
+    if name == END and [*unit.tokens] != [END]:
+        raise LogicgenError(
+            f"{at}: unit {END}: says '{next(iter(unit.tokens))}': behind the end nothing is said:"
+            f" let it say '{END}', or leave it out"
+        )
+    if layer == 1 and END in unit.tokens and own:
+        raise LogicgenError(
+            f"{at}: unit {name}: word '{END}': a sentence has a word at least: say it in a later"
+            " layer"
+        )
+    if (unit.below is None) != is_last:
+        says = (
+            "chooses units below, but there is no layer below: leave below out"
+            if unit.below is not None
+            else "key below is missing: say which units of the next layer it switches on"
+        )
+        raise LogicgenError(f"{at}: unit {name}: {says}")
+
+
+def _words(file: _File, layers: list[dict[str, _Unit]], path: str) -> list[str]:
+    """Return the words in the order of their ids, `<end>` last, whether it is listed or not."""
     said = [word for units in layers for unit in units.values() for word in unit.tokens]
     words = list(dict.fromkeys(said)) if file.words is None else file.words
-    if END in said:  # the last, whether listed or not
+    if END in said:
         words = [*(word for word in words if word != END), END]
     for word in words:
         bracketed = re.fullmatch("<.*>", word) and word != END
@@ -92,32 +130,13 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
                 f"{path}: word {word!r}: a word has no blanks, is not _ and not in angle brackets,"
                 f" but for {END}"
             )
+    return words
 
-    def columns(number: int, each: list[Shares], names: list[str], what: str) -> np.ndarray:
-        """Return the distributions of the units of layer `number`."""
-        places = [f"{path}: layer {number}: unit {name}" for name in layers[number - 1]]
-        found = [_column(shares, names, what, at) for shares, at in zip(each, places, strict=True)]
-        return np.column_stack(found)
 
-    what = "unit of the layer below"
-    first, given = list(layers[0]), list(file.layer[0])
-    start = {name: 1 / len(given) for name in given} if file.start is None else file.start
-    if END in start:
-        raise LogicgenError(f"{path}: start: '{END}': a sentence has a word at least: leave it out")
-    return Grammar(
-        tuple(words),
-        tuple(tuple(units) for units in layers),
-        _column(start, first, "unit", f"{path}: start"),
-        tuple(
-            columns(number, [unit.tokens for unit in units.values()], words, "word")
-            for number, units in enumerate(layers, 1)
-        ),
-        tuple(
-            columns(number, [unit.below or {} for unit in units.values()], list(lower), what)
-            for number, (units, lower) in enumerate(pairwise(layers), 1)
-        ),
-        path,
-    )
+def _columns(units: dict[str, Shares], names: list[str], what: str, at: str) -> np.ndarray:
+    """Return the distributions of a layer's units over `names`, (names, units)."""
+    found = [_column(shares, names, what, f"{at}: unit {name}") for name, shares in units.items()]
+    return np.column_stack(found)
 
 
 def _with_end(layers: list[dict[str, _Unit]]) -> list[dict[str, _Unit]]:

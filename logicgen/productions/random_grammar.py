@@ -94,11 +94,18 @@ def as_automaton(grammar: Grammar, start: str | None = None) -> Automaton:
         arcs = [("begin", start, unit, share) for unit, share in initial.items()]
         symbols, states, initial = [start, *symbols], ["begin", *states], {"begin": 1.0}
     for layer in range(grammar.positions):
-        for number, unit in enumerate(names[layer]):
-            for word, said in zip(grammar.words, grammar.tokens[layer][:, number], strict=True):
-                arcs += [
-                    (unit, word, to, float(said * share))
-                    for to, share in zip(names[layer + 1], below[layer][:, number], strict=True)
-                    if said * share and word != END
-                ]
+        arcs += _arcs(grammar.words, names, layer, grammar.tokens[layer], below[layer])
     return Automaton.from_arcs(symbols, states, initial, final, arcs)
+
+
+def _arcs(
+    words: tuple[str, ...], names: list[list[str]], layer: int, said: np.ndarray, below: np.ndarray
+) -> list[tuple[str, str, str, float]]:
+    """Return the arcs from the units of a layer to those of the next one."""
+    return [
+        (unit, word, to, float(said[place, number] * share))
+        for number, unit in enumerate(names[layer])
+        for place, word in enumerate(words)
+        for to, share in zip(names[layer + 1], below[:, number], strict=True)
+        if word != END and said[place, number] * share
+    ]

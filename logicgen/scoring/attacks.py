@@ -102,6 +102,8 @@ def case_of(task: Task, problem: Any) -> Case | None:
     names = symbols_of(" ".join(tokens)) or ["a"]
     logic = isinstance(task, FormulaTask)
     found = [(kind, text) for kind, texts in _PLAIN.items() for text in texts]
+    right: tuple[str, ...] = ("unsat",)
+    sole = True
     if solution.status is Status.SAT:
         text = _written(task, solution.witness, names)
         changed = list(_changed(task, text, names))
@@ -117,24 +119,24 @@ def case_of(task: Task, problem: Any) -> Case | None:
             found += _negations(text)
         empty_is_right = logic and not wrong
     elif logic and solution.status is Status.UNSAT:
-        right, sole, wrong = (
-            ("unsat",),
-            True,
-            [" & ".join(names), " & ".join(f"!{n}" for n in names)],
-        )
+        wrong = [" & ".join(names), " & ".join(f"!{name}" for name in names)]
         values = [("missed unsat", each) for each in wrong]
         empty_is_right = True
     else:
         return None
     if empty_is_right:  # "{}" and "none" may mean the empty answer
         found = [(kind, text) for kind, text in found if kind not in ("word", "nothing")]
-    if logic:
-        values += [("contradiction", f"{names[0]} & !{names[0]}")]
-        values += [("contradiction", f"{' & '.join(names)} & !{names[0]}")]
+    values += _contradictions(names) if logic else []
     found += [(kind, text) for kind, value in values for text in _spellings(task, value)]
     answers = [(kind, text) for kind, text in found if _is_wrong(task, problem, text)]
     spelled = tuple(_spellings(task, wrong[0])[: len(right)]) if wrong else ()
     return Case(task.show_problem(problem), right, spelled, sole, tuple(answers))
+
+
+def _contradictions(names: list[str]) -> list[tuple[str, str]]:
+    """Return answers that no word satisfies."""
+    texts = f"{names[0]} & !{names[0]}", f"{' & '.join(names)} & !{names[0]}"
+    return [("contradiction", text) for text in texts]
 
 
 def _is_wrong(task: Task, problem: Any, text: str) -> bool:

@@ -115,6 +115,16 @@ def solve_clauses(clauses: Sequence[Sequence[int]]) -> list[int] | None:
     return [variable if dense[variable] in true else -variable for variable in variables]
 
 
+# How a binary operator is an `&` or a `^` of literals: signs of the result and of both operands.
+_GATES = {
+    "&": (1, 1, 1),
+    "|": (-1, -1, -1),
+    "->": (-1, 1, -1),
+    "^": (1, 1, 1),
+    "<->": (-1, 1, 1),
+}
+
+
 def tseitin_encoding(formula: Formula) -> tuple[tuple[str, ...], int, list[list[int]]]:
     """Return the Tseitin encoding of a formula: symbols, root literal, clauses.
 
@@ -142,22 +152,14 @@ def tseitin_encoding(formula: Formula) -> tuple[tuple[str, ...], int, list[list[
         if token == "!":
             literal[node] = -literal[operands[0]]
         elif len(operands) == 2:
-            a, b = literal[operands[0]], literal[operands[1]]
             last += 1
-            gate = last
-            if token == "&" or token == "|" or token == "->":
-                if token == "|":  # a | b is !(!a & !b), a -> b is !(a & !b)
-                    literal[node] = -gate
-                    a, b = -a, -b
-                elif token == "->":
-                    literal[node] = -gate
-                    b = -b
-                else:
-                    literal[node] = gate
-                clauses += [-gate, a], [-gate, b], [gate, -a, -b]
-            elif token == "^" or token == "<->":
-                literal[node] = gate if token == "^" else -gate
-                clauses += [-gate, a, b], [-gate, -a, -b], [gate, -a, b], [gate, a, -b]
+            sign, first, second = _GATES.get(token, (0, 0, 0))
+            literal[node] = sign * last
+            a, b = first * literal[operands[0]], second * literal[operands[1]]
+            if token in ("&", "|", "->"):
+                clauses += [-last, a], [-last, b], [last, -a, -b]
+            elif sign:
+                clauses += [-last, a, b], [-last, -a, -b], [last, -a, b], [last, a, -b]
             else:
                 raise LogicgenError(f"{token} is not an operator of propositional logic")
         elif operands:

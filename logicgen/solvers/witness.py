@@ -52,12 +52,11 @@ def justify(graph: Graph, root: int, values: Values, lane: int, loop: int) -> Li
             continue
         after = i + 1 if i + 1 < positions else loop
         if what == AND:
+            second = (b ^ 1, i) in seen or not is_true(a ^ 1, i)
             if not negated:
                 reasons = [(a, i), (b, i)]
-            elif (b ^ 1, i) in seen or not is_true(a ^ 1, i):
-                reasons = [(b ^ 1, i)] if is_true(b ^ 1, i) else [(a ^ 1, i)]
             else:
-                reasons = [(a ^ 1, i)]
+                reasons = [(b ^ 1, i) if second and is_true(b ^ 1, i) else (a ^ 1, i)]
         elif what == NEXT:
             reasons = [(a ^ negated, after)]
         elif what == UNTIL:

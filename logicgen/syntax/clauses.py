@@ -104,18 +104,7 @@ def read_cnf(text: bytes, where: str) -> CNF:
             continue
         if variables < 0:
             raise _wrong(where, number, f"a clause before the header; {_FIRST}")
-        literals = _integers(line)
-        if literals is None:
-            wrong = next(word for word in line.split() if _integers(word) is None)
-            large = len(wrong) > DIGITS and wrong.removeprefix(b"-").isdigit()
-            what = f"has more than {DIGITS} digits" if large else "is not a whole number"
-            raise _wrong(where, number, f"{_shown(wrong)} {what}")
-        if max(literals) > variables or -min(literals) > variables:
-            wide = next(literal for literal in literals if abs(literal) > variables)
-            raise _wrong(
-                where, number, f"literal {wide}, but the header announces {variables} variables"
-            )
-        for literal in literals:
+        for literal in _literals(line, variables, where, number):
             if literal:
                 clause.append(literal)
             else:
@@ -131,6 +120,22 @@ def read_cnf(text: bytes, where: str) -> CNF:
             "restore the file or correct the header"
         )
     return CNF(variables, clauses)
+
+
+def _literals(line: bytes, variables: int, where: str, number: int) -> list[int]:
+    """Return the numbers of a line. Raises LogicgenError for others than literals and 0."""
+    literals = _integers(line)
+    if literals is None:
+        wrong = next(word for word in line.split() if _integers(word) is None)
+        large = len(wrong) > DIGITS and wrong.removeprefix(b"-").isdigit()
+        what = f"has more than {DIGITS} digits" if large else "is not a whole number"
+        raise _wrong(where, number, f"{_shown(wrong)} {what}")
+    if max(literals) > variables or -min(literals) > variables:
+        wide = next(literal for literal in literals if abs(literal) > variables)
+        raise _wrong(
+            where, number, f"literal {wide}, but the header announces {variables} variables"
+        )
+    return literals
 
 
 def _wrong(where: str, number: int, reason: str) -> LogicgenError:

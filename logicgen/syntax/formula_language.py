@@ -160,13 +160,7 @@ class OperatorReader:
                     break
                 if rule not in top.right:
                     return None
-                operators.pop()
-                if top.left:
-                    right = values.pop()
-                    values[-1] = Formula(top.token, (values[-1], right))
-                else:
-                    values[-1] = Formula(top.token, (values[-1],))
-                rule = top.makes
+                rule = _apply(operators.pop(), values)
             if following is not None:
                 if rule not in following.left:
                     return None
