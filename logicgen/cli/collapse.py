@@ -1,4 +1,4 @@
-"""`logicgen collapse`."""
+"""`logicgen measure collapse`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`logicgen covariance`."""
+"""`logicgen measure covariance`."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def command(
 
     \b
     Of any other model, in two commands, between which it is asked:
-    logicgen covariance prompts.jsonl --data DIR --prompts
-    logicgen covariance replies.jsonl --data DIR
+    logicgen measure covariance prompts.jsonl --data DIR --prompts
+    logicgen measure covariance replies.jsonl --data DIR
     Each line of the second file is one of the first, with `completion`.
     """
     from logicgen.data.dataset import load_dataset

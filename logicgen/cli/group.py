@@ -10,44 +10,67 @@ import click
 from logicgen import __version__
 from logicgen.cli.terminal import OutputClosedError
 
-# Name and first help line of every command; the line stands here so that `logicgen --help` imports
-# nothing.
+# Names and first help lines of all commands, by what they are for. The lines stand here so that
+# `logicgen --help` imports no command.
 COMMANDS = {
-    "list": "Show what ships: tasks, data-set recipes, model recipes, studies, solvers.",
-    "generate": "Make a data set from a recipe; every answer is verified.",
-    "train": "Train a model on a data set.",
-    "evaluate": "Score a model's answers with the solver, cell by cell.",
-    "complete": "Go on from a text with a language model.",
-    "probability": "Give the probability of a text, by a language model.",
-    "compare": "Set evaluations of the same examples side by side.",
-    "report": "Show an evaluation or a data set as one HTML file.",
-    "covariance": "Measure whether renaming a problem renames the answer.",
-    "collapse": "Tell how alike the rows of symbols are that training never showed.",
-    "probe": "Ask a frozen language model for the keys of ciphers.",
-    "tightness": "Say whether a language model ends every text, and how soon.",
-    "inductive": "Read and cut what inductive Transformers learnt; experiments about them.",
-    "study": "Train and score many models; one table and its figures.",
-    "solve": "Answer problems.",
-    "verify": "Check answers to problems.",
-    "audit": "Report which wrong completions a verifier pays.",
-    "export": "Write a model to be passed on, or a data set as prompts.",
-    "convert": "Turn examples into DeepLTL-style text or DIMACS, or back.",
-    "demo": "The main job from recipe to heat map, in minutes.",
-    "doctor": "Show versions, devices and which solvers can run.",
+    "Begin": {
+        "demo": "The main job from recipe to heat map, in minutes.",
+        "list": "Show what ships: tasks, data-set recipes, model recipes, studies, solvers.",
+        "doctor": "Show versions, devices and which solvers can run.",
+    },
+    "Data": {
+        "generate": "Make a data set from a recipe; every answer is verified.",
+        "convert": "Turn examples into DeepLTL-style text or DIMACS, or back.",
+        "export": "Write a model to be passed on, or a data set as prompts.",
+    },
+    "Models": {
+        "train": "Train a model on a data set.",
+        "evaluate": "Score a model's answers with the solver, cell by cell.",
+        "measure": "Measure something else: renaming, collapse, keys, ends, probability.",
+        "compare": "Set evaluations of the same examples side by side.",
+        "report": "Show an evaluation or a data set as one HTML file.",
+        "study": "Train and score many models; one table and its figures.",
+        "complete": "Go on from a text with a language model.",
+        "inductive": "Read and cut what inductive Transformers learnt.",
+    },
+    "Judging": {
+        "solve": "Answer problems.",
+        "verify": "Check answers to problems.",
+        "audit": "Report which wrong completions a verifier pays.",
+    },
+}
+
+MEASURES = {
+    "": {
+        "covariance": "Measure whether renaming a problem renames the answer.",
+        "collapse": "Tell how alike the rows of symbols are that training never showed.",
+        "probe": "Ask a frozen language model for the keys of ciphers.",
+        "tightness": "Say whether a language model ends every text, and how soon.",
+        "probability": "Give the probability of a text, by a language model.",
+    }
 }
 
 
 class LazyGroup(click.Group):
-    """A group of commands that imports `logicgen.cli.NAME` when command NAME runs."""
+    """A group of commands that imports `logicgen.cli.NAME` when command NAME runs.
+
+    sections: first help lines by name of the command, by section of the help.
+    """
+
+    def __init__(self, *, sections: dict[str, dict[str, str]], **settings: Any) -> None:
+        super().__init__(**settings)
+        self._sections = sections
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands, in the order in which they are used."""
-        return list(COMMANDS)
+        """Return the names of all commands, in the order of the help."""
+        return [name for section in self._sections.values() for name in section]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Return the command called `name`, or None if there is none."""
-        if name not in COMMANDS:
+        if name not in self.list_commands(ctx):
             return None
+        if name == "measure":
+            return measure
         command: click.Command = import_module(f"logicgen.cli.{name}").command
         return command
 
@@ -60,11 +83,21 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands in `--help`, without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        longest = max(map(len, self.list_commands(ctx)))
+        for title, commands in self._sections.items():
+            with formatter.section(title or "Commands"):
+                rows = [(name.ljust(longest), line) for name, line in commands.items()]
+                formatter.write_dl(rows)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, sections=MEASURES)
+def measure() -> None:
+    """Measure a trained model, or what it answered. `evaluate` scores answers."""
+
+
+@click.group(
+    cls=LazyGroup, sections=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="logicgen")
 def group() -> None:
     """Formal-logic data sets verified by solvers, and Transformers whose vocabulary grows.

@@ -1,4 +1,4 @@
-"""`logicgen probability`."""
+"""`logicgen measure probability`."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def command(
     probability of all of them together. A line break at the end of standard input does not count.
 
     \b
-    logicgen probability runs/english "A list is"
-    logicgen probability runs/english " a sequence of items" --after "A list is" --samples 1000
+    logicgen measure probability runs/english "A list is"
+    logicgen measure probability runs/english " a sequence" --after "A list is" --samples 1000
     """
     from logicgen.measures.tokenisations import magnitude, text_probability
     from logicgen.model.checkpoint import load_language_model

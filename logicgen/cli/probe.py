@@ -1,4 +1,4 @@
-"""`logicgen probe`."""
+"""`logicgen measure probe`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`logicgen tightness`."""
+"""`logicgen measure tightness`."""
 
 from __future__ import annotations
 

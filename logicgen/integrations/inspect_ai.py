@@ -76,8 +76,8 @@ def _sample(row: dict[str, Any], source: dict[str, str]) -> Any:
 def ask(prompts: str, mode: Mode = "strict", timeout: float = 10.0) -> Any:
     """Return the Inspect task that asks the prompts of a file, all of one logicgen task.
 
-    prompts: JSON lines such as `logicgen covariance --prompts` and `logicgen export --for jsonl`
-    write. mode, timeout: of `logicgen.Scorer`.
+    prompts: JSON lines, as `logicgen measure covariance --prompts` and `logicgen export --for
+        jsonl` write them. mode, timeout: of `logicgen.Scorer`.
 
     Raises LogicgenError naming the line that has not what is needed.
     """
@@ -86,8 +86,8 @@ def ask(prompts: str, mode: Mode = "strict", timeout: float = 10.0) -> Any:
         needed = ("prompt", "problem", "task", "symbols", "length")
         if missing := [key for key in needed if key not in row]:
             raise LogicgenError(
-                f"{prompts}, row {number}: no {missing[0]!r}: give a file that logicgen covariance"
-                " --prompts or logicgen export --for jsonl wrote"
+                f"{prompts}, row {number}: no {missing[0]!r}: give a file that logicgen measure"
+                " covariance --prompts or logicgen export --for jsonl wrote"
             )
         kept = {key: value for key, value in row.items() if key not in ("prompt", "answer")}
         samples.append(Sample(id=number, input=row["prompt"], metadata=kept))

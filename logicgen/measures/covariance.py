@@ -211,7 +211,7 @@ def read_renamed(
         if (reply.row, reply.problem) not in asked:
             raise LogicgenError(
                 f"row {reply.row} is asked as {reply.problem!r}, which is none of its renamings:"
-                " ask the prompts that logicgen covariance --prompts writes"
+                " ask the prompts that logicgen measure covariance --prompts writes"
             )
     given = Counter((reply.row, reply.problem) for reply in replies)
     check_even(Counter({said[key]: given[key] for key in asked}))

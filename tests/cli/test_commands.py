@@ -70,7 +70,7 @@ def test_help_lists_every_command_and_imports_nothing_heavy():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    commands = ("list", "generate", "train", "evaluate", "compare", "covariance", "solve", "verify")
+    commands = ("list", "generate", "train", "evaluate", "compare", "measure", "solve", "verify")
     for command in (*commands, "demo", "doctor"):
         assert f"  {command} " in result.stdout
         assert run(command, "--help").returncode == 0

@@ -124,7 +124,7 @@ def test_covariance(demo, tmp_path):
     folder, _ = demo
     data = folder / "propositional-mini" / "data"
     model = folder / "propositional-mini" / "propositional-interchangeable"
-    result = run("covariance", model, "--data", data, "--limit", 3, "-o", tmp_path / "c")
+    result = run("measure", "covariance", model, "--data", data, "--limit", 3, "-o", tmp_path / "c")
     assert result.returncode == 0, result.stderr
     summary = json.loads((tmp_path / "c" / "covariance.json").read_text())
     assert summary["split"] == "test"
@@ -139,8 +139,10 @@ def test_covariance(demo, tmp_path):
     for file in ("covariance.csv", "covariance.png", "covariance.svg", "renamings.parquet"):
         assert (tmp_path / "c" / file).is_file()
     copying = folder / "copying-20" / "data"
-    refused(run("covariance", model, "--data", copying), "trained for propositional")
-    refused(run("covariance", model, "--data", data, "--split", "tset"), "did you mean test")
+    refused(run("measure", "covariance", model, "--data", copying), "trained for propositional")
+    refused(
+        run("measure", "covariance", model, "--data", data, "--split", "tset"), "did you mean test"
+    )
 
 
 def test_evaluate_decodes_as_it_is_told_and_says_how(demo, undrawn, tmp_path):

@@ -1,4 +1,4 @@
-"""`logicgen probability`: what it prints, and what it refuses."""
+"""`logicgen measure probability`: what it prints, and what it refuses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(model, tmp_path_factory) -> Path:
 
 
 def called(*arguments: object, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(group, ["probability", *map(str, arguments)], input=stdin)
+    return CliRunner().invoke(group, ["measure", "probability", *map(str, arguments)], input=stdin)
 
 
 def printed(*arguments: object, stdin: str | None = None) -> dict[str, str]:

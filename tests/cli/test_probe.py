@@ -1,4 +1,4 @@
-"""`logicgen probe`: its files, probes that are used again, what is refused."""
+"""`logicgen measure probe`: its files, probes that are used again, what is refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def undrawn(monkeypatch):
 
 
 def probed(run, corpus, out, *options):
-    arguments = ["probe", run, "--data", corpus.folder, "-o", out, "--device", "cpu"]
+    arguments = ["measure", "probe", run, "--data", corpus.folder, "-o", out, "--device", "cpu"]
     arguments += ["--window", 20, "--steps", 3, "--hidden", 8, "--limit", 5, *options]
     result = CliRunner().invoke(group, [str(each) for each in arguments])
     if isinstance(result.exception, LogicgenError):

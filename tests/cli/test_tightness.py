@@ -1,4 +1,4 @@
-"""`logicgen tightness`: what it says of models, with and without data."""
+"""`logicgen measure tightness`: what it says of models, with and without data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_bound_and_the_least_of_a_corpus(tmp_path):
     model = untrained(corpus.tokens, "automaton")
     (tmp_path / "run").mkdir()
     save_model(model, tmp_path / "run", steps=1, fingerprint="0")
-    result = run("tightness", tmp_path / "run", "--data", corpus.folder, "--limit", 5)
+    result = run("measure", "tightness", tmp_path / "run", "--data", corpus.folder, "--limit", 5)
     assert result.returncode == 0, result.stderr
     why, bound, length, least = result.stdout.splitlines()
     assert why.startswith("tight: features are bounded")
@@ -27,7 +27,7 @@ def test_the_bound_and_the_least_of_a_corpus(tmp_path):
     assert bound.endswith(f"at least {math.exp(found.log_least):.3g} (in 5 draws of rows)")
     assert length.endswith(f"at most {found.mean_length:,.4g} (in 5 draws of rows)")
     assert least.startswith("least in 5 sequences of tiny, test: ")
-    without = run("tightness", tmp_path / "run", "--limit", 5)
+    without = run("measure", "tightness", tmp_path / "run", "--limit", 5)
     assert without.stdout.splitlines() == [why, bound, length]
 
 
@@ -36,11 +36,13 @@ def test_what_is_no_language_model_or_corpus_is_refused(tmp_path):
     (tmp_path / "run").mkdir()
     model = counted(corpus.tokens, ["a b", "a"], 2, "automaton")
     save_model(model, tmp_path / "run", steps=1, fingerprint="0")
-    assert "there are finitely many contexts" in run("tightness", tmp_path / "run").stdout
-    refused(run("tightness", tmp_path / "data"), str(tmp_path / "data"))
-    refused(run("tightness", tmp_path / "run", "--data", tmp_path / "none"), "none")
+    assert (
+        "there are finitely many contexts" in run("measure", "tightness", tmp_path / "run").stdout
+    )
+    refused(run("measure", "tightness", tmp_path / "data"), str(tmp_path / "data"))
+    refused(run("measure", "tightness", tmp_path / "run", "--data", tmp_path / "none"), "none")
     for option, value in (("--split", "train"), ("--context", 8)):
-        result = run("tightness", tmp_path / "run", option, value)
+        result = run("measure", "tightness", tmp_path / "run", option, value)
         refused(result, f"{option} says what is read of a corpus: give --data, too")
 
 

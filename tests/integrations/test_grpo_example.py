@@ -113,6 +113,6 @@ def test_what_the_served_model_writes_is_drawn_like_our_own(url, taught, tmp_pat
     assert (tmp_path / "tiny" / "heatmap.png").is_file()
     rows = map(asked, renamed_prompts(data, "test", limit=1))
     replies.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    result = cli("covariance", replies, "--data", data.folder, "-o", tmp_path / "names")
+    result = cli("measure", "covariance", replies, "--data", data.folder, "-o", tmp_path / "names")
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "names" / "covariance.png").is_file()

@@ -182,14 +182,17 @@ def test_what_cannot_be_asked_is_refused(data, tmp_path, monkeypatch):
 def test_prompts_of_a_file_are_asked_and_give_an_alpha_covariance(data, tmp_path):
     """Walk from exported prompts through Inspect to verdicts."""
     prompts = tmp_path / "prompts.jsonl"
-    assert cli("covariance", prompts, "--data", data.folder, "--prompts").returncode == 0
+    assert cli("measure", "covariance", prompts, "--data", data.folder, "--prompts").returncode == 0
     rows = list(read_lines(prompts))
     solve = logicgen.task(data.task_name).solve
     said = [f"<answer>{solve(row['problem']).witness}</answer>" for row in rows]
     log = run(adapter.ask(str(prompts)), said, tmp_path)
     assert metrics(log)["accuracy"] == 1.0
     assert (
-        cli("covariance", log.location, "--data", data.folder, "-o", tmp_path / "c").returncode == 0
+        cli(
+            "measure", "covariance", log.location, "--data", data.folder, "-o", tmp_path / "c"
+        ).returncode
+        == 0
     )
     found = json.loads((tmp_path / "c" / "covariance.json").read_text())
     assert found["overall"]["strings"]["mean"] == 1.0

@@ -127,12 +127,19 @@ def folder(tmp_path_factory):
 
 
 def called(command, folder, run, *options):
-    arguments = [command, str(folder / run), "--data", str(folder / "data"), "--device", "cpu"]
+    arguments = [
+        *command.split(),
+        str(folder / run),
+        "--data",
+        str(folder / "data"),
+        "--device",
+        "cpu",
+    ]
     return CliRunner().invoke(group, [*arguments, *options])
 
 
 def test_the_command_tells_both(folder):
-    result = called("collapse", folder, "learned")
+    result = called("measure collapse", folder, "learned")
     assert result.exit_code == 0, result.exception
     found = json.loads((folder / "learned" / "collapse" / "collapse.json").read_text())
     assert (found["seen"]["rows"], found["never"]["rows"]) == (3, 3)
@@ -167,7 +174,7 @@ def test_an_evaluation_with_redrawn_rows(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("run", "command", "message"),
     [
-        ("other", ["collapse"], "no trained row belongs to one symbol; give a model"),
+        ("other", ["measure collapse"], "no trained row belongs to one symbol; give a model"),
         ("other", ["evaluate", "--reset-rows", "1"], "no trained row belongs to one symbol"),
     ],
 )

@@ -172,7 +172,7 @@ def test_options_of_replies_go_with_replies(data):
 def asked(data, tmp_path):
     """Write the prompts of all renamings of the problems of the test split."""
     path = tmp_path / "prompts.jsonl"
-    result = run("covariance", path, "--data", data.folder, "--prompts")
+    result = run("measure", "covariance", path, "--data", data.folder, "--prompts")
     assert "the renamings of" in result.stderr
     return [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -186,13 +186,13 @@ def test_alpha_covariance_of_a_model_that_is_asked_elsewhere(data, tmp_path):
         for row in prompts
     ]
     path = write(solved, tmp_path / "solver.jsonl")
-    assert run("covariance", path, "--data", data.folder).returncode == 0
+    assert run("measure", "covariance", path, "--data", data.folder).returncode == 0
     found = json.loads((tmp_path / "solver" / "covariance.json").read_text())
     assert found["overall"]["strings"]["mean"] == 1.0
     # A model that says `a` whatever it is asked gives another answer to each of two names.
     same = [{**row, "completion": "<answer>{a}</answer>"} for row in prompts]
     path = write(same, tmp_path / "same.jsonl")
-    assert run("covariance", path, "--data", data.folder).returncode == 0
+    assert run("measure", "covariance", path, "--data", data.folder).returncode == 0
     found = json.loads((tmp_path / "same" / "covariance.json").read_text())
     assert found["overall"]["strings"]["mean"] == 0.0
 
@@ -209,7 +209,7 @@ def test_all_renamings_have_to_be_asked(data, tmp_path):
         ),
     ):
         path = write(entries, tmp_path / "part.jsonl")
-        refused(run("covariance", path, "--data", data.folder), said)
+        refused(run("measure", "covariance", path, "--data", data.folder), said)
 
 
 def test_classes_are_those_of_the_data_set(data):
@@ -260,7 +260,9 @@ def test_a_reply_that_is_hard_to_compare_takes_no_longer(data, right):
 
 def test_a_model_that_never_answers_is_not_invariant(data, tmp_path):
     silent = [{**row, "completion": f"no idea {n}"} for n, row in enumerate(asked(data, tmp_path))]
-    result = run("covariance", write(silent, tmp_path / "s.jsonl"), "--data", data.folder)
+    result = run(
+        "measure", "covariance", write(silent, tmp_path / "s.jsonl"), "--data", data.folder
+    )
     assert f"{len(silent):,} of {len(silent):,} replies have no answer" in result.stdout
     found = json.loads((tmp_path / "s" / "covariance.json").read_text())
     assert found["overall"]["strings"]["mean"] == 0.0
@@ -270,9 +272,9 @@ def test_a_model_that_never_answers_is_not_invariant(data, tmp_path):
 def test_prompts_overwrite_nothing(data, tmp_path):
     path = tmp_path / "replies.jsonl"
     path.write_text("a night's work")
-    command = ("covariance", path, "--data", data.folder, "--prompts")
+    command = ("measure", "covariance", path, "--data", data.folder, "--prompts")
     refused(run(*command), "is there, and may hold what a model wrote")
-    other = run("covariance", tmp_path / "p", *command[2:], "--mode", "strict")
+    other = run("measure", "covariance", tmp_path / "p", *command[3:], "--mode", "strict")
     refused(other, "--mode: writes prompts")
 
 
