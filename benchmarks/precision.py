@@ -18,7 +18,6 @@ from pathlib import Path
 from statistics import median
 
 import torch
-from lightning.fabric.utilities.apply_func import move_data_to_device
 
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.opening import open_data, read_data_recipe
@@ -26,6 +25,7 @@ from logicgen.model.kinds import new_model, training_data
 from logicgen.model.model import find_device
 from logicgen.model.model_recipe import read_model_recipe
 from logicgen.nn.linear import bfloat16_instructions, bfloat16_products, faster_in_bfloat16
+from logicgen.training.loop import moved
 from logicgen.training.optimizer import make_optimizer
 
 SIZE, WARM_UP = 1000, 2
@@ -65,7 +65,7 @@ def speeds(name: str, data: Path, steps: int, device: torch.device) -> tuple[flo
     optimizer, batches = make_optimizer(model, recipe.training), model.batches(examples, 0)
     seconds: list[tuple[float, ...]] = []
     for step in range(WARM_UP + steps):
-        batch, pair = move_data_to_device(next(batches), device), []
+        batch, pair = moved(next(batches), device), []
         for bf16 in (False, True):
             begun = time.perf_counter()
             with in_precision(bf16, device):

@@ -218,18 +218,12 @@ def plain_step(
     return step
 
 
-def our_step(fitting: Steps, batches: Iterator[Batch], device: torch.device) -> Callable[[], int]:
-    """What Lightning does with `Steps` in one step."""
-    optimizer = fitting.configure_optimizers()["optimizer"]
+def our_step(steps: Steps, batches: Iterator[Batch]) -> Callable[[], int]:
+    """One step of the training loop."""
 
     def step() -> int:
-        batch = next(batches).to(device)
-        with autocast(device):
-            loss = fitting.training_step(batch, 0)
-        optimizer.zero_grad()
-        loss.backward()
-        fitting.configure_gradient_clipping(optimizer)
-        optimizer.step()
+        batch = next(batches)
+        steps.step(batch)
         return len(batch.problems)
 
     return step
@@ -304,11 +298,11 @@ def main() -> None:
 
     torch.manual_seed(0)
     model = EncoderDecoder(recipe, split.vocabulary, split.alphabet, data.task_name, data.region)
-    fitting = Steps(ModelLearner(model.to(device).train(), data))
+    fitting = Steps(ModelLearner(model, data), device, bf16=device.type == "cuda")
     stream = BatchStream(split, size, 0).starting_at(0)
     ways = {
         "straightforward": plain_step(recipe, split, size, device),
-        "ours": our_step(fitting, stream, device),
+        "ours": our_step(fitting, stream),
     }
     for step in ways.values():
         rate(step, 2, device)  # warm up

@@ -17,7 +17,6 @@ EXTRAS = {
     "fsspec": "s3",
     "inspect_ai": "inspect",
     "jinja2": "figures",
-    "lightning": "train",
     "matplotlib": "figures",
     "rapidfuzz": "figures",
     "ray": "ray",

@@ -1,6 +1,6 @@
 """Processes that are forked from a server which has imported what they need.
 
-A new process imports what trains for six seconds, and what solves for half a second. A forked one
+A new process imports what trains for two seconds, and what solves for half a second. A forked one
 has the environment, the folder, the path of modules and the streams that a new one would have. It
 differs in one thing that tests can see: it does not end with the process that asked for it, only
 when its input does. Tests of helpers themselves start new processes: the fixture `new_helpers`.

@@ -93,8 +93,8 @@ def test_an_extra_brings_what_it_is_said_to():
     ("arguments", "package"),
     [
         (["complete", "run", "text"], "torch"),
-        (["demo", "--quick"], "lightning"),
-        (["study", "ablation"], "lightning"),
+        (["demo", "--quick"], "safetensors"),
+        (["study", "ablation"], "safetensors"),
         (["generate", "automaton-5", "-o", "out"], "scipy"),
         (["generate", "python-byte-pairs", "-o", "out"], "tokenizers"),
     ],

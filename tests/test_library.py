@@ -31,7 +31,7 @@ print(logicgen.solve("ltl", "a U b", timeout=60).witness)
 
 
 @pytest.mark.slow
-@pytest.mark.needs("torch", "lightning", "matplotlib")
+@pytest.mark.needs("torch", "matplotlib")
 @pytest.mark.parametrize("way", ["script", "input"])
 def test_all_of_it_runs_without_a_main_guard(way, tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)

@@ -126,8 +126,7 @@ def _decoder(
     teacher: Grammar, sample: np.ndarray, size: dict[str, Any], training: Training, seed: int
 ) -> tuple[float, int]:
     """Return the least divergence in bits of all looked at during training, and the parameters."""
-    from logicgen.training.callbacks import Patience
-    from logicgen.training.loop import run_steps
+    from logicgen.training.loop import Patience, run_steps
 
     ids, probabilities = teacher.sentences()
     truth, every = torch.from_numpy(probabilities), _rows(ids)

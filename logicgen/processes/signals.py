@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from types import FrameType
 from typing import Any
 
@@ -55,3 +56,32 @@ def raise_interruptions() -> list[KeyboardInterrupt]:
             signal.signal(number, receive)
     sys.unraisablehook = notice
     return raised
+
+
+class StopOnSignal:
+    """Notes SIGINT or SIGTERM while it is entered; a second signal acts at once.
+
+    Attributes:
+        heeded: if not, signals are ignored: another process tells this one to stop.
+        received: the signal, if there was one.
+    """
+
+    def __init__(self, heeded: bool = True) -> None:
+        self.heeded = heeded
+        self.received: int | None = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> StopOnSignal:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._receive)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.heeded:
+            self.received = number
+            signal.signal(number, self._before[number])

@@ -1,4 +1,4 @@
-"""Several devices of this machine that train one model, a process for each (Lightning's DDP).
+"""Several devices of this machine that train one model, a process for each.
 
 The first process is the caller's own; it alone writes the run's folder, and it tells the others,
 which are helpers without signals, when to stop. They read the data again from their folder.
@@ -19,10 +19,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-import lightning.pytorch as pl
 import torch
-from lightning.fabric.plugins import ClusterEnvironment
-from lightning.pytorch.strategies import DDPStrategy
+from torch import Tensor, distributed
 
 from logicgen.errors import LogicgenError
 from logicgen.model.share import Rank
@@ -49,78 +47,33 @@ class Member:
     rank: Rank
     port: int
 
-    def strategy(self, device: torch.device) -> DDPStrategy:
-        """Return how Lightning has the processes work together."""
-        return DDPStrategy(
-            cluster_environment=Meeting(self),
-            process_group_backend="nccl" if device.type == "cuda" else "gloo",
+    def device(self, device: torch.device) -> torch.device:
+        """Return the device of this process, of the kind of `device`."""
+        return torch.device("cuda", self.rank.number) if device.type == "cuda" else device
+
+    def join(self, device: torch.device) -> None:
+        """Wait for all processes, and form a group with them."""
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
+        distributed.init_process_group(
+            "nccl" if device.type == "cuda" else "gloo",
+            init_method=f"tcp://127.0.0.1:{self.port}",
+            rank=self.rank.number,
+            world_size=self.rank.devices,
             timeout=PATIENCE,
         )
 
+    def mean(self, value: Tensor) -> Tensor:
+        """Return the mean of a number over all processes."""
+        total = value.detach().clone()
+        distributed.all_reduce(total)
+        return total / self.rank.devices
 
-class Meeting(ClusterEnvironment):
-    """What Lightning asks about processes that it did not start."""
-
-    def __init__(self, member: Member) -> None:
-        super().__init__()
-        self._member = member
-
-    @property
-    def creates_processes_externally(self) -> bool:
-        """Return True: they were started already."""
-        return True
-
-    @property
-    def main_address(self) -> str:
-        """Return the address of the first process."""
-        return "127.0.0.1"
-
-    @property
-    def main_port(self) -> int:
-        """Return the port of the first process."""
-        return self._member.port
-
-    @staticmethod
-    def detect() -> bool:
-        """Return False: Lightning never chooses this by itself."""
-        return False
-
-    def world_size(self) -> int:
-        """Return the number of processes."""
-        return self._member.rank.devices
-
-    def set_world_size(self, size: int) -> None:
-        """Do nothing: it is known."""
-
-    def global_rank(self) -> int:
-        """Return the number of this process."""
-        return self._member.rank.number
-
-    def set_global_rank(self, rank: int) -> None:
-        """Do nothing: it is known."""
-
-    def local_rank(self) -> int:
-        """Return the number of this process on this machine."""
-        return self._member.rank.number
-
-    def node_rank(self) -> int:
-        """Return the number of this machine."""
-        return 0
-
-
-class Agreement(pl.Callback):
-    """Stops all processes after the same step. It comes behind whatever stops one of them."""
-
-    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
-        """Stop if one of them wants to."""
-        trainer.should_stop = trainer.strategy.reduce_boolean_decision(
-            trainer.should_stop, all=False
-        )
-
-
-def agreement(member: Member | None) -> list[pl.Callback]:
-    """Return what makes all processes stop together, if there are several."""
-    return [] if member is None else [Agreement()]
+    def any(self, value: bool, device: torch.device) -> bool:
+        """Return whether a value is true in any process."""
+        votes = torch.tensor(int(value), device=self.device(device))
+        distributed.all_reduce(votes)
+        return bool(votes)
 
 
 def check_devices(devices: int, device: torch.device, batch_size: int) -> None:
@@ -163,9 +116,7 @@ def together(
     helpers: list[subprocess.Popen[bytes]] = []
     left = threading.Event()
     with ExitStack() as stack:
-        # Lightning and PyTorch tell each other such things by the environment.
-        for name in ("MASTER_ADDR", "MASTER_PORT", "OMP_NUM_THREADS"):
-            stack.callback(_set_variable, name, os.environ.get(name))
+        stack.callback(_set_variable, "OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS"))
         os.environ["OMP_NUM_THREADS"] = str(each)
         stack.callback(torch.set_num_threads, threads)
         torch.set_num_threads(each)
@@ -191,7 +142,7 @@ def together(
             seconds = SECONDS if isinstance(error, RuntimeError) else 1
             if (lost := _lost(helpers, seconds)) is not None:
                 raise lost from error
-            if isinstance(error, torch.distributed.DistError):
+            if isinstance(error, distributed.DistError):
                 line = str(error).partition("\n")[0]
                 raise LogicgenError(
                     f"--devices {devices}: the processes have lost each other ({line}); the same"
@@ -199,8 +150,8 @@ def together(
                 ) from error
             raise
         left.set()
-        if torch.distributed.is_initialized():  # before the others end, which may need this one
-            torch.distributed.destroy_process_group()
+        if distributed.is_initialized():  # before the others end, which may need this one
+            distributed.destroy_process_group()
         _lost(helpers, 60)  # whatever they end with: the model is there
 
 
@@ -223,8 +174,8 @@ def _end(helpers: list[subprocess.Popen[bytes]]) -> None:
         helper.wait()
         if helper.stdout is not None:
             helper.stdout.close()
-    if torch.distributed.is_initialized():
-        torch.distributed.destroy_process_group()
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
 
 
 def _set_variable(name: str, value: str | None) -> None:

@@ -1,8 +1,4 @@
-"""Training a model of any kind into a run's folder.
-
-With `loop.py`, `callbacks.py` and `devices.py` the only files of the project that import Lightning,
-which takes seconds.
-"""
+"""Training a model of any kind into a run's folder."""
 
 from __future__ import annotations
 
@@ -13,7 +9,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import torch
-from lightning.pytorch import Callback
 from rich.console import Console
 from rich.progress import track
 
@@ -26,9 +21,8 @@ from logicgen.model.kinds import new_model, training_data
 from logicgen.model.model import AnyData, Model, find_device
 from logicgen.model.model_recipe import ModelRecipe
 from logicgen.training.acceptance import AcceptanceLearner
-from logicgen.training.callbacks import Checkpoints, Deadline, ProgressBar
-from logicgen.training.devices import Member, agreement, check_devices, together
-from logicgen.training.loop import run_steps
+from logicgen.training.devices import Member, check_devices, together
+from logicgen.training.loop import ProgressBar, Watcher, deadline, run_steps
 from logicgen.training.model_learner import ModelLearner
 from logicgen.training.right_learner import RightTokensLearner
 from logicgen.training.run_folder import choose_precision, open_run
@@ -125,22 +119,14 @@ def fit(
             done = 1
         else:
             precision, model.precision = choose_precision(out, table.precision, where)
-            deadline = math.inf if max_minutes is None else started + 60 * max_minutes
-            checkpoints = Checkpoints(table.checkpoint_every, done)
-            bar = [] if quiet else [ProgressBar()]
+            end = math.inf if max_minutes is None else started + 60 * max_minutes
+            watchers: list[Watcher] = [deadline(end)]
+            if not quiet:
+                watchers.append(stack.enter_context(ProgressBar(wanted, done)))
             bf16 = precision == "bf16"
             asked = recipe, data.folder, data.fingerprint, start, out, where, done, bf16
-            try:
-                with together(devices, _train_beside, asked) as member:
-                    callbacks = [Deadline(deadline), *agreement(member), checkpoints, *bar]
-                    _run(learner, callbacks, out, where, done, bf16, member)
-            except KeyboardInterrupt as stopped:
-                if checkpoints.step < wanted:
-                    raise type(stopped)(
-                        f"stopped after step {checkpoints.step} of {wanted}, which is saved: the"
-                        " same command with --resume goes on from there"
-                    ) from None
-            done = checkpoints.step
+            with together(devices, _train_beside, asked) as member:
+                done = _run(learner, watchers, out, where, done, bf16, member)
     checkpoint.save_model(model, out, steps=done, fingerprint=data.fingerprint)
     return out
 
@@ -157,20 +143,21 @@ def _untrained(recipe: ModelRecipe, data: AnyData, start: Path | None) -> Model:
 
 def _run(
     learner: ModelLearner,
-    callbacks: Sequence[Callback],
+    watchers: Sequence[Watcher],
     out: Path,
     device: torch.device,
     first_step: int,
     bf16: bool,
     member: Member | None,
-) -> None:
+) -> int:
     table = learner.table
-    run_steps(
+    return run_steps(
         learner,
-        callbacks,
+        watchers,
         device=device,
         bf16=bf16,
         validate_every=table.validate_every if learner.data.validation is not None else None,
+        checkpoint_every=table.checkpoint_every,
         folder=out,
         first_step=first_step,
         member=member,
@@ -197,8 +184,7 @@ def _train_beside(
     torch.manual_seed(recipe.training.seed)
     learner = ModelLearner(_untrained(recipe, data, start), data)
     ready()
-    checkpoints = Checkpoints(recipe.training.checkpoint_every, first_step)
-    _run(learner, [*agreement(member), checkpoints], out, device, first_step, bf16, member)
+    _run(learner, [], out, device, first_step, bf16, member)
 
 
 def _check_devices(devices: int, recipe: ModelRecipe, model: Model, device: torch.device) -> None:

@@ -1,4 +1,4 @@
-"""The one training loop: gradient steps by Lightning's Trainer on whatever can be learnt so.
+"""The one training loop.
 
 Everything random in step `t` is a pure function of (seed, t): the batch, the rows of the embedding,
 dropout (of several devices also of the device), the learning rate. A resumed training therefore
@@ -7,34 +7,35 @@ needs only weights, optimizer and `t` to go on exactly as if it had never stoppe
 
 from __future__ import annotations
 
-import logging
-import warnings
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-import lightning.pytorch as pl
 import numpy as np
 import torch
-from lightning.fabric.plugins import CheckpointIO
-from lightning.pytorch.loggers import TensorBoardLogger
-from torch import Tensor
-from torch.utils.data import DataLoader
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from logicgen.errors import LogicgenError
 from logicgen.model import checkpoint
-from logicgen.model.share import Rank
 from logicgen.nn.linear import bfloat16_products
 from logicgen.nn.loss import AdaCos
-from logicgen.processes.signals import interruption
+from logicgen.processes.signals import StopOnSignal, interruption
 from logicgen.training.ahead import made_ahead
-from logicgen.training.callbacks import StopOnSignal
 from logicgen.training.devices import Member
 from logicgen.training.learner import Learner
-from logicgen.training.schedule import ScheduledRate
 
-# What no checkpoint is to blame for.
+CPU = torch.device("cpu")
+
+Watcher = Callable[[int, Tensor], bool]
+"""Called after each step with the number of steps done and the loss; True ends the training."""
+
+# Errors that no checkpoint is to blame for.
 DEVICE_ERRORS = tuple(
     kind
     for kind in (
@@ -46,213 +47,302 @@ DEVICE_ERRORS = tuple(
 )
 
 
-class Steps(pl.LightningModule):
-    """Gradient steps of a learner, as Lightning wants them."""
-
-    def __init__(self, learner: Learner, first_step: int = 0, rank: Rank | None = None) -> None:
-        super().__init__()
-        self.rank = rank  # among several devices
-        self.model = learner.module
-        self.learner = learner
-        self.first_step = first_step
-        self.restoring = False  # whether what is done now takes over a checkpoint
-        self._ahead: list[Generator[Any]] = []
-        if rank is not None:
-            for part in learner.module.modules():
-                if isinstance(part, AdaCos):
-                    part.several_devices = True
-
-    def configure_optimizers(self) -> Any:
-        """Return the optimizer and the schedule of its learning rate, by step."""
-        optimizer = self.learner.optimizer()
-        scheduler = ScheduledRate(optimizer, self.learner.schedule)
-        return {
-            "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": scheduler, "interval": "step"},
-        }
-
-    def configure_gradient_clipping(
-        self,
-        optimizer: torch.optim.Optimizer,
-        gradient_clip_val: float | None = None,
-        gradient_clip_algorithm: str | None = None,
-    ) -> None:
-        """Clip gradients: Lightning's own refuses a fused optimizer in bf16, because of fp16."""
-        if self.learner.gradient_clip is not None:
-            torch.nn.utils.clip_grad_norm_(self.parameters(), self.learner.gradient_clip)
-
-    def train_dataloader(self) -> Batches:
-        """Return the training batches from the first step on, or this device's share of them."""
-        return Batches(self._batches)
-
-    def _batches(self) -> Iterator[Any]:
-        batches = self.learner.batches(self.first_step)
-        if self.rank is not None:
-            batches = map(partial(self.learner.shared, rank=self.rank), batches)
-        if not self.learner.ahead:
-            return batches
-        cuda = self.trainer.strategy.root_device.type == "cuda"
-        self._ahead.append(made_ahead(batches, pinned=cuda))
-        return self._ahead[-1]
-
-    def close(self) -> None:
-        """End the threads that make batches."""
-        for batches in self._ahead:
-            batches.close()
-
-    def val_dataloader(self) -> DataLoader[Any]:
-        """Return the held-out batches, always the same."""
-        return DataLoader(self.learner.validation_batches(), batch_size=None)  # type: ignore[arg-type]
-
-    def training_step(self, batch: Any, batch_idx: int) -> Tensor:
-        """Return the loss of a batch."""
-        step = self.step
-        rows_seed, dropout_seed = step_seeds(self.learner.seed, step)
-        # Each device drops what it likes; the rows of the embedding are those of all.
-        _seed(dropout_seed + (0 if self.rank is None else self.rank.number), self.device)
-        generator = torch.Generator().manual_seed(rows_seed)
-        measured = (step + 1) % self.learner.log_every == 0
-        loss, measures = self.learner.loss(batch, generator, measured)
-        if self.rank is not None:
-            loss = loss * batch.share.weight
-            measures = {
-                name: self.trainer.strategy.reduce(value * batch.share.weight, reduce_op="mean")
-                for name, value in measures.items()
-            }
-        if measured and not torch.isfinite(measures.get("loss", loss)):
-            raise LogicgenError(
-                f"the loss of step {step + 1} is not finite: the training has diverged; start again"
-                " with a lower training.learning_rate or training.gradient_clip"
-            )
-        if measured and self._trainer is not None:
-            rate = self.learner.schedule.learning_rate(step)
-            self.log_dict({**measures, "learning_rate": rate})
-        return loss
-
-    @property
-    def step(self) -> int:
-        """Return the number of steps done."""
-        return self.first_step if self._trainer is None else self.trainer.global_step
-
-    def validation_step(self, batch: Any, batch_idx: int) -> None:
-        """Log what a held-out batch shows."""
-        self.log_dict(self.learner.validate(batch), batch_size=len(batch[1]))
-
-    def on_train_start(self) -> None:
-        """Note that whatever a checkpoint holds has been taken over."""
-        self.restoring = False
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Take over a checkpoint of a version that had no scheduler and named weights twice."""
-        state = checkpoint["state_dict"]
-        own = [name for name in state if name.startswith("model.")]
-        checkpoint["state_dict"] = {name: state[name] for name in own}
-        if not checkpoint["lr_schedulers"]:
-            checkpoint["lr_schedulers"] = [{"last_epoch": checkpoint["global_step"]}]
-
-
-class Batches:
-    """Batches as the iterable without length that Lightning calls a loader."""
-
-    def __init__(self, iterate: Callable[[], Iterator[Any]]) -> None:
-        self.iterate = iterate
-
-    def __iter__(self) -> Iterator[Any]:
-        return self.iterate()
-
-
-class SafetensorsIO(CheckpointIO):
-    """Lightning's checkpoints of steps, as safetensors + JSON, never as pickle."""
-
-    def __init__(self, steps: Steps) -> None:
-        self.steps = steps
-
-    def save_checkpoint(self, checkpoint_tree: Any, path: Any, storage_options: Any = None) -> None:
-        """Write a checkpoint."""
-        checkpoint.save_tree(checkpoint_tree, Path(path))
-
-    def load_checkpoint(self, path: Any, *_: Any, **__: Any) -> Any:
-        """Return a checkpoint."""
-        self.steps.restoring = True
-        return checkpoint.load_tree(Path(path))
-
-    def remove_checkpoint(self, path: Any) -> None:
-        """Delete a checkpoint."""
-        Path(path).unlink(missing_ok=True)
-
-
 def run_steps(
     learner: Learner,
-    callbacks: Sequence[pl.Callback] = (),
+    watchers: Sequence[Watcher] = (),
     *,
-    device: torch.device | None = None,
+    device: torch.device = CPU,
     bf16: bool = False,
     validate_every: int | None = None,
+    checkpoint_every: int | None = None,
     folder: Path | None = None,
     first_step: int = 0,
     member: Member | None = None,
-) -> None:
-    """Train until the schedule's last step, or until a callback stops the trainer.
+) -> int:
+    """Train until the last step of the schedule, or until a watcher ends it; return the steps done.
 
-    device: the CPU if not given.
     bf16: on a GPU mixed precision; on a CPU products of linear layers alone (`nn/linear.py`).
     validate_every: steps between two validations; never if not given.
-    folder: for logs, and with the checkpoint to go on from if the first step is not 0; without one
-        nothing is written.
-    member: the place of this process, where several train together; the first one alone logs.
+    folder: of logs, and of a checkpoint every `checkpoint_every` steps and after the last one. The
+        training goes on from this checkpoint if `first_step` is not 0. Nothing is written without a
+        folder.
+    member: the place of this process if several train together. The first one alone writes.
 
-    At Ctrl-C or SIGTERM the step is finished, callbacks see the trainer stop, and KeyboardInterrupt
-    (`Terminated`) is raised.
+    At Ctrl-C or SIGTERM the step is finished and saved. Then KeyboardInterrupt (`Terminated`) is
+    raised, unless a training with a folder is complete.
     """
-    # Its notices are about devices not used and data-loader workers not wanted.
-    for name in ("lightning.pytorch", "lightning.fabric"):
-        logging.getLogger(name).setLevel(logging.ERROR)
-    cuda = device is not None and device.type == "cuda"
     first = member is None or member.rank.number == 0
-    stop = StopOnSignal(heeded=first)
-    logger = None
-    if folder is not None and first:
-        logger = TensorBoardLogger(folder, name="logs", version="")
-    steps = Steps(learner, first_step, None if member is None else member.rank)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module="lightning.*")
-        trainer = pl.Trainer(
-            accelerator="gpu" if cuda else "cpu",
-            devices=1 if member is None else member.rank.devices,
-            strategy="auto" if member is None else member.strategy(device or torch.device("cpu")),
-            use_distributed_sampler=False,
-            precision="bf16-mixed" if bf16 and cuda else "32-true",
-            max_steps=learner.schedule.steps,
-            max_epochs=-1,
-            logger=logger or False,
-            log_every_n_steps=learner.log_every,
-            check_val_every_n_epoch=None,
-            val_check_interval=validate_every,
-            num_sanity_val_steps=0,
-            limit_val_batches=None if validate_every else 0,
-            plugins=[SafetensorsIO(steps)],
-            callbacks=[stop, *callbacks],
-            default_root_dir=folder,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
+    total = learner.schedule.steps
+    with ExitStack() as stack:
+        stop = stack.enter_context(StopOnSignal(heeded=first))
+        stack.enter_context(bfloat16_products(bf16))
+        steps = Steps(learner, device, bf16, first_step, member)
+        if folder is not None and first_step:
+            steps.restore(folder / checkpoint.LAST)
+        log = stack.enter_context(_logging(folder if first else None))
+        batches = stack.enter_context(steps.batches())
+        while steps.done < total:
+            loss, measures = steps.step(next(batches))
+            stopping = stop.received is not None
+            for watch in watchers:
+                stopping |= watch(steps.done, loss)
+            if member is not None:
+                stopping = member.any(stopping, device)
+            last = stopping or steps.done == total
+            if folder is not None and first:
+                if last or (checkpoint_every and steps.done % checkpoint_every == 0):
+                    steps.save(folder / checkpoint.LAST)
+                if measures:
+                    log(measures, steps.done - 1)
+                if validate_every and steps.done % validate_every == 0:
+                    log(steps.validate(), steps.done - 1)
+            if last:
+                break
+    if stop.received is not None and (folder is None or steps.done < total):
+        raise interruption(
+            stop.received,
+            ""
+            if folder is None
+            else f"stopped after step {steps.done} of {total}, which is saved: the same command"
+            " with --resume goes on from there",
         )
-        # At SIGTERM it would speak with other processes in the middle of a step.
-        trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
-        resumed = str(folder / checkpoint.LAST) if folder is not None and first_step else None
-        try:
-            with stop, bfloat16_products(bf16):
-                trainer.fit(steps, ckpt_path=resumed)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
-            if not steps.restoring or isinstance(error, DEVICE_ERRORS):
-                raise
+    return steps.done
+
+
+class Steps:
+    """The steps of a training: weights, optimizer, and how many are done.
+
+    Raises LogicgenError where the loss of a measured step is not finite.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        device: torch.device = CPU,
+        bf16: bool = False,
+        first_step: int = 0,
+        member: Member | None = None,
+    ) -> None:
+        self.learner, self.member = learner, member
+        self.device = device if member is None else member.device(device)
+        self.mixed = bf16 and device.type == "cuda"
+        self.done = first_step
+        self.module = learner.module.to(self.device)
+        self.optimizer = learner.optimizer()
+        self.loss: nn.Module = LearnerLoss(learner)
+        if member is not None:
+            member.join(self.device)
+            for part in self.module.modules():
+                if isinstance(part, AdaCos):
+                    part.several_devices = True
+            ids = [self.device] if self.device.type == "cuda" else None
+            self.loss = DistributedDataParallel(self.loss, device_ids=ids)
+
+    def step(self, batch: Any) -> tuple[Tensor, dict[str, Tensor]]:
+        """Make one step; return the loss and, where it is measured, what is logged."""
+        rate = self.learner.schedule.learning_rate(self.done)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        loss, measures = self.forward(batch)
+        self.backward(loss)
+        self.optimizer.step()
+        self.done += 1
+        return loss.detach(), {**measures, "learning_rate": torch.tensor(rate)} if measures else {}
+
+    def forward(self, batch: Any) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss of a batch and, where it is measured, what is logged."""
+        rows_seed, dropout_seed = step_seeds(self.learner.seed, self.done)
+        member = self.member
+        # Each device has its own dropout; all devices have the same rows of the embedding.
+        _seed(dropout_seed + (0 if member is None else member.rank.number), self.device)
+        generator = torch.Generator().manual_seed(rows_seed)
+        measured = (self.done + 1) % self.learner.log_every == 0
+        with self._autocast():
+            loss, measures = self.loss(moved(batch, self.device), generator, measured)
+        if member is not None:
+            weight = batch.share.weight
+            loss = loss * weight
+            measures = {name: member.mean(value * weight) for name, value in measures.items()}
+        if measured and not torch.isfinite(measures.get("loss", loss)):
             raise LogicgenError(
-                f"{resumed}: not a checkpoint of this training: remove it and train again"
-            ) from error
+                f"the loss of step {self.done + 1} is not finite: the training has diverged; start"
+                " again with a lower training.learning_rate or training.gradient_clip"
+            )
+        return loss, measures
+
+    def backward(self, loss: Tensor) -> None:
+        """Compute the gradients of a loss, and clip them."""
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        if self.learner.gradient_clip is not None:
+            nn.utils.clip_grad_norm_(self.module.parameters(), self.learner.gradient_clip)
+
+    @torch.inference_mode()
+    def validate(self) -> dict[str, Tensor]:
+        """Return what the held-out batches show, each weighted by its number of examples."""
+        training = [part for part in self.module.modules() if part.training]
+        self.module.eval()
+        sums: dict[str, Tensor] = {}
+        examples = 0
+        for batch in self.learner.validation_batches():
+            with self._autocast():
+                measures = self.learner.validate(moved(batch, self.device))
+            count = len(batch[1])
+            examples += count
+            for name, value in measures.items():
+                sums[name] = sums.get(name, 0.0) + value.float() * count
+        for part in training:
+            part.training = True
+        return {name: value / examples for name, value in sums.items()}
+
+    @contextmanager
+    def batches(self) -> Iterator[Iterator[Any]]:
+        """Give the batches from the next step on, or this device's share of them."""
+        batches = self.learner.batches(self.done)
+        if self.member is not None:
+            batches = map(partial(self.learner.shared, rank=self.member.rank), batches)
+        if not self.learner.ahead:
+            yield batches
+            return
+        ahead: Generator[Any] = made_ahead(batches, pinned=self.device.type == "cuda")
+        try:
+            yield ahead
         finally:
-            steps.close()
-    if stop.received is not None:
-        raise interruption(stop.received)
+            ahead.close()
+
+    def save(self, path: Path) -> None:
+        """Write a checkpoint. Raises LogicgenError where the file cannot be written."""
+        tree = {
+            "global_step": self.done,
+            "weights": self.module.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+        }
+        try:
+            checkpoint.save_tree(tree, path)
+        except OSError as error:
+            raise LogicgenError(
+                f"{path}: cannot be written: {error.strerror}: make room, then --resume"
+            ) from None
+
+    def restore(self, path: Path) -> None:
+        """Take over a checkpoint. Raises LogicgenError where it is not one of this training."""
+        tree = checkpoint.load_tree(path)
+        try:
+            self.module.load_state_dict(tree["weights"])
+            self.optimizer.load_state_dict(tree["optimizer"])
+        except DEVICE_ERRORS:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
+            raise LogicgenError(
+                f"{path}: not a checkpoint of this training: remove it and train again"
+            ) from error
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        return torch.autocast("cuda", torch.bfloat16) if self.mixed else nullcontext()
+
+
+class LearnerLoss(nn.Module):
+    """The loss of a learner as the module that `DistributedDataParallel` wraps."""
+
+    def __init__(self, learner: Learner) -> None:
+        super().__init__()
+        self.module, self.learner = learner.module, learner
+
+    def forward(
+        self, batch: Any, generator: torch.Generator, measured: bool
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss of a batch and, where it is measured, what is logged."""
+        return self.learner.loss(batch, generator, measured)
+
+
+class ProgressBar:
+    """A watcher that shows steps, loss and time left on standard error. Use as a context manager.
+
+    total: all steps of the training. done: those that an earlier run has made.
+    """
+
+    def __init__(self, total: int, done: int) -> None:
+        self._progress = Progress(
+            TextColumn("training"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("loss {task.fields[loss]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+        self._total = total
+        self._task = self._progress.add_task("", total=total, completed=done, loss="")
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def __call__(self, done: int, loss: Tensor) -> bool:
+        """Move the bar every ten steps."""
+        if done % 10 == 0 or done >= self._total:
+            self._progress.update(self._task, completed=done, loss=f"{float(loss):.4f}")
+        return False
+
+
+def deadline(end: float) -> Watcher:
+    """Return a watcher that ends a training at a time of the monotonic clock."""
+    return lambda done, loss: time.monotonic() >= end
+
+
+class Patience:
+    """A watcher that ends a training when a measure has not fallen for a while.
+
+    Attributes:
+        measure: what is measured; less is better. It is measured before the first step, too.
+        every: steps between two measurements.
+        patience: steps without a new least value after which the training ends.
+        least: the least value, measured after step `at`.
+    """
+
+    def __init__(self, measure: Callable[[], float], every: int, patience: int) -> None:
+        self.measure, self.every, self.patience = measure, every, patience
+        self.least, self.at = measure(), 0
+
+    def __call__(self, done: int, loss: Tensor) -> bool:
+        """Measure if it is time; return whether to end the training."""
+        if done % self.every:
+            return False
+        value = self.measure()
+        if value < self.least:
+            self.least, self.at = value, done
+        return done - self.at >= self.patience
+
+
+@contextmanager
+def _logging(folder: Path | None) -> Iterator[Callable[[dict[str, Tensor], int], None]]:
+    """Give a function that logs measures of a step for TensorBoard; nothing without a folder."""
+    if folder is None:
+        yield lambda measures, step: None
+        return
+    from torch.utils.tensorboard import SummaryWriter
+
+    def log(measures: dict[str, Tensor], step: int) -> None:
+        for name, value in measures.items():
+            writer.add_scalar(name, value.item(), step)
+
+    writer = SummaryWriter(str(folder / "logs"))
+    try:
+        yield log
+    finally:
+        writer.close()
+
+
+def moved(batch: Any, device: torch.device) -> Any:
+    """Return a batch, a tensor or a tuple of tensors and other values, on a device."""
+    if isinstance(batch, Tensor):
+        return batch.to(device, non_blocking=True)
+    if isinstance(batch, (tuple, list)):
+        parts = [moved(part, device) for part in batch]
+        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
+    return batch
 
 
 def _seed(seed: int, device: torch.device) -> None:

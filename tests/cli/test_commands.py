@@ -65,7 +65,7 @@ def test_help_lists_every_command_and_imports_nothing_heavy():
         "import sys; sys.argv = ['logicgen', '--help']\n"
         "from logicgen.cli.main import main\n"
         "try: main()\nexcept SystemExit: pass\n"
-        "heavy = {'torch', 'lightning', 'numpy', 'pyarrow', 'pydantic', 'lark'}\n"
+        "heavy = {'torch', 'numpy', 'pyarrow', 'pydantic', 'lark'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -83,7 +83,7 @@ def test_one_formula_needs_no_torch(command):
         f"{command[0]!r}, '--task', 'propositional', *{command[1:]!r}]\n"
         "from logicgen.cli.main import main\n"
         "try: main()\nexcept SystemExit as end: assert not end.code\n"
-        "assert not {'torch', 'lightning', 'pyarrow'} & set(sys.modules)"
+        "assert not {'torch', 'pyarrow'} & set(sys.modules)"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
@@ -294,7 +294,7 @@ def test_generate_and_its_errors(tmp_path):
     refused(run("generate", "copying-mini", "--size", 10, "-o", "/proc/nowhere"), "/proc/nowhere")
 
 
-@pytest.mark.needs("torch", "lightning")
+@pytest.mark.needs("torch")
 def test_folders_whose_names_are_no_utf_8_are_refused_before_anything_is_made(tmp_path):
     folder = tmp_path / os.fsdecode(b"a\xff")
     data = tmp_path / "data"

@@ -14,7 +14,7 @@ from logicgen.errors import LogicgenError
 from tests.cli.test_commands import appeared, interrupted, refused, run
 from tests.conftest import save_no_pictures
 
-pytestmark = pytest.mark.needs("torch", "lightning", "matplotlib")
+pytestmark = pytest.mark.needs("torch", "matplotlib")
 
 
 def quick_demo(folder):

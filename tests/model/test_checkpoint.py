@@ -193,12 +193,3 @@ def test_more_training_symbols_than_rows() -> None:
     recipe = recipe_with().model_validate(tables)
     with pytest.raises(LogicgenError, match=r"data have 5 symbols, .* 3 rows: raise max_symbols"):
         EncoderDecoder(recipe, VOCABULARY, 5, "propositional", REGION)
-
-
-def test_loading_a_model_does_not_import_lightning() -> None:
-    import subprocess
-    import sys
-
-    program = "import logicgen.model.checkpoint, sys; sys.exit('lightning' in sys.modules)"
-    root = Path(__file__).parents[2]
-    assert subprocess.run([sys.executable, "-c", program], cwd=root).returncode == 0

@@ -44,15 +44,15 @@ def trained(learnt, out, recipe, **settings):
 
 def interrupted_after(step, monkeypatch, *arguments, **settings):
     """Train, and send SIGINT to ourselves in the midst of a step."""
-    original = Steps.training_step
+    original = Steps.forward
 
-    def training_step(self, batch, batch_idx):
+    def forward(self, batch):
         if batch == step - 1:
             signal.raise_signal(signal.SIGINT)
-        return original(self, batch, batch_idx)
+        return original(self, batch)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Steps, "training_step", training_step)
+        patch.setattr(Steps, "forward", forward)
         with pytest.raises(KeyboardInterrupt, match=rf"after step {step} of 6.*--resume"):
             trained(*arguments, **settings)
 

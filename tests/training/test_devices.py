@@ -29,8 +29,8 @@ from logicgen.model.share import Rank, Share
 from logicgen.nn.loss import CrossEntropy
 from logicgen.tokens import NOTHING
 from logicgen.training import devices as several
-from logicgen.training.callbacks import Deadline
 from logicgen.training.fit import fit, training_data
+from logicgen.training.model_learner import ModelLearner
 from tests.cli.test_commands import appeared
 from tests.cli.test_commands import run as run_command
 from tests.data.data_sets import make
@@ -228,7 +228,7 @@ def test_a_failure_before_the_checkpoint_is_read_does_not_blame_it(folder, tmp_p
     def failing(*_: Any, **__: Any) -> None:
         raise RuntimeError("the device is gone")
 
-    monkeypatch.setattr(Deadline, "setup", failing)
+    monkeypatch.setattr(ModelLearner, "optimizer", failing)
     with pytest.raises(RuntimeError, match="the device is gone"):
         trained(recipe, folder, tmp_path / "run", 1, steps=9, resume=True)
 

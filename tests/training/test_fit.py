@@ -82,32 +82,32 @@ def interrupted_after(
     step: int, data: TrainingData, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Send SIGINT to ourselves in the midst of a step."""
-    original = Steps.training_step
+    original = Steps.forward
 
-    def training_step(self: Steps, batch: object, batch_idx: int) -> torch.Tensor:
+    def forward(self: Steps, batch: object) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         if batch.step == step - 1:
             signal.raise_signal(signal.SIGINT)
-        return original(self, batch, batch_idx)
+        return original(self, batch)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Steps, "training_step", training_step)
+        patch.setattr(Steps, "forward", forward)
         fit(recipe_with(), data, run, resume=True, quiet=True)
 
 
 def test_a_crash_goes_on_from_the_last_checkpoint(
     whole: Path, data: TrainingData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(self: Steps, batch: object, batch_idx: int) -> torch.Tensor:
+    def broken(self: Steps, batch: object) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         if batch.step == 17:
             raise OSError("the machine is gone")
-        return original(self, batch, batch_idx)
+        return original(self, batch)
 
-    original = Steps.training_step
+    original = Steps.forward
     run = tmp_path / "run"
-    monkeypatch.setattr(Steps, "training_step", broken)
+    monkeypatch.setattr(Steps, "forward", broken)
     with pytest.raises(OSError, match="gone"):
         fit(recipe_with(), data, run, quiet=True)
-    monkeypatch.setattr(Steps, "training_step", original)
+    monkeypatch.setattr(Steps, "forward", original)
     assert load_tree(run / "checkpoint" / "last.safetensors")["global_step"] == 14
     fit(recipe_with(), data, run, resume=True, quiet=True)
     for name, value in weights(whole).items():
@@ -199,16 +199,15 @@ def test_no_value_of_a_step_leaves_the_device(
     split = EncodedSplit(ltl, strings.problems, strings.problems, strings.length, strings.length, 5)
     data = TrainingData(split, None, ltl, "ltl", "x", region)
     model = EncoderDecoder(recipe, ltl, 5, "ltl", region)
-    fitting = Steps(ModelLearner(model, data)).to("meta").train()
+    fitting = Steps(ModelLearner(model, data), torch.device("meta"))
     with pytest.raises((RuntimeError, NotImplementedError)):
-        bool(fitting.model.loss.scale > 0)
+        bool(model.loss.scale > 0)
     batch = make_batch(split, np.arange(16))
     batch = batch.to(torch.device("meta"))
-    loss = fitting.training_step(batch, 0)
-    loss.backward()
-    fitting.configure_gradient_clipping(fitting.configure_optimizers()["optimizer"])
+    loss, _ = fitting.forward(batch)
+    fitting.backward(loss)
     assert loss.device.type == "meta"
-    assert all(weight.grad is not None for weight in fitting.model.transformer.parameters())
+    assert all(weight.grad is not None for weight in model.transformer.parameters())
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -217,20 +216,14 @@ def test_a_gpu_never_waits_inside_a_step(data: TrainingData) -> None:
         embedding={"resample": "sequence"}, training={"log_every": 1000, "precision": "bf16"}
     )
     model = EncoderDecoder(recipe, data.vocabulary, 5, "copying", REGION)
-    fitting = Steps(ModelLearner(model, data)).to("cuda").train()
-    optimizer = fitting.configure_optimizers()["optimizer"]
+    fitting = Steps(ModelLearner(model, data), torch.device("cuda"), bf16=True)
     batches = [make_batch(data.train, np.arange(16), step) for step in range(3)]
     moved = [batch.to(torch.device("cuda")) for batch in batches]
     for batch in moved:
         if batch.step == 1:  # the first step sets up what later ones use
             torch.cuda.set_sync_debug_mode("error")
         try:
-            with torch.autocast("cuda", torch.bfloat16):
-                loss = fitting.training_step(batch, 0)
-            loss.backward()
-            fitting.configure_gradient_clipping(optimizer)
-            optimizer.step()
-            optimizer.zero_grad()
+            fitting.step(batch)
         finally:
             torch.cuda.set_sync_debug_mode("default")
 
@@ -370,11 +363,11 @@ def test_a_short_training_copies_symbols_it_has_never_seen(tmp_path: Path) -> No
     "change",
     [
         lambda tree: {"global_step": tree["global_step"]},
-        lambda tree: {**tree, "state_dict": {}},
-        lambda tree: {**tree, "optimizer_states": [{}]},
-        lambda tree: {**tree, "loops": 7},
-        lambda tree: {**tree, "callbacks": []},
-        lambda tree: {**tree, "lr_schedulers": [3]},
+        lambda tree: {**tree, "weights": {}},
+        lambda tree: {**tree, "weights": [3]},
+        lambda tree: {**tree, "optimizer": {}},
+        lambda tree: {**tree, "optimizer": 7},
+        lambda tree: {**tree, "optimizer": {**tree["optimizer"], "param_groups": []}},
         lambda tree: {**tree, "global_step": "2"},
     ],
 )
