@@ -28,7 +28,7 @@ def made(folder, **keys):
 
 def small(network=None, method="lexinvariant"):
     """Return a recipe of a small language model."""
-    table = {"kind": "transformer", "width": 16, "heads": 2, "layers": 2, "feed_forward": 16}
+    table = {"kind": "language-model", "width": 16, "heads": 2, "layers": 2, "feed_forward": 16}
     training = {"steps": 1, "batch_size": 1, "context": 60, "learning_rate": 1e-3}
     training |= {"warmup_steps": 0, "schedule": "constant"}
     tables = {"embedding": {"method": method}, "training": training}

@@ -13,7 +13,7 @@ from logicgen.model.model_recipe import ModelRecipe
 from logicgen.model.ngram import NGram
 from logicgen.tokens import Tokens
 
-TRANSFORMER = {"kind": "transformer", "width": 16, "heads": 2, "layers": 1, "feed_forward": 16}
+TRANSFORMER = {"kind": "language-model", "width": 16, "heads": 2, "layers": 1, "feed_forward": 16}
 TRAINING = {
     "context": 12,
     "steps": 3,

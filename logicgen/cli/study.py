@@ -46,15 +46,13 @@ def run_study(plan: Plan, folder: Path, workers: int | None, device: str) -> Non
     from logicgen.errors import LogicgenError
     from logicgen.files import prepare_folder
     from logicgen.report.page import REPORT
-    from logicgen.study.record import FILE, in_order, read_records, write_records
+    from logicgen.study.record import read_records
 
     prepare_folder(folder)
     with alone(folder, "study"):
         failed = dict(plan.impossible)
         _say(failed)
         records = read_records(plan, folder)
-        if records and not (folder / FILE).is_file():  # of the format before
-            write_records(in_order(plan, records), folder)
         todo = [point for name, point in plan.points.items() if name not in records]
         if todo:
             device = "cpu" if plan.cpu else device

@@ -231,7 +231,7 @@ class DataRecipe(Recipe):
 
     @model_serializer(mode="wrap")
     def _without_unset(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return the recipe as earlier versions write it where it does not have their new keys."""
+        """Leave out `effort` and `timeout` if they are not set."""
         content: dict[str, Any] = dump(self)
         unset = [key for key in ("effort", "timeout") if getattr(self, key) is None]
         return {key: value for key, value in content.items() if key not in unset}

@@ -88,11 +88,10 @@ class DatasetDescription(Description):
     """A data set, in its `dataset.json`. Once it is complete, all keys are there.
 
     Attributes:
-        format: 1 or 2, which are read alike. Of one recipe and seed they hold other examples: in
-            format 2 all slots draw at once, then those whose problem an earlier one has draw again.
+        format: all slots draw at once, then those whose problem an earlier one has draw again.
     """
 
-    format: Literal[1, 2]  # type: ignore[assignment]
+    format: Literal[2]  # type: ignore[assignment]
     recipe: DataRecipe
     examples: Count | None = None
     distinct: Distinct | None = None
@@ -159,12 +158,12 @@ class CorpusDescription(Description):
 
     Attributes:
         tokens: all tokens that it consists of.
-        sources: changes when the corpus is made from something else; the first versions lacked it.
+        sources: changes when the corpus is made from something else.
     """
 
     recipe: CorpusRecipe
     tokens: TokensTable
-    sources: str | None = None
+    sources: str
     splits: dict[Literal["train", "validation", "test"], CorpusSplit] | None = None
 
     @model_validator(mode="after")

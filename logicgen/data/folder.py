@@ -169,8 +169,6 @@ class DataFolder(ABC, Generic[RecipeType]):
     def check_same(cls, folder: Path, found: dict[str, Any], head: dict[str, Any]) -> None:
         """Raise LogicgenError where the description that was found differs in a key of `head`."""
         differs = [key for key in head if found.get(key) != head[key]]
-        if found["complete"] and differs == ["format"] and cls.whole(folder, found):
-            return  # made by another version
         if differs:
             raise LogicgenError(
                 f"{folder}: holds a {cls.noun} of another {' and '.join(differs)}; choose another"

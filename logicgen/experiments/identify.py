@@ -145,8 +145,8 @@ def points(settings: Settings) -> dict[str, Call]:
 def identified(means: np.ndarray, classes: np.ndarray | None) -> tuple[int, int, int] | None:
     """Return how many students found the teacher, only its class, and neither of them.
 
-    means: (students,) of distances. classes: the same of canonical forms; None where they are not
-    recorded (in version 0.1): then None, unless all have found the teacher.
+    means: (students,) of distances. classes: the same of canonical forms. If they were not measured
+        (None), the result is None unless all students have found the teacher.
     """
     exactly = means < FOUND
     if classes is None:
@@ -161,7 +161,7 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
     teacher, called = find_teacher(settings.teacher), _called(settings)
     means, largest = np.array(result["distances"]).T
     deviation = max(each["deviation"] for each in result["weights"])
-    classes = np.array(result["classes"])[:, 0] if "classes" in result else None
+    classes = None if result["classes"] is None else np.array(result["classes"])[:, 0]
     counts = identified(means, classes)
     _, alike, neither = map(str, counts) if counts else ("", "not recorded", "not recorded")
     rows = [

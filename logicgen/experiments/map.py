@@ -165,8 +165,8 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
 
 
 def _found_class(point: Json) -> Json:
-    """Return the share of students in their teacher's class, where it is recorded (not in 0.1)."""
-    if "classes" not in point:
+    """Return the share of students in their teacher's class, if it was measured."""
+    if point["classes"] is None:
         return {}
     nearest = np.minimum(point["classes"], point["distances"])
     return {"found_class": float(np.mean(nearest < FOUND))}

@@ -166,12 +166,12 @@ def save_model(
 
 
 def precision_of(content: dict[str, Any]) -> str | None:
-    """Return the precision that `run.json` or `model.json` records; None if it is not known.
+    """Return the precision that `run.json` or `model.json` records; None for a model of counts.
 
-    Versions before the record always used the precision of the recipe.
+    A recipe whose precision is not `auto` fixes it.
     """
     training = (content.get("recipe") or {}).get("training") or {}
-    known = content.get("precision") or training.get("precision", "fp32" if training else None)
+    known = content.get("precision") or training.get("precision")
     return None if known == "auto" else known
 
 
@@ -238,7 +238,7 @@ def open_model(run: str | Path, device: str = "auto") -> Model:
         raise LogicgenError(
             f"{run / WEIGHTS}: missing or altered (its sha256 is not the one in {CARD}): {REMEDY}"
         )
-    if card.get("card_sha256", _card_digest(card)) != _card_digest(card):
+    if card.get("card_sha256") != _card_digest(card):
         raise LogicgenError(f"{run / CARD}: altered (its digest is another): {REMEDY}")
     try:
         validate(ModelCard, card, "")

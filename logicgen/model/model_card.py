@@ -37,12 +37,10 @@ class ModelCard(Table):
         tokens: of language models.
         data: digest of the bytes of the data.
         steps: steps of the training.
-        precision: of its products of matrices; unknown for models of earlier versions whose recipe
-            does not fix it.
+        precision: of its products of matrices, if the recipe does not fix it.
         versions: of the packages that trained it, by name.
         sha256: checksum of the weights.
         card_sha256: checksum of the other keys.
-        kind: only earlier versions wrote it.
     """
 
     recipe: ModelRecipe
@@ -56,8 +54,7 @@ class ModelCard(Table):
     precision: Literal["fp32", "bf16", "fp32 and bf16"] | None = None
     versions: dict[str, str]
     sha256: Checksum
-    card_sha256: Checksum | None = None
-    kind: Literal["language-model"] | None = None
+    card_sha256: Checksum
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:

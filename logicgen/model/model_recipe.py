@@ -6,16 +6,24 @@ One table, `[network]`, says by its `kind` which of six networks a model has (`n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Self
 
 from pydantic import model_validator
 
 from logicgen import recipes
+from logicgen.errors import nearest
 from logicgen.model.network_tables import Network
 from logicgen.model.recipe_tables import EmbeddingTable, LossTable, RewardTable, TrainingTable
-from logicgen.model.upgrade import upgraded
 from logicgen.recipes import Table, changed, read_toml, validate
+
+KINDS = [
+    "encoder-decoder",
+    "symbol-invariant",
+    "language-model",
+    "inductive",
+    "n-gram",
+    "text-n-gram",
+]
 
 
 class ModelRecipe(Table):
@@ -45,13 +53,25 @@ class ModelRecipe(Table):
 
     @model_validator(mode="before")
     @classmethod
-    def _upgraded(cls, tables: Any) -> Any:
+    def _with_defaults(cls, tables: Any) -> Any:
+        """Check `network.kind`, and add the defaults that depend on other keys."""
         if not isinstance(tables, Mapping):
             return tables
-        tables, training = upgraded(tables), tables.get("training")
-        if isinstance(training, Mapping) and training.get("learn") == "accepted":
-            tables = {"reward": {}, **tables}
-        return tables
+        network, embedding, training = (
+            table if isinstance(table := tables.get(name), Mapping) else {}
+            for name in ("network", "embedding", "training")
+        )
+        kind = network.get("kind")
+        if isinstance(kind, str) and kind not in KINDS:
+            raise ValueError(f"network.kind: {kind!r} is unknown; {nearest(kind, KINDS)}")
+        new = dict(tables)
+        if training.get("learn") == "accepted":
+            new.setdefault("reward", {})
+        if kind == "symbol-invariant" and embedding:
+            new["embedding"] = {"method": "symbol-invariant", **embedding}
+        if kind in ("language-model", "inductive") and training:
+            new["training"] = {"learn": "answers", **training}
+        return new
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -66,18 +86,6 @@ class ModelRecipe(Table):
             tables.pop("reward", None)
         return validate(ModelRecipe, tables, "--learn", "recipe")
 
-    @property
-    def as_compared(self) -> ModelRecipe:
-        """Return the recipe as it is compared with stored recipes: `auto` becomes `bf16`.
-
-        Shipped recipes contained `bf16` where they now contain `auto`. Runs and records with either
-        belong to the same recipe.
-        """
-        if self.training is None or self.training.precision != "auto":
-            return self
-        training = self.training.model_copy(update={"precision": "bf16"})
-        return self.model_copy(update={"training": training})
-
     def with_steps(self, steps: int) -> ModelRecipe:
         """Return the recipe with another number of training steps, where it has one."""
         if self.training is None:
@@ -89,29 +97,15 @@ class ModelRecipe(Table):
 def read_model_recipe(name: str, changes: Mapping[str, Any] | None = None) -> ModelRecipe:
     """Return the model recipe called `name`, a shipped one or the path of a TOML file.
 
-    changes: values to use instead of the file's, by dotted key. `model.` and `streams.`, tables of
-        earlier versions, mean `network.`.
+    changes: values to use instead of the file's, by dotted key.
     Raises LogicgenError, in one line that names file, key and what is allowed.
     """
     path = recipes.find("models", ".toml", name)
-    tables = _tables(path)
-    renamed = {
-        f"network.{key.partition('.')[2]}" if key.startswith(("model.", "streams.")) else key: value
-        for key, value in (changes or {}).items()
-    }
-    return validate(ModelRecipe, changed(tables, renamed, str(path)), str(path))
+    return validate(ModelRecipe, changed(read_toml(path), changes or {}, str(path)), str(path))
 
 
 def is_trained_in_steps(name: str) -> bool:
     """Return whether the recipe called `name` has a seed to train with: n-grams are counted."""
-    network = dict(_tables(recipes.find("models", ".toml", name)).get("network", {}))
-    return network.get("kind") not in ("n-gram", "text-n-gram")
-
-
-def _tables(path: Path) -> dict[str, Any]:
-    """Return a file's tables as this version writes them, so that dotted keys have one meaning."""
-    tables = read_toml(path)
-    try:
-        return upgraded(tables)
-    except (ValueError, TypeError):
-        return tables  # what is wrong is said when it is validated
+    network = read_toml(recipes.find("models", ".toml", name)).get("network")
+    kind = network.get("kind") if isinstance(network, Mapping) else None
+    return kind not in ("n-gram", "text-n-gram")

@@ -59,9 +59,7 @@ def _scores(run: Path) -> list[dict[str, Any]]:
         summary = checkpoint.load_json(path)
         scores = [summary[part] for part in COLUMNS if part in summary]
         if not scores or any("accuracy_low" not in score for score in scores):
-            raise LogicgenError(
-                f"{path}: damaged, or of an earlier version: run logicgen evaluate again"
-            )
+            raise LogicgenError(f"{path}: damaged: run logicgen evaluate again")
         found.append(summary)
     return found
 

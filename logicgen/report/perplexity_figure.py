@@ -75,7 +75,7 @@ _WAY = "counter_bits", "ideal_bits"
 
 
 def _some_have(curves: list[tuple[str, Curve]], *measures: str) -> bool:
-    """Return whether a curve has these measures; those of earlier versions have fewer."""
+    """Return whether a curve has these measures. Only some data have an ideal or a truth."""
     return any({*measures} <= curve.means.keys() for _, curve in curves)
 
 

@@ -104,8 +104,6 @@ def read_curve(folder: Path) -> Curve:
 def read_readings(folder: Path) -> Curve:
     """Read a curve with the first sequences as they were read. Raises as `read_curve`."""
     curve, path = read_curve(folder), folder / READINGS
-    if not path.is_file():  # of an evaluation by an older version
-        return curve
     try:
         readings = TypeAdapter(list[Reading]).validate_json(path.read_bytes())
         for each in readings:

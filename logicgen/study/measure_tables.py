@@ -98,7 +98,7 @@ def _learning(
     for some in points.values():
         for result in some:
             training = result.training
-            curve = (training.validation or {}).get("exact")
+            curve = training.validation.get("exact")
             if not curve:
                 return None
             a_step = training.minutes / training.steps
@@ -122,13 +122,8 @@ def _lines(result: Result) -> list[dict[str, Any]]:
                 if part in found["summary"]:
                     lines.append({**about, "part": part, **found["summary"][part]})
         else:
-            # Records of earlier versions have no controls.
-            found_by = (
-                {"probe": found["windows"], **found["controls"]} if "controls" in found else {}
-            )
-            for by, windows in found_by.items():
+            for by, windows in {"probe": found["windows"], **found["controls"]}.items():
                 lines += [_window_line(about, w) | {"by": by} for w in windows]
-            lines += [_window_line(about, w) for w in found["windows"] if not found_by]
     return lines
 
 
@@ -245,7 +240,7 @@ def _table(points: dict[str, list[Result]]) -> tuple[list[str], list[list[str]]]
         chosen = {axis: short(name) for axis, name in _choices(some).items()}
         lines.append((point, chosen, {**dict(measured), **took}))
     rows = beside_choices(lines)
-    # Records of earlier versions have fewer columns.
+    # Columns may differ: only a model with a cache has the share of the cache.
     every = list(dict.fromkeys(head for row in rows for head in row))
     heads = [head for head in every if head not in (*took, "point")] + list(took)
     return heads, [[row.get(head, "") for head in heads] for row in rows]
@@ -290,7 +285,7 @@ def _columns(name: str, found: list[Json], several: bool, prefix: str) -> list[t
             (f"{name}, {which} window", _precision([each["windows"][place] for each in found]))
             for which, place in (("first", 0), ("last", -1))
         ]
-        for by, windows in found[0].get("controls", {}).items():
+        for by, windows in found[0]["controls"].items():
             columns.append((f"{prefix}{by}, last window", f"{windows[-1]['precision']:.1%}"))
         return columns
     parts = [each["summary"].get("beyond") or each["summary"]["overall"] for each in found]

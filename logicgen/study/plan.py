@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -11,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from logicgen.data.markdown import markdown_table
 from logicgen.errors import LogicgenError
@@ -51,13 +48,6 @@ class TrainingPlan(Plan):
     study: Study
     combinations: list[Combination]
     trials: dict[str, Trial] = field(default_factory=dict)  # arguments of points, by name
-
-    def upgraded(self, arguments: Json) -> Json:
-        """Return a stored trial with its recipes as this version writes them."""
-        with suppress(ValidationError):
-            trial = Trial.model_validate_json(json.dumps(arguments))
-            return trial.as_compared.model_dump(mode="json")
-        return arguments
 
     def check(self, record: Record) -> None:
         """Raise what `DAMAGE` names where tables and figures cannot be made of a record."""

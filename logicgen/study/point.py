@@ -72,10 +72,6 @@ class Plan:
     whole: bool = False  # whether its report needs all points
     renew: bool = False  # whether points stored with other arguments are computed, not refused
 
-    def upgraded(self, arguments: Json) -> Json:
-        """Return stored arguments as this version writes them, to compare them."""
-        return arguments
-
     def check(self, record: Record) -> None:
         """Raise ValueError, KeyError, TypeError or IndexError where a report cannot be made."""
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from logicgen.errors import LogicgenError
 from logicgen.files import write_atomically
-from logicgen.study.old_files import read_old_file
 from logicgen.study.point import DAMAGE, Plan, Record, digest
 
 FILE = "trials.jsonl.gz"
@@ -54,21 +53,13 @@ def in_order(plan: Plan, records: dict[str, Record]) -> list[Record]:
 def read_records(plan: Plan, folder: Path) -> dict[str, Record]:
     """Return the records of a folder by name: those of the plan in its order, then others.
 
-    Files of the format before (`old_files.py`) count where the file has no such record.
     Raises LogicgenError for a damaged file, and for a point of the plan with other arguments.
     """
     stored = _stored(folder / FILE)
     found: dict[str, Record] = {}
     for name in plan.points:
-        where, remedy = f"{folder / FILE}: {name}", ONE
         record = stored.pop(name, None)
-        if record is None:
-            old = read_old_file(folder, name)
-            if old is None:
-                continue
-            path, record = old
-            where, remedy = str(path), "delete the file to run the point again"
-        if _fits(plan, record, where, remedy):
+        if record is not None and _fits(plan, record, f"{folder / FILE}: {name}"):
             found[name] = record
     return found | stored
 
@@ -101,23 +92,21 @@ def _stored(path: Path) -> dict[str, Record]:
     return found
 
 
-def _fits(plan: Plan, record: Record, where: str, remedy: str) -> bool:
+def _fits(plan: Plan, record: Record, where: str) -> bool:
     """Check that a record is of the plan's point; return whether it is to be kept."""
     arguments = json.loads(json.dumps(plan.points[record.point].arguments))
-    if record.arguments != arguments:
-        # A key that a later version added has its default in a recipe that was stored before.
-        differs = _difference(plan.upgraded(record.arguments), plan.upgraded(arguments))
-        if differs is not None and plan.renew:
-            return False
-        if differs is not None:
-            raise LogicgenError(
-                f"{where}: made with another recipe ({differs}): choose another folder with -o, or"
-                f" {remedy}"
-            )
+    differs = _difference(record.arguments, arguments)
+    if differs is not None and plan.renew:
+        return False
+    if differs is not None:
+        raise LogicgenError(
+            f"{where}: made with another recipe ({differs}): choose another folder with -o, or"
+            f" {ONE}"
+        )
     try:
         plan.check(record)
     except DAMAGE:
-        raise LogicgenError(f"{where}: damaged: restore the file, or {remedy}") from None
+        raise LogicgenError(f"{where}: damaged: restore the file, or {ONE}") from None
     return True
 
 

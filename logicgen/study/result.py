@@ -22,14 +22,13 @@ class Training(BaseModel):
 
     Attributes:
         minutes: of all its processes together.
-        validation: what was logged of held-out data, by name: pairs of a step and a value. None in
-            records that were made before it was kept.
+        validation: what was logged of held-out data, by name: pairs of a step and a value.
     """
 
     steps: int
     minutes: float
     parameters: int
-    validation: dict[str, list[tuple[int, float]]] | None = None
+    validation: dict[str, list[tuple[int, float]]]
 
 
 class _Mean(BaseModel):

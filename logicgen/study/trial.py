@@ -83,11 +83,6 @@ class Trial(Table):
         return point_name(self.choices, self.seed)
 
     @property
-    def as_compared(self) -> Trial:
-        """Return the trial as it is compared with stored trials (`ModelRecipe.as_compared`)."""
-        return self.model_copy(update={"model": self.model.as_compared})
-
-    @property
     def data_sets(self) -> list[DataSet]:
         """Return all data sets that have to be there before it is run."""
         return [self.trained, *(each.data for each in self.measures)]
@@ -158,7 +153,7 @@ def data_folder(data: DataSet, folder: Path) -> Path:
 
 def run_folder(trial: Trial, folder: Path) -> Path:
     """Return where the weights and predictions of a trial are; elsewhere for another recipe."""
-    return folder / RUNS / f"{trial.name}-{text_sha256(trial.as_compared.model_dump_json())[:8]}"
+    return folder / RUNS / f"{trial.name}-{text_sha256(trial.model_dump_json())[:8]}"
 
 
 def make_data(

@@ -216,7 +216,7 @@ def _together(probes: Probes) -> nn.ModuleDict:
 def _check_same(card: dict[str, Any], asked: dict[str, Any], folder: Path) -> None:
     path, remedy = folder / CARD, "choose another folder with -o, or delete it"
     if "losses" not in card:
-        raise LogicgenError(f"{path}: damaged, or a probe of an earlier version: {remedy}")
+        raise LogicgenError(f"{path}: damaged: {remedy}")
     if card.get("model") != asked["model"]:
         ours, theirs = (
             f"{each.get('called')} ({str(each.get('model'))[:12]})" for each in (asked, card)

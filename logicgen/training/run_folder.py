@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import ValidationError
 
 from logicgen.errors import LogicgenError
 from logicgen.files import is_part, prepare_folder
 from logicgen.model import checkpoint
-from logicgen.model.model_recipe import ModelRecipe
 from logicgen.nn.linear import faster_in_bfloat16, has_bfloat16
 
 EMULATED = (
@@ -29,7 +28,7 @@ PAUSE = 300
 def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -> int:
     """Make or check the run folder, and return the steps that its checkpoint has done (0: none).
 
-    identity: model and data, as JSON has them; a run that is resumed has to have the same.
+    identity: model and data; a run that is resumed has to have the same.
     steps: number of steps asked for.
     """
     path = out / checkpoint.RUN
@@ -48,10 +47,8 @@ def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -
     precision = None
     if not empty:
         before = checkpoint.load_json(path)
-        stored = {**before, "recipe": _as_compared(before.get("recipe"))}
-        for key in identity:
-            now = _as_compared(identity[key]) if key == "recipe" else identity[key]
-            if _without_steps(stored.get(key)) != _without_steps(now):
+        for key, now in json.loads(json.dumps(identity)).items():
+            if _without_steps(before.get(key)) != _without_steps(now):
                 raise LogicgenError(
                     f"{out}: this run has another {key}: resume it with its own {key}, or choose"
                     " another folder with -o"
@@ -128,14 +125,6 @@ def _logged(out: Path) -> Any:
     events = EventAccumulator(str(out / "logs"), size_guidance={"scalars": 0})
     events.Reload()
     return events
-
-
-def _as_compared(recipe: Any) -> Any:
-    """Return a stored recipe as this version compares it, with the defaults of newer keys."""
-    try:
-        return ModelRecipe.model_validate(recipe).as_compared.model_dump(exclude_none=True)
-    except (TypeError, ValidationError):
-        return recipe
 
 
 def _without_steps(value: Any) -> Any:

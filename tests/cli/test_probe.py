@@ -161,7 +161,9 @@ def test_what_cannot_be_probed(run, corpus, tmp_path):
     with pytest.raises(LogicgenError, match="it is an n-gram, which has no hidden states"):
         check_fits(counts, corpus, "it")
     elman = language_model(
-        small({"kind": "elman", "width": 16, "layers": 1}), corpus.tokens, "text"
+        small({"kind": "language-model", "architecture": "elman", "width": 16, "layers": 1}),
+        corpus.tokens,
+        "text",
     )
     check_fits(elman, corpus, "it")
     assert elman.eval().hidden_states(np.arange(4)[None], [0])[0].shape == (1, 4, 16)

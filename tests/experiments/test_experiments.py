@@ -90,7 +90,7 @@ def test_a_student_of_few_sentences_is_further_away():
 def test_students_are_counted_by_what_they_have_found():
     means, classes = np.array([0.01, 0.2, 0.2, 0.01]), np.array([0.01, 0.01, 0.3, 0.2])
     assert identified(means, classes) == (2, 1, 1)
-    # Records of before do not have classes.
+    # Without classes, only students that all found the teacher can be counted.
     assert identified(means, None) is None
     assert identified(means[[0, 3]], None) == (2, 0, 0)
 
@@ -109,8 +109,7 @@ def test_a_teacher_whose_weights_no_sentence_shows_is_found_up_to_its_class():
     assert (classes < distances).all()
     (row,) = (row for row in _rows(plan, found) if row.startswith("that found its class"))
     assert row.endswith(f"| {alike}")
-    before = {key: value for key, value in found.items() if key != "classes"}
-    assert "that found neither | not recorded" in _rows(plan, before)
+    assert "that found neither | not recorded" in _rows(plan, {**found, "classes": None})
 
 
 def _rows(plan, found):

@@ -20,7 +20,7 @@ from tests.data.corpora import automaton_recipe, opened
 from tests.languages import TRANSFORMER, counted, language_model, recipe
 
 TOKENS = Tokens("names", ["<end>", "a", "b", "c"])
-ELMAN = {"kind": "elman", "width": 16, "layers": 2}
+ELMAN = {"kind": "language-model", "architecture": "elman", "width": 16, "layers": 2}
 NETWORKS = [TRANSFORMER, {**TRANSFORMER, "cache": True}, ELMAN]
 METHODS = ["learned", "lexinvariant", "lexinvariant-names", "partial-names"]
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from logicgen.errors import LogicgenError
+from logicgen.files import json_sha256
 from logicgen.model.checkpoint import load_model, load_tree, save_model, save_tree
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.tasks import load_task
@@ -140,9 +141,10 @@ def test_a_card_that_does_not_fit_its_weights(run: Path, change: dict) -> None:
     path.write_text(json.dumps({**card, **change}), encoding="utf-8")
     with pytest.raises(LogicgenError, match="altered"):
         load_model(run)
-    # Made by somebody, or an earlier version, without a digest.
-    del card["card_sha256"]
-    path.write_text(json.dumps({**card, **change}), encoding="utf-8")
+    # Also if somebody computes the digest of the changed card.
+    changed = {**card, **change}
+    changed["card_sha256"] = json_sha256(changed, without="card_sha256")
+    path.write_text(json.dumps(changed), encoding="utf-8")
     with pytest.raises(LogicgenError, match=r"altered|damaged"):
         load_model(run)
 

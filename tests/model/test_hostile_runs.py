@@ -24,7 +24,7 @@ from logicgen.model.checkpoint import _digest, load_tree, open_model, save_tree,
 from logicgen.nn.allowance import Allowance
 from logicgen.training.run_folder import open_run
 
-RUNS = Path(__file__).parent / "earlier_version"
+RUNS = Path(__file__).parent / "tiny_runs"
 DEEP = "[" * 100_000 + "]" * 100_000
 
 
@@ -58,8 +58,7 @@ def refused(use: Callable[[], Any], words: str) -> None:
 
 
 def network(card: dict[str, Any]) -> dict[str, Any]:
-    recipe = card["recipe"]
-    found: dict[str, Any] = recipe["model"] if "model" in recipe else recipe["network"]
+    found: dict[str, Any] = card["recipe"]["network"]
     return found
 
 

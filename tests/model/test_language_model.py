@@ -25,7 +25,7 @@ from tests.data.corpora import automaton_recipe, opened, text_files, text_recipe
 from tests.languages import TRAINING, TRANSFORMER, language_model, ngram_recipe, recipe
 from tests.training.conftest import recipe_with
 
-ELMAN = {"kind": "elman", "width": 16}
+ELMAN = {"kind": "language-model", "architecture": "elman", "width": 16}
 NEURAL_NGRAM = {
     "kind": "language-model",
     "architecture": "neural-n-gram",

@@ -104,46 +104,27 @@ def test_not_toml_and_not_there(tmp_path: Path) -> None:
         read_model_recipe("copying-lerned")
 
 
-STREAMS = {"decoder_own_attention": False, "reserved": 1}
-OLD = {
-    "encoder-decoder": ({"model": TABLES["network"]}, {}),
-    "symbol-invariant": (
-        {"model": TABLES["network"], "streams": STREAMS},
-        {"method": "symbol-invariant", "normalize_rows": True},
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", OLD)
-def test_recipes_of_earlier_versions_are_read(kind: str, tmp_path: Path) -> None:
-    tables, embedding = OLD[kind]
-    model = {key: value for key, value in tables["model"].items() if key != "kind"}
-    rest = {"embedding": embedding or TABLES["embedding"], "loss": TABLES["loss"]}
-    old = {**rest, **tables, "model": model, "training": TABLES["training"]}
-    new = ModelRecipe.model_validate(old)
-    assert new.kind == kind
-    streams = tables.get("streams", {})
-    own = {"kind": kind, **model, **streams}
-    assert {key: value for key, value in new.network if key in own} == own
-    assert ModelRecipe.model_validate(new.model_dump(exclude_none=True)) == new
-
-
-def test_language_models_of_earlier_versions_are_read() -> None:
+def test_defaults_that_depend_on_the_kind() -> None:
     training = {**TABLES["training"], "context": 12}
-    for old, architecture in (("transformer", "transformer"), ("elman", "elman")):
-        network = {"kind": old, "width": 16, "layers": 1}
-        network |= {"heads": 2, "feed_forward": 16} if old == "transformer" else {}
+    for architecture in ("transformer", "elman"):
+        network = {"kind": "language-model", "architecture": architecture, "width": 16, "layers": 1}
+        network |= {"heads": 2, "feed_forward": 16} if architecture == "transformer" else {}
         recipe = ModelRecipe.model_validate(
             {"network": network, "embedding": {"method": "learned"}, "training": training}
         )
-        assert (recipe.kind, recipe.network.architecture) == ("language-model", architecture)
         assert recipe.training.learn == "answers"
+    network = {**TABLES["network"], "kind": "symbol-invariant"}
+    recipe = ModelRecipe.model_validate(
+        {**TABLES, "network": network, "embedding": {"normalize_rows": True}}
+    )
+    assert recipe.embedding.method == "symbol-invariant"
+    assert ModelRecipe.model_validate(recipe.model_dump(exclude_none=True)) == recipe
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[model]\nwidth = 8\n[network]\nkind = 'inductive'", r"both \[model\].*move the keys"),
+        ("[model]\nwidth = 8\n[network]\nkind = 'inductive'", "unknown key 'model'"),
         (
             "[network]\nkind = 'encoder-decodr'",
             "'encoder-decodr' is unknown; did you mean encoder-",
@@ -166,13 +147,6 @@ def test_what_is_wrong_with_a_network_is_said_in_one_line(
         read_model_recipe(str(path))
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400
-
-
-def test_changes_by_the_names_of_earlier_tables() -> None:
-    new = read_model_recipe("ltl-learned", {"model.width": 32, "training.steps": 5})
-    assert (new.network.width, new.training.steps) == (32, 5)
-    streams = read_model_recipe("ltl-symbol-invariant", {"streams.reserved": 2})
-    assert streams.network.reserved == 2
 
 
 def test_what_a_kind_has_no_use_for_is_refused() -> None:

@@ -111,7 +111,7 @@ def test_models_of_one_name_are_called_by_their_folders(evaluation, tmp_path):
 
 
 def test_models_trained_in_different_precisions_are_told_apart(evaluation):
-    """Of an evaluation by an earlier version the precision is not known."""
+    """The precision of a model of another program is not known."""
     names = {"a": "fp32", "b": "bf16", "c": None}
     folders = [evaluation(name, RIGHT, precision=each) for name, each in names.items()]
     labels = [label for label, _, _ in read_runs(folders)]

@@ -19,11 +19,11 @@ data = "copying-mini"
 size = 600
 
 [base.set]
-"model.width" = 16
-"model.heads" = 2
-"model.encoder_layers" = 1
-"model.decoder_layers" = 1
-"model.feed_forward" = 16
+"network.width" = 16
+"network.heads" = 2
+"network.encoder_layers" = 1
+"network.decoder_layers" = 1
+"network.feed_forward" = 16
 "embedding.random_width" = 8
 "training.steps" = 4
 "training.batch_size" = 4

@@ -21,7 +21,7 @@ from logicgen.study.study_recipe import read_study
 from tests.measures.predicted import ABOUT, predicted
 
 GRID = [(symbols, length) for symbols in (1, 2, 3) for length in (2, 3, 4)]
-TRAINING = {"steps": 5, "minutes": 0.5, "parameters": 1000}
+TRAINING = {"steps": 5, "minutes": 0.5, "parameters": 1000, "validation": {}}
 
 
 def scores_of(right, distances=None, seeds=1):

@@ -26,7 +26,7 @@ MODEL = """
 [embedding]
 method = "lexinvariant"
 [network]
-kind = "transformer"
+kind = "language-model"
 width = 16
 heads = 2
 layers = 1
@@ -283,9 +283,9 @@ def test_axes_with_the_names_of_results_have_columns_of_their_own(folder):
     (folder / "taken.toml").write_text(study, encoding="utf-8")
     made = read_study(str(folder / "taken.toml"))
     (trial,) = plan(made).trials.values()
-    training = Training(steps=5, minutes=0.5, parameters=1000)
+    training = Training(steps=5, minutes=0.5, parameters=1000, validation={})
     window = {"window": 1, "last": 9, "precision": 0.5, "low": 0.4, "high": 0.6}
-    found = {"strings": {"kind": KEYS, "windows": [window]}}
+    found = {"strings": {"kind": KEYS, "windows": [window], "controls": {}}}
     result = Result(trial, None, training, found, (0.5, False), None)
     report = show_measures(made, by_point([result]), "")
     (row,) = report.files[TABLE]

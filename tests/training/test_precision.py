@@ -81,18 +81,3 @@ def test_a_run_goes_on_in_its_own_precision_where_it_can(cpu, data, tmp_path) ->
     assert train(data, tmp_path / "b", "auto", 2) == "bf16"
     cpu(None)
     assert train(data, tmp_path / "b", "auto", 3) == "fp32 and bf16"
-
-
-def test_a_run_of_an_earlier_version_goes_on(cpu, data, tmp_path) -> None:
-    """It contains no precision but that of its recipe, which was bf16 where it is auto now."""
-    cpu(None)
-    run = tmp_path / "run"
-    with pytest.warns(UserWarning, match="emulate"):
-        train(data, run, "bf16", 1)
-    for name in ("run.json", "model.json"):
-        content = json.loads((run / name).read_text())
-        del content["precision"]
-        content.pop("card_sha256", None)
-        (run / name).write_text(json.dumps(content))
-    assert open_model(run, "cpu").precision == "bf16"
-    assert train(data, run, "auto", 2) == "fp32 and bf16"
