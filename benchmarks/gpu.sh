@@ -19,8 +19,7 @@ python=${PYTHON:-.venv/bin/python}
 logicgen() { "$python" -m logicgen.cli.main "$@"; }
 models=("$@")
 if [ ${#models[@]} = 0 ]; then
-  models=({ltl,propositional,copying}-{learned,alpha-renaming,interchangeable}-full
-    {ltl,propositional}-symbol-invariant-full)
+  models=(ltl-{learned,interchangeable,symbol-invariant}-full propositional-interchangeable-full)
 fi
 declare -A data=([ltl]=ltl-35 [propositional]=propositional-35 [copying]=copying-20)
 for model in "${models[@]}"; do
