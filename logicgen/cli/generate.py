@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logicgen.cli.options import PATH, SEED, OutPath, engine_options, integer_option
+from logicgen.cli.options import SEED, OutPath, engine_options, integer_option
 from logicgen.cli.terminal import say
 from logicgen.errors import printable
 
@@ -34,11 +34,6 @@ if TYPE_CHECKING:
     default=os.cpu_count() or 1,
     help="All cores if not given.",
 )
-@click.option(
-    "--dimacs",
-    type=PATH,
-    help="Also write sets of clauses as .cnf files there, a folder per split.",
-)
 @engine_options
 def command(
     recipe: str,
@@ -46,30 +41,19 @@ def command(
     seed: int,
     size: int | None,
     workers: int,
-    dimacs: Path | None,
 ) -> None:
     """Make the data set of RECIPE, a shipped name or the path of a TOML file.
 
     Interrupted, it goes on where it stopped when the same command is run again; the bytes are the
     same as without the interruption, and with any number of workers.
     """
-    from logicgen.data.opening import as_dataset, open_data, read_data_recipe
-    from logicgen.errors import LogicgenError
+    from logicgen.data.opening import read_data_recipe
 
     read, name = read_data_recipe(recipe), Path(recipe).stem
     if size is not None:
         read = read.resized(size, name)
-    if dimacs is not None and read.model_dump().get("problem", {}).get("source") != "cnf":
-        raise LogicgenError(f'{name}: --dimacs goes with recipes of [problem] source = "cnf"')
     folder = out or Path("data") / name
     generate_with_bars(read, folder, name=name, seed=seed, workers=workers)
-    if dimacs is not None:
-        from logicgen.data.dimacs_export import write_dimacs
-
-        data = as_dataset(open_data(folder))
-        for split in (split for split, examples in data.splits.items() if examples):
-            count = write_dimacs(data.pairs(split), dimacs / split, f"{data.name} {split}")
-            say(f"{dimacs / split}: {count:,} .cnf files")
 
 
 def generate_with_bars(

@@ -119,23 +119,25 @@ def test_usage(small):
     }
 
 
-def test_generate_writes_files_that_solve_verify_and_convert_read(tmp_path):
+def test_convert_writes_files_that_solve_verify_and_convert_read(tmp_path):
     recipe = tmp_path / "mine.toml"
     recipe.write_text(
         'task = "propositional"\n[problem]\nsource = "cnf"\n[region]\nsymbols = [2, 4]\n'
         "length = [1, 300]\nstep = 300\n[sizes]\ntrain = 12\ntest = 4\n"
     )
-    made = run("generate", recipe, "-o", tmp_path / "d", "--dimacs", tmp_path / "cnf")
+    made = run("generate", recipe, "-o", tmp_path / "mine")
     assert made.returncode == 0, made.stderr
-    files = sorted((tmp_path / "cnf" / "train").glob("*.cnf"))
-    assert len(files) == len(list((tmp_path / "cnf" / "train").glob("*.sol"))) == 12
+    convert = ("convert", "--task", "propositional")
+    written = run(*convert, tmp_path / "mine", f"{tmp_path / 'cnf'}/")
+    assert written.returncode == 0, written.stderr
+    files = sorted((tmp_path / "cnf").glob("*.cnf"))
+    assert len(files) == len(list((tmp_path / "cnf").glob("*.sol"))) == 12
     assert "c mine train, row 0\n" in files[0].read_text()
     for file in files[:2]:
         assert run("verify", file, file.with_suffix(".sol")).stdout == "correct\n"
         assert run("verify", file, "-", stdin=run("solve", file).stdout).returncode == 0
-    convert = ("convert", "--task", "propositional")
-    run(*convert, tmp_path / "cnf" / "train", tmp_path / "there.jsonl")
-    run(*convert, tmp_path / "d", tmp_path / "straight.jsonl")
+    run(*convert, tmp_path / "cnf", tmp_path / "there.jsonl")
+    run(*convert, tmp_path / "mine", tmp_path / "straight.jsonl")
     there = (tmp_path / "there.jsonl").read_text()
     assert there == (tmp_path / "straight.jsonl").read_text()
     assert len(rows(there)) == 12
@@ -151,7 +153,6 @@ def test_generate_writes_files_that_solve_verify_and_convert_read(tmp_path):
 
 
 def test_what_is_no_set_of_clauses_is_refused(tmp_path):
-    refused(run("generate", "propositional-mini", "--dimacs", tmp_path / "x"), 'source = "cnf"')
     source = tmp_path / "some.jsonl"
     source.write_text('{"problem": "a & b", "answer": "a=1, b=1"}\n{"problem": "!(a & b)", ')
     source.write_text(source.read_text() + '"answer": "a=0"}\n')
