@@ -48,7 +48,6 @@ class EmbeddedSolver(Solver):
     name: ClassVar[str] = "embedded"
     logic: ClassVar[str] = "ltl"
     about: ClassVar[str] = "an exact tableau and lassos in parallel, in Python; needs nothing else"
-    fewest: ClassVar[bool] = False
     limit: ClassVar = "effort"
 
     def __init__(self, effort: int | None = None) -> None:
@@ -70,8 +69,7 @@ class EmbeddedSolver(Solver):
         if root <= 1:
             return Solution.sat(_ANYTHING) if root == TRUE else UNSAT
         nodes = graph.reachable(root)
-        search = self._fewest if self.fewest else self._first
-        found = search(graph, nodes, root, effort)
+        found = self._find(graph, nodes, root, effort)
         if found is None:
             return UNSAT
         values, lane, positions, period = found
@@ -190,7 +188,7 @@ class EmbeddedSolver(Solver):
                 verdict = tableau.is_empty()
         return Verdict.CORRECT if verdict else Verdict.INCORRECT
 
-    def _first(
+    def _find(
         self, graph: Graph, nodes: list[int], root: int, effort: Effort | None
     ) -> Found | None:
         for positions, period in shapes(1, PARALLEL):
@@ -210,32 +208,6 @@ class EmbeddedSolver(Solver):
                 if first is not None:
                     return _single(graph, nodes, first, shape[1])
         return _single(graph, nodes, letters, period)
-
-    def _fewest(
-        self, graph: Graph, nodes: list[int], root: int, effort: Effort | None
-    ) -> Found | None:
-        with Tableau(graph, root, effort=effort) as tableau:
-            word = tableau.word()
-        if word is None:
-            return None
-        for positions, period in shapes(1, len(word[0]) + len(word[1])):
-            if exhaustive(len(graph.symbols), positions):
-                found = _parallel(graph, nodes, root, positions, period)
-                if found is not None:
-                    return found
-                continue
-            first = word_of_shape(graph, root, positions, period, effort)
-            if first is not None:
-                return _single(graph, nodes, first, period)
-        raise AssertionError("the tableau's word has one of these shapes")
-
-
-class FewestSolver(EmbeddedSolver):
-    """The embedded solver with provably the fewest positions, then the shortest period."""
-
-    name: ClassVar[str] = "embedded-fewest"
-    about: ClassVar[str] = "like embedded; witnesses have provably the fewest positions"
-    fewest: ClassVar[bool] = True
 
 
 def _parallel(

@@ -16,7 +16,7 @@ import pytest
 import logicgen
 from logicgen.solvers import Status, Verdict
 from logicgen.solvers.bounded import word_of_shape
-from logicgen.solvers.embedded import EmbeddedSolver, FewestSolver
+from logicgen.solvers.embedded import EmbeddedSolver
 from logicgen.solvers.ltl_graph import Graph
 from logicgen.solvers.pysat import PySATSolver, solve_clauses
 from logicgen.solvers.sat_engine import Effort, EffortError, SatEngine
@@ -55,7 +55,6 @@ HARD = {
     "pysat": lambda: PySATSolver().solve(formula(12)),
     "pysat check": lambda: PySATSolver().check(~formula(12), Assignment()),
     "embedded": lambda: EmbeddedSolver().solve(formula(12)),
-    "fewest": lambda: FewestSolver().solve(formula(12)),
     "embedded check": lambda: EmbeddedSolver().check(
         ltl().read("F p"), Trace((), (formula(12) | ltl().read("p"),))
     ),
@@ -110,7 +109,7 @@ def test_no_other_engine_is_made():
     assert users == ["sat_engine.py"]
 
 
-@pytest.mark.parametrize("solver", [PySATSolver, EmbeddedSolver, FewestSolver])
+@pytest.mark.parametrize("solver", [PySATSolver, EmbeddedSolver])
 def test_a_hard_problem_is_given_up_after_so_many_steps(solver):
     for effort in (0, 1, 500):
         found = solver(effort=effort).solve(formula(9))
@@ -128,20 +127,19 @@ def test_a_check_is_given_up_as_well():
     assert EmbeddedSolver(effort=10**6).check(~formula(4), anything) is Verdict.CORRECT
 
 
-@pytest.mark.parametrize("make", [EmbeddedSolver, FewestSolver])
-def test_a_problem_takes_the_same_effort_every_time(make):
+def test_a_problem_takes_the_same_effort_every_time():
     problem, enough = ltl().read(counter(3)), 1
-    whole = make().solve(problem)
-    while make(effort=enough).solve(problem).status is Status.UNKNOWN:
+    whole = EmbeddedSolver().solve(problem)
+    while EmbeddedSolver(effort=enough).solve(problem).status is Status.UNKNOWN:
         enough *= 2
     few = enough // 2
     while enough - few > 1:
         middle = (few + enough) // 2
-        unknown = make(effort=middle).solve(problem).status is Status.UNKNOWN
+        unknown = EmbeddedSolver(effort=middle).solve(problem).status is Status.UNKNOWN
         few, enough = (middle, enough) if unknown else (few, middle)
     for _ in range(3):
-        assert make(effort=enough).solve(problem) == whole
-        assert make(effort=enough - 1).solve(problem).status is Status.UNKNOWN
+        assert EmbeddedSolver(effort=enough).solve(problem) == whole
+        assert EmbeddedSolver(effort=enough - 1).solve(problem).status is Status.UNKNOWN
 
 
 @pytest.mark.parametrize(
