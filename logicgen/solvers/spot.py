@@ -1,10 +1,8 @@
 """LTL by Spot, where its Python bindings are installed (any version from 2.10).
 
 A witness is an accepting run of Spot's translation, simplified by Spot, so that a recipe can ask
-for data of the kind that the models of the literature were trained on. Witnesses depend on Spot's
-version, and on nothing else: symbols are given to Spot as `p0`, `p1`, ... in order of first
-occurrence, so that a renamed formula is the same one, and each word is found by a process of its
-own (`spot_words.py`).
+for data of the kind that the models of the literature were trained on. Symbols are given to Spot as
+`p0`, `p1`, ... in order of first occurrence.
 """
 
 from __future__ import annotations
@@ -13,8 +11,6 @@ import re
 from typing import Any, ClassVar
 
 from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
-from logicgen.solvers.spot_words import SpotWords
-from logicgen.syntax.answers import Trace
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import ltl, propositional
 
@@ -27,14 +23,14 @@ NEEDED = ("formula", "make_bdd_dict", "parse_word", "translate", "version")
 
 
 class SpotSolver(Solver):
-    """Decisions by translation to automata, emptiness and intersection."""
+    """Decisions by translation to automata, emptiness and intersection.
+
+    A witness depends on Spot's version, and may depend on earlier calls in the same process.
+    """
 
     name: ClassVar[str] = "spot"
     logic: ClassVar[str] = "ltl"
     about: ClassVar[str] = "the automata library Spot; witnesses in Spot's own style"
-
-    def __init__(self) -> None:
-        self._words = SpotWords()
 
     @classmethod
     def missing(cls) -> str | None:
@@ -58,16 +54,22 @@ class SpotSolver(Solver):
 
     def solve(self, problem: Formula) -> Solution:
         """Return a simplified accepting word, or unsat; unknown where Spot refuses."""
+        import spot
+
         ltl().check_operators(problem)
         names = {name: f"p{i}" for i, name in enumerate(problem.symbols)}
         try:
-            word = self._words.word(ltl().write(problem.rename(names)))
+            automaton = spot.translate(
+                spot.formula(ltl().write(problem.rename(names))), dict=spot.make_bdd_dict()
+            )
+            word = automaton.accepting_word()
         except RuntimeError as error:
-            return Solution(Status.UNKNOWN, reason=f"Spot: {error}")
-        if word is None:
+            return Solution(Status.UNKNOWN, reason=f"Spot: {str(error).splitlines()[0]}")
+        if not word:
             return UNSAT
+        word.simplify()
         back = {new: old for old, new in names.items()}
-        return Solution.sat(Trace.read(word).rename(back))
+        return Solution.sat(Trace.read(str(word)).rename(back))
 
     def check(self, problem: Formula, answer: Trace) -> Verdict:
         """Return `correct` if no word of the trace breaks the formula, unknown if Spot refuses."""

@@ -9,7 +9,9 @@ from types import ModuleType
 
 import pytest
 
+from logicgen.solvers import Status
 from logicgen.solvers.spot import NEEDED, SpotSolver
+from logicgen.syntax import Trace, ltl
 
 
 def module(**attributes):
@@ -75,3 +77,41 @@ def test_another_package_of_its_name_is_not_taken_for_it(tmp_path, source, words
     assert result.stdout.startswith("solver spot is not available here: ")
     assert words in result.stdout
     assert len(result.stdout.splitlines()) == 1
+
+
+class Word:
+    """What Spot returns: it is written as text, and simplified in place."""
+
+    text = "cycle{p0 & p1}"
+
+    def simplify(self):
+        self.text = "cycle{p1}"
+
+    def __str__(self):
+        return self.text
+
+
+@pytest.mark.parametrize(
+    ("word", "status", "witness"),
+    [(Word(), Status.SAT, "{b}"), (None, Status.UNSAT, None), (RuntimeError, Status.UNKNOWN, None)],
+)
+def test_words_of_spot_become_solutions(monkeypatch, word, status, witness):
+    asked = []
+
+    def accepting_word():
+        if word is RuntimeError:
+            raise RuntimeError("Too many acceptance sets used.\nMore text.")
+        return word
+
+    automaton = ModuleType("automaton")
+    automaton.accepting_word = accepting_word
+    made = module(
+        formula=asked.append, make_bdd_dict=dict, translate=lambda formula, dict: automaton
+    )
+    monkeypatch.setitem(sys.modules, "spot", made)
+    solution = SpotSolver().solve(ltl().read("a U b"))
+    assert asked == ["p0 U p1"]
+    assert solution.status is status
+    assert solution.witness == (Trace.read(witness) if witness else None)
+    if word is RuntimeError:
+        assert solution.reason == "Spot: Too many acceptance sets used."
