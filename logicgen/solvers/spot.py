@@ -11,6 +11,7 @@ import re
 from typing import Any, ClassVar
 
 from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
+from logicgen.syntax.answers import Trace
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import ltl, propositional
 
