@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import permutations
 from random import Random
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from logicgen.data.cell_plan import REMAINDERS, RESERVED, alphabet, named_apart
 from logicgen.data.data_recipe import DataRecipe
@@ -176,27 +176,55 @@ class Drawer:
         def unwanted(key: int) -> bool:
             return key in seen or (remainder is not None and key % RESERVED != remainder)
 
-        recipe, task = self.recipe, self.task
-        low, high = recipe.region.symbols
+        low, high = self.recipe.region.symbols
         if cell.symbols is None and not low <= draw.symbols <= high:
             return None
-        canonical = task.encode(draw.problem)
+        canonical = self.task.encode(draw.problem)
         alpha_class = fingerprint(canonical)
         if self.alpha and unwanted(alpha_class):
             return None
+        mapping = self._mapping(draw, canonical, rng, cell, names)
+        named = canonical if mapping is None else rename(canonical, mapping)
+        if mapping is not None and not self.alpha and unwanted(fingerprint(named)):
+            return None
+        answer = self._answer(draw.problem, canonical, wanted)
+        if answer is None:
+            return None
+        if self.recipe.names == "perturbed":
+            mapping = _by_answer(canonical, answer)
+        problem = canonical
+        if mapping is not None:
+            problem, answer = rename(canonical, mapping), rename(answer, mapping)
+        key = alpha_class if self.alpha else fingerprint(problem)
+        if unwanted(key):
+            return None
+        return Example(problem, answer, draw.symbols, problem.count(" ") + 1, alpha_class, key)
+
+    def _mapping(
+        self, draw: Draw, canonical: str, rng: Random, cell: Cell, names: tuple[str, ...] | None
+    ) -> dict[str, str] | None:
+        """Return a name for each symbol of a problem; None where they keep their own.
+
+        names: those to give, if they are chosen already.
+        """
+        if not named_apart(self.recipe):
+            return None
         symbols = symbols_of(canonical)
-        mapping = None
-        if named_apart(recipe):
-            if names is None and recipe.names == "drawn":
-                names = draw.names or None
-            # In grid cells beyond the training region the alphabet grows just as far as needed.
-            if names is None:
-                numbers = rng.sample(range(alphabet(recipe, cell.symbols)), len(symbols))
-                names = tuple(map(symbol_name, numbers))
-            mapping = dict(zip(symbols, names, strict=True))
-            if not self.alpha and unwanted(fingerprint(rename(canonical, mapping))):
-                return None
-        solution = task.solve(draw.problem, recipe.solver or task.solver)
+        if names is None and self.recipe.names == "drawn":
+            names = draw.names or None
+        # In grid cells beyond the training region the alphabet grows just as far as needed.
+        if names is None:
+            numbers = rng.sample(range(alphabet(self.recipe, cell.symbols)), len(symbols))
+            names = tuple(map(symbol_name, numbers))
+        return dict(zip(symbols, names, strict=True))
+
+    def _answer(self, problem: Any, canonical: str, wanted: Container[Status]) -> str | None:
+        """Return the checked answer to a problem; None where its status is not wanted.
+
+        canonical: the text of the problem. Raises LogicgenError where a solver is wrong.
+        """
+        recipe, task = self.recipe, self.task
+        solution = task.solve(problem, recipe.solver or task.solver)
         if solution.status is Status.UNKNOWN:
             self.given_up += 1
         if solution.status not in wanted:
@@ -207,9 +235,9 @@ class Drawer:
                 " problem with its answer: give another solver"
             )
         found = solution.witness if solution.status is Status.SAT else task.refutation
-        found = task.arranged(draw.problem, found, self.settings)
+        found = task.arranged(problem, found, self.settings)
         answer = task.encode(found)
-        verdict = task.check(draw.problem, found, recipe.verifier or task.solver)
+        verdict = task.check(problem, found, recipe.verifier or task.solver)
         if verdict is Verdict.UNKNOWN:
             self.given_up += 1
             return None
@@ -220,14 +248,12 @@ class Drawer:
                 f" {recipe.verifier or default} finds wrong: please report this with the recipe and"
                 " the seed"
             )
-        if recipe.names == "perturbed":
-            in_answer = [name for name in symbols_of(answer) if name in symbols]
-            order = list(dict.fromkeys([*in_answer, *symbols]))
-            mapping = {name: symbol_name(i) for i, name in enumerate(order)}
-        problem = canonical
-        if mapping is not None:
-            problem, answer = rename(canonical, mapping), rename(answer, mapping)
-        key = alpha_class if self.alpha else fingerprint(problem)
-        if unwanted(key):
-            return None
-        return Example(problem, answer, draw.symbols, problem.count(" ") + 1, alpha_class, key)
+        return answer
+
+
+def _by_answer(problem: str, answer: str) -> dict[str, str]:
+    """Return a name for each symbol of a problem, in order of first occurrence in the answer."""
+    symbols = symbols_of(problem)
+    in_answer = [name for name in symbols_of(answer) if name in symbols]
+    order = dict.fromkeys([*in_answer, *symbols])
+    return {name: symbol_name(i) for i, name in enumerate(order)}
