@@ -16,6 +16,7 @@ from statistics import median
 
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
+from logicgen.data.remote_data import make
 from logicgen.model.checkpoint import load_model
 from logicgen.model.recipe_tables import RewardTable
 from logicgen.training.rounds import SECONDS, Round, Rounds
@@ -29,7 +30,7 @@ def main() -> None:
         for name, data in CASES.items():
             made = Path(folder, name)
             recipe = DataRecipe.read(data).resized(2_000, data)
-            recipe.make(made, name=data, workers=os.cpu_count() or 1)
+            make(recipe, made, name=data, workers=os.cpu_count() or 1)
             table = RewardTable(problems=512, draws=8)
             model = load_model(name, "cpu")
             rounds = Rounds(model, table, load_dataset(made), made / "run")

@@ -21,6 +21,7 @@ import torch
 
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.opening import open_data, read_data_recipe
+from logicgen.data.remote_data import make
 from logicgen.model.kinds import new_model, training_data
 from logicgen.model.model import find_device
 from logicgen.model.model_recipe import read_model_recipe
@@ -56,7 +57,7 @@ def speeds(name: str, data: Path, steps: int, device: torch.device) -> tuple[flo
         made = read_data_recipe(data.name)
         if isinstance(made, DataRecipe):
             made = made.resized(SIZE, data.name)
-        made.make(data, name=data.name, seed=0, workers=1)
+        make(made, data, name=data.name, seed=0, workers=1)
     recipe = read_model_recipe(name)
     examples = training_data(recipe, open_data(data))
     torch.manual_seed(0)

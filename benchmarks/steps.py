@@ -36,6 +36,7 @@ from statistics import median
 import torch
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.opening import open_data
+from logicgen.data.remote_data import make
 from logicgen.model.kinds import new_model, training_data
 from logicgen.model.model_recipe import read_model_recipe
 from logicgen.training.optimizer import make_optimizer
@@ -48,7 +49,7 @@ except ImportError:
 data, name, changes = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
 torch.set_num_threads(1)
 if not (data / "dataset.json").exists():
-    DataRecipe.read("ltl-35").resized({SIZE}).make(data, name="ltl-35")
+    make(DataRecipe.read("ltl-35").resized({SIZE}), data, name="ltl-35")
 for called in (name + "-adamw", name):
     try:
         recipe = read_model_recipe(called, changes)

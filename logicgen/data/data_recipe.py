@@ -5,8 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
-from pkgutil import resolve_name
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -58,8 +56,7 @@ EFFORT, TIMEOUT = 10_000_000, 60.0
 class Recipe(Table):
     """The common part of the recipes of data sets and of corpora."""
 
-    maker: ClassVar[str]  # the function that makes the data, imported when it is called
-    progress_unit: ClassVar[str]  # what is counted while it does
+    progress_unit: ClassVar[str]  # what is counted while the data are made
 
     task: str  # its name
     description: str = ""
@@ -102,24 +99,6 @@ class Recipe(Table):
     @abstractmethod
     def resized(self, size: int, where: str = "recipe") -> Self:
         """Return the recipe for `size` examples, or raise LogicgenError naming `where`."""
-
-    def make(
-        self,
-        folder: Path,
-        *,
-        name: str,
-        seed: int = 0,
-        workers: int = 1,
-        progress: Progress = lambda split, done, total: None,
-    ) -> dict[str, Any]:
-        """Make the data in `folder`, or finish them there; return their description.
-
-        name: of the recipe file; the description and the card have it.
-        workers: processes that share the work, where it can be shared; the bytes are the same.
-        Raises LogicgenError where the folder holds something else or cannot be written.
-        """
-        make: Callable[..., dict[str, Any]] = resolve_name(self.maker)
-        return make(self, folder, name=name, seed=seed, workers=workers, progress=progress)
 
 
 class _Ranges(Table):
@@ -207,7 +186,7 @@ class DataRecipe(Recipe):
         problem: the task's own settings.
     """
 
-    maker, progress_unit = "logicgen.data.generate:generate", "examples"
+    progress_unit = "examples"
 
     distinct: Literal["alpha", "exact"] | None = None
     names: Literal["first-occurrence", "shuffled", "drawn", "perturbed"] = "shuffled"
@@ -317,7 +296,7 @@ def _check_exists(source: Source, part: Region | Grid | None) -> None:
 class CorpusRecipe(Recipe):
     """Everything that determines a corpus, but its seed."""
 
-    maker, progress_unit = "logicgen.data.corpus:make_corpus", "parts"
+    progress_unit = "parts"
 
     corpus: dict[str, Any]  # the task's own settings
 

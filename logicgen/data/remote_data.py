@@ -12,15 +12,17 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from logicgen.data.corpus import Corpus
-from logicgen.data.data_recipe import Progress, Recipe
+from logicgen.data.corpus import Corpus, make_corpus
+from logicgen.data.data_recipe import CorpusRecipe, DataRecipe, Progress, Recipe
 from logicgen.data.dataset import Dataset
 from logicgen.data.folder import DataFolder, confined, head
+from logicgen.data.generate import generate
 from logicgen.data.lease import FILE as LEASE
 from logicgen.data.lease import Lease
 from logicgen.data.store import Store
@@ -40,6 +42,15 @@ def kind_of(recipe: Recipe) -> type[Dataset] | type[Corpus]:
     return Dataset if recipe.holds == "problems" else Corpus
 
 
+def _maker(recipe: Recipe, **options: Any) -> Callable[[Path], dict[str, Any]]:
+    """Return the function that makes the data of a recipe in a local folder."""
+    if isinstance(recipe, DataRecipe):
+        return partial(generate, recipe, **options)
+    if isinstance(recipe, CorpusRecipe):
+        return partial(make_corpus, recipe, **options)
+    raise TypeError(recipe)
+
+
 def make(
     recipe: Recipe,
     folder: str | os.PathLike[str],
@@ -49,12 +60,15 @@ def make(
     workers: int = 1,
     progress: Progress = lambda split, done, total: None,
 ) -> dict[str, Any]:
-    """Make the data of a recipe, or finish them; return their description. See `Recipe.make`.
+    """Make the data of a recipe in a folder, or finish them there; return their description.
 
-    folder: or the URL of one. Raises LogicgenError where it holds something else, or the store
+    folder: or the URL of one.
+    name: of the recipe file; the description and the card have it.
+    workers: processes that share the work, where it can be shared; the bytes are the same.
+    Raises LogicgenError where the folder holds something else or cannot be written, or the store
         does not do as it should.
     """
-    made = partial(recipe.make, name=name, seed=seed, workers=workers, progress=progress)
+    made = _maker(recipe, name=name, seed=seed, workers=workers, progress=progress)
     if not is_url(folder):
         return made(Path(folder))
     kind = kind_of(recipe)

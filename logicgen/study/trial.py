@@ -15,6 +15,7 @@ from logicgen import recipes
 from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_corpus, as_dataset, open_data, read_data_recipe
+from logicgen.data.remote_data import make
 from logicgen.errors import LogicgenError, nearest
 from logicgen.experiments import Json
 from logicgen.files import prepare_folder, text_sha256
@@ -170,7 +171,7 @@ def make_data(
         try:
             where = data_folder(data, folder)
             options: dict[str, Any] = {"workers": workers, "progress": said}
-            data.recipe.make(where, name=data.name, seed=data.seed, **options)
+            make(data.recipe, where, name=data.name, seed=data.seed, **options)
         except LogicgenError as error:
             reasons[name] = str(error)
     return {user: reasons[data.folder] for data, user in users if data.folder in reasons}

@@ -14,6 +14,7 @@ from logicgen.data import cell_plan, estimate
 from logicgen.data.data_recipe import MOST_CELLS, MOST_EXAMPLES
 from logicgen.data.drawing_round import first_round
 from logicgen.data.opening import read_data_recipe
+from logicgen.data.remote_data import make
 from logicgen.errors import LogicgenError
 
 DATA = ("propositional-mini", "propositional-cnf", "ltl-mini", "copying-mini", "lookup-mini")
@@ -125,10 +126,10 @@ def test_what_does_not_fit_is_refused_with_the_numbers(monkeypatch, tmp_path):
     monkeypatch.setattr(estimate, "free_memory", lambda: 10**9)
     said = r"mine: takes [\d,]+ examples, about [\d,.]+ GB on disk and [\d,.]+ GB of memory, and"
     with pytest.raises(LogicgenError, match=said + r" there are 1.0 GB of memory available: ask"):
-        recipe.make(tmp_path / "data", name="mine")
+        make(recipe, tmp_path / "data", name="mine")
     monkeypatch.setattr(estimate, "free_disk", lambda folder: 10**6)
     with pytest.raises(LogicgenError, match=said + r" there are 0.0 GB free on the disk: ask for"):
-        recipe.make(tmp_path / "data", name="mine")
+        make(recipe, tmp_path / "data", name="mine")
     assert not (tmp_path / "data").exists()
 
 
@@ -136,7 +137,7 @@ def test_a_corpus_that_does_not_fit_is_refused(monkeypatch, tmp_path):
     recipe = read_data_recipe("automaton-5", {"corpus.train": 10**9})
     monkeypatch.setattr(estimate, "free_disk", lambda folder: 10**9)
     with pytest.raises(LogicgenError, match=r"1,000,001,500 rows, about 192.0 GB on disk and 0.1"):
-        recipe.make(tmp_path / "data", name="mine")
+        make(recipe, tmp_path / "data", name="mine")
     assert not (tmp_path / "data").exists()
 
 
@@ -147,7 +148,7 @@ def test_keys_of_ciphers_count(monkeypatch, tmp_path):
     recipe = recipe.model_copy(update={"corpus": {**recipe.corpus, "text": text}})
     monkeypatch.setattr(estimate, "free_memory", lambda: 10**10)
     with pytest.raises(LogicgenError, match=r"rows, about .* GB of memory, and there are 10.0 GB"):
-        recipe.make(tmp_path / "data", name="mine")
+        make(recipe, tmp_path / "data", name="mine")
 
 
 def test_what_is_there_already_needs_no_room(monkeypatch, tmp_path):
@@ -184,11 +185,12 @@ import json, resource, sys
 from pathlib import Path
 import logicgen.data.corpus, logicgen.data.generate
 from logicgen.data.opening import read_data_recipe
+from logicgen.data.remote_data import make
 from logicgen.errors import LogicgenError
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 for number, (name, changes) in enumerate(json.loads(sys.argv[1])):
     try:
-        read_data_recipe(name, changes).make(Path(sys.argv[2], str(number)), name=name)
+        make(read_data_recipe(name, changes), Path(sys.argv[2], str(number)), name=name)
     except LogicgenError as error:
         print(str(error))
 """

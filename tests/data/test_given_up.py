@@ -8,6 +8,7 @@ import pytest
 
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
+from logicgen.data.remote_data import make
 from logicgen.data.shard import given_up
 from logicgen.errors import LogicgenError
 
@@ -20,7 +21,7 @@ TABLES = {
 
 def made(folder, **keys):
     recipe = DataRecipe.model_validate({**TABLES, **keys})
-    recipe.make(folder, name="tiny", workers=1)
+    make(recipe, folder, name="tiny", workers=1)
     return (folder / "dataset.json").read_bytes()
 
 

@@ -8,6 +8,7 @@ from logicgen import recipes
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import open_data, read_data_recipe
+from logicgen.data.remote_data import make
 from logicgen.errors import LogicgenError
 from logicgen.tasks import CORPORA, TASKS
 from tests.data.corpora import automaton_recipe, cipher_recipe, text_files, text_recipe
@@ -32,7 +33,7 @@ def test_data_of_either_kind(tmp_path):
     ):
         assert (recipe.splits, recipe.holds) == (splits, holds)
         folder = tmp_path / recipe.task
-        described = recipe.make(folder, name="tiny", seed=3, workers=2)
+        described = make(recipe, folder, name="tiny", seed=3, workers=2)
         data = open_data(str(folder))
         assert isinstance(data, kind)
         assert (data.description, data.recipe, data.folder) == (described, recipe, folder)
@@ -40,7 +41,7 @@ def test_data_of_either_kind(tmp_path):
         assert tuple(name for name, size in data.splits.items() if size) == splits
         assert data.summary(data.description, folder)[0].startswith(f"{folder}: ")
         with pytest.raises(LogicgenError, match=r"holds a .* of another seed"):
-            recipe.make(folder, name="tiny")
+            make(recipe, folder, name="tiny")
 
 
 def test_neither_kind(tmp_path):
@@ -59,4 +60,4 @@ def test_sizes_are_for_data_sets():
 def test_a_corpus_where_its_folder_cannot_be(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(LogicgenError, match="cannot be written: Not a directory"):
-        automaton_recipe().make(tmp_path / "file" / "c", name="tiny")
+        make(automaton_recipe(), tmp_path / "file" / "c", name="tiny")

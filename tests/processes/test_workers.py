@@ -166,12 +166,13 @@ def test_slow_items_are_shared_and_come_one_by_one():
 SCRIPT = """
 import logicgen
 from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.remote_data import make
 from logicgen.tasks.bulk import solve_lines
 from logicgen.processes.workers import Limits
 print(*[row["status"] for row in solve_lines("ltl", ["F a", "a & !a"], None, 2, Limits(9))])
 print(logicgen.solve("propositional", "a", timeout=9).status)
 recipe = DataRecipe.read("propositional-mini").resized(20)
-made = recipe.make(FOLDER, name="tiny", workers=2)
+made = make(recipe, FOLDER, name="tiny", workers=2)
 print(made["splits"]["train"]["examples"])
 """
 

@@ -24,6 +24,7 @@ from logicgen.data.corpus import Corpus
 from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import open_data
+from logicgen.data.remote_data import make
 from logicgen.model.sequences import sequences_of, tokens_of
 from tests.reliability.mutation import json_bytes, mutated_bytes, mutated_json
 from tests.reliability.target import Target, value_or_refusal
@@ -76,7 +77,7 @@ def made(kind: str) -> Files:
     )
     folder = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    recipe.make(folder, name="tiny")
+    make(recipe, folder, name="tiny")
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return Files({path.relative_to(folder).as_posix(): path.read_bytes() for path in paths})
 

@@ -12,6 +12,7 @@ import pytest
 
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
+from logicgen.data.remote_data import make as make_data
 from logicgen.errors import LogicgenError
 from logicgen.report.evaluation_files import read_predictions, write_predictions
 from logicgen.report.html.dataset_page import dataset_document, write_dataset_page
@@ -78,7 +79,7 @@ def test_what_is_no_evaluation_is_refused(tmp_path, reports):
 
 def test_data_whose_cells_have_several_lengths(tmp_path):
     recipe = DataRecipe.read("lookup-mini").resized(300)
-    recipe.make(tmp_path / "data", name="lookup-mini", workers=1)
+    make_data(recipe, tmp_path / "data", name="lookup-mini", workers=1)
     path = write_dataset_page(load_dataset(tmp_path / "data"), tmp_path / "page.html")
     maps = held_by(path)["maps"]
     assert {cells["title"] for cells in maps} >= {"train: examples", "grid: examples"}
