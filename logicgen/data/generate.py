@@ -17,16 +17,16 @@ from typing import Any, TypeVar
 
 from logicgen.data import cell_plan as planning
 from logicgen.data.card import card
-from logicgen.data.cell_plan import CellPlan
-from logicgen.data.data_recipe import SPLITS, DataRecipe, Progress
-from logicgen.data.dataset import Dataset
-from logicgen.data.drawing_round import (
+from logicgen.data.cell_plan import (
+    CellPlan,
     DrawingRound,
     Listing,
     first_round,
     next_round,
     shard_size,
 )
+from logicgen.data.data_recipe import SPLITS, DataRecipe, Progress
+from logicgen.data.dataset import Dataset
 from logicgen.data.estimate import of_plans
 from logicgen.data.folder import head
 from logicgen.data.making import (

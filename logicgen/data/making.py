@@ -28,12 +28,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from logicgen.data.cell_plan import REMAINDERS
+from logicgen.data.cell_plan import BUCKET, REMAINDERS, Listing, Slot, Unit
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.drawer import Drawer, Example
-from logicgen.data.drawing_round import BUCKET, Listing, Slot, Unit
-from logicgen.data.key_table import KeyTable, sum_of_keys
-from logicgen.data.partition import Partition
+from logicgen.data.partition import KeyTable, Partition, sum_of_keys
 from logicgen.data.shard import SCHEMA, given_up, keys, read_shard, shard_path, write_shard
 from logicgen.data.work_files import LostError, WorkFiles
 from logicgen.errors import LogicgenError

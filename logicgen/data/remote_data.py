@@ -25,8 +25,7 @@ from logicgen.data.folder import DataFolder, confined, head
 from logicgen.data.generate import generate
 from logicgen.data.lease import FILE as LEASE
 from logicgen.data.lease import Lease
-from logicgen.data.store import Store
-from logicgen.data.url import is_url
+from logicgen.data.store import Store, is_url
 from logicgen.data.work_files import FOLDER as WORK
 from logicgen.errors import LogicgenError
 from logicgen.files import is_part, own_part_path, text_sha256, write_atomically

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -227,3 +228,14 @@ def _refused(error: Exception) -> bool:
 def _line(error: Exception) -> str:
     text = str(error).partition("\n")[0].strip().rstrip(".")
     return text or type(error).__name__
+
+
+def is_url(folder: str | os.PathLike[str]) -> bool:
+    """Return whether a folder is named by a URL.
+
+    Raises LogicgenError for what a URL becomes as a `Path`, which makes one slash of two.
+    """
+    text = os.fspath(folder)
+    if re.match(r"[a-z0-9]{2,}:/[^/]", text, re.IGNORECASE):
+        raise LogicgenError(f"{text}: has one slash where a URL has two; give it as text")
+    return re.match(r"[a-z][a-z0-9+.:-]*://", text, re.IGNORECASE) is not None

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from logicgen.data import dataset, growing_array
+from logicgen.data import dataset
 from logicgen.data.dataset import load_dataset
 from logicgen.data.shard import read_shard
 from logicgen.errors import LogicgenError
@@ -55,7 +55,7 @@ def test_a_split_is_encoded_in_pieces(made, monkeypatch):
     by_shard = data.encoded("train")
     whole = dataset.encode(data.table("train"), data.vocabulary)
     monkeypatch.setattr(dataset, "ROWS", 7)
-    monkeypatch.setattr(growing_array, "LARGE", 1000)  # so that it lies in files, too
+    monkeypatch.setattr("logicgen.data.encoded.LARGE", 1000)  # so that it lies in files, too
     for encoded in (by_shard, data.encoded("train")):
         for one, other in zip(ragged(encoded), ragged(whole), strict=True):
             assert (one.dtype, one.tolist()) == (other.dtype, other.tolist())

@@ -11,8 +11,8 @@ import sys
 import pytest
 
 from logicgen.data import cell_plan, estimate
+from logicgen.data.cell_plan import first_round
 from logicgen.data.data_recipe import MOST_CELLS, MOST_EXAMPLES
-from logicgen.data.drawing_round import first_round
 from logicgen.data.opening import read_data_recipe
 from logicgen.data.remote_data import make
 from logicgen.errors import LogicgenError

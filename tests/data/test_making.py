@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from logicgen.data import cell_plan, drawing_round, generate, making, partition
+from logicgen.data import cell_plan, generate, making, partition
+from logicgen.data.cell_plan import first_round, next_round, shard_size
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.drawer import Drawer
-from logicgen.data.drawing_round import first_round, next_round, shard_size
 from logicgen.data.work_files import FOLDER, WorkFiles
 from logicgen.errors import LogicgenError
 from tests.data.data_sets import RECIPE, StopError, contents, make
@@ -105,7 +105,7 @@ def test_it_does_not_depend_on_parts_buckets_and_records(here, tmp_path):
     make(tmp_path / "one", SCARCE)
     here.setattr(partition, "EXAMPLES", 50)
     here.setattr(making, "RECORDS", 7)
-    for module in (making, drawing_round):
+    for module in (making, cell_plan):
         here.setattr(module, "BUCKET", 2)
     make(tmp_path / "other", SCARCE)
     assert contents(tmp_path / "other") == contents(tmp_path / "one")
