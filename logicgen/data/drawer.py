@@ -2,6 +2,9 @@
 
 What an attempt gives depends on the recipe, the seed, the slot and the attempt's number alone;
 which attempt is taken, also on the examples before it (no two may be the same problem).
+
+`ProblemSamples` has a random key of its own. Its problems have a number and no slot, and each can
+be had without those before it.
 """
 
 from __future__ import annotations
