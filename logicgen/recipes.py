@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from copy import deepcopy
 from itertools import zip_longest
 from pathlib import Path
@@ -23,6 +23,8 @@ Model = TypeVar("Model", bound=BaseModel)
 DEEPEST = 100
 _TOO_DEEP = f"nested more than {DEEPEST} deep; take out tables or lists"
 _TOO_LARGE = "a whole number that is too large; TOML's go from -2^63 to 2^63 - 1"
+# The beginning of a value of TOML: a text in quotes, a list, a table, a number or a truth value.
+_VALUE = re.compile(r"""["'\[{]|[+-]?(\d|inf\b|nan\b)|(true|false)$""")
 _LONG_NUMBER = re.compile(r"\d[\d_]{4299}")
 
 
@@ -39,43 +41,65 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Return the tables of a TOML file. Raises LogicgenError, with the place, for other files."""
     with reading(path):
         text = path.read_text(encoding="utf-8")
+    return _parse_toml(text, str(path))
+
+
+def _parse_toml(text: str, where: str) -> dict[str, Any]:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise LogicgenError(f"{path}: not TOML: {error}") from error
+        raise LogicgenError(f"{where}: not TOML: {error}") from error
     except RecursionError:
-        raise LogicgenError(f"{path}: {_TOO_DEEP}") from None
+        raise LogicgenError(f"{where}: {_TOO_DEEP}") from None
     except ValueError:  # of int(), for thousands of digits
         lines = text.splitlines()
         line = next((i for i, each in enumerate(lines, 1) if _LONG_NUMBER.search(each)), "?")
-        raise LogicgenError(f"{path}: line {line}: {_TOO_LARGE}") from None
-    _check_bounds(tables, path)
+        raise LogicgenError(f"{where}: line {line}: {_TOO_LARGE}") from None
+    _check_bounds(tables, where)
     return tables
 
 
-def _check_bounds(tables: dict[str, Any], path: Path) -> None:
+def _check_bounds(tables: dict[str, Any], where: str) -> None:
     """Raise LogicgenError for what is deep enough, or large enough, to fail later on."""
     todo: list[tuple[tuple[str, ...], Any]] = [((), tables)]
     while todo:
         place, value = todo.pop()
         if len(place) > DEEPEST:
-            raise LogicgenError(f"{path}: {place[0]}: {_TOO_DEEP}")
+            raise LogicgenError(f"{where}: {place[0]}: {_TOO_DEEP}")
         if isinstance(value, dict):
             todo += [((*place, name), each) for name, each in value.items()]
         elif isinstance(value, list):
             todo += [((*place, str(number)), each) for number, each in enumerate(value)]
         elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise LogicgenError(f"{path}: {'.'.join(place)}: {_TOO_LARGE}")
+            raise LogicgenError(f"{where}: {'.'.join(place)}: {_TOO_LARGE}")
 
 
-def changed(tables: dict[str, Any], changes: Mapping[str, Any], where: str) -> dict[str, Any]:
+def parse_change(text: str) -> tuple[str, Any]:
+    """Return the key and the value of `KEY=VALUE`: a value of TOML, or a text without quotes.
+
+    Raises LogicgenError for other texts.
+    """
+    key, equals, value = (part.strip() for part in text.partition("="))
+    if not (key and equals):
+        raise LogicgenError(f"{shown(text)}: give KEY=VALUE, such as seed=1")
+    if not _VALUE.match(value):
+        return key, value
+    return key, _parse_toml(f"value = {value}", shortened(text))["value"]
+
+
+def changed(
+    tables: dict[str, Any], changes: Mapping[str, Any], where: str, dotted: Collection[str] = ()
+) -> dict[str, Any]:
     """Return a recipe's tables with other values, by dotted key, such as `training.steps`.
 
+    dotted: names of tables whose own keys contain dots; all that follows such a name is one key.
     Raises LogicgenError naming `where` and the key where a part of it is no table.
     """
     tables = deepcopy(tables)
     for key, value in changes.items():
-        *place, name = key.split(".")
+        parts = key.split(".")
+        end = next((i for i, part in enumerate(parts[:-1], 1) if part in dotted), len(parts) - 1)
+        place, name = parts[:end], ".".join(parts[end:])
         table: Any = tables
         for part in place:
             table = table.setdefault(part, {})

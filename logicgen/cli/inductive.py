@@ -1,4 +1,4 @@
-"""`logicgen inductive`: what inductive Transformers have learnt, cutting it, and experiments."""
+"""`logicgen inductive`: show, cut and sample the grammar of an inductive Transformer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logicgen.cli.options import PATH, SEED, Number, changed, integer_option, out_option
+from logicgen.cli.options import PATH, SEED, out_option
 from logicgen.cli.terminal import put, say
 from logicgen.errors import LogicgenError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group("inductive")
 def command() -> None:
-    """Read, cut and ask inductive Transformers, and run the experiments about them.
+    """Show, cut and sample the grammars of inductive Transformers.
 
     RUN is a trained model, a grammar file, or a folder with a grammar.toml: a data set of the task
     production, or what cut wrote. Units are called by the word they say, or LAYER.NUMBER.
@@ -33,9 +33,6 @@ def command() -> None:
 
 RUN = click.argument("run", metavar="RUN", type=PATH)
 OUT = out_option("Folder for what it writes.")
-FOLDER = out_option("Folder; results/COMMAND if not given.")
-STUDENTS = integer_option("--students", 100, help="Side by side.")
-WORKERS = integer_option("--workers", help="Processes; all cores if not given.")
 
 
 @command.command("show")
@@ -151,74 +148,6 @@ def generate(run: Path, prompt: str, count: int, seed: int, exact: bool) -> None
         put(f"{probabilities[number] / total:>9.4%}  {grammar.decode(ids[number])}")
 
 
-@command.command("prompting")
-@STUDENTS
-@SEED
-@FOLDER
-def prompting_command(out: Path | None, **settings: int) -> None:
-    """Learn the published two and three sentences; go on from `big` and `small`."""
-    _run("prompting", out, **settings)
-
-
-@command.command("identify")
-@click.argument("teacher", default="big-cat-small-dog")
-@STUDENTS
-@integer_option(
-    "--sentences", help="Each student draws so many; all, as often as they occur, if not given."
-)
-@integer_option("--starts", 10)
-@integer_option("--steps", 1000)
-@click.option(
-    "--crispness", type=Number(0, 1e6), default=0.0, help="How much words should tell units."
-)
-@click.option(
-    "--nudge",
-    type=Number(-100, 100),
-    default=0.0,
-    help="What inclines the first unit to the first word.",
-)
-@SEED
-@FOLDER
-def identify_command(
-    teacher: str, students: int, sentences: int | None, seed: int, out: Path | None, **lesson: float
-) -> None:
-    """Do students of TEACHER's sentences find its weights? Distances and spread over students.
-
-    TEACHER is as RUN, or the name of a recipe of the task production.
-    """
-    drawn = {} if sentences is None else {"sentences": sentences}
-    _run("identify", out, teacher=teacher, students=students, seed=seed, lesson=lesson, **drawn)
-
-
-@command.command("map")
-@integer_option("--teachers", 10)
-@SEED
-@WORKERS
-@FOLDER
-def map_command(workers: int | None, out: Path | None, **settings: int) -> None:
-    """Map where identification succeeds: over width, layers, words and number of sentences."""
-    _run("map", out, workers, **settings)
-
-
-@command.command("control")
-@STUDENTS
-@integer_option("--grammars", 100)
-@SEED
-@FOLDER
-def control_command(out: Path | None, **settings: int) -> None:
-    """Cut connections of students and of random grammars; check what is left, path by path."""
-    _run("control", out, **settings)
-
-
-@command.command("needed")
-@integer_option("--teachers", 12, least=2)
-@WORKERS
-@FOLDER
-def needed_command(workers: int | None, out: Path | None, teachers: int) -> None:
-    """Count the sentences until a model is near its teacher: inductive against vanilla decoders."""
-    _run("needed", out, workers, teachers=teachers)
-
-
 def described(grammar: Grammar) -> str:
     """Return every unit's distributions, without what is below 1%."""
 
@@ -238,22 +167,3 @@ def described(grammar: Grammar) -> str:
                 line += f"; then {below}"
             lines.append(line if on else f"  {unit} is never on")
     return "\n".join(lines)
-
-
-def _run(name: str, out: Path | None, workers: int | None = None, **changes: object) -> None:
-    """Run the study of an experiment with other settings, by dotted key.
-
-    The report names the command with all that was given, but for folders and processes.
-    """
-    from logicgen.cli.study import run_study
-    from logicgen.study.open_study import open_study
-
-    plan = open_study(f"inductive-{name}", changes)
-    context = click.get_current_context()
-    words = ["logicgen inductive", str(context.info_name)]
-    for parameter in changed():
-        if parameter.name not in ("out", "workers"):
-            option = [] if isinstance(parameter, click.Argument) else parameter.opts[:1]
-            words += [*option, str(context.params[str(parameter.name)])]
-    plan.command, plan.renew = " ".join(words), True
-    run_study(plan, out or Path("results") / name, workers, "cpu")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -18,9 +19,18 @@ if TYPE_CHECKING:
 @click.argument("name")
 @out_option("Folder; runs/studies/NAME if not given.")
 @integer_option("--workers", help="Points at a time; one per GPU, or else per core, if not given.")
+@click.option(
+    "--set",
+    "changes",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Change a key of the study, such as lesson.steps=300; may be repeated.",
+)
 @DEVICE
 @engine_options
-def command(name: str, out: Path | None, workers: int | None, device: str) -> None:
+def command(
+    name: str, out: Path | None, workers: int | None, changes: tuple[str, ...], device: str
+) -> None:
     """Compute the points of study NAME, a shipped name or the path of a TOML file.
 
     A point is a model that is trained and scored, or a part of a published experiment. Leaves a
@@ -28,12 +38,17 @@ def command(name: str, out: Path | None, workers: int | None, device: str) -> No
     that has its record is not computed again, so the same command goes on after an interruption,
     and tries again what failed.
     """
+    from logicgen.errors import at
     from logicgen.extras import need
+    from logicgen.recipes import parse_change
 
     need("train")
     from logicgen.study.open_study import open_study
 
-    planned = open_study(name)
+    with at("--set"):
+        parsed = dict(map(parse_change, changes))
+    planned = open_study(name, parsed)
+    planned.command += "".join(f" --set {quote(each)}" for each in changes)
     run_study(planned, out or Path("runs") / "studies" / planned.name, workers, device)
 
 

@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from logicgen import recipes
-from logicgen.recipes import changed, read_toml
 from logicgen.study.experiment import plan_experiment
 from logicgen.study.plan import plan
 from logicgen.study.point import Plan
-from logicgen.study.study_recipe import read_study
+from logicgen.study.study_recipe import read_study, read_tables
 
 
 def open_study(name: str, changes: Mapping[str, Any] | None = None) -> Plan:
     """Return the plan of a shipped study, or of the one in a TOML file.
 
-    changes: settings of an experiment to use instead of the file's, by dotted key.
+    changes: values to use instead of the file's, by dotted key.
     Raises LogicgenError, in one line that names file, key and what is allowed.
     """
-    path = recipes.find("studies", ".toml", name)
-    tables = read_toml(path)
+    path, tables = read_tables(name, changes)
     if "experiment" not in tables:
-        return plan(read_study(name))
-    return plan_experiment(changed(tables, changes or {}, str(path)), path.stem, str(path))
+        return plan(read_study(name, changes))
+    return plan_experiment(tables, path.stem, str(path))

@@ -70,7 +70,6 @@ class Plan:
     impossible: dict[str, str] = field(default_factory=dict)  # reasons, by name of the point
     cpu: bool = False  # whether its functions use the CPU whatever the device
     whole: bool = False  # whether its report needs all points
-    renew: bool = False  # whether points stored with other arguments are computed, not refused
 
     def check(self, record: Record) -> None:
         """Raise ValueError, KeyError, TypeError or IndexError where a report cannot be made."""

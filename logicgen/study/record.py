@@ -59,7 +59,8 @@ def read_records(plan: Plan, folder: Path) -> dict[str, Record]:
     found: dict[str, Record] = {}
     for name in plan.points:
         record = stored.pop(name, None)
-        if record is not None and _fits(plan, record, f"{folder / FILE}: {name}"):
+        if record is not None:
+            _check(plan, record, f"{folder / FILE}: {name}")
             found[name] = record
     return found | stored
 
@@ -92,12 +93,10 @@ def _stored(path: Path) -> dict[str, Record]:
     return found
 
 
-def _fits(plan: Plan, record: Record, where: str) -> bool:
-    """Check that a record is of the plan's point; return whether it is to be kept."""
+def _check(plan: Plan, record: Record, where: str) -> None:
+    """Raise LogicgenError if a record is damaged or its arguments are not those of the plan."""
     arguments = json.loads(json.dumps(plan.points[record.point].arguments))
     differs = _difference(record.arguments, arguments)
-    if differs is not None and plan.renew:
-        return False
     if differs is not None:
         raise LogicgenError(
             f"{where}: made with another recipe ({differs}): choose another folder with -o, or"
@@ -107,7 +106,6 @@ def _fits(plan: Plan, record: Record, where: str) -> bool:
         plan.check(record)
     except DAMAGE:
         raise LogicgenError(f"{where}: damaged: restore the file, or {ONE}") from None
-    return True
 
 
 def _difference(before: Any, now: Any, place: str = "") -> str | None:

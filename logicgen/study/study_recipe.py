@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ from pydantic import Field
 
 from logicgen import recipes
 from logicgen.errors import LogicgenError
-from logicgen.recipes import Table, read_toml, validate
+from logicgen.recipes import Table, changed, read_toml, validate
 from logicgen.study.measure import Count, Evaluation, Measure, Seed
 
 Changes = dict[str, Any]
@@ -83,14 +84,23 @@ def short(name: str) -> str:
     return name.partition("=")[2] or name
 
 
-def read_study(name: str) -> Study:
-    """Return a shipped study by name, or the one in a TOML file.
+def read_tables(name: str, changes: Mapping[str, Any] | None = None) -> tuple[Path, Changes]:
+    """Return the file and the tables of a shipped study, or of a TOML file, with changes.
+
+    changes: values to use instead of the file's, by dotted key.
+    """
+    path = recipes.find("studies", ".toml", name)
+    return path, changed(read_toml(path), changes or {}, str(path), ("set", "data_set", "axes"))
+
+
+def read_study(name: str, changes: Mapping[str, Any] | None = None) -> Study:
+    """Return a shipped study by name, or the one in a TOML file, with changes by dotted key.
 
     Raises LogicgenError naming file and key where it is not a study. Whether its recipes can be
     trained is not looked at here (`plan.py`).
     """
-    path = recipes.find("studies", ".toml", name)
-    file = validate(_File, read_toml(path), str(path))
+    path, tables = read_tables(name, changes)
+    file = validate(_File, tables, str(path))
     axes = {axis: _alternatives(axis, values, str(path)) for axis, values in file.axes.items()}
     if len(set(file.seeds)) < len(file.seeds):
         raise LogicgenError(f"{path}: seeds: {file.seeds} names a seed twice")

@@ -1,18 +1,14 @@
-"""`logicgen inductive`: reading, cutting and asking what was learnt, and the experiments."""
+"""`logicgen inductive`, and `logicgen study` with the experiments about inductive Transformers."""
 
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pytest
 
 from logicgen.experiments._teacher import load_grammar
 from logicgen.productions import read_grammar
-from logicgen.study.record import FILE
 from tests.cli.test_commands import refused, run
-
-RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +66,7 @@ def test_what_is_wrong_is_named(trained, tmp_path):
     refused(run("inductive", "generate", model, "--prompt", "bgi"), "'bgi'", "did you mean big?")
     refused(run("inductive", "generate", model, "--prompt", "big cat dog"), "3 words", "2 at most")
     refused(run("inductive", "show", tmp_path), "no trained model, no grammar file")
-    refused(run("inductive", "identify", "automaton-5"), "another task")
+    refused(identify("teacher=automaton-5"), "another task")
     file = tmp_path / "g.toml"
     file.write_text("[[layer]]\na = { tokens = { x = 0.5 } }\n")
     refused(run("inductive", "show", file), "g.toml: layer 1: unit a: tokens: sums to 0.5")
@@ -86,7 +82,7 @@ def test_what_is_wrong_is_named(trained, tmp_path):
     refused(cut, "holds")
     assert (tmp_path / "grammar.toml").read_bytes() == mine
     refused(run("inductive", "cut", model, "big", "cat", "-o", file), "cannot be written")
-    refused(run("inductive", "identify", "big-cat-smal-dog"), "did you mean big-cat-small-dog?")
+    refused(identify("teacher=big-cat-smal-dog"), "did you mean big-cat-small-dog?")
     data = run("generate", "production-3", "-o", tmp_path / "longer")
     assert data.returncode == 0
     refused(
@@ -108,23 +104,40 @@ def test_grammar_files_and_data_sets_are_shown_as_well(trained, tmp_path):
         assert run("inductive", "show", what, "-o", tmp_path).returncode == 0
 
 
+def identify(*changes, out=None):
+    """Run the study of identifiability with other settings."""
+    options = [option for each in changes for option in ("--set", each)]
+    return run("study", "inductive-identify", *options, *(["-o", out] if out else []))
+
+
 def test_identify_says_how_far_students_are_from_their_teacher(tmp_path):
-    arguments = ("inductive", "identify", "--students", 5, "--steps", 300, "-o", tmp_path / "i")
-    result = run(*arguments)
+    few = ("students=5", "lesson.steps=300")
+    result = identify(*few, out=tmp_path / "i")
     assert result.returncode == 0, result.stderr
     assert "| that found the teacher | 5 |" in result.stdout
     lines = (tmp_path / "i" / "weights.csv").read_text().splitlines()
     assert "1:big -> 2:cat,1.0," in "\n".join(lines)
-    again = run(*arguments)  # from what is there
+    again = identify(*few, out=tmp_path / "i")  # from what is there
     assert again.stdout == result.stdout
+    name = "`logicgen study inductive-identify --set students=5 --set lesson.steps=300`"
+    assert name in (tmp_path / "i" / "results.md").read_text()
 
-    # Other arguments are computed again, in the same folder.
-    result = run(*arguments, "--seed", 3)
-    assert result.returncode == 0, result.stderr
-    assert (
-        "identify big-cat-small-dog --students 5 --steps 300 --seed 3"
-        in (tmp_path / "i" / "results.md").read_text()
+    # Other arguments belong into another folder.
+    refused(
+        identify(*few, "seed=3", out=tmp_path / "i"), "students: made with another recipe", "-o"
     )
+    other = identify(*few, "seed=3", out=tmp_path / "j")
+    assert other.returncode == 0, other.stderr
+    assert "| that found the teacher | 5 |" in other.stdout
+    assert "--set seed=3`" in (tmp_path / "j" / "results.md").read_text()
+
+
+def test_changes_that_are_wrong_are_refused():
+    refused(identify("students"), "--set: 'students': give KEY=VALUE")
+    refused(identify("studnts=5"), "unknown key 'studnts'; did you mean students")
+    refused(identify("lesson.steps=many"), "inductive-identify.toml: lesson.steps", "not 'many'")
+    refused(identify("lesson=[1"), "--set: lesson=[1: not TOML")
+    refused(identify("students.one=1"), "students is a value, not a table with keys")
 
 
 def test_a_point_that_fails_is_said_and_no_report_is_written(tmp_path):
@@ -138,24 +151,8 @@ def test_a_point_that_fails_is_said_and_no_report_is_written(tmp_path):
     """
     (tmp_path / "g.toml").write_text(grammar)
     said = refused(
-        run("inductive", "identify", tmp_path / "g.toml", "-o", tmp_path / "out"),
+        identify(f"teacher={tmp_path / 'g.toml'}", out=tmp_path / "out"),
         "1 of 1 trials failed",
     )
     assert "students failed: the layers of this grammar have different numbers of units" in said
     assert not (tmp_path / "out" / "results.md").exists()
-
-
-@pytest.mark.parametrize("name", ["prompting", "identify", "control", "map", "needed"])
-def test_a_command_has_the_settings_of_its_study(name, tmp_path):
-    """So nothing is computed, and only the command in the report is another."""
-    committed = RESULTS / f"inductive-{name}"
-    shutil.copy(committed / FILE, tmp_path)
-    result = run("inductive", name, "-o", tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert not (tmp_path / "runs").exists(), "computed anew: the arguments are not the study's"
-    here, there = ((each / "results.md").read_text() for each in (tmp_path, committed))
-    differ = [a for a, b in zip(here.splitlines(), there.splitlines(), strict=True) if a != b]
-    teacher = " big-cat-small-dog" if name == "identify" else ""
-    assert differ == [f"`logicgen inductive {name}{teacher}`"]
-    for path in committed.glob("*.csv"):
-        assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path.name

@@ -56,6 +56,35 @@ def test_the_product_of_the_axes_with_every_seed(study_file):
     assert sum(trial.trained.recipe.sizes.model_dump().values()) == 600
 
 
+def test_keys_of_the_file_are_changed(study_file):
+    changes = {
+        "seeds": [7],
+        "base.set.training.steps": 2,
+        "evaluate.limit": 3,
+        "axes.embedding.random_width": [4],
+    }
+    made = plan(read_study(str(study_file(GRID)), changes))
+    assert len(made.trials) == 4
+    trial = made.trials["normal,random_width=4,normalize_parts=true-7"]
+    assert trial.model.training.steps == 2
+    assert trial.model.network.width == 16  # of [base.set]
+    assert trial.measures[0].measure.limit == 3
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("bsae.size", "tiny.toml: unknown key 'bsae'; did you mean base"),
+        ("evaluate.limt", "tiny.toml: unknown key 'evaluate.limt'; did you mean limit"),
+        ("seeds.first", "tiny.toml: seeds.first: seeds is a value, not a table with keys"),
+    ],
+)
+def test_changes_of_unknown_keys_are_refused(study_file, key, words):
+    with pytest.raises(LogicgenError) as refusal:
+        read_study(str(study_file(GRID, "seeds = [1]")), {key: 3})
+    assert words in str(refusal.value)
+
+
 def test_a_sample_is_distinct_points_of_the_grid_and_the_same_every_time(study_file):
     whole = set(planned(study_file(GRID)).trials)
     samples = [
