@@ -12,20 +12,39 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pytest
 
 from logicgen.data.markdown import markdown_table
 from logicgen.study.record import FILE
+from tests.conftest import save_no_pictures
 from tests.study.conftest import read_lines
+from tests.study.made_results import RESULTS, write_results
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results"
 PAGE = RESULTS.parent / "results.md"
 MARKED = re.compile(r"^(<!-- table (.+) -->\n\n)(?:\|.*\n)+", re.MULTILINE)
 
 Row = dict[str, str]
+
+
+@cache
+def _scratch() -> TemporaryDirectory[str]:
+    return TemporaryDirectory()
+
+
+@cache
+def made(study: str) -> Path:
+    """Return a folder with the tables of a study, and with empty files for its pictures."""
+    folder = Path(_scratch().name) / study
+    with pytest.MonkeyPatch.context() as patch:
+        save_no_pictures(patch)
+        write_results(study, folder)
+    return folder
 
 
 def tables(text: str) -> list[str]:
@@ -42,7 +61,7 @@ def tables(text: str) -> list[str]:
 def quoted(name: str) -> str:
     """Return a table of a study's page, such as `ltl-35` or `copying-search 2`."""
     study, _, number = name.partition(" ")
-    page = (RESULTS / study / "results.md").read_text(encoding="utf-8")
+    page = (made(study) / "results.md").read_text(encoding="utf-8")
     return tables(page)[int(number or 1) - 1]
 
 
@@ -59,7 +78,7 @@ def rows(name: str) -> dict[str, Row]:
 
 def part(study: str, point: str, name: str = "inside_training_region") -> Row:
     """Return the line of a point in a study's table for programs."""
-    with (RESULTS / study / "results.csv").open(encoding="utf-8") as file:
+    with (made(study) / "results.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     return next(line for line in lines if (line["point"], line["part"]) == (point, name))
 

@@ -12,11 +12,12 @@ from logicgen.cli.study import run_study
 from logicgen.study.open_study import open_study
 from logicgen.study.record import FILE
 from tests.study.conftest import read_lines
+from tests.study.made_results import RESULTS, ROOT, read_sums, sums
 from tests.study.page_tables import (
     MADE,
     MARKED,
     PAGE,
-    RESULTS,
+    made,
     measures,
     perplexities,
     renewed,
@@ -24,14 +25,29 @@ from tests.study.page_tables import (
 )
 
 # `commands` holds records of commands that are no studies.
-STUDIES = sorted(folder for folder in RESULTS.iterdir() if folder.name != "commands")
+STUDIES = sorted(
+    folder for folder in RESULTS.iterdir() if folder.is_dir() and folder.name != "commands"
+)
 
 
-def test_every_study_has_its_results():
+def test_every_study_has_its_records_and_the_pictures_that_pages_show():
     names = recipes.names("studies", ".toml")
-    assert sorted(folder.name for folder in STUDIES) == names
-    # A few files each, none for every trial.
-    assert len([path for path in RESULTS.rglob("*") if path.is_file()]) < 6 * len(names)
+    assert [folder.name for folder in STUDIES] == names
+    pages = [*PAGE.parent.glob("*.md"), *PAGE.parent.glob("tasks/*.md"), ROOT / "README.md"]
+    shown = {
+        picture
+        for page in pages
+        for picture in re.findall(r"results/([\w-]+/[\w-]+\.png)", page.read_text("utf-8"))
+    }
+    held = {
+        path.relative_to(RESULTS).as_posix()
+        for folder in STUDIES
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+    assert held == shown | {f"{name}/{FILE}" for name in names}
+    committed, listed = sums(RESULTS), read_sums()
+    assert {path: committed[path] for path in shown} == {path: listed[path] for path in shown}
 
 
 @pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
@@ -39,20 +55,25 @@ def test_every_study_has_its_results():
     "drawn", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["tables", "pictures"]
 )
 def test_tables_and_pictures_follow_from_records(folder, drawn, tmp_path, request):
+    """`python -m tests.study.made_results` renews the sums of a report that has changed."""
     if not drawn:  # it takes most of the time
         request.getfixturevalue("undrawn")
     shutil.copy(folder / FILE, tmp_path)
     study = open_study(folder.name)
     assert set(study.points) == set(read_lines(folder)), "points without a record would be computed"
     run_study(study, tmp_path, 1, "cpu")
-    made = sorted(path.name for path in tmp_path.iterdir())
-    assert made == sorted(path.name for path in folder.iterdir()), (
-        "there is no runs/: none computed"
-    )
-    for name in made:
-        if not drawn and name.endswith((".png", ".svg")):
-            continue
-        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
+    assert (tmp_path / FILE).read_bytes() == (folder / FILE).read_bytes()
+    (tmp_path / FILE).unlink()
+    found = sums(tmp_path)
+    listed = {
+        path.partition("/")[2]: digest
+        for path, digest in read_sums().items()
+        if path.startswith(f"{folder.name}/")
+    }
+    assert set(found) == set(listed), "there is no runs/: none computed"
+    for name, digest in found.items():
+        if drawn or not name.endswith(".png"):
+            assert digest == listed[name], name
 
 
 def test_the_tables_of_the_page_follow_from_records():
@@ -87,8 +108,9 @@ SHARE = re.compile(r"(\d+\.\d%)( ± \d+\.\d)?(\s\[-?\d+\.\d, -?\d+\.\d\])?")
 def test_figures_in_the_text_are_those_of_tables():
     """Shares with an interval or a deviation, wherever the text does not say *no record*."""
     known = set()
-    for path in RESULTS.glob("*/results.md"):
-        for share, deviation, interval in SHARE.findall(path.read_text(encoding="utf-8")):
+    for folder in STUDIES:
+        report = (made(folder.name) / "results.md").read_text(encoding="utf-8")
+        for share, deviation, interval in SHARE.findall(report):
             known |= {share + deviation, share + interval, share + deviation + interval}
     text = MARKED.sub("", PAGE.read_text(encoding="utf-8"))
     for paragraph in re.split(r"\n\n|\n(?=\|)", text):

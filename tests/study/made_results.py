@@ -1,0 +1,74 @@
+"""Make tables, CSV files and pictures of the shipped studies from their committed records.
+
+    python -m tests.study.made_results
+
+makes them in build/results. It renews the pictures that pages show, and `docs/results/SHA256SUMS`,
+which lists all made files. `make docs` calls this module as a hook of MkDocs: the files become part
+of the site.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+from typing import Any
+
+from logicgen import recipes
+from logicgen.study.open_study import open_study
+from logicgen.study.record import FILE, read_records
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "results"
+SUMS = RESULTS / "SHA256SUMS"
+MADE = ROOT / "build" / "results"
+
+
+def write_results(name: str, folder: Path) -> None:
+    """Write the report of a study into a folder. No point of it is computed."""
+    plan = open_study(name)
+    records = read_records(plan, RESULTS / name)
+    missing = plan.points.keys() - records.keys()
+    assert not missing, f"{RESULTS / name / FILE}: without a record of {', '.join(missing)}"
+    folder.mkdir(parents=True, exist_ok=True)
+    plan.write(records, folder)
+
+
+def sums(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file of a folder, by its path in the folder."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in paths
+    }
+
+
+def read_sums() -> dict[str, str]:
+    """Return the committed sums, by path."""
+    lines = SUMS.read_text(encoding="utf-8").splitlines()
+    return {path: digest for digest, _, path in (line.partition("  ") for line in lines)}
+
+
+def on_startup(**_: Any) -> None:
+    """Make the files of all studies. MkDocs calls this function before it builds a site."""
+    shutil.rmtree(MADE, ignore_errors=True)
+    for name in recipes.names("studies", ".toml"):
+        write_results(name, MADE / name)
+
+
+def on_files(files: Any, config: Any) -> None:
+    """Add the made files to the site. MkDocs calls this function with all files of docs/."""
+    from mkdocs.structure.files import File
+
+    for path in MADE.glob("*/*"):
+        place = f"results/{path.relative_to(MADE).as_posix()}"
+        if files.get_file_from_path(place) is None:
+            files.append(File.generated(config, place, abs_src_path=str(path)))
+
+
+if __name__ == "__main__":
+    on_startup()
+    for picture in RESULTS.glob("*/*.png"):
+        shutil.copy(MADE / picture.relative_to(RESULTS), picture)
+    lines = [f"{digest}  {path}\n" for path, digest in sums(MADE).items()]
+    SUMS.write_text("".join(lines), encoding="utf-8")
