@@ -76,15 +76,22 @@ def show_cells(study: Study, points: dict[str, list[Result]], counted: str) -> R
     choice with the score. counted: a sentence on how much was done.
     """
     rows = [row_of(some) for some in points.values()]
-    about = rows[0].scores.about
+    about, firsts = rows[0].scores.about, _firsts(rows)
+    reference = rows[0].point if len(firsts) == 1 else "the first point of the same task"
     says = (
         f"{counted} Shares of right answers, judged by the solver, with Wilson's 95% interval over"
         " problems; ± is the standard deviation over training seeds and draws of the embedding."
-        f" Inside and beyond: of the region that {rows[0].point} is trained on."
+        f" Inside and beyond: of the region that {reference} is trained on."
     )
     if len(rows) <= MOST_NAMED:
         tables = [(says, *_table(rows, rows))]
-        pictures = comparison_figures([(row.label, row.scores) for row in rows])
+        pictures = [
+            (f"{name}-{task}" if len(firsts) > 1 else name, called, figure)
+            for task in firsts
+            for name, called, figure in comparison_figures(
+                [(row.label, row.scores) for row in rows if row.scores.about.task == task]
+            )
+        ]
     else:
         title = f"{study.name}: {about.data} ({about.split})"
         goals = [goal(row.scores.score()) for row in rows]
@@ -112,9 +119,17 @@ def show_cells(study: Study, points: dict[str, list[Result]], counted: str) -> R
     lines = beside_choices(
         (row.point, row.choices, line)
         for row in rows
-        for line in part_rows(_head(row), row.scores, about)
+        for line in part_rows(_head(row), row.scores, firsts[row.scores.about.task].scores.about)
     )
     return Report(study.name, study.description, tables, pictures, {TABLE: lines})
+
+
+def _firsts(rows: list[Row]) -> dict[str, Row]:
+    """Return the first point of each task, whose training region splits the task's problems."""
+    firsts: dict[str, Row] = {}
+    for row in rows:
+        firsts.setdefault(row.scores.about.task, row)
+    return firsts
 
 
 def _related(rows: list[Row]) -> dict[str, list[Correlation]]:
@@ -168,8 +183,8 @@ def _head(row: Row) -> dict[str, Any]:
 
 def _table(rows: list[Row], chosen: list[Row]) -> tuple[list[str], list[list[str]]]:
     """Return column heads, which follow from all rows, and the values of some rows, for people."""
-    first = rows[0].scores
-    about, there, score = first.about, first.parts(), first.score()
+    first, firsts = rows[0].scores, _firsts(rows)
+    there, score = first.parts(), first.score()
     shown = [name for name in COLUMNS if name == "overall" or there[name].any()]
     distance, verified = score.edit_distance is not None, score.verified_accuracy is not None
     tokens = score.token_accuracy is not None
@@ -182,6 +197,7 @@ def _table(rows: list[Row], chosen: list[Row]) -> tuple[list[str], list[list[str
     heads += ["seeds", "steps", "parameters", "minutes"]
     lines = []
     for row in chosen:
+        about = firsts[row.scores.about.task].scores.about
         parts, score = row.scores.parts(about), row.scores.score()
         values = [short(name) for name in row.choices.values()]
         for name in shown:
