@@ -49,7 +49,7 @@ TRAINING = [
     "logicgen.measures.predictions",
     "logicgen.report.evaluation_files",
     "logicgen.study.engine",
-    "logicgen.study.open_study",
+    "logicgen.study.plan",
     "logicgen.study.trial",
     "logicgen.training.fit",
     "torch.utils.tensorboard",

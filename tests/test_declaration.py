@@ -13,7 +13,7 @@ from logicgen.errors import LogicgenError
 from logicgen.model.model_recipe import read_model_recipe
 from logicgen.productions.grammar_file import read_grammar
 from logicgen.recipes import read_toml
-from logicgen.study.open_study import open_study
+from logicgen.study.plan import open_study
 
 HOSTILE = {
     "deep list": ("x = " + "[" * 3000 + "]" * 3000, "nested more than 100 deep"),

@@ -43,7 +43,7 @@ def command(
     from logicgen.recipes import parse_change
 
     need("train")
-    from logicgen.study.open_study import open_study
+    from logicgen.study.plan import open_study
 
     with at("--set"):
         parsed = dict(map(parse_change, changes))

@@ -1,7 +1,12 @@
-"""The points of a study of trainings: combinations of its axes, each with every training seed."""
+"""A study by its name, and its points.
+
+The points of a study of trainings are combinations of its axes, each with every training seed. The
+points and the report of a published experiment follow from its settings.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -12,7 +17,8 @@ import numpy as np
 
 from logicgen.data.markdown import markdown_table
 from logicgen.errors import LogicgenError
-from logicgen.experiments import Json
+from logicgen.experiments import Experiment, ExperimentSettings, Json, open_experiment
+from logicgen.recipes import validate
 from logicgen.report.page import write_page
 from logicgen.study.cell_tables import show_cells
 from logicgen.study.measure import EVALUATION
@@ -20,7 +26,7 @@ from logicgen.study.measure_tables import show_measures
 from logicgen.study.point import Plan, Point, Progress, Record
 from logicgen.study.record import made_with
 from logicgen.study.result import Result, by_point
-from logicgen.study.study_recipe import PLAIN, Alternative, Study
+from logicgen.study.study_recipe import PLAIN, Alternative, Study, read_study, read_tables
 from logicgen.study.trial import (
     MeasureOn,
     Trial,
@@ -39,6 +45,52 @@ MOST_TRIALS = 3_000
 
 Combination = dict[str, Alternative]
 """One alternative of each axis."""
+
+
+def open_study(name: str, changes: Mapping[str, Any] | None = None) -> Plan:
+    """Return the plan of a shipped study, or of the one in a TOML file.
+
+    changes: values to use instead of the file's, by dotted key.
+    Raises LogicgenError, in one line that names file, key and what is allowed.
+    """
+    path, tables = read_tables(name, changes)
+    if "experiment" not in tables:
+        return plan(read_study(name, changes))
+    return plan_experiment(tables, path.stem, str(path))
+
+
+@dataclass(kw_only=True)
+class ExperimentPlan(Plan):
+    """The plan of an experiment."""
+
+    experiment: Experiment[Any]
+    settings: ExperimentSettings
+
+    def write(self, records: dict[str, Record], folder: Path) -> str:
+        """Write the report; return its tables."""
+        found = {name: records[name].found for name in self.points}
+        report = self.experiment.report(self.settings, found)
+        made = made_with([records[name] for name in self.points])
+        write_page(report, folder, self.command, made)
+        return "\n\n".join(report.blocks())
+
+
+def plan_experiment(tables: Json, name: str, where: str) -> ExperimentPlan:
+    """Return the plan of the study `name` from the tables of its file.
+
+    Raises LogicgenError naming `where` and the key for settings that the experiment has not.
+    """
+    experiment = open_experiment(str(tables["experiment"]), f"{where}: experiment")
+    settings = validate(experiment.settings, tables, where)
+    return ExperimentPlan(
+        name=name,
+        command=f"logicgen study {name}",
+        points={each: Point(each, *call) for each, call in experiment.points(settings).items()},
+        cpu=True,
+        whole=True,
+        experiment=experiment,
+        settings=settings,
+    )
 
 
 @dataclass(kw_only=True)

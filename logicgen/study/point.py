@@ -61,7 +61,7 @@ class Plan:
     """All points of a study in their order, and how they are compared, measured and shown.
 
     The engine knows no more of a study than this. Subclasses: `plan.TrainingPlan`, of trainings
-    that differ in a few keys, and `experiment.ExperimentPlan`.
+    that differ in a few keys, and `plan.ExperimentPlan`.
     """
 
     name: str

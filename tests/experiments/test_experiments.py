@@ -14,7 +14,7 @@ from logicgen.experiments.needed import reached
 from logicgen.experiments.prompting import SETS, ask
 from logicgen.productions import Grammar, random_grammar
 from logicgen.study.engine import compute
-from logicgen.study.open_study import open_study
+from logicgen.study.plan import open_study
 from logicgen.study.point import Plan, Point
 from logicgen.study.record import read_records
 

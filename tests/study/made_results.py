@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from logicgen import recipes
-from logicgen.study.open_study import open_study
+from logicgen.study.plan import open_study
 from logicgen.study.record import FILE, read_records
 
 ROOT = Path(__file__).parents[2]

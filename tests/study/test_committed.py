@@ -9,7 +9,7 @@ import pytest
 
 from logicgen import recipes
 from logicgen.cli.study import run_study
-from logicgen.study.open_study import open_study
+from logicgen.study.plan import open_study
 from logicgen.study.record import FILE
 from tests.study.conftest import read_lines
 from tests.study.made_results import RESULTS, ROOT, read_sums, sums

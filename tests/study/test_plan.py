@@ -13,10 +13,8 @@ from logicgen import recipes
 from logicgen.data.opening import read_data_recipe as read_data
 from logicgen.errors import LogicgenError
 from logicgen.model.model_recipe import read_model_recipe as read_model
-from logicgen.study.experiment import ExperimentPlan
 from logicgen.study.measure import EVALUATION
-from logicgen.study.open_study import open_study
-from logicgen.study.plan import plan
+from logicgen.study.plan import ExperimentPlan, open_study, plan
 from logicgen.study.study_recipe import read_study
 from logicgen.study.trial import Trial
 from tests.study.conftest import TINY
