@@ -14,9 +14,9 @@ from pathlib import Path
 from statistics import median
 
 from logicgen import task
+from logicgen.measures.evaluation_files import write_predictions
+from logicgen.measures.evaluation_page import write_evaluation_page
 from logicgen.measures.predictions import SCHEMA, About, described
-from logicgen.report.evaluation_files import write_predictions
-from logicgen.report.html.evaluation_page import write_evaluation_page
 from logicgen.tasks import load_task
 
 ANSWERS, SYMBOLS, LENGTH = 10_000, (3, 10), (10, 50)

@@ -216,13 +216,13 @@ def evaluate(
 
         entries = read_replies(Path(run))
         with extras_named():
-            from logicgen.report.evaluation import evaluate_replies
+            from logicgen.measures.evaluation import evaluate_replies
         return evaluate_replies(entries, Path(run), as_dataset(opened), out, **settings)[1]
     with extras_named():
+        from logicgen.measures.evaluation import evaluate_answers, evaluate_corpus
         from logicgen.measures.verified import Verified
         from logicgen.nn.decoding import BeamSearch
         from logicgen.nn.samples import Sampling
-        from logicgen.report.evaluation import evaluate_answers, evaluate_corpus
     if not isinstance(opened, Dataset):
         _check_default({"beams": beams, "verified": verified}, f"{data}: a corpus has no answers")
         return evaluate_corpus(run, opened, out, **settings)[1]

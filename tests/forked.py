@@ -47,7 +47,7 @@ TRAINING = [
     "logicgen.cli.verify",
     "logicgen.data.opening",
     "logicgen.measures.predictions",
-    "logicgen.report.evaluation_files",
+    "logicgen.measures.evaluation_files",
     "logicgen.study.engine",
     "logicgen.study.plan",
     "logicgen.study.trial",

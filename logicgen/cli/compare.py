@@ -25,7 +25,7 @@ def command(folders: tuple[Path, ...], out: Path, workers: int) -> None:
     report.html, a page with the examples that one gets right and another does not. Of
     corpora, perplexity by position in one plot.
     """
-    from logicgen.report.perplexity_files import POSITIONS, compare_curves, summary_lines
+    from logicgen.measures.perplexity_files import POSITIONS, compare_curves, summary_lines
 
     of_corpora = [folder for folder in folders if isfile(folder / POSITIONS)]
     if of_corpora:
@@ -39,7 +39,7 @@ def command(folders: tuple[Path, ...], out: Path, workers: int) -> None:
         say(f"figure: {out / 'perplexity.png'}")
         return
     from logicgen.cli.progress import stage_bars
-    from logicgen.report.comparison import compare, markdown
+    from logicgen.measures.comparison import compare, markdown
 
     with stage_bars("answers") as bars:
         explaining = partial(bars, "explaining")

@@ -148,7 +148,7 @@ def _report(out: Path, part: Part) -> Path:
 def _write_results(out: Path, parts: list[Part], results: dict[str, Any]) -> None:
     """Write `results.json` and `results.md`, a table with the pictures below it."""
     from logicgen.files import write_text
-    from logicgen.report.comparison import COLUMNS
+    from logicgen.measures.comparison import COLUMNS
     from logicgen.report.tables import markdown_table, percent
 
     write_text(out / "results.json", json.dumps(results, indent=1) + "\n")

@@ -111,7 +111,7 @@ def _judge_replies(path: Path, dataset: Dataset, out: Path | None, **settings: A
     """Judge a file of replies behind a progress bar, and print what came out."""
     from logicgen.cli.progress import stage_bars
     from logicgen.integrations.reply_files import read_replies
-    from logicgen.report.evaluation import evaluate_replies
+    from logicgen.measures.evaluation import evaluate_replies
 
     entries = read_replies(path)
     with stage_bars("replies") as bars:
@@ -127,8 +127,8 @@ def _measure_perplexity(
 ) -> None:
     """Measure perplexity behind a progress bar, and print what came out."""
     from logicgen.cli.progress import stage_bars
-    from logicgen.report.evaluation import evaluate_corpus
-    from logicgen.report.perplexity_files import FIGURE, summary_lines
+    from logicgen.measures.evaluation import evaluate_corpus
+    from logicgen.measures.perplexity_files import FIGURE, summary_lines
 
     settings |= {"split": split or "test", "limit": settings["limit"] or 256}
     with stage_bars("sequences") as bars:
@@ -153,10 +153,10 @@ def evaluate_with_bars(
     others = {name: options[name] for name in options if name not in opt.SEARCH + opt.RANDOM}
 
     from logicgen.cli.progress import stage_bars
+    from logicgen.measures.evaluation import evaluate_answers
     from logicgen.measures.verified import Verified
     from logicgen.nn.decoding import BeamSearch
     from logicgen.nn.samples import Sampling
-    from logicgen.report.evaluation import evaluate_answers
 
     sampling = Sampling(**random)
     with stage_bars("answers") as bars:
@@ -177,7 +177,7 @@ def evaluate_with_bars(
 
 def print_scores(summary: dict[str, Any], folder: Path) -> None:
     """Print the scores of a summary, and where their pictures are."""
-    from logicgen.report.evaluation_files import PARTS
+    from logicgen.measures.evaluation_files import PARTS
     from logicgen.report.tables import percent
 
     for name, called in PARTS.items():

@@ -52,7 +52,7 @@ def command(
     if kind is None:
         if examples or notation != "infix":
             raise click.UsageError("--examples and --notation are of prompts: give --for, too")
-        from logicgen.report.export import export
+        from logicgen.measures.export import export
 
         size = export(source, target, name or target.resolve().name, description)
         say(f"{target}: {size / 2**20:.2f} MiB")

@@ -34,10 +34,10 @@ def command(folder: Path, out: Path | None, workers: int) -> None:
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
     from logicgen.data.remote_data import cache
-    from logicgen.report.evaluation_files import PREDICTIONS
+    from logicgen.measures.evaluation_files import PREDICTIONS
+    from logicgen.measures.perplexity_files import POSITIONS, read_readings
+    from logicgen.measures.perplexity_page import write_perplexity_page
     from logicgen.report.html.example_rows import REPORT
-    from logicgen.report.html.perplexity_page import write_perplexity_page
-    from logicgen.report.perplexity_files import POSITIONS, read_readings
 
     if out is None and folder.is_relative_to(cache() / "data"):
         raise LogicgenError(
@@ -62,7 +62,7 @@ def command(folder: Path, out: Path | None, workers: int) -> None:
 
 def _evaluation(folder: Path, out: Path | None, workers: int) -> Path:
     from logicgen.cli.progress import stage_bars
-    from logicgen.report.html.evaluation_page import write_evaluation_page
+    from logicgen.measures.evaluation_page import write_evaluation_page
 
     with stage_bars("answers") as bars:
         explaining = partial(bars, "explaining")
@@ -84,7 +84,7 @@ def _dataset(folder: Path, out: Path | None, workers: int) -> Path:
 
 def _neither(folder: Path) -> str:
     """Say why a folder has no report, and what to give instead."""
-    from logicgen.report.evaluation_files import PREDICTIONS
+    from logicgen.measures.evaluation_files import PREDICTIONS
 
     below = [str(path.parent) for path in sorted(folder.glob(f"*/{PREDICTIONS}"))]
     if below:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from logicgen.measures.comparison import COLUMNS, comparison_figures, part_rows
 from logicgen.measures.scores import Scores
-from logicgen.report.comparison import COLUMNS, comparison_figures, part_rows
 from logicgen.report.page import Report
 from logicgen.report.study_figures import draw_choices, draw_correlations, draw_covariance
 from logicgen.report.tables import percent

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from logicgen.experiments import Json
 from logicgen.measures.deviation import deviation
 from logicgen.measures.perplexity import CLOSED, Curve
+from logicgen.measures.perplexity_figure import draw_curves
 from logicgen.measures.wilson import wilson_interval
 from logicgen.report.page import Report
-from logicgen.report.perplexity_figure import draw_curves
 from logicgen.report.study_figures import (
     draw_answers_by,
     draw_learning,

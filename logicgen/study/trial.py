@@ -257,10 +257,10 @@ def check_answers(trial: Trial, data: AnyData, root: Path) -> None:
 def _predicted(
     how: Any, data: Dataset, model: Model, trial: Trial, folder: Path
 ) -> tuple[pa.Table, About]:
+    from logicgen.measures.evaluation_files import write_predictions
     from logicgen.measures.predictions import About, predict_and_verify
     from logicgen.measures.verified import Verified
     from logicgen.nn.samples import Sampling
-    from logicgen.report.evaluation_files import write_predictions
 
     answerer = model.answerer(data, trial.combination)
     about = About.of(answerer, trial.combination, data, how.split)
@@ -294,8 +294,8 @@ def _decoding(how: DecodingKeys) -> dict[str, Any]:
 def _covariance(how: Any, data: Dataset, model: Model, trial: Trial, run: Path) -> Json:
     """Return the alpha-covariance that a measure asks for, if it does, as its records hold it."""
     from logicgen.measures.covariance import predict_renamed
+    from logicgen.measures.covariance_files import write_covariance
     from logicgen.measures.predictions import About
-    from logicgen.report.covariance_files import write_covariance
 
     if how.covariance is None:
         return {}
@@ -324,8 +324,8 @@ def _answers(how: Any, opened: Any, model: Model, trial: Trial, run: Path, devic
 
 def _perplexity(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
     from logicgen.measures.perplexity import measure_perplexity
+    from logicgen.measures.perplexity_files import write_curve
     from logicgen.model.checkpoint import load_language_model
-    from logicgen.report.perplexity_files import write_curve
 
     options = how.model_dump(include={"split", "context", "embedding_seeds", "beyond"})
     reader, corpus = load_language_model(run, device), as_corpus(opened)
@@ -339,8 +339,8 @@ def _perplexity(how: Any, opened: Any, model: Model, trial: Trial, run: Path, de
 
 
 def _keys(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
+    from logicgen.measures.key_files import write_keys
     from logicgen.measures.keys import find_keys
-    from logicgen.report.key_files import write_keys
     from logicgen.training.probe import ProbeSettings
 
     corpus, folder = as_corpus(opened), run / how.name

@@ -15,10 +15,9 @@ from logicgen.data.ciphers import Ciphers
 from logicgen.data.corpus import Corpus, make_corpus
 from logicgen.data.data_recipe import CorpusRecipe
 from logicgen.errors import LogicgenError
-from logicgen.measures import keys
+from logicgen.measures import key_files, keys
+from logicgen.measures.key_figures import readable
 from logicgen.model.checkpoint import weights_digest
-from logicgen.report import key_files
-from logicgen.report.key_figures import readable
 from logicgen.tokens import Tokens
 from logicgen.training.probe import ProbeSettings, check_fits, probes_of, train_probes
 from tests.cipher_models import LENGTH, TEST, TEXT, TRAIN, knowing, made, saved, small

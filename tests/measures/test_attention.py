@@ -11,11 +11,11 @@ from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
 from logicgen.measures.attention import EXAMPLES, Looks, heads_of, looks
+from logicgen.measures.evaluation_files import ATTENTION, read_looks, write_looks
 from logicgen.measures.predictions import About, predict_and_verify
 from logicgen.model.model import Attended
 from logicgen.model.prompted import Prompted
 from logicgen.model.sequences import example_tokens
-from logicgen.report.evaluation_files import ATTENTION, read_looks, write_looks
 from tests.languages import characters, counted, untrained
 
 

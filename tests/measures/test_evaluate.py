@@ -12,11 +12,11 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
+from logicgen.measures.heatmap import draw_heatmaps
 from logicgen.measures.predictions import About, predict_and_verify, spread
 from logicgen.measures.scores import Scores
 from logicgen.measures.wilson import wilson_interval
 from logicgen.report.figure_style import save
-from logicgen.report.heatmap import draw_heatmaps
 from logicgen.tokens import Vocabulary
 from tests.measures.conftest import Parrot
 

@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from logicgen.errors import LogicgenError
+from logicgen.measures.evaluation_files import read_predictions, write_figures, write_predictions
 from logicgen.measures.predictions import SCHEMA, Verifier, predict_and_verify
 from logicgen.measures.verified import Outcome, Verified, draw_until_accepted
 from logicgen.model.model import Answer
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.samples import Sampling
-from logicgen.report.evaluation_files import read_predictions, write_figures, write_predictions
 from tests.measures.conftest import Parrot
 
 pytestmark = pytest.mark.usefixtures("undrawn")

@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from logicgen.data.dataset import load_dataset
-from logicgen.report.comparison import compare
-from logicgen.report.evaluation import write_report
+from logicgen.measures.comparison import compare
+from logicgen.measures.evaluation import write_report
 from logicgen.report.html.dataset_page import write_dataset_page
 from tests.conftest import save_no_pictures
 from tests.data.data_sets import make

@@ -7,8 +7,8 @@ import gzip
 import json
 import re
 
+from logicgen.measures.evaluation_files import write_predictions
 from logicgen.measures.predictions import SCHEMA, About, described
-from logicgen.report.evaluation_files import write_predictions
 from logicgen.tasks import load_task
 
 

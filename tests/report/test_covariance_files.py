@@ -11,7 +11,7 @@ import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.measures.covariance import predict_renamed
-from logicgen.report.covariance_files import write_covariance
+from logicgen.measures.covariance_files import write_covariance
 from logicgen.tasks.task import symbols_of
 from tests.measures.test_covariance import ABOUT, Fake
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from logicgen.measures.attention import Looks
-from logicgen.report.evaluation import write_report
-from logicgen.report.evaluation_files import write_looks
+from logicgen.measures.evaluation import write_report
+from logicgen.measures.evaluation_files import write_looks
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
 from tests.report.pages import LTL_TRIPLES, STRINGS, evaluated, keys

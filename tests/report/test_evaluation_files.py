@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from logicgen.errors import LogicgenError
+from logicgen.measures.evaluation_files import read_predictions, write_figures, write_predictions
 from logicgen.measures.predictions import predict_and_verify
 from logicgen.measures.scores import VERDICTS
 from logicgen.measures.wilson import wilson_interval
-from logicgen.report.evaluation_files import read_predictions, write_figures, write_predictions
 from tests.measures.conftest import Parrot
 
 

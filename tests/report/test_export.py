@@ -10,9 +10,9 @@ from torch.utils.tensorboard import SummaryWriter
 
 from logicgen import recipes
 from logicgen.errors import LogicgenError
+from logicgen.measures.export import export
 from logicgen.model.checkpoint import load_model, save_model, scores_folder, weights_digest
 from logicgen.model.recipe_tables import RewardTable
-from logicgen.report.export import export
 from tests.model.test_encoder_decoder import PROBLEMS, new_model
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
+from logicgen.measures.heatmap import ACCURACY, DIFFERENCE, draw_differences, draw_heatmaps
+from logicgen.measures.lengths_figure import COLOURS, draw_lengths
 from logicgen.measures.scores import Scores
+from logicgen.measures.symbols_figure import draw_symbols
 from logicgen.report.figure_style import save
-from logicgen.report.heatmap import ACCURACY, DIFFERENCE, draw_differences, draw_heatmaps
-from logicgen.report.lengths_figure import COLOURS, draw_lengths
-from logicgen.report.symbols_figure import draw_symbols
 from tests.measures.predicted import ABOUT, predicted
 
 

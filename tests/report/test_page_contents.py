@@ -14,10 +14,10 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.remote_data import make as make_data
 from logicgen.errors import LogicgenError
-from logicgen.report.evaluation_files import read_predictions, write_predictions
+from logicgen.measures.evaluation_files import read_predictions, write_predictions
+from logicgen.measures.evaluation_page import evaluation_document, write_evaluation_page
 from logicgen.report.html.dataset_page import dataset_document, write_dataset_page
 from logicgen.report.html.document import rendered
-from logicgen.report.html.evaluation_page import evaluation_document, write_evaluation_page
 from logicgen.report.html.example_rows import explanations
 from logicgen.tasks import load_task
 from tests.data.data_sets import make

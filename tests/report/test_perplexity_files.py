@@ -10,14 +10,14 @@ import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.measures.perplexity import measure_perplexity
-from logicgen.report.figure_style import save
-from logicgen.report.perplexity_figure import draw_curves
-from logicgen.report.perplexity_files import (
+from logicgen.measures.perplexity_figure import draw_curves
+from logicgen.measures.perplexity_files import (
     compare_curves,
     read_curve,
     summary_lines,
     write_curve,
 )
+from logicgen.report.figure_style import save
 from tests.languages import untrained
 
 

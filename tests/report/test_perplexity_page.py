@@ -11,8 +11,8 @@ import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.measures.perplexity import Reading, measure_perplexity
-from logicgen.report.html.perplexity_page import write_perplexity_page
-from logicgen.report.perplexity_files import read_readings, write_curve
+from logicgen.measures.perplexity_files import read_readings, write_curve
+from logicgen.measures.perplexity_page import write_perplexity_page
 from tests.languages import untrained
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from logicgen.measures.export import export
 from logicgen.model.checkpoint import open_model
 from logicgen.model.training_data import TrainingData
 from logicgen.nn import linear
-from logicgen.report.export import export
 from logicgen.training.fit import fit
 from tests.training.conftest import recipe_with
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from logicgen.measures.perplexity import MEASURES, Curve
+from logicgen.measures.perplexity_figure import WINDOW, moving_average
 from logicgen.report.html.document import Document, Facts, write_document
-from logicgen.report.perplexity_figure import WINDOW, moving_average
 
 # Measures that are bits, which one axis can have, with their short names.
 LINES = {

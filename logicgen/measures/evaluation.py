@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from logicgen.files import prepare_folder
 from logicgen.measures.attention import looks
+from logicgen.measures.evaluation_files import write_figures, write_looks, write_predictions
+from logicgen.measures.evaluation_page import write_evaluation_page
 from logicgen.measures.predictions import About, Progress, check_fits, predict_and_verify
 from logicgen.measures.replies import judge_replies, replies_to, said_split, scores_folder
-from logicgen.report.evaluation_files import write_figures, write_looks, write_predictions
-from logicgen.report.html.evaluation_page import write_evaluation_page
 
 if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
@@ -134,8 +134,8 @@ def evaluate_corpus(
     settings: those of `measure_perplexity`. Others, and errors, as of `evaluate_answers`.
     """
     from logicgen.measures.perplexity import measure_perplexity, without_ideal
+    from logicgen.measures.perplexity_files import write_curve
     from logicgen.model import checkpoint
-    from logicgen.report.perplexity_files import write_curve
 
     model = checkpoint.load_language_model(run, device)
     folder = out or checkpoint.scores_folder(run, f"{corpus.name}-{split}")

@@ -12,14 +12,14 @@ from matplotlib.figure import Figure
 
 from logicgen.errors import LogicgenError
 from logicgen.files import prepare_folder
+from logicgen.measures.comparison_page import write_comparison_page
+from logicgen.measures.evaluation_files import PREDICTIONS, read_predictions
+from logicgen.measures.heatmap import draw_differences, draw_heatmaps
 from logicgen.measures.predictions import About
 from logicgen.measures.scores import Scores
-from logicgen.report.evaluation_files import PREDICTIONS, read_predictions
+from logicgen.measures.symbols_figure import draw_symbols
 from logicgen.report.figure_style import save
-from logicgen.report.heatmap import draw_differences, draw_heatmaps
-from logicgen.report.html.comparison_page import write_comparison_page
 from logicgen.report.html.example_rows import Progress
-from logicgen.report.symbols_figure import draw_symbols
 from logicgen.report.tables import markdown_table, percent, write_csv
 
 if TYPE_CHECKING:

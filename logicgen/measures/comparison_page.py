@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from logicgen.measures.evaluation_files import PARTS
+from logicgen.measures.evaluation_page import are_right, share_map
 from logicgen.measures.predictions import About
 from logicgen.measures.scores import Score, Scores
-from logicgen.report.evaluation_files import PARTS
 from logicgen.report.html.document import Document, Facts, write_document
-from logicgen.report.html.evaluation_page import are_right, share_map
 from logicgen.report.html.example_rows import (
     MOST,
     REPORT,

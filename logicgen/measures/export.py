@@ -10,10 +10,10 @@ from logicgen import recipes
 from logicgen.data.markdown import markdown_table, plain
 from logicgen.errors import LogicgenError
 from logicgen.files import write_text
+from logicgen.measures.comparison import COLUMNS
+from logicgen.measures.evaluation_files import SUMMARY
 from logicgen.model import checkpoint
 from logicgen.model.model_recipe import read_model_recipe
-from logicgen.report.comparison import COLUMNS
-from logicgen.report.evaluation_files import SUMMARY
 from logicgen.report.tables import percent_interval
 from logicgen.training.run_folder import training_minutes
 

@@ -20,12 +20,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from logicgen.errors import LogicgenError
 from logicgen.files import prepare_folder, write_text
+from logicgen.measures.comparison import check_folders, labels_of
 from logicgen.measures.perplexity import CLOSED, MEASURES, Curve, Reading
-from logicgen.report.comparison import check_folders, labels_of
+from logicgen.measures.perplexity_figure import draw_curves
+from logicgen.measures.perplexity_page import write_perplexity_page
 from logicgen.report.figure_style import save
 from logicgen.report.html.example_rows import REPORT
-from logicgen.report.html.perplexity_page import write_perplexity_page
-from logicgen.report.perplexity_figure import draw_curves
 from logicgen.report.tables import percent_interval, write_csv, write_json
 
 POSITIONS, SUMMARY, FIGURE = "positions.csv", "summary.json", "perplexity"

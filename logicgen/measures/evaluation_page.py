@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from logicgen.errors import LogicgenError
 from logicgen.measures.attention import Head, Looks, heads_of
+from logicgen.measures.evaluation_files import PARTS, read_looks, read_predictions
 from logicgen.measures.predictions import About
 from logicgen.measures.scores import VERDICTS, Score, Scores
-from logicgen.report.evaluation_files import PARTS, read_looks, read_predictions
 from logicgen.report.html.document import Document, Facts, write_document
 from logicgen.report.html.example_rows import (
     MOST,

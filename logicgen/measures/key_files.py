@@ -6,17 +6,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from logicgen.measures.keys import Keys
-from logicgen.report.figure_style import save
-from logicgen.report.html.example_rows import REPORT
-from logicgen.report.html.key_page import write_key_page
-from logicgen.report.key_figures import (
+from logicgen.measures.key_figures import (
     draw_guesses,
     draw_key,
     draw_key_so_far,
     draw_occurrences,
     draw_precision,
 )
+from logicgen.measures.key_page import write_key_page
+from logicgen.measures.keys import Keys
+from logicgen.report.figure_style import save
+from logicgen.report.html.example_rows import REPORT
 from logicgen.report.tables import write_csv, write_json
 from logicgen.tokens import Tokens
 
