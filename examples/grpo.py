@@ -33,7 +33,7 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.generate import generate
 from logicgen.data.prompt_files import write_prompts
 from logicgen.integrations.trl import reward
-from logicgen.measures.wilson import wilson_interval
+from logicgen.measures.statistics import wilson_interval
 
 SYMBOLS = "abcd"
 SIZES = {"train": 12_000, "validation": 1_000, "test": 1_000}

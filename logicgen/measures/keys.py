@@ -31,7 +31,7 @@ from logicgen.data.corpus import Corpus
 from logicgen.errors import LogicgenError
 from logicgen.files import prepare_folder
 from logicgen.measures.key_controls import control_guesses
-from logicgen.measures.wilson import wilson_interval
+from logicgen.measures.statistics import share_by_row
 from logicgen.model.checkpoint import load_language_model, weights_digest
 from logicgen.model.language_model import LanguageModel
 from logicgen.tasks.cipher import STAYING
@@ -137,38 +137,18 @@ def windows_of(
         if not len(rows):
             continue
         *_, true = majority(tokens[:, here], plain[:, here], count, staying)
-        within = _share(rows, said == true, len(tokens))
+        within = share_by_row(rows, said == true, len(tokens))
         read = slice(here.stop)
         all_rows, all_symbols, all_said = majority(
             tokens[:, read], predicted[:, read], count, staying
         )
         again = np.isin(all_rows * count + all_symbols, rows * count + symbols)
-        so_far = _share(rows, all_said[again] == true, len(tokens))
+        so_far = share_by_row(rows, all_said[again] == true, len(tokens))
         there = tokens[:, here] >= staying
         single = float(right[:, here][there].mean()), int(there.sum())
         place = number + 1, here.start, here.stop - 1
         found.append(KeyWindow(*place, *within, *so_far, len(rows), *single))
     return found
-
-
-def _share(rows: np.ndarray, right: np.ndarray, count: int) -> tuple[float, float, float]:
-    """Return the share that is right, with a 95% interval. rows: the row of each, of `count`.
-
-    Symbols of a row are found or missed together, so rows are the independent units: Wilson's
-    interval for as many symbols as would, independent of each other, give the standard error that
-    the ratio estimate over rows has (Kish's effective sample size; in this use Korn, Graubard,
-    Survey Methodology 24, 1998), where all are equal for as many as there are rows.
-    """
-    counts = np.bincount(rows, minlength=count)
-    sums = np.bincount(rows, weights=right, minlength=count)
-    share, some = float(right.mean()), int((counts > 0).sum())
-    effective = float(some)
-    if some > 1 and 0 < share < 1:
-        squares = float(((sums - share * counts) ** 2).sum())
-        variance = some / (some - 1) * squares / len(right) ** 2
-        if variance > 0:
-            effective = min(share * (1 - share) / variance, float(len(right)))
-    return share, *wilson_interval(share, effective)
 
 
 def find_keys(

@@ -24,7 +24,7 @@ from logicgen.data.corpus import Corpus
 from logicgen.errors import LogicgenError
 from logicgen.measures.counters import best_counter, counter_bits
 from logicgen.measures.exact import Exact
-from logicgen.measures.wilson import Z
+from logicgen.measures.statistics import ratio_interval
 from logicgen.model.language_model import LanguageModel
 from logicgen.model.sequences import corpus_sequences
 from logicgen.tasks.automaton_strings import AUTOMATON
@@ -124,26 +124,17 @@ def _part(values: dict[str, np.ndarray], there: np.ndarray, first: int) -> dict[
     counts = there[:, first - 1 :].sum(axis=1)
     found: dict[str, float] = {"from": first, "tokens": int(counts.sum())}
     for name, each in values.items():
-        mean, error = _ratio(np.where(there, each, 0.0)[:, first - 1 :].sum(axis=1), counts)
+        mean, error = ratio_interval(np.where(there, each, 0.0)[:, first - 1 :].sum(axis=1), counts)
         found |= {name: mean, f"{name}_low": mean - error, f"{name}_high": mean + error}
     if {"counter_bits", "ideal_bits"} <= values.keys():
         gone, way = (
             np.where(there, values["counter_bits"] - values[to], 0.0)[:, first - 1 :].sum(axis=1)
             for to in ("bits", "ideal_bits")
         )
-        share, error = _ratio(gone, way)
+        share, error = ratio_interval(gone, way)
         found |= {CLOSED: share, f"{CLOSED}_low": share - error, f"{CLOSED}_high": share + error}
     found["perplexity"] = 2 ** found["bits"]
     return found
-
-
-def _ratio(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
-    """Return the ratio of two sums over sequences, and half of its 95% interval."""
-    ratio, n = float(above.sum() / below.sum()), len(above)
-    if n < 2:  # one sequence says nothing of others
-        return ratio, math.inf
-    spread = np.sqrt(n / (n - 1) * ((above - ratio * below) ** 2).sum())
-    return ratio, float(Z * spread / abs(below.sum()))
 
 
 def without_ideal(corpus: Corpus) -> str | None:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from logicgen.measures.deviation import deviation
 from logicgen.measures.predictions import About
-from logicgen.measures.wilson import wilson_interval
+from logicgen.measures.statistics import deviation, wilson_interval
 from logicgen.solvers import Verdict
 
 # Columns of answers besides verdicts, where they were measured: whole numbers, reported as means,

@@ -9,10 +9,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from logicgen.experiments import Json
-from logicgen.measures.deviation import deviation
 from logicgen.measures.perplexity import CLOSED, Curve
 from logicgen.measures.perplexity_figure import draw_curves
-from logicgen.measures.wilson import wilson_interval
+from logicgen.measures.statistics import deviation, wilson_interval
 from logicgen.report.page import Report
 from logicgen.report.study_figures import (
     draw_answers_by,

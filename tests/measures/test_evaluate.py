@@ -15,7 +15,7 @@ from logicgen.errors import LogicgenError
 from logicgen.measures.heatmap import draw_heatmaps
 from logicgen.measures.predictions import About, predict_and_verify, spread
 from logicgen.measures.scores import Scores
-from logicgen.measures.wilson import wilson_interval
+from logicgen.measures.statistics import wilson_interval
 from logicgen.report.figure_style import save
 from logicgen.tokens import Vocabulary
 from tests.measures.conftest import Parrot

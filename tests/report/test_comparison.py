@@ -11,7 +11,7 @@ from logicgen.errors import LogicgenError
 from logicgen.measures.comparison import compare, markdown, read_runs
 from logicgen.measures.evaluation_files import write_predictions
 from logicgen.measures.scores import Scores
-from logicgen.measures.wilson import wilson_interval
+from logicgen.measures.statistics import wilson_interval
 from tests.measures.predicted import ABOUT, predicted
 
 PLACES = [(1, 2), (1, 3), (3, 2), (1, 5), (3, 5)]

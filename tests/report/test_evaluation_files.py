@@ -14,7 +14,7 @@ from logicgen.errors import LogicgenError
 from logicgen.measures.evaluation_files import read_predictions, write_figures, write_predictions
 from logicgen.measures.predictions import predict_and_verify
 from logicgen.measures.scores import VERDICTS
-from logicgen.measures.wilson import wilson_interval
+from logicgen.measures.statistics import wilson_interval
 from tests.measures.conftest import Parrot
 
 

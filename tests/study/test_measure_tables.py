@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.measures.wilson import wilson_interval
+from logicgen.measures.statistics import wilson_interval
 from logicgen.study import measure_tables
 from logicgen.study.measure import KEYS
 from logicgen.study.measure_tables import curve_points, show_measures

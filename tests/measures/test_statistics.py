@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logicgen.measures.wilson import Z, wilson_interval
+from logicgen.measures.statistics import Z, wilson_interval
 
 
 @pytest.mark.parametrize(
