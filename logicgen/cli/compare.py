@@ -25,7 +25,7 @@ def command(folders: tuple[Path, ...], out: Path, workers: int) -> None:
     report.html, a page with the examples that one gets right and another does not. Of
     corpora, perplexity by position in one plot.
     """
-    from logicgen.measures.perplexity_files import POSITIONS, compare_curves, summary_lines
+    from logicgen.measures.perplexity_figures import POSITIONS, compare_curves, summary_lines
 
     of_corpora = [folder for folder in folders if isfile(folder / POSITIONS)]
     if of_corpora:

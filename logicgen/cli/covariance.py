@@ -58,7 +58,7 @@ def command(
     Each line of the second file is one of the first, with `completion`.
     """
     from logicgen.data.dataset import load_dataset
-    from logicgen.measures.covariance_files import write_covariance
+    from logicgen.measures.covariance import write_covariance
 
     dataset = load_dataset(data)
     if prompts:

@@ -54,8 +54,8 @@ def command(
     """
     from logicgen.cli.progress import stage_bars
     from logicgen.data.corpus import Corpus
-    from logicgen.measures.key_files import PRECISION, write_keys
     from logicgen.measures.keys import find_keys
+    from logicgen.measures.keys_figures import PRECISION, write_keys
     from logicgen.model.checkpoint import scores_folder
     from logicgen.report.tables import percent_interval
     from logicgen.training.probe import ProbeSettings

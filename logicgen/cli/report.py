@@ -35,8 +35,7 @@ def command(folder: Path, out: Path | None, workers: int) -> None:
     from logicgen.data.dataset import Dataset
     from logicgen.data.remote_data import cache
     from logicgen.measures.evaluation_files import PREDICTIONS
-    from logicgen.measures.perplexity_files import POSITIONS, read_readings
-    from logicgen.measures.perplexity_page import write_perplexity_page
+    from logicgen.measures.perplexity_figures import POSITIONS, read_readings, write_perplexity_page
     from logicgen.report.html.example_rows import REPORT
 
     if out is None and folder.is_relative_to(cache() / "data"):

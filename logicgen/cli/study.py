@@ -60,7 +60,7 @@ def run_study(plan: Plan, folder: Path, workers: int | None, device: str) -> Non
     from logicgen.data.folder import alone
     from logicgen.errors import LogicgenError
     from logicgen.files import prepare_folder
-    from logicgen.report.page import REPORT
+    from logicgen.report.tables import REPORT
     from logicgen.study.record import read_records
 
     prepare_folder(folder)

@@ -18,7 +18,7 @@ from logicgen.errors import LogicgenError, nearest
 from logicgen.recipes import Table
 
 if TYPE_CHECKING:
-    from logicgen.report.page import Report
+    from logicgen.report.tables import Report
 
 Json = dict[str, Any]
 """A tree of plain data, as JSON has it."""

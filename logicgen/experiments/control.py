@@ -18,7 +18,7 @@ from logicgen.experiments._students import LessonTable, learn
 from logicgen.experiments.prompting import SETS, WORDS, sentence_ids
 from logicgen.productions import NEGLIGIBLE, Grammar, cut, find_connection, pruned, random_grammar
 from logicgen.report.grammar_figure import draw_grammars
-from logicgen.report.page import Report
+from logicgen.report.tables import Report
 from logicgen.training.students import Sentences
 
 Connection = tuple[int, int, int]

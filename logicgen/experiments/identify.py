@@ -27,7 +27,7 @@ from logicgen.productions import (
     is_determined,
 )
 from logicgen.report.grammar_figure import draw_grammars
-from logicgen.report.page import Report
+from logicgen.report.tables import Report
 from logicgen.training.students import Sentences
 
 # A student has found the teacher if its choices differ by less than this, in total variation and

@@ -18,9 +18,9 @@ from pydantic import Field, model_validator
 from logicgen.automata import Strings, lexinvariant, next_probabilities, random_automaton
 from logicgen.automata.strings import sample_beginnings
 from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
-from logicgen.measures.counters import COUNTERS
+from logicgen.measures.perplexity import COUNTERS
 from logicgen.model.text_ngram import TextNGram
-from logicgen.report.page import Report
+from logicgen.report.tables import Report
 from logicgen.tokens import symbol_name
 
 

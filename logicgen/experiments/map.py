@@ -18,9 +18,9 @@ from pydantic import Field
 from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
 from logicgen.experiments._students import LessonTable, learn
 from logicgen.experiments.identify import FOUND
-from logicgen.measures.heatmap import ACCURACY
+from logicgen.measures.answers_figures import ACCURACY
 from logicgen.productions import aligned, class_distance, distance, divergence, random_grammar
-from logicgen.report.page import Report
+from logicgen.report.tables import Report
 from logicgen.training.students import Sentences
 
 KINDS = {

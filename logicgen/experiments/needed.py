@@ -25,7 +25,7 @@ from logicgen.nn.token_rows import TokenRows
 from logicgen.productions import Grammar, divergence, random_grammar
 from logicgen.recipes import Table
 from logicgen.report.figure_style import band, line_styles
-from logicgen.report.page import Report
+from logicgen.report.tables import Report
 from logicgen.training.learner import Learner
 from logicgen.training.schedule import Schedule
 from logicgen.training.students import Sentences

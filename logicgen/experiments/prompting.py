@@ -13,7 +13,7 @@ from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Js
 from logicgen.experiments._students import LessonTable, learn
 from logicgen.productions import Grammar
 from logicgen.report.grammar_figure import draw_grammars
-from logicgen.report.page import Report
+from logicgen.report.tables import Report
 from logicgen.training.students import Sentences
 
 WORDS = ("big", "small", "cat", "dog")

@@ -134,7 +134,7 @@ def evaluate_corpus(
     settings: those of `measure_perplexity`. Others, and errors, as of `evaluate_answers`.
     """
     from logicgen.measures.perplexity import measure_perplexity, without_ideal
-    from logicgen.measures.perplexity_files import write_curve
+    from logicgen.measures.perplexity_figures import write_curve
     from logicgen.model import checkpoint
 
     model = checkpoint.load_language_model(run, device)

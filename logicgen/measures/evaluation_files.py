@@ -25,12 +25,15 @@ from logicgen.data import parquet
 from logicgen.data.shard import check_numbers
 from logicgen.errors import LogicgenError
 from logicgen.files import write_atomically, write_text
+from logicgen.measures.answers_figures import (
+    draw_heatmaps,
+    draw_lengths,
+    draw_symbols,
+    draw_verified,
+)
 from logicgen.measures.attention import Looks
-from logicgen.measures.heatmap import draw_heatmaps, draw_verified
-from logicgen.measures.lengths_figure import draw_lengths
 from logicgen.measures.predictions import SCHEMA, About
 from logicgen.measures.scores import Scores
-from logicgen.measures.symbols_figure import draw_symbols
 from logicgen.report.figure_style import save
 from logicgen.report.tables import percent, write_csv, write_json
 from logicgen.solvers import Verdict

@@ -12,6 +12,15 @@ that it stands for most often in the window, found by the same vote; the share o
 at which the probe is right means the same for both kinds of cipher.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023), with windows of 100 characters.
+
+Three controls find keys without a model:
+
+    most frequent   every symbol stands for the most frequent one of the language
+    frequencies     the symbol that is n-th in frequency so far stands for the n-th of the language
+    exact           the most probable one under the exact posterior over keys, where the language is
+                    an automaton of few symbols: the best guess at each place
+
+Shapes: B rows, T tokens, V tokens in the vocabulary.
 """
 
 from __future__ import annotations
@@ -26,16 +35,79 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from logicgen.automata import Automaton, read_automaton
+from logicgen.automata.lexinvariant import MOST_SYMBOLS, symbol_posterior
 from logicgen.data.ciphers import Ciphers
 from logicgen.data.corpus import Corpus
 from logicgen.errors import LogicgenError
 from logicgen.files import prepare_folder
-from logicgen.measures.key_controls import control_guesses
 from logicgen.measures.statistics import share_by_row
 from logicgen.model.checkpoint import load_language_model, weights_digest
 from logicgen.model.language_model import LanguageModel
+from logicgen.tasks.automaton_strings import AUTOMATON
 from logicgen.tasks.cipher import STAYING
 from logicgen.training.probe import Probes, ProbeSettings, check_fits, probes_of
+
+COUNTED = 1_000  # training rows, from which the frequencies of the language are
+
+
+def control_guesses(
+    corpus: Corpus,
+    ciphers: Ciphers,
+    tokens: np.ndarray,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[str, np.ndarray]:
+    """Return what each token of (B, T) rows stands for, (B, T), by the controls' names."""
+    order = _by_frequency(corpus, ciphers)
+    found = {
+        "most frequent": np.full(tokens.shape, order[0]),
+        "frequencies": order[_ranks(tokens, len(corpus.tokens), ciphers.staying)],
+    }
+    if corpus.task_name == "automaton" and len(corpus.tokens) - 1 <= MOST_SYMBOLS:
+        automaton = read_automaton(corpus.folder / AUTOMATON)
+        rows = []
+        for row in tokens:  # up to a second for each, where there are eight symbols
+            rows.append(_most_probable(automaton, row))
+            progress(len(rows), len(tokens))
+        found["exact"] = np.stack(rows)
+    return found
+
+
+def _by_frequency(corpus: Corpus, ciphers: Ciphers) -> np.ndarray:
+    """Return the plain symbols, the most frequent of the training rows first; (V - staying,)."""
+    train = Ciphers(corpus, "train") if corpus.splits.get("train") else ciphers
+    _, plain = train.rows(np.arange(min(COUNTED, len(train))), train.length)
+    counts = np.bincount(plain.ravel(), minlength=len(corpus.tokens))[ciphers.staying :]
+    return np.argsort(-counts, kind="stable") + ciphers.staying
+
+
+def _ranks(tokens: np.ndarray, count: int, staying: int) -> np.ndarray:
+    """Return the rank, from 0, of each token of (B, T) among the frequencies up to it.
+
+    Of equally frequent symbols the one with the smaller id is first, which is a random one. Ranks
+    of tokens that no key exchanges say nothing.
+    """
+    rows = np.arange(len(tokens))
+    so_far = np.zeros((len(tokens), count - staying))
+    ranks = np.zeros(tokens.shape, dtype=np.int64)
+    for place, column in enumerate(tokens.T):
+        there = column >= staying
+        so_far[rows[there], column[there] - staying] += 1
+        own = np.maximum(column - staying, 0)
+        mine = so_far[rows, own][:, None]
+        before = (so_far == mine) & (np.arange(count - staying) < own[:, None])
+        ranks[:, place] = ((so_far > mine) | before).sum(axis=1)
+    return ranks
+
+
+def _most_probable(automaton: Automaton, row: np.ndarray) -> np.ndarray:
+    """Return what each token of a row (T,) most probably stands for, from it and those before."""
+    ids = row[: int((row > 0).sum())] - 1  # symbols; a string that has ended has no more
+    likely = symbol_posterior(automaton, ids)  # (L + 1, k, k)
+    found = np.zeros(len(row), dtype=np.int64)
+    found[: len(ids)] = likely[np.arange(1, len(ids) + 1), ids].argmax(axis=1) + 1
+    return found
+
 
 # Tokens that a model reads at a time.
 AT_A_TIME = 2**14
@@ -91,7 +163,7 @@ class Keys:
     about: dict[str, Any]
     windows: list[KeyWindow]  # of that layer
     layers: dict[int, list[KeyWindow]]  # of every layer that was probed
-    controls: dict[str, list[KeyWindow]]  # what others than the model find (`key_controls.py`)
+    controls: dict[str, list[KeyWindow]]  # what others than the model find (`keys.py`)
     example: ProbedRow  # the first
     # (V, V), the mean probability of each guess where a plain symbol is meant in the last window,
     # over all rows; zeros for symbols that do not occur there
@@ -271,7 +343,7 @@ def key_controls(
     limit: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, list[KeyWindow]]:
-    """Return the precision in each window of what `key_controls.py` finds in the same rows."""
+    """Return the precision in each window of what `keys.py` finds in the same rows."""
     tokens, plain = ciphers.rows(np.arange(min(limit, len(ciphers))), context)
     return {
         name: windows_of(tokens, predicted, plain, window, ciphers.staying)

@@ -6,6 +6,8 @@ expects is also compared with the truth p, and with the exact lexinvariant model
 can be done by a model that does not know the symbols' names), as Kullback-Leibler divergences in
 bits. Beside every model stands the best counter, which knows only what followed what in the text:
 what a model says beyond it, it has learnt of the language.
+
+`Exact` puts an automaton, or its exact lexinvariant model, in the place of a language model.
 """
 
 from __future__ import annotations
@@ -17,21 +19,91 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from logicgen.automata import divergences, read_automaton
+from logicgen.automata import (
+    Automaton,
+    Strings,
+    divergences,
+    lexinvariant,
+    next_probabilities,
+    read_automaton,
+)
 from logicgen.automata.lexinvariant import MOST_SYMBOLS
 from logicgen.data.corpus import Corpus
 from logicgen.errors import LogicgenError
-from logicgen.measures.counters import best_counter, counter_bits
-from logicgen.measures.exact import Exact
 from logicgen.measures.statistics import ratio_interval
 from logicgen.model.language_model import LanguageModel
 from logicgen.model.sequences import corpus_sequences
+from logicgen.model.text_ngram import AT_A_TIME, FITTED_ON, TextNGram
 from logicgen.tasks.automaton_strings import AUTOMATON
 from logicgen.tokens import NOTHING
 
-# Numbers in (sequences, positions, tokens), and in attention, that are made at a time.
-AT_A_TIME = 2**24
+
+class Exact:
+    """The true distribution of an automaton's strings, on the interface of a language model.
+
+    If `lexinvariant`, the names of the symbols are unknown (p', at most 8 symbols).
+    """
+
+    def __init__(self, automaton: Automaton, *, lexinvariant: bool = False) -> None:
+        self.automaton, self.lexinvariant = automaton, lexinvariant
+
+    def probabilities(self, tokens: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the token after each of (B, T): (B, T, V).
+
+        They are nan after the end of a string, and where a string has probability 0.
+        """
+        ids = tokens - 1  # symbols by number; the end and what is behind it become negative
+        strings = Strings(np.maximum(ids, 0), (ids >= 0).sum(axis=1))
+        following = lexinvariant.next_probabilities if self.lexinvariant else next_probabilities
+        found = following(self.automaton, strings)[:, 1:]  # after one token and more
+        missing = tokens.shape[1] - found.shape[1]
+        found = np.pad(found, ((0, 0), (0, missing), (0, 0)), constant_values=np.nan)
+        return np.concatenate([found[..., -1:], found[..., :-1]], axis=-1)
+
+    def log_probabilities(self, tokens: Tensor) -> Tensor:
+        """Return the same in nats, as every model does."""
+        return torch.from_numpy(self.probabilities(tokens.cpu().numpy())).log()
+
+
+COUNTERS = {
+    "bigram": (2, "fitted"),
+    "trigram": (3, "fitted"),
+    "4-gram": (4, "fitted"),
+    "PPM of order 3": (4, "ppm"),
+}
+"""Order and smoothing of each counter, by name."""
+
+
+def counter_bits(counter: TextNGram, texts: np.ndarray, tokens: int) -> np.ndarray:
+    """Return the bits of each token of (B, T) texts behind the first, (B, T - 1); nan if none.
+
+    tokens: number of different ones.
+    """
+    found = []
+    for some in torch.split(torch.from_numpy(texts), max(1, AT_A_TIME // texts.shape[1] ** 2)):
+        bits = counter.chosen(some, tokens) / -math.log(2)
+        found.append(torch.where(some[:, 1:] != NOTHING, bits, math.nan))
+    return torch.cat(found).numpy()
+
+
+def best_counter(corpus: Corpus, context: int) -> TextNGram | None:
+    """Return the counter with the fewest bits on training texts, to which it is fitted.
+
+    context: tokens of a text. None for a corpus without training texts.
+    """
+    if not corpus.splits.get("train"):
+        return None
+    tokens = len(corpus.tokens)
+    texts, _ = corpus_sequences(corpus, "train").spread(max(1, FITTED_ON // context), context)
+    fitted = []
+    for order, smoothing in COUNTERS.values():
+        counter = TextNGram(order, smoothing)
+        counter.learn([torch.from_numpy(texts)], tokens)
+        fitted.append((float(np.nanmean(counter_bits(counter, texts, tokens))), counter))
+    return min(fitted, key=lambda each: each[0])[1]
+
 
 # Sequences that are kept as they were read.
 READ = 16

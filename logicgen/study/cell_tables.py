@@ -9,9 +9,8 @@ import numpy as np
 
 from logicgen.measures.comparison import COLUMNS, comparison_figures, part_rows
 from logicgen.measures.scores import Scores
-from logicgen.report.page import Report
 from logicgen.report.study_figures import draw_choices, draw_correlations, draw_covariance
-from logicgen.report.tables import percent
+from logicgen.report.tables import Report, percent
 from logicgen.study.correlation import Correlation, correlations
 from logicgen.study.measure import EVALUATION, goal, scores_of
 from logicgen.study.result import TABLE, Result, beside_choices

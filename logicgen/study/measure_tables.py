@@ -10,16 +10,15 @@ from matplotlib.figure import Figure
 
 from logicgen.experiments import Json
 from logicgen.measures.perplexity import CLOSED, Curve
-from logicgen.measures.perplexity_figure import draw_curves
+from logicgen.measures.perplexity_figures import draw_curves
 from logicgen.measures.statistics import deviation, wilson_interval
-from logicgen.report.page import Report
 from logicgen.report.study_figures import (
     draw_answers_by,
     draw_learning,
     draw_shares,
     draw_windows,
 )
-from logicgen.report.tables import percent, percent_interval
+from logicgen.report.tables import Report, percent, percent_interval
 from logicgen.study.measure import ANSWERS, KEYS, PERPLEXITY, Measure
 from logicgen.study.result import TABLE, Result, beside_choices
 from logicgen.study.study_recipe import Study, short

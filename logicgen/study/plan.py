@@ -19,7 +19,7 @@ from logicgen.data.markdown import markdown_table
 from logicgen.errors import LogicgenError
 from logicgen.experiments import Experiment, ExperimentSettings, Json, open_experiment
 from logicgen.recipes import validate
-from logicgen.report.page import write_page
+from logicgen.report.tables import write_page
 from logicgen.study.cell_tables import show_cells
 from logicgen.study.measure import EVALUATION
 from logicgen.study.measure_tables import show_measures

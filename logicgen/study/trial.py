@@ -293,8 +293,7 @@ def _decoding(how: DecodingKeys) -> dict[str, Any]:
 
 def _covariance(how: Any, data: Dataset, model: Model, trial: Trial, run: Path) -> Json:
     """Return the alpha-covariance that a measure asks for, if it does, as its records hold it."""
-    from logicgen.measures.covariance import predict_renamed
-    from logicgen.measures.covariance_files import write_covariance
+    from logicgen.measures.covariance import predict_renamed, write_covariance
     from logicgen.measures.predictions import About
 
     if how.covariance is None:
@@ -324,7 +323,7 @@ def _answers(how: Any, opened: Any, model: Model, trial: Trial, run: Path, devic
 
 def _perplexity(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
     from logicgen.measures.perplexity import measure_perplexity
-    from logicgen.measures.perplexity_files import write_curve
+    from logicgen.measures.perplexity_figures import write_curve
     from logicgen.model.checkpoint import load_language_model
 
     options = how.model_dump(include={"split", "context", "embedding_seeds", "beyond"})
@@ -339,8 +338,8 @@ def _perplexity(how: Any, opened: Any, model: Model, trial: Trial, run: Path, de
 
 
 def _keys(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
-    from logicgen.measures.key_files import write_keys
     from logicgen.measures.keys import find_keys
+    from logicgen.measures.keys_figures import write_keys
     from logicgen.training.probe import ProbeSettings
 
     corpus, folder = as_corpus(opened), run / how.name

@@ -15,8 +15,8 @@ from logicgen.data.ciphers import Ciphers
 from logicgen.data.corpus import Corpus, make_corpus
 from logicgen.data.data_recipe import CorpusRecipe
 from logicgen.errors import LogicgenError
-from logicgen.measures import key_files, keys
-from logicgen.measures.key_figures import readable
+from logicgen.measures import keys, keys_figures
+from logicgen.measures.keys_figures import readable
 from logicgen.model.checkpoint import weights_digest
 from logicgen.tokens import Tokens
 from logicgen.training.probe import ProbeSettings, check_fits, probes_of, train_probes
@@ -39,8 +39,8 @@ def run(tmp_path, corpus):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Without figures, which take the longest."""
-    for name in [name for name in dir(key_files) if name.startswith("draw_")]:
-        monkeypatch.setattr(key_files, name, lambda *arguments: None)
+    for name in [name for name in dir(keys_figures) if name.startswith("draw_")]:
+        monkeypatch.setattr(keys_figures, name, lambda *arguments: None)
 
 
 def probed(run, corpus, out, *options):

@@ -12,7 +12,7 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
-from logicgen.measures.heatmap import draw_heatmaps
+from logicgen.measures.answers_figures import draw_heatmaps
 from logicgen.measures.predictions import About, predict_and_verify, spread
 from logicgen.measures.scores import Scores
 from logicgen.measures.statistics import wilson_interval

@@ -13,7 +13,7 @@ from logicgen.automata import (
     log_weights,
     random_automaton,
 )
-from logicgen.measures.exact import Exact
+from logicgen.measures.perplexity import Exact
 from logicgen.nn.generation import generate, reading_again
 
 

@@ -9,9 +9,8 @@ from logicgen.automata import read_automaton
 from logicgen.automata.lexinvariant import posterior
 from logicgen.automata.renaming import permutations
 from logicgen.data.ciphers import Ciphers
-from logicgen.measures import key_controls
-from logicgen.measures.key_controls import control_guesses
-from logicgen.measures.keys import windows_of
+from logicgen.measures import keys
+from logicgen.measures.keys import control_guesses, windows_of
 from logicgen.tasks.automaton_strings import AUTOMATON
 from tests.data.corpora import automaton_recipe, cipher_recipe, opened, text_files
 
@@ -81,7 +80,7 @@ def test_frequencies_so_far_are_matched_in_order(tmp_path):
 
 
 def test_many_symbols_have_no_exact_control(strings, monkeypatch):
-    monkeypatch.setattr(key_controls, "MOST_SYMBOLS", 1)
+    monkeypatch.setattr(keys, "MOST_SYMBOLS", 1)
     ciphers = Ciphers(strings, "test")
     tokens, _ = ciphers.rows(np.arange(2), ciphers.length)
     assert "exact" not in control_guesses(strings, ciphers, tokens)

@@ -11,8 +11,7 @@ import torch
 from logicgen.automata import Strings, lexinvariant, next_probabilities, read_automaton
 from logicgen.errors import LogicgenError
 from logicgen.measures import perplexity
-from logicgen.measures.counters import best_counter
-from logicgen.measures.perplexity import CLOSED, measure_perplexity, without_ideal
+from logicgen.measures.perplexity import CLOSED, best_counter, measure_perplexity, without_ideal
 from logicgen.model.language_model import NeuralLanguageModel
 from logicgen.tokens import Tokens
 from tests.data.corpora import automaton_recipe, opened, text_files, text_recipe

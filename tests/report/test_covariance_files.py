@@ -10,8 +10,7 @@ from math import perm
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.measures.covariance import predict_renamed
-from logicgen.measures.covariance_files import write_covariance
+from logicgen.measures.covariance import predict_renamed, write_covariance
 from logicgen.tasks.task import symbols_of
 from tests.measures.test_covariance import ABOUT, Fake
 

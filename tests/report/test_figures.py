@@ -7,10 +7,16 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from logicgen.measures.heatmap import ACCURACY, DIFFERENCE, draw_differences, draw_heatmaps
-from logicgen.measures.lengths_figure import COLOURS, draw_lengths
+from logicgen.measures.answers_figures import (
+    ACCURACY,
+    COLOURS,
+    DIFFERENCE,
+    draw_differences,
+    draw_heatmaps,
+    draw_lengths,
+    draw_symbols,
+)
 from logicgen.measures.scores import Scores
-from logicgen.measures.symbols_figure import draw_symbols
 from logicgen.report.figure_style import save
 from tests.measures.predicted import ABOUT, predicted
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from logicgen.measures.key_page import write_key_page
 from logicgen.measures.keys import Keys, KeyWindow, ProbedRow
+from logicgen.measures.keys_figures import write_key_page
 from logicgen.productions import Grammar, cut
 from logicgen.report.html.grammar_page import write_grammar_page
 from logicgen.tokens import Tokens

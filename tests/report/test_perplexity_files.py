@@ -10,9 +10,9 @@ import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.measures.perplexity import measure_perplexity
-from logicgen.measures.perplexity_figure import draw_curves
-from logicgen.measures.perplexity_files import (
+from logicgen.measures.perplexity_figures import (
     compare_curves,
+    draw_curves,
     read_curve,
     summary_lines,
     write_curve,

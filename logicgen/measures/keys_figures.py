@@ -1,8 +1,17 @@
-"""Figures of a probe of ciphers: precision by window, guesses by letter, the key of one row."""
+"""The figures, the page and the files of a probe of ciphers.
+
+windows.csv     precision by window
+summary.json    means
+five figures    precision by window, guesses by letter, the key of one row
+report.html     one cipher, and its key as it is found
+"""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,16 +21,20 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 
-from logicgen.measures.keys import KeyWindow, ProbedRow
+from logicgen.measures.keys import Keys, KeyWindow, ProbedRow
 from logicgen.report.figure_style import (
     LINES,
     band,
     legend_below,
     line_styles,
     new_axes,
+    save,
     shares,
     whole_numbers,
 )
+from logicgen.report.html.document import Document, Facts, write_document
+from logicgen.report.html.example_rows import REPORT
+from logicgen.report.tables import write_csv, write_json
 from logicgen.tokens import Tokens
 
 # White to the first colour of lines.
@@ -203,3 +216,104 @@ def draw_occurrences(row: ProbedRow, tokens: Tokens, width: int, title: str) -> 
     shares(axes.yaxis)
     legend_below(figure, 4, prop={"family": FONT, "size": 11})
     return figure
+
+
+def write_key_page(found: Keys, tokens: Tokens, path: Path) -> Path:
+    """Write the page of the keys that a probe found; return its path."""
+    write_document(key_document(found, tokens), path)
+    return path
+
+
+def key_document(found: Keys, tokens: Tokens) -> Document:
+    """Return the page of the keys that a probe found."""
+    about, last = found.about, found.windows[-1]
+    return Document(
+        title=f"{about['called']} on {about['data']} ({about['split']})",
+        lead=f"In the last window the probe is right about {last.precision:.1%}"
+        f" [{100 * last.low:.1f}, {100 * last.high:.1f}] of the symbols of {about['rows']:,} rows.",
+        summary=[_windows("The probe, window by window", found.windows)],
+        data={"cipher": _cipher(found.example, tokens)},
+        facts=[_windows(f"Control: {name}", windows) for name, windows in found.controls.items()],
+        notes=["Made by logicgen. Intervals are Wilson's, of 95%, over rows."],
+    )
+
+
+def _cipher(row: ProbedRow, tokens: Tokens) -> list[dict[str, Any]]:
+    """Return each place of a row: what is written, meant and guessed, and the vote so far."""
+    votes: dict[int, Counter[int]] = defaultdict(Counter)
+    places = []
+    texts = list(tokens.texts)
+    guesses = row.probabilities.argmax(axis=1).tolist()
+    for place, (written, meant, guess) in enumerate(
+        zip(row.tokens.tolist(), row.plain.tolist(), guesses, strict=True)
+    ):
+        votes[written][guess] += 1
+        count = votes[written]
+        # Of equally many votes the smallest id wins, as in `measures/keys.py`.
+        vote = min(count, key=lambda each: (-count[each], each))
+        places.append(
+            {
+                "written": texts[written],
+                "meant": texts[meant],
+                "guess": texts[guess],
+                "vote": texts[vote],
+                "truth": round(float(row.probabilities[place, meant]), 3),
+                "keyed": written >= row.staying,
+            }
+        )
+    return places
+
+
+def _windows(title: str, windows: list[KeyWindow]) -> Facts:
+    """Return the table of precision by window."""
+    rows = [
+        [
+            f"{each.first} to {each.last}",
+            f"{each.precision:.1%} [{100 * each.low:.1f}, {100 * each.high:.1f}]",
+            f"{each.so_far:.1%} [{100 * each.so_far_low:.1f}, {100 * each.so_far_high:.1f}]",
+            f"{each.occurrence:.1%}",
+            f"{each.symbols:,}",
+        ]
+        for each in windows
+    ]
+    heads = ["positions", "right, by votes of the window", "by votes so far", "single", "symbols"]
+    return Facts(title, heads, rows)
+
+
+WINDOWS, SUMMARY = "windows.csv", "summary.json"
+# Each as .png and .svg
+PRECISION, KEY, KEY_SO_FAR, GUESSES, OCCURRENCES = (
+    "precision",
+    "key",
+    "key-so-far",
+    "guesses",
+    "occurrences",
+)
+
+
+def write_keys(found: Keys, tokens: Tokens, folder: Path) -> dict[str, Any]:
+    """Write all files of an evaluation of a probe; returns the summary."""
+    about, width = found.about, found.about["window"]
+    layers = {f"probe of layer {layer}": some for layer, some in found.layers.items()}
+    found_by = {"probe": found.windows, **layers, **found.controls}
+    lines = [{"by": by, **asdict(each)} for by, some in found_by.items() for each in some]
+    write_csv(lines, folder / WINDOWS)
+    last = {by: asdict(some[-1]) for by, some in found.controls.items()}
+    summary = {**about, "last": asdict(found.windows[-1]), "controls": last}
+    summary["layers"] = {layer: asdict(some[-1]) for layer, some in found.layers.items()}
+    write_json(summary, folder / SUMMARY)
+    title = f"{about['called']} on {about['data']} ({about['split']})"
+    figures = {
+        PRECISION: draw_precision(
+            found.windows, found.controls, f"{title}, {about['rows']:,} rows"
+        ),
+        KEY: draw_key(found.example, tokens, width, f"{title}, one row"),
+        KEY_SO_FAR: draw_key_so_far(found.example, tokens, f"{title}, one row"),
+        GUESSES: draw_guesses(found.guesses, tokens, f"{title}, {about['rows']:,} rows"),
+        OCCURRENCES: draw_occurrences(found.example, tokens, width, f"{title}, one row"),
+    }
+    for name, figure in figures.items():
+        if figure is not None:
+            save(figure, folder, name)
+    write_key_page(found, tokens, folder / REPORT)
+    return summary
