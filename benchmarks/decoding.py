@@ -25,7 +25,7 @@ from torch import Tensor
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.model import model_recipe
 from logicgen.model.encoder_decoder import EncoderDecoder
-from logicgen.model.training_data import TrainingRegion
+from logicgen.model.sequences import TrainingRegion
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.layers import Attention
 from logicgen.nn.transformer import Transformer

@@ -40,7 +40,7 @@ from logicgen.model.batches import Batch, BatchStream, make_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.model import find_device
 from logicgen.model.model_recipe import ModelRecipe, read_model_recipe
-from logicgen.model.training_data import problem_data
+from logicgen.model.sequences import problem_data
 from logicgen.syntax.formula_language import ltl
 from logicgen.training.loop import Steps
 from logicgen.training.model_learner import ModelLearner

@@ -13,7 +13,7 @@ import pytest
 from logicgen import recipes
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
-from logicgen.model.model_card import ModelCard
+from logicgen.model.checkpoint import ModelCard
 
 ROOT = Path(__file__).resolve().parent.parent
 MODELS = {

@@ -75,7 +75,7 @@ def command(
 
     from logicgen.measures.completion import complete, most_probable
     from logicgen.model.checkpoint import load_language_model
-    from logicgen.model.votes import elect
+    from logicgen.model.prompted import elect
     from logicgen.nn.samples import Sampling
 
     model = load_language_model(run, device)

@@ -3,7 +3,7 @@
 A lexinvariant model that only counts what followed what in the same string can be close to the
 exact one on a language that says little more. So random automata are drawn in order, and of each
 is measured how much better the exact lexinvariant model foretells its strings than the best
-counter (`model/text_ngram.py`), whose smoothing was fitted to other strings. The first languages
+counter (`model/ngrams.py`), whose smoothing was fitted to other strings. The first languages
 with a distance of at least `distance` bits are chosen.
 """
 
@@ -19,7 +19,7 @@ from logicgen.automata import Strings, lexinvariant, next_probabilities, random_
 from logicgen.automata.strings import sample_beginnings
 from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
 from logicgen.measures.perplexity import COUNTERS
-from logicgen.model.text_ngram import TextNGram
+from logicgen.model.ngrams import TextNGram
 from logicgen.report.tables import Report
 from logicgen.tokens import symbol_name
 

@@ -14,7 +14,7 @@ from logicgen.errors import LogicgenError
 from logicgen.measures.predictions import Verifier
 from logicgen.measures.verified import Outcome, Verified, draw_until_accepted
 from logicgen.model.encoder_decoder import EncoderDecoder
-from logicgen.model.grammar_mask import grammar_mask
+from logicgen.model.kinds import grammar_mask
 from logicgen.nn.samples import Sampling
 from logicgen.solvers import Status, Verdict
 from logicgen.tasks import Task, fitting_solver, load_task

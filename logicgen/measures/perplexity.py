@@ -34,8 +34,8 @@ from logicgen.data.corpus import Corpus
 from logicgen.errors import LogicgenError
 from logicgen.measures.statistics import ratio_interval
 from logicgen.model.language_model import LanguageModel
+from logicgen.model.ngrams import AT_A_TIME, FITTED_ON, TextNGram
 from logicgen.model.sequences import corpus_sequences
-from logicgen.model.text_ngram import AT_A_TIME, FITTED_ON, TextNGram
 from logicgen.tasks.automaton_strings import AUTOMATON
 from logicgen.tokens import NOTHING
 

@@ -30,9 +30,8 @@ from logicgen.data.corpus import Corpus
 from logicgen.errors import LogicgenError
 from logicgen.model.inductive import InductiveModel
 from logicgen.model.language_model import LanguageModel, NeuralLanguageModel
-from logicgen.model.ngram import NGram, NGramModel
+from logicgen.model.ngrams import NGram, NGramModel, TextNGramModel
 from logicgen.model.sequences import corpus_sequences
-from logicgen.model.text_ngram import TextNGramModel
 from logicgen.nn.language_model import CausalLM
 from logicgen.tokens import NOTHING, Tokens
 

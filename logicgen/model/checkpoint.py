@@ -16,14 +16,17 @@ from contextlib import suppress
 from importlib.metadata import version
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
 import torch
+from pydantic import Field, model_validator
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
 from logicgen import recipes
+from logicgen.data.data_recipe import Lengths, Symbols
+from logicgen.data.description import Checksum, Count
 from logicgen.errors import LogicgenError, reading
 from logicgen.files import (
     check_depth,
@@ -38,10 +41,10 @@ from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.kinds import model_of_card
 from logicgen.model.language_model import LanguageModel
 from logicgen.model.model import Model, find_device
-from logicgen.model.model_card import ModelCard
+from logicgen.model.model_recipe import ModelRecipe
 from logicgen.nn.allowance import Allowance
-from logicgen.recipes import validate
-from logicgen.tokens import Vocabulary
+from logicgen.recipes import Table, validate
+from logicgen.tokens import MOST_SYMBOLS, TokensTable, Vocabulary
 
 RUN, WEIGHTS, CARD = "run.json", "model.safetensors", "model.json"
 LAST = Path("checkpoint", "last.safetensors")
@@ -301,3 +304,56 @@ def scores_folder(name: str | Path, split: str) -> Path:
 def weights_digest(run: Path) -> str:
     """Return the SHA-256 of a trained model's weights."""
     return str(load_json(find_run(run) / CARD).get("sha256"))
+
+
+class RegionTable(Table):
+    """The problems that a model was trained on.
+
+    Attributes:
+        symbols, length: inclusive ranges.
+        tokens: the fixed tokens that occur; not known if empty.
+    """
+
+    symbols: Symbols
+    length: Lengths
+    tokens: list[str] = Field(default=[])
+
+
+class ModelCard(Table):
+    """A trained model, in its `model.json`.
+
+    Attributes:
+        task: that its data were made by.
+        region: None where it was trained on no problems.
+        vocabulary, alphabet: of models that answer problems: the fixed tokens, and how many symbols
+            the training problems had.
+        tokens: of language models.
+        data: digest of the bytes of the data.
+        steps: steps of the training.
+        precision: of its products of matrices, if the recipe does not fix it.
+        versions: of the packages that trained it, by name.
+        sha256: checksum of the weights.
+        card_sha256: checksum of the other keys.
+    """
+
+    recipe: ModelRecipe
+    task: str
+    region: RegionTable | None = None
+    vocabulary: list[str] | None = None
+    alphabet: Annotated[int, Field(ge=0, le=MOST_SYMBOLS)] | None = None
+    tokens: TokensTable | None = None
+    data: str
+    steps: Count
+    precision: Literal["fp32", "bf16", "fp32 and bf16"] | None = None
+    versions: dict[str, str]
+    sha256: Checksum
+    card_sha256: Checksum
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> Self:
+        problems = {"vocabulary", "alphabet", "region"}
+        needed = {"tokens"} if self.recipe.network.reads_sequences else problems
+        for key in sorted(needed):
+            if getattr(self, key) is None:
+                raise ValueError(f"key {key!r} is missing, for network.kind {self.recipe.kind!r}")
+        return self

@@ -13,13 +13,11 @@ from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_dataset
 from logicgen.errors import LogicgenError
-from logicgen.model.batches import Batch, BatchStream, make_batch
-from logicgen.model.model import Answer, Loss, Model
+from logicgen.model.batches import Batch, BatchStream, Rank, make_batch
+from logicgen.model.model import Answer, Loss, Model, check_same_keys, load_start
 from logicgen.model.model_recipe import ModelRecipe
 from logicgen.model.network_tables import EncoderDecoderTable
-from logicgen.model.share import Rank
-from logicgen.model.start import check_same_keys, load_start
-from logicgen.model.training_data import ProblemData, TrainingRegion, problem_data
+from logicgen.model.sequences import ProblemData, TrainingRegion, problem_data
 from logicgen.nn.canonical import first_occurrence, rename
 from logicgen.nn.decoding import GREEDY, BeamSearch, Decoding, GrammarMask, decode
 from logicgen.nn.embedding import (

@@ -1,8 +1,10 @@
-"""The class of each kind of model: the one place that knows them all."""
+"""The class of each kind of model: the one place that knows them all. Also the mask of a task."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import torch
 
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
@@ -11,9 +13,10 @@ from logicgen.model.inductive import InductiveModel
 from logicgen.model.language_model import NeuralLanguageModel
 from logicgen.model.model import AnyData, Model
 from logicgen.model.model_recipe import ModelRecipe
-from logicgen.model.ngram import NGramModel
+from logicgen.model.ngrams import NGramModel, TextNGramModel
 from logicgen.model.symbol_invariant import SymbolInvariant
-from logicgen.model.text_ngram import TextNGramModel
+from logicgen.nn.decoding import GrammarMask
+from logicgen.tasks import Task
 
 MODELS: dict[str, type[Model]] = {
     "encoder-decoder": EncoderDecoder,
@@ -45,3 +48,9 @@ def model_of_card(card: dict[str, Any]) -> Model:
     """Return a model with new weights, as a checkpoint's card says, whatever version wrote it."""
     recipe = ModelRecipe.model_validate(card["recipe"])
     return MODELS[recipe.kind].of_card(recipe, card)
+
+
+def grammar_mask(task: Task, longest: int) -> GrammarMask:
+    """Return the mask under which answers of up to `longest` tokens parse."""
+    automaton = task.answer_automaton(longest)
+    return GrammarMask(torch.from_numpy(automaton.transition), torch.from_numpy(automaton.distance))

@@ -13,14 +13,12 @@ from torch import Tensor, nn
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError
-from logicgen.model.model import Loss, Model
+from logicgen.model.batches import Rank
+from logicgen.model.model import Loss, Model, check_same_keys, load_start
 from logicgen.model.model_recipe import ModelRecipe
 from logicgen.model.network_tables import LanguageModelTable
 from logicgen.model.prompted import Prompted
-from logicgen.model.sequences import TokenBatch
-from logicgen.model.share import Rank
-from logicgen.model.start import check_same_keys, load_start
-from logicgen.model.training_data import SequenceData, TrainingRegion, sequence_data
+from logicgen.model.sequences import SequenceData, TokenBatch, TrainingRegion, sequence_data
 from logicgen.nn.generation import Reader
 from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman, NeuralNGram
 from logicgen.nn.token_rows import TokenRows

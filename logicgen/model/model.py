@@ -6,8 +6,8 @@ Each kind of network (`network_tables.py`) has one class that implements it:
     symbol-invariant    symbol_invariant.py
     language-model      language_model.py
     inductive           inductive.py
-    n-gram              ngram.py
-    text-n-gram         text_ngram.py
+    n-gram              ngrams.py
+    text-n-gram         ngrams.py
 
 Nothing outside asks which class a model has: what a kind cannot do, its method refuses in a
 sentence for people.
@@ -25,9 +25,9 @@ import torch
 from torch import Tensor, nn
 
 from logicgen.errors import LogicgenError
+from logicgen.model.batches import Rank
 from logicgen.model.model_recipe import ModelRecipe
-from logicgen.model.share import Rank
-from logicgen.model.training_data import FOLLOWING, TrainingData, TrainingRegion
+from logicgen.model.sequences import FOLLOWING, TrainingData, TrainingRegion
 
 if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
@@ -264,3 +264,46 @@ def find_device(name: str) -> torch.device:
             " build of PyTorch (https://pytorch.org/get-started) on a machine with an NVIDIA GPU"
         )
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def check_same_keys(trained: object, new: object, keys: Sequence[str], name: str) -> None:
+    """Raise LogicgenError where two networks differ in keys that no weight shows.
+
+    trained, new: the `[network]` tables. name: what the trained model is called.
+    """
+    for key in keys:
+        theirs, ours = (getattr(table, key, None) for table in (trained, new))
+        if theirs != ours:
+            raise LogicgenError(
+                f"{name}: was trained with {key} {theirs}, and this recipe has {ours}: give both"
+                " the same"
+            )
+
+
+@torch.no_grad()
+def load_start(
+    model: nn.Module, weights: dict[str, Tensor], name: str, without: Sequence[str] = ()
+) -> None:
+    """Load weights into a new model, once their names and sizes are those of its own.
+
+    without: names that are not taken over.
+    Raises LogicgenError, naming a weight, where they differ.
+    """
+    weights = {key: value for key, value in weights.items() if key not in without}
+    wanted = {key: value for key, value in model.state_dict().items() if key not in without}
+    for key in sorted(weights.keys() ^ wanted.keys()):
+        raise LogicgenError(
+            f"{name}: {'lacks' if key in wanted else 'has'} {key}, so its recipe is another kind of"
+            " model: start from one with the same embedding, positions and layers"
+        )
+    for key, value in wanted.items():
+        if weights[key].shape != value.shape:
+            raise LogicgenError(
+                f"{name}: {key} is {_size(weights[key])}, and this recipe wants {_size(value)}:"
+                " give both the same sizes"
+            )
+    model.load_state_dict(weights, strict=False)
+
+
+def _size(tensor: Tensor) -> str:
+    return " x ".join(map(str, tensor.shape))

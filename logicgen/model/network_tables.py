@@ -360,7 +360,7 @@ class InductiveTable(NetworkTable):
 
 
 class NGramTable(NetworkTable):
-    """Smoothed counts of `order` tokens (`model/ngram.py`). The recipe has no other tables."""
+    """Smoothed counts of `order` tokens (`model/ngrams.py`). The recipe has no other tables."""
 
     tables = frozenset()
 
@@ -369,7 +369,7 @@ class NGramTable(NetworkTable):
 
 
 class TextNGramTable(NetworkTable):
-    """Smoothed counts of `order` tokens of the text that is read (`model/text_ngram.py`).
+    """Smoothed counts of `order` tokens of the text that is read (`model/ngrams.py`).
 
     The recipe has no other tables.
 

@@ -3,15 +3,15 @@
 A model that was trained on the task reads the problem in the task's own tokens. A model of text
 reads it as text: symbol number k is the k-th of its tokens that are not needed to write the rest,
 and what stands between symbols is spelled. Both are asked greedily, or by drawing, token by token;
-several answers can be drawn, of which the most frequent counts (`votes.py`).
+several answers can be drawn, of which the most frequent counts (`elect`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -19,9 +19,7 @@ import torch
 from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError
 from logicgen.model.model import Answer, Attended
-from logicgen.model.sequences import example_ids
-from logicgen.model.training_data import TrainingRegion
-from logicgen.model.votes import elect
+from logicgen.model.sequences import TrainingRegion, example_ids
 from logicgen.nn.decoding import GREEDY, BeamSearch, Decoding, GrammarMask
 from logicgen.nn.generation import Reader, generate, summed
 from logicgen.nn.samples import Sampling
@@ -317,3 +315,28 @@ def _digest(*parts: object) -> int:
 def _chance(*parts: object) -> float:
     """Return a number in [0, 1) that follows from the parts."""
     return (_digest(*parts) >> 10) / 2**53
+
+
+T = TypeVar("T", bound=Hashable)
+
+
+class Elected(NamedTuple, Generic[T]):
+    """The answer that won, and how many of the draws gave it."""
+
+    answer: T
+    votes: int
+
+
+def elect(answers: Sequence[T], log_probabilities: Sequence[float]) -> Elected[T]:
+    """Return the most frequent answer; log_probabilities: of each draw, in nats.
+
+    Of answers that are as frequent, that with the higher total probability over its draws wins, and
+    of those with equal ones the first one drawn. Source: Wang et al., "Self-Consistency Improves
+    Chain of Thought Reasoning in Language Models" (ICLR 2023).
+    """
+    draws: dict[T, list[float]] = {}
+    for answer, log_p in zip(answers, log_probabilities, strict=True):
+        draws.setdefault(answer, []).append(log_p)
+    totals = {answer: float(np.logaddexp.reduce(each)) for answer, each in draws.items()}
+    best = max(draws, key=lambda answer: (len(draws[answer]), totals[answer]))
+    return Elected(best, len(draws[best]))

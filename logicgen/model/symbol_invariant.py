@@ -12,7 +12,7 @@ from logicgen.errors import LogicgenError
 from logicgen.model.encoder_decoder import MOST_SCORES, EncoderDecoder
 from logicgen.model.model_recipe import ModelRecipe
 from logicgen.model.network_tables import SymbolInvariantTable
-from logicgen.model.training_data import ProblemData
+from logicgen.model.sequences import ProblemData
 from logicgen.nn.symbol_invariant import (
     StreamDecoderLayer,
     StreamEncoderLayer,

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, distributed
 
 from logicgen.errors import LogicgenError
-from logicgen.model.share import Rank
+from logicgen.model.batches import Rank
 from logicgen.processes.helper import die_with_parent, private_streams, start_helper
 from logicgen.processes.worker import packed, unpacked
 

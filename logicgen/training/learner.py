@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from logicgen.model.share import Rank
+from logicgen.model.batches import Rank
 from logicgen.training.schedule import Schedule
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from logicgen.model.batches import Rank
 from logicgen.model.model import AnyData, Model
 from logicgen.model.recipe_tables import TrainingTable
-from logicgen.model.share import Rank
 from logicgen.training.learner import Learner
 from logicgen.training.optimizer import make_optimizer
 from logicgen.training.schedule import Schedule

@@ -29,7 +29,7 @@ from logicgen.data.drawer import alpha_class_of, fingerprint
 from logicgen.errors import LogicgenError
 from logicgen.files import damaged, read_json, write_text
 from logicgen.model.encoder_decoder import EncoderDecoder
-from logicgen.model.grammar_mask import grammar_mask
+from logicgen.model.kinds import grammar_mask
 from logicgen.model.recipe_tables import RewardTable
 from logicgen.nn.linear import float32_products
 from logicgen.nn.samples import Sampling

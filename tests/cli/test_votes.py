@@ -14,8 +14,7 @@ from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
 from logicgen.measures.evaluation_files import ATTENTION
 from logicgen.model.checkpoint import save_model
-from logicgen.model.sequences import example_tokens
-from logicgen.model.training_data import TrainingRegion
+from logicgen.model.sequences import TrainingRegion, example_tokens
 from tests.data.corpora import automaton_recipe, opened
 from tests.languages import untrained
 

@@ -9,7 +9,7 @@ import pytest
 from logicgen.errors import LogicgenError
 from logicgen.measures.answering import Answering, answer_lines
 from logicgen.model.model import Answer
-from logicgen.model.training_data import TrainingRegion
+from logicgen.model.sequences import TrainingRegion
 from logicgen.tasks import load_task
 
 TOKENS = ("!", "&", "X", "U")

@@ -17,8 +17,8 @@ from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_language_model, load_model
 from logicgen.model.kinds import model_of_card
 from logicgen.model.model_recipe import read_model_recipe
-from logicgen.model.ngram import NGram
-from logicgen.model.training_data import sequence_data
+from logicgen.model.ngrams import NGram
+from logicgen.model.sequences import sequence_data
 from logicgen.tokens import Tokens
 from logicgen.training.fit import fit, training_data
 from tests.data.corpora import automaton_recipe, opened, text_files, text_recipe

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.errors import LogicgenError
-from logicgen.model import ngram
-from logicgen.model.ngram import NGram
+from logicgen.model import ngrams
+from logicgen.model.ngrams import NGram
 from logicgen.tokens import NOTHING
 
 V = 3
@@ -83,7 +83,7 @@ def test_sequences_of_a_batch_do_not_mix() -> None:
 def test_too_large_an_order(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(LogicgenError, match=r"network.order: .* 6-grams .*lower it to 3"):
         NGram(6, 128)
-    monkeypatch.setattr(ngram, "MOST", 10)
+    monkeypatch.setattr(ngrams, "MOST", 10)
     with pytest.raises(LogicgenError, match="lower it to 2"):
         NGram(3, 3)
     NGram(2, 3)

@@ -16,11 +16,10 @@ from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
 from logicgen.measures.predictions import About, predict_and_verify
 from logicgen.model import prompted
-from logicgen.model.grammar_mask import grammar_mask
+from logicgen.model.kinds import grammar_mask
 from logicgen.model.language_model import NeuralLanguageModel
 from logicgen.model.prompted import Prompted
-from logicgen.model.sequences import example_tokens
-from logicgen.model.training_data import TrainingRegion
+from logicgen.model.sequences import TrainingRegion, example_tokens
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.samples import Sampling
 from logicgen.tokens import Tokens

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logicgen.model.text_ngram import TextNGram
+from logicgen.model.ngrams import TextNGram
 from logicgen.tokens import NOTHING
 
 V = 4

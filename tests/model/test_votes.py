@@ -3,7 +3,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logicgen.model.votes import elect
+from logicgen.model.prompted import elect
 
 
 def test_the_most_frequent_wins_whatever_it_costs():

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 import torch
 
-from logicgen.model.ngram import NGram
+from logicgen.model.ngrams import NGram
 from logicgen.nn.generation import Reader, beam_search, generate, reading_again, summed
 from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman, NeuralNGram
 from logicgen.nn.samples import Sampling, pick

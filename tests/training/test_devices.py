@@ -20,12 +20,11 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.generate import generate
 from logicgen.data.opening import open_data
 from logicgen.errors import LogicgenError
-from logicgen.model.batches import BatchStream, make_batch
+from logicgen.model.batches import BatchStream, Rank, Share, make_batch
 from logicgen.model.checkpoint import LAST, load_tree, open_model
 from logicgen.model.kinds import new_model
 from logicgen.model.model_recipe import ModelRecipe
 from logicgen.model.sequences import TokenBatch
-from logicgen.model.share import Rank, Share
 from logicgen.nn.loss import CrossEntropy
 from logicgen.tokens import NOTHING
 from logicgen.training import devices as several
