@@ -25,6 +25,7 @@ from torch import Tensor
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.model import model_recipe
 from logicgen.model.encoder_decoder import EncoderDecoder
+from logicgen.model.model import Request
 from logicgen.model.sequences import TrainingRegion
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.layers import Attention
@@ -153,7 +154,8 @@ def main() -> None:
 
     def ours(some: list[list[int]]) -> list[list[int]]:
         search = BeamSearch(BEAMS, ALPHA)
-        return model.predict(some, SYMBOLS, 0, ANSWER - 1, batch_size=64, decoding=search)
+        request = Request(some, SYMBOLS, 0, ANSWER - 1, decoding=search, batch_size=64)
+        return [answers[0].ids for answers in model.predict(request)]
 
     def theirs() -> list[list[int]]:
         return [straightforward.beam_search(problem) for problem in few]

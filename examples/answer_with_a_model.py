@@ -5,7 +5,10 @@ drawn at random follow. `logicgen solve --model` does the same, with any names o
 bulk.
 """
 
+from dataclasses import replace
+
 import logicgen
+from logicgen.model.model import Request
 from logicgen.nn.samples import Sampling
 
 PROBLEM = "& U a b & X ! b U 1 c"  # (a U b) & X!b & F c, as the model reads it
@@ -13,12 +16,12 @@ DRAWS = 16
 
 model = logicgen.load_model("ltl", device="cpu")
 asked = [model.vocabulary.encode(PROBLEM)]
-how = {"symbols": 3, "embedding_seed": 0, "max_length": 24}
-likeliest = model.predict(asked, **how)
+request = Request(asked, symbols=3, embedding_seed=0, max_length=24)
+[likeliest] = model.predict(request)
 sampling = Sampling(temperature=1.0, answers=DRAWS - 1)
-[others] = model.predict_several(asked, **how, decoding=sampling)
-for draw, ids in enumerate([*likeliest, *(answer.ids for answer in others)], 1):
-    text = model.vocabulary.decode(ids)
+[others] = model.predict(replace(request, decoding=sampling))
+for draw, answer in enumerate([*likeliest, *others], 1):
+    text = model.vocabulary.decode(answer.ids)
     verdict = logicgen.verify("ltl", PROBLEM, text)
     print(f"draw {draw}: {text} is {verdict}")
     if verdict.is_right:

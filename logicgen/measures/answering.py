@@ -15,6 +15,7 @@ from logicgen.measures.predictions import Verifier
 from logicgen.measures.verified import Outcome, Verified, draw_until_accepted
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.kinds import grammar_mask
+from logicgen.model.model import Request
 from logicgen.nn.samples import Sampling
 from logicgen.solvers import Status, Verdict
 from logicgen.tasks import Task, fitting_solver, load_task
@@ -122,18 +123,18 @@ class Answering:
     ) -> list[Outcome]:
         mask = grammar_mask(load_task(self.model.task_name), longest)
 
-        asked = symbols, 0, longest, mask
+        request = Request(ids, symbols, 0, longest, mask)
 
         def text(row: int, answer: list[int]) -> str:
             return rename(self.model.vocabulary.decode(answer), questions[row].names)
 
-        first = [text(row, answer) for row, answer in enumerate(self.model.predict(ids, *asked))]
+        likeliest = self.model.predict(request)
+        first = [text(row, answers[0].ids) for row, answers in enumerate(likeliest)]
 
         def others(rows: np.ndarray) -> list[list[str]]:
             sampling = replace(self.verified.sampling, seed=1, answers=self.verified.draws)
-            found = self.model.predict_several(
-                [ids[row] for row in rows], *asked, decoding=sampling
-            )
+            left = [ids[row] for row in rows]
+            found = self.model.predict(replace(request, problems=left, decoding=sampling))
             return [
                 [other for answer in answers if (other := text(row, answer.ids)) != first[row]]
                 for row, answers in zip(rows, found, strict=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +24,6 @@ from logicgen.tasks import Task, load_task
 if TYPE_CHECKING:
     from logicgen.model.model import Answer, Answerer
     from logicgen.nn.decoding import Decoding
-
-T = TypeVar("T")
 
 # A right answer may be longer than the stored one, but not without end.
 ROOM = 8
@@ -268,17 +266,8 @@ class Predictor:
 
         Samples follow from the problem and its embedding seed.
         """
-        from logicgen.nn.samples import Sampling
-
-        def ask(problems: list[list[int]], alphabet: int, seed: int) -> list[list[int]]:
-            seeded = decoding
-            if isinstance(decoding, Sampling):
-                seeded = replace(decoding, seed=decoding.seed + (seed << 32))
-            asked = problems, alphabet, seed, self.longest, self.mask
-            return self.model.predict(*asked, decoding=seeded, ensemble=self.ensemble)
-
-        found = self._ask(places, ask, progress)
-        return [self.vocabulary.decode(ids) for ids in found]
+        found = self._ask(places, decoding, progress)
+        return [self.vocabulary.decode(answers[0].ids) for answers in found]
 
     def others(
         self,
@@ -289,39 +278,36 @@ class Predictor:
     ) -> list[list[str]]:
         """Return samples for each place that differ from each other and from its prediction."""
 
-        def ask(problems: list[list[int]], alphabet: int, seed: int) -> list[list[Answer]]:
-            numbers = verified.sampling.seed + (seed << 32) + 1  # not those of plain samples
-            sampling = replace(verified.sampling, seed=numbers, answers=verified.draws)
-            asked = problems, alphabet, seed, self.longest, self.mask
-            return self.model.predict_several(*asked, decoding=sampling, ensemble=self.ensemble)
-
+        drawn = verified.sampling  # of other numbers than those of plain samples
+        sampling = replace(drawn, seed=drawn.seed + 1, answers=verified.draws)
         return [
             [
                 text
                 for answer in each
                 if (text := self.vocabulary.decode(answer.ids)) != predictions[place]
             ]
-            for place, each in zip(places, self._ask(places, ask, progress), strict=True)
+            for place, each in zip(places, self._ask(places, sampling, progress), strict=True)
         ]
 
-    def _ask(
-        self,
-        places: np.ndarray,
-        ask: Callable[[list[list[int]], int, int], list[T]],
-        progress: Counted,
-    ) -> list[T]:
-        """Return what `ask` makes of problems, alphabet and embedding seed, for each place."""
+    def _ask(self, places: np.ndarray, decoding: Decoding, progress: Counted) -> list[list[Answer]]:
+        """Return the answers to each place; those that are drawn differ by embedding seed."""
+        from logicgen.model.model import Request
+        from logicgen.nn.samples import Sampling
+
         progress(0, len(places))
-        found: dict[int, T] = {}
+        found: dict[int, list[Answer]] = {}
         seeds, rows = np.divmod(places, len(self.encoded))
         for seed in np.unique(seeds).tolist():
+            how = decoding
+            if isinstance(how, Sampling):
+                how = replace(how, seed=how.seed + (seed << 32))
             for alphabet in np.unique(self.alphabets)[::-1]:  # too large a one fails at once
                 members = np.flatnonzero((seeds == seed) & (self.alphabets[rows] == alphabet))
                 for batch in self._batches(members, rows):
                     problems = [self.encoded.problems[row].tolist() for row in rows[batch]]
-                    found.update(
-                        zip(batch.tolist(), ask(problems, int(alphabet), seed), strict=True)
-                    )
+                    asked = problems, int(alphabet), seed, self.longest, self.mask
+                    answers = self.model.predict(Request(*asked, how, self.ensemble))
+                    found.update(zip(batch.tolist(), answers, strict=True))
                     progress(len(found), len(places))
         return [found[place] for place in range(len(places))]
 

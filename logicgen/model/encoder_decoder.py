@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -14,12 +15,12 @@ from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_dataset
 from logicgen.errors import LogicgenError
 from logicgen.model.batches import Batch, BatchStream, Rank, make_batch
-from logicgen.model.model import Answer, Loss, Model, check_same_keys, load_start
+from logicgen.model.model import Answer, Loss, Model, Request, check_same_keys, load_start
 from logicgen.model.model_recipe import ModelRecipe
 from logicgen.model.network_tables import EncoderDecoderTable
 from logicgen.model.sequences import ProblemData, TrainingRegion, problem_data
 from logicgen.nn.canonical import first_occurrence, rename
-from logicgen.nn.decoding import GREEDY, BeamSearch, Decoding, GrammarMask, decode
+from logicgen.nn.decoding import BeamSearch, decode
 from logicgen.nn.embedding import (
     AlphaRenaming,
     Embedding,
@@ -306,72 +307,25 @@ class EncoderDecoder(Model):
         """Return whether problems are renamed in order of first occurrence before decoding."""
         return self.recipe.canonical
 
-    def predict(
-        self,
-        problems: Sequence[Sequence[int]],
-        symbols: int,
-        embedding_seed: int,
-        max_length: int,
-        grammar: GrammarMask | None = None,
-        batch_size: int = 256,
-        *,
-        decoding: Decoding = GREEDY,
-        ensemble: int = 1,
-    ) -> list[list[int]]:
-        """Return the best answer to each problem, in order, as ids alone (`predict_several`)."""
-        several = self.predict_several(
-            problems,
-            symbols,
-            embedding_seed,
-            max_length,
-            grammar,
-            batch_size,
-            decoding=decoding,
-            ensemble=ensemble,
-        )
-        return [answers[0].ids for answers in several]
-
-    def predict_several(
-        self,
-        problems: Sequence[Sequence[int]],
-        symbols: int,
-        embedding_seed: int,
-        max_length: int,
-        grammar: GrammarMask | None = None,
-        batch_size: int = 256,
-        *,
-        decoding: Decoding = GREEDY,
-        ensemble: int = 1,
-    ) -> list[list[Answer]]:
-        """Return at most `decoding.answers` answers to each problem: best first, or as drawn.
-
-        symbols: symbol rows to make; more than the problems' highest symbol number.
-        embedding_seed: of whatever the embedding draws at random, once for the whole call.
-        max_length: tokens an answer may have. One that did not end by then has one token more.
-        ensemble: average the probabilities of so many draws of the embedding. Those of different
-            embedding seeds have none in common.
-        """
+    def predict(self, request: Request) -> list[list[Answer]]:
+        """Return at most `decoding.answers` answers to each problem: best first, or as drawn."""
+        problems, symbols, ensemble = request.problems, request.symbols, request.ensemble
         self._check_ensemble(ensemble)
         self._check_range(max(map(len, problems), default=0))
         matrices = [
-            self.inference_matrix(symbols, embedding_seed * ensemble + draw)
+            self.inference_matrix(symbols, request.embedding_seed * ensemble + draw)
             for draw in range(ensemble)
         ]
-
-        def decoded(problems: Sequence[Sequence[int]]) -> list[list[Answer]]:
-            return self._decoded(
-                problems, symbols, matrices, max_length, grammar, batch_size, decoding
-            )
-
         if not (self.canonical and problems):
-            return decoded(problems)
+            return self._decoded(request, matrices)
         naming = first_occurrence(self._padded(problems, symbols), len(self.vocabulary), symbols)
         numbers, names = naming.number.tolist(), naming.symbol.tolist()
         renamed = [tuple(self._renamed(p, n)) for p, n in zip(problems, numbers, strict=True)]
         # Renamings of one problem are decoded once: then nothing can tell them apart, not even
         # rounding, which depends on what else is in a batch.
         different = list(dict.fromkeys(renamed))
-        found = dict(zip(different, decoded(different), strict=True))
+        answers = self._decoded(replace(request, problems=different), matrices)
+        found = dict(zip(different, answers, strict=True))
         return [
             [Answer(self._renamed(ids, own), score) for ids, score in found[problem]]
             for problem, own in zip(renamed, names, strict=True)
@@ -414,32 +368,24 @@ class EncoderDecoder(Model):
         fixed = len(self.vocabulary)
         return [fixed + names[i - fixed] if i >= fixed else i for i in ids]
 
-    def _decoded(
-        self,
-        problems: Sequence[Sequence[int]],
-        symbols: int,
-        matrices: Sequence[Tensor],
-        max_length: int,
-        grammar: GrammarMask | None,
-        batch_size: int,
-        decoding: Decoding,
-    ) -> list[list[Answer]]:
+    def _decoded(self, request: Request, matrices: Sequence[Tensor]) -> list[list[Answer]]:
         self.eval()
+        problems, symbols, decoding = request.problems, request.symbols, request.decoding
         several: list[list[Answer]] = [[] for _ in problems]
         order = sorted(range(len(problems)), key=lambda row: len(problems[row]))
         longest = max(map(len, problems), default=0) + 1
         prefixes = decoding.beams if isinstance(decoding, BeamSearch) else decoding.answers
-        batch_size = min(batch_size, self.most_together(symbols, longest), MOST_ROWS // prefixes)
-        batch_size = max(batch_size, 1)
-        for start in range(0, len(order), batch_size):
-            rows = order[start : start + batch_size]
+        together = min(self.most_together(symbols, longest), MOST_ROWS // prefixes)
+        size = max(min(request.batch_size, together), 1)
+        for start in range(0, len(order), size):
+            rows = order[start : start + size]
             decoded = decode(
                 self.transformer,
                 matrices,
                 self._padded([problems[row] for row in rows], symbols),
                 self.vocabulary,
-                max_length,
-                grammar,
+                request.max_length,
+                request.grammar,
                 decoding,
                 self.loss.scale,
                 self.loss.never,

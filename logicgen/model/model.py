@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -28,11 +28,11 @@ from logicgen.errors import LogicgenError
 from logicgen.model.batches import Rank
 from logicgen.model.model_recipe import ModelRecipe
 from logicgen.model.sequences import FOLLOWING, TrainingData, TrainingRegion
+from logicgen.nn.decoding import GREEDY, Decoding, GrammarMask
 
 if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
-    from logicgen.nn.decoding import Decoding, GrammarMask
     from logicgen.productions import Grammar
     from logicgen.tokens import Vocabulary
 
@@ -51,6 +51,32 @@ class Answer(NamedTuple):
 
     ids: list[int]
     score: float
+
+
+@dataclass(frozen=True)
+class Request:
+    """Problems, and how they are to be answered.
+
+    Attributes:
+        problems: ids of each.
+        symbols: symbol rows to make; more than the problems' highest symbol number.
+        embedding_seed: of whatever the embedding draws at random, once for the whole request.
+        max_length: tokens an answer may have. An answer that did not end by then has one more.
+        grammar: the mask under which answers parse; any token may follow any if None.
+        decoding: how answers are found, and how many.
+        ensemble: average the probabilities of so many draws of the embedding. Those of different
+            embedding seeds have none in common.
+        batch_size: most problems that an encoder-decoder reads at a time.
+    """
+
+    problems: Sequence[Sequence[int]]
+    symbols: int
+    embedding_seed: int
+    max_length: int
+    grammar: GrammarMask | None = None
+    decoding: Decoding = GREEDY
+    ensemble: int = 1
+    batch_size: int = 256
 
 
 class Attended(NamedTuple):
@@ -98,30 +124,7 @@ class Answerer(Protocol):
     def check(self, symbols: int, ensemble: int = 1) -> None:
         """Raise LogicgenError where it cannot answer problems with so many symbols."""
 
-    def predict(
-        self,
-        problems: Sequence[Sequence[int]],
-        symbols: int,
-        embedding_seed: int,
-        max_length: int,
-        grammar: GrammarMask | None = None,
-        *,
-        decoding: Decoding = ...,
-        ensemble: int = 1,
-    ) -> list[list[int]]:
-        """Return the answer to each problem, in order, as ids without markers."""
-
-    def predict_several(
-        self,
-        problems: Sequence[Sequence[int]],
-        symbols: int,
-        embedding_seed: int,
-        max_length: int,
-        grammar: GrammarMask | None = None,
-        *,
-        decoding: Decoding = ...,
-        ensemble: int = 1,
-    ) -> list[list[Answer]]:
+    def predict(self, request: Request) -> list[list[Answer]]:
         """Return at most `decoding.answers` different answers to each problem, in order."""
 
     def attended(

@@ -18,9 +18,9 @@ import torch
 
 from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError
-from logicgen.model.model import Answer, Attended
+from logicgen.model.model import Answer, Attended, Request
 from logicgen.model.sequences import TrainingRegion, example_ids
-from logicgen.nn.decoding import GREEDY, BeamSearch, Decoding, GrammarMask
+from logicgen.nn.decoding import BeamSearch, Decoding
 from logicgen.nn.generation import Reader, generate, summed
 from logicgen.nn.samples import Sampling
 from logicgen.tasks.determined import Determined
@@ -170,62 +170,26 @@ class Prompted:
         weights = {name: each[0, len(read) - 1 :].cpu().numpy() for name, each in heads.items()}
         return Attended(texts, [place for _, place in read], weights)
 
-    def predict(
-        self,
-        problems: Sequence[Sequence[int]],
-        symbols: int,
-        embedding_seed: int,
-        max_length: int,
-        grammar: GrammarMask | None = None,
-        *,
-        decoding: Decoding = GREEDY,
-        ensemble: int = 1,
-    ) -> list[list[int]]:
-        """Return the answer to each problem, as ids of the task, of the length it asks for.
+    def predict(self, request: Request) -> list[list[Answer]]:
+        """Return the different ones of `decoding.answers` answers to each problem.
 
-        Rows are drawn by problem and seed, whatever else is asked. Under a grammar only symbols are
-        written; without one, any token, and one that is no symbol makes the answer invalid.
+        They are ids of the task, of the length that the problem asks for. Rows are drawn by problem
+        and seed, whatever else is asked. Under a grammar only symbols are written; without one, any
+        token, and one that is no symbol makes the answer invalid.
         """
-        several = self.predict_several(
-            *(problems, symbols, embedding_seed, max_length, grammar),
-            decoding=decoding,
-            ensemble=ensemble,
-        )
-        return [answers[0].ids for answers in several]
-
-    def predict_several(
-        self,
-        problems: Sequence[Sequence[int]],
-        symbols: int,
-        embedding_seed: int,
-        max_length: int,
-        grammar: GrammarMask | None = None,
-        *,
-        decoding: Decoding = GREEDY,
-        ensemble: int = 1,
-    ) -> list[list[Answer]]:
-        """Return the different ones of `decoding.answers` answers to each problem, as `predict`."""
-        found: list[dict[tuple[int, ...], Answer]] = [{} for _ in problems]
-        for number in range(decoding.answers):
-            one = decoding
-            if isinstance(decoding, Sampling):
-                one = replace(decoding, seed=decoding.seed + number, answers=1)
-            asked = problems, symbols, embedding_seed, max_length, grammar, one, ensemble
-            for each, answer in zip(found, self._answered(*asked), strict=True):
+        found: list[dict[tuple[int, ...], Answer]] = [{} for _ in request.problems]
+        for number in range(request.decoding.answers):
+            one = request.decoding
+            if isinstance(one, Sampling):
+                one = replace(one, seed=one.seed + number, answers=1)
+            answers = self._answered(replace(request, decoding=one))
+            for each, answer in zip(found, answers, strict=True):
                 each.setdefault(tuple(answer.ids), answer)
         return [list(each.values()) for each in found]
 
-    def _answered(
-        self,
-        problems: Sequence[Sequence[int]],
-        symbols: int,
-        embedding_seed: int,
-        max_length: int,
-        grammar: GrammarMask | None,
-        decoding: Decoding,
-        ensemble: int,
-    ) -> list[Answer]:
+    def _answered(self, request: Request) -> list[Answer]:
         """Return one answer to each problem, drawn or elected."""
+        problems, symbols, decoding = request.problems, request.symbols, request.decoding
         if isinstance(decoding, BeamSearch) and decoding.beams > 1:
             raise LogicgenError("--beams: language models answer greedily, or by --sample")
         if self.votes > 1 and not isinstance(decoding, Sampling):
@@ -235,11 +199,11 @@ class Prompted:
         prompts = [self._read(problem) for problem in problems]
         count = self._count(symbols)
         answers = [Answer([], 0.0) for _ in problems]
-        allowed = self._allowed(count, symbols) if grammar is not None else None
+        allowed = self._allowed(count, symbols) if request.grammar is not None else None
         for rows in _batches(prompts, wanted, count):
             seeds = [
-                [_digest(texts[row], embedding_seed, number) for row in rows]
-                for number in range(ensemble)
+                [_digest(texts[row], request.embedding_seed, number) for row in rows]
+                for number in range(request.ensemble)
             ]
             prompt = torch.tensor([prompts[row] for row in rows], device=self.model.device)
             budgets = torch.tensor([wanted[row] for row in rows])
@@ -261,7 +225,7 @@ class Prompted:
                 written = [tuple(each.tokens[line, : wanted[row]].tolist()) for each in draws]
                 log_probabilities = [float(each.log_probabilities[line]) for each in draws]
                 chosen = elect(written, log_probabilities)
-                ids = [self._written(token) for token in chosen.answer][:max_length]
+                ids = [self._written(token) for token in chosen.answer][: request.max_length]
                 each = zip(written, log_probabilities, strict=True)
                 answers[row] = Answer(ids, max(p for answer, p in each if answer == chosen.answer))
         return answers

@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ from logicgen.errors import LogicgenError
 from logicgen.files import damaged, read_json, write_text
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.kinds import grammar_mask
+from logicgen.model.model import Request
 from logicgen.model.recipe_tables import RewardTable
 from logicgen.nn.linear import float32_products
 from logicgen.nn.samples import Sampling
@@ -316,14 +317,15 @@ class Rounds:
         ids = [vocabulary.encode(problem) for problem in problems]
         symbols = max(self.model.training_symbols, self.problems.symbols[1])
         batch = TOGETHER[self.model.device.type]
-        asked = ids, symbols, number, self.longest, self.mask, batch
+        asked = Request(ids, symbols, number, self.longest, self.mask, batch_size=batch)
         together = 1 if table.method == "policy-gradient" else table.draws
         found: list[list[tuple[str, float]]] = [[] for _ in problems]
         for draw in range(table.draws // together):
             sampling = Sampling(
                 table.temperature, seed=number * table.draws + draw, answers=together
             )
-            for place, answers in enumerate(self.model.predict_several(*asked, decoding=sampling)):
+            drawn = self.model.predict(replace(asked, decoding=sampling))
+            for place, answers in enumerate(drawn):
                 found[place] += [
                     (vocabulary.decode(each.ids), each.score)
                     for each in answers

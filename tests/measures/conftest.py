@@ -8,6 +8,7 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
 from logicgen.measures.predictions import About
+from tests.asking import only
 
 
 class Parrot:
@@ -30,14 +31,17 @@ class Parrot:
         }
         self.calls = []
 
-    def predict(self, problems, symbols, embedding_seed, max_length, grammar=None, **how):
-        self.calls.append((symbols, embedding_seed, max_length, len(problems)))
-        spoilt = ["", "0 0", "a 1 a 0"][embedding_seed]
+    def predict(self, request):
+        problems, symbols, seed = request.problems, request.symbols, request.embedding_seed
+        self.calls.append((symbols, seed, request.max_length, len(problems)))
+        spoilt = ["", "0 0", "a 1 a 0"][seed]
         assert all(max(p) < len(self.vocabulary) + symbols for p in problems)
-        return [
-            self.answers[tuple(p)] if len(p) % 2 == 0 else self.vocabulary.encode(spoilt)
-            for p in problems
-        ]
+        return only(
+            [
+                self.answers[tuple(p)] if len(p) % 2 == 0 else self.vocabulary.encode(spoilt)
+                for p in problems
+            ]
+        )
 
 
 @pytest.fixture(scope="module")

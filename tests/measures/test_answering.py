@@ -10,6 +10,7 @@ from logicgen.errors import LogicgenError
 from logicgen.measures.answering import Answering, answer_lines
 from logicgen.model.model import Answer
 from logicgen.model.sequences import TrainingRegion
+from logicgen.nn.decoding import GREEDY
 from logicgen.tasks import load_task
 
 TOKENS = ("!", "&", "X", "U")
@@ -31,15 +32,12 @@ class Fake:
         if symbols > self.most:
             raise LogicgenError(f"{symbols} symbols are too many")
 
-    def predict(self, problems, symbols, embedding_seed, max_length, grammar=None):
-        assert all(max(p) < len(self.vocabulary) + symbols for p in problems)
-        self.asked.append([self.vocabulary.decode(problem) for problem in problems])
-        return [self.vocabulary.encode(self.answers[0])] * len(problems)
-
-    def predict_several(self, problems, symbols, embedding_seed, max_length, grammar, *, decoding):
+    def predict(self, request):
+        problems = request.problems
+        assert all(max(p) < len(self.vocabulary) + request.symbols for p in problems)
         self.asked.append([self.vocabulary.decode(problem) for problem in problems])
         drawn = [Answer(self.vocabulary.encode(each), 0.0) for each in self.answers]
-        return [drawn[: decoding.answers]] * len(problems)
+        return [drawn[: request.decoding.answers]] * len(problems)
 
 
 def ask(fake, *problems, draws=4):
@@ -112,9 +110,10 @@ def test_an_answer_does_not_depend_on_the_other_questions():
     lengths = []
 
     class Wordy(Fake):
-        def predict(self, problems, symbols, embedding_seed, max_length, grammar=None):
-            lengths.append((len(problems), symbols, max_length))
-            return super().predict(problems, symbols, embedding_seed, max_length, grammar)
+        def predict(self, request):
+            if request.decoding == GREEDY:
+                lengths.append((len(request.problems), request.symbols, request.max_length))
+            return super().predict(request)
 
     long = "X " * 40 + "p"
     ask(Wordy("{ a }"), "X p", long, "a & b & c & d", "G q", draws=1)

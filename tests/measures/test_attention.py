@@ -16,6 +16,7 @@ from logicgen.measures.predictions import About, predict_and_verify
 from logicgen.model.model import Attended
 from logicgen.model.prompted import Prompted
 from logicgen.model.sequences import example_tokens
+from tests.asking import likeliest
 from tests.languages import characters, counted, untrained
 
 
@@ -84,7 +85,7 @@ def test_rows_are_those_that_were_answered_with(lookup):
     model.attention = lambda ids, seeds, count: (
         seen.append((seeds[0], count)) or attention(ids, seeds, count)
     )
-    asked.predict([problem], 7, 3, 12)
+    likeliest(asked, [problem], 7, 3, 12)
     asked.attended(problem, lookup.vocabulary.encode("c b"), 7, 3)
     assert seen[0] == seen[1]
 

@@ -26,6 +26,7 @@ from logicgen.nn.canonical import alpha_class
 from logicgen.tasks import load_task
 from logicgen.tasks.task import rename, symbols_of
 from logicgen.tokens import symbol_name
+from tests.asking import only
 
 ABOUT = About("propositional", "fake", "some", "test", (0, 3), (1, 6))
 
@@ -44,10 +45,11 @@ class Fake:
     def check(self, symbols, ensemble=1):
         pass
 
-    def predict(self, problems, symbols, embedding_seed, max_length, grammar=None, **how):
-        assert all(max(p) < len(self.vocabulary) + symbols for p in problems)
-        texts = [self.answer(self.vocabulary.decode(problem)) for problem in problems]
-        return [self.vocabulary.encode(text) for text in texts]
+    def predict(self, request):
+        rows = len(self.vocabulary) + request.symbols
+        assert all(max(problem) < rows for problem in request.problems)
+        texts = [self.answer(self.vocabulary.decode(problem)) for problem in request.problems]
+        return only([self.vocabulary.encode(text) for text in texts])
 
 
 @pytest.fixture(scope="module")
@@ -220,9 +222,10 @@ def test_renamings_of_a_problem_are_answered_together_where_they_are_one(data):
         fake.canonical, fake.alphabet = canonical, 9
         batches = []
 
-        def predict(problems, *_, batches=batches, **__):
-            batches.append({alpha_class(problem, len(data.vocabulary)) for problem in problems})
-            return [[] for _ in problems]
+        def predict(request, batches=batches):
+            fixed = len(data.vocabulary)
+            batches.append({alpha_class(problem, fixed) for problem in request.problems})
+            return only([[] for _ in request.problems])
 
         fake.predict = predict
         predict_renamed(fake, data, ABOUT)

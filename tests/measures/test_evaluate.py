@@ -18,6 +18,7 @@ from logicgen.measures.scores import Scores
 from logicgen.measures.statistics import wilson_interval
 from logicgen.report.figure_style import save
 from logicgen.tokens import Vocabulary
+from tests.asking import only
 from tests.measures.conftest import Parrot
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -121,15 +122,17 @@ def test_token_accuracy(tmp_path, monkeypatch):
     answers = dict(zip(table["problem"].to_pylist(), table["answer"].to_pylist(), strict=True))
     parrot = Parrot(data, "grid")
 
-    def predict(problems, symbols, embedding_seed, *asked, **how):
+    def predict(request):
         """Write what is right; without its first token; with its last token alone wrong."""
         written = []
-        for problem in problems:
+        for problem in request.problems:
             *most, last = answers[data.vocabulary.decode(problem)].split()
             other = next(symbol for symbol in most if symbol != last)
-            spoilt = ([*most, last, last], [*most[1:], last], [*most, other])[embedding_seed]
+            spoilt = ([*most, last, last], [*most[1:], last], [*most, other])[
+                request.embedding_seed
+            ]
             written.append(data.vocabulary.encode(" ".join(spoilt)))
-        return written
+        return only(written)
 
     monkeypatch.setattr(parrot, "predict", predict)
     about = About("permutation", "parrot", "p", "grid", (3, 4), (12, 12))

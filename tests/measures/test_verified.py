@@ -16,6 +16,7 @@ from logicgen.measures.verified import Outcome, Verified, draw_until_accepted
 from logicgen.model.model import Answer
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.samples import Sampling
+from tests.asking import only
 from tests.measures.conftest import Parrot
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -31,11 +32,11 @@ class Slow(Parrot):
         super().__init__(data, split)
         self.asked = []
 
-    def predict(self, problems, symbols, embedding_seed, max_length, grammar=None, **how):
-        return [self.said(p, embedding_seed, 0) for p in problems]
-
-    def predict_several(self, problems, symbols, embedding_seed, max_length, grammar, **how):
-        sampling = how["decoding"]
+    def predict(self, request):
+        problems, embedding_seed = request.problems, request.embedding_seed
+        sampling = request.decoding
+        if not isinstance(sampling, Sampling):
+            return only([self.said(p, embedding_seed, 0) for p in problems])
         assert sampling.temperature == 1.5
         assert sampling.seed == (embedding_seed << 32) + 1
         self.asked += [(tuple(problem), embedding_seed) for problem in problems]

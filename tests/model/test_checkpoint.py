@@ -13,6 +13,7 @@ from logicgen.model.checkpoint import load_model, load_tree, save_model, save_tr
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.tasks import load_task
 from logicgen.tokens import Vocabulary
+from tests.asking import likeliest
 from tests.training.conftest import REGION, recipe_with
 
 VOCABULARY = Vocabulary(["0", "1"])
@@ -49,12 +50,12 @@ def test_a_tree_comes_back_as_it_was(tmp_path: Path) -> None:
 def test_a_model_comes_back_and_predicts_the_same(run: Path) -> None:
     model, problems = new_model(), [[5, 6, 7], [], [300, 3]]
     again = load_model(str(run), "cpu", VOCABULARY)
-    one = model.predict(problems, 1000, embedding_seed=1, max_length=5)
-    assert one == again.predict(problems, 1000, embedding_seed=1, max_length=5, batch_size=2)
-    assert [again.predict([p], 1000, 1, 5)[0] for p in problems] == one
-    assert again.predict([], 10, 0, 5) == []
+    one = likeliest(model, problems, 1000, embedding_seed=1, max_length=5)
+    assert one == likeliest(again, problems, 1000, embedding_seed=1, max_length=5, batch_size=2)
+    assert [likeliest(again, [p], 1000, 1, 5)[0] for p in problems] == one
+    assert likeliest(again, [], 10, 0, 5) == []
     with pytest.raises(LogicgenError, match="need 296 symbol rows, but only 10"):
-        again.predict(problems, 10, 0, 5)
+        likeliest(again, problems, 10, 0, 5)
 
 
 def test_a_model_with_tree_positions_comes_back(tmp_path: Path) -> None:
@@ -66,8 +67,8 @@ def test_a_model_with_tree_positions_comes_back(tmp_path: Path) -> None:
     again = load_model(tmp_path / "run", "cpu", task.vocabulary)
     texts = ["U a & X b ! c", "X X a", "a"]
     problems = [task.vocabulary.encode(text) for text in texts]
-    one = model.predict(problems, 5, embedding_seed=1, max_length=5)
-    assert one == again.predict(problems, 5, embedding_seed=1, max_length=5)
+    one = likeliest(model, problems, 5, embedding_seed=1, max_length=5)
+    assert one == likeliest(again, problems, 5, embedding_seed=1, max_length=5)
     arities = again.transformer.arities
     for token, arity in {"U": 2, "X": 1, "0": 0, "<end>": 0, "<pad>": 0, ";": 0}.items():
         assert arities[task.vocabulary.id(token)] == arity
@@ -94,9 +95,10 @@ def test_problems_have_to_fit_the_range_of_randomized_positions() -> None:
     with pytest.raises(LogicgenError, match=r"problems of 8 tokens and their end, .* 8: raise"):
         EncoderDecoder(recipe, Vocabulary([]), 5, "copying", replace(REGION, length=(1, 8)))
     model = EncoderDecoder(recipe, Vocabulary([]), 5, "copying", replace(REGION, length=(1, 7)))
-    assert len(model.predict([[3] * 7], 5, 0, max_length=20)) == 1  # longer answers end somewhere
+    # Longer answers end somewhere.
+    assert len(likeliest(model, [[3] * 7], 5, 0, max_length=20)) == 1
     with pytest.raises(LogicgenError, match=r"problems of 9 tokens and their end"):
-        model.predict([[3, 4], [3] * 9], 5, 0, max_length=20)
+        likeliest(model, [[3, 4], [3] * 9], 5, 0, max_length=20)
 
 
 def test_tree_positions_need_problems_that_are_trees() -> None:

@@ -15,6 +15,7 @@ from logicgen.model.symbol_invariant import SymbolInvariant
 from logicgen.nn.decoding import BeamSearch, Decoded
 from logicgen.nn.samples import Sampling
 from logicgen.tokens import Vocabulary
+from tests.asking import answers_of, likeliest
 from tests.training.conftest import REGION, recipe_with
 
 PROBLEMS = [[5, 6, 7], [], [9, 3], [4]]
@@ -34,20 +35,20 @@ def new_model(**changes: dict[str, object]) -> EncoderDecoder:
 
 def test_several_answers_come_best_first_and_the_best_is_the_prediction() -> None:
     model = new_model()
-    several = model.predict_several(PROBLEMS, 8, 0, 4, decoding=BeamSearch(4, answers=3))
+    several = answers_of(model, PROBLEMS, 8, 0, 4, decoding=BeamSearch(4, answers=3))
     assert [len(answers) for answers in several] == [3, 3, 3, 3]
     for answers in several:
         assert len({tuple(answer.ids) for answer in answers}) == 3
         assert [a.score for a in answers] == sorted([a.score for a in answers], reverse=True)
-    best = model.predict(PROBLEMS, 8, 0, 4, decoding=BeamSearch(4))
+    best = likeliest(model, PROBLEMS, 8, 0, 4, decoding=BeamSearch(4))
     assert best == [answers[0].ids for answers in several]
     # The problems' order in batches, by length, does not show.
-    assert model.predict(PROBLEMS, 8, 0, 4, batch_size=1, decoding=BeamSearch(4)) == best
+    assert likeliest(model, PROBLEMS, 8, 0, 4, batch_size=1, decoding=BeamSearch(4)) == best
 
 
 def test_memory_limits_how_many_problems_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
     model = new_model()
-    best = model.predict(PROBLEMS, 8, 0, 4)
+    best = likeliest(model, PROBLEMS, 8, 0, 4)
     sizes = []
     decode = encoder_decoder.decode
 
@@ -59,7 +60,7 @@ def test_memory_limits_how_many_problems_are_read_together(monkeypatch: pytest.M
     for scores, expected in ((2**26, [4]), (2 * 4**2, [2, 2]), (1, [1, 1, 1, 1])):
         monkeypatch.setattr(encoder_decoder, "MOST_SCORES", scores)
         sizes.clear()
-        assert model.predict(PROBLEMS, 8, 0, 4) == best
+        assert likeliest(model, PROBLEMS, 8, 0, 4) == best
         assert sizes == expected
     streams = SymbolInvariant.most_together
     assert streams(model, 100, 200) == 2**26 // (100 * 200**2) == 16
@@ -74,7 +75,7 @@ def test_probabilities_are_those_of_the_loss() -> None:
     with torch.no_grad():
         for scale in (1.0, 9.0):
             model.loss.scale.fill_(scale)
-            [[answer]] = model.predict_several([[5, 6]], 8, 0, 3, decoding=Sampling(seed=1))
+            [[answer]] = answers_of(model, [[5, 6]], 8, 0, 3, decoding=Sampling(seed=1))
             ids = [*answer.ids, 2] if len(answer.ids) <= 3 else answer.ids
             inputs, targets = torch.tensor([[1, *ids[:-1]]]), torch.tensor([ids])
             loss = model.loss(model.transformer(matrix, problem, inputs), targets)
@@ -88,27 +89,26 @@ def test_an_ensemble_is_over_draws_of_the_embedding() -> None:
     model, beams = new_model(), BeamSearch(2, answers=2)
     model.loss.scale.fill_(20.0)
     for seed in (0, 3):
-        one = model.predict_several(PROBLEMS, 8, seed, 6, decoding=beams)
-        assert model.predict_several(PROBLEMS, 8, seed, 6, decoding=beams, ensemble=1) == one
+        one = answers_of(model, PROBLEMS, 8, seed, 6, decoding=beams)
+        assert answers_of(model, PROBLEMS, 8, seed, 6, decoding=beams, ensemble=1) == one
     three = [
-        model.predict_several(PROBLEMS, 8, seed, 6, decoding=beams, ensemble=3)
-        for seed in (0, 0, 1)
+        answers_of(model, PROBLEMS, 8, seed, 6, decoding=beams, ensemble=3) for seed in (0, 0, 1)
     ]
     assert three[0] == three[1] != three[2]
     asked: list[int] = []
     original = model.inference_matrix
     model.inference_matrix = lambda n, seed: asked.append(seed) or original(n, seed)  # type: ignore
     for seed in range(3):
-        model.predict(PROBLEMS, 8, seed, 1, ensemble=4)
+        likeliest(model, PROBLEMS, 8, seed, 1, ensemble=4)
     assert asked == list(range(12))  # no draw serves two embedding seeds
 
 
 def test_an_ensemble_needs_something_to_draw() -> None:
     learned = new_model(embedding=LEARNED)
-    assert learned.predict(PROBLEMS, 7, 0, 3, ensemble=1)
+    assert likeliest(learned, PROBLEMS, 7, 0, 3, ensemble=1)
     with pytest.raises(
         LogicgenError, match=r"ensemble over a model without a random part.*learned"
     ):
-        learned.predict(PROBLEMS, 7, 0, 3, ensemble=2)
+        likeliest(learned, PROBLEMS, 7, 0, 3, ensemble=2)
     shuffled = new_model(embedding={**LEARNED, "method": "alpha-renaming"})
-    assert shuffled.predict(PROBLEMS, 7, 0, 3, ensemble=2)
+    assert likeliest(shuffled, PROBLEMS, 7, 0, 3, ensemble=2)

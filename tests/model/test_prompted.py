@@ -23,6 +23,7 @@ from logicgen.model.sequences import TrainingRegion, example_tokens
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.samples import Sampling
 from logicgen.tokens import Tokens
+from tests.asking import answers_of, likeliest
 from tests.languages import characters, counted, recipe, untrained
 
 
@@ -97,7 +98,7 @@ def test_problems_are_spelled_as_text(lookup, permutation):
         (permutation, "a b c > b a c ; c d a >", "abc>bac;cda>", ">;"),
     ):
         model = Oracle(characters(["xyzuvw ->;\n"]))
-        Prompted(model, data).predict([data.vocabulary.encode(problem)], 5, 0, 12)
+        likeliest(Prompted(model, data), [data.vocabulary.encode(problem)], 5, 0, 12)
         found = model.tokens.decode(model.read[0])
         letters = [each for each in text if each.isalpha()]
         names = dict(zip(letters, (each for each in found if each not in fixed), strict=True))
@@ -115,7 +116,7 @@ def test_symbols_are_tokens_that_write_nothing_else(lookup):
 def test_a_model_of_the_task_reads_its_own_tokens(lookup):
     model = Oracle(example_tokens(lookup.vocabulary, 5), task="lookup")
     asked = Prompted(model, lookup)
-    asked.predict([lookup.vocabulary.encode("a -> b b ->")], 5, 0, 12)
+    likeliest(asked, [lookup.vocabulary.encode("a -> b b ->")], 5, 0, 12)
     assert model.tokens.decode(model.read[0]) == "a -> b b ->"
     assert asked.alphabet == 5
     asked.check(5)
@@ -131,11 +132,11 @@ def test_greedy_is_the_likeliest_next_token_by_brute_force(permutation, own):
     model = Oracle(tokens, task=data.task.name if own else "text")
     asked = Prompted(model, data)
     problems = encoded(data)
-    found = asked.predict(problems, 5, 0, 12, mask(data))
+    found = likeliest(asked, problems, 5, 0, 12, mask(data))
     model.read.clear()
     letters = {id: number for number, id in enumerate(asked._symbols)}
     for problem, answer in zip(problems, found, strict=True):
-        asked.predict([problem], 5, 0, 12, mask(data))
+        likeliest(asked, [problem], 5, 0, 12, mask(data))
         prompt = model.read[0]
         model.read.clear()
         ids, expected = prompt, []
@@ -158,12 +159,12 @@ def test_answers_do_not_depend_on_those_beside_them(lookup, monkeypatch, decodin
         return
     asked = Prompted(Oracle(LETTERS, random=True), lookup, votes)
     problems = encoded(lookup)
-    together = asked.predict(problems, 5, 3, 12, mask(lookup), decoding=decoding)
-    alone = [asked.predict([p], 5, 3, 12, mask(lookup), decoding=decoding)[0] for p in problems]
+    together = likeliest(asked, problems, 5, 3, 12, mask(lookup), decoding=decoding)
+    alone = [likeliest(asked, [p], 5, 3, 12, mask(lookup), decoding=decoding)[0] for p in problems]
     assert together == alone
     monkeypatch.setattr(prompted, "AT_A_TIME", 1)
-    assert asked.predict(problems, 5, 3, 12, mask(lookup), decoding=decoding) == together
-    assert asked.predict(problems, 5, 4, 12, mask(lookup), decoding=decoding) != together
+    assert likeliest(asked, problems, 5, 3, 12, mask(lookup), decoding=decoding) == together
+    assert likeliest(asked, problems, 5, 4, 12, mask(lookup), decoding=decoding) != together
 
 
 def test_without_a_grammar_an_answer_can_be_invalid(lookup):
@@ -174,11 +175,11 @@ def test_without_a_grammar_an_answer_can_be_invalid(lookup):
 
     asked = Prompted(Rambling(LETTERS), lookup)
     problems = encoded(lookup, range(3))
-    (answer, *_) = asked.predict(problems, 5, 0, 12)
+    (answer, *_) = likeliest(asked, problems, 5, 0, 12)
     problem = lookup.vocabulary.decode(problems[0])
     text = lookup.vocabulary.decode(answer)
     assert str(lookup.task.verdict(problem, text, "", None)) == "invalid"
-    (answer, *_) = asked.predict(problems, 5, 0, 12, mask(lookup))
+    (answer, *_) = likeliest(asked, problems, 5, 0, 12, mask(lookup))
     text = lookup.vocabulary.decode(answer)
     assert str(lookup.task.verdict(problem, text, "", None)) != "invalid"
 
@@ -201,10 +202,10 @@ def test_an_ensemble_averages_over_draws_of_rows(lookup):
     text = lookup.vocabulary.decode(problem[0])
     lone = {prompted._digest(text, 0, 0)}
     symbol = len(lookup.vocabulary)
-    assert asked.predict(problem, 5, 0, 1, mask(lookup)) == [[symbol]]
+    assert likeliest(asked, problem, 5, 0, 1, mask(lookup)) == [[symbol]]
     # (0.9 + 0.3) / 2 against (0.1 + 0.7) / 2; then (0.9 + 0.3 + 0.3) / 3 against 1.5 / 3.
-    assert asked.predict(problem, 5, 0, 1, mask(lookup), ensemble=2) == [[symbol]]
-    assert asked.predict(problem, 5, 0, 1, mask(lookup), ensemble=4) == [[symbol + 1]]
+    assert likeliest(asked, problem, 5, 0, 1, mask(lookup), ensemble=2) == [[symbol]]
+    assert likeliest(asked, problem, 5, 0, 1, mask(lookup), ensemble=4) == [[symbol + 1]]
     with pytest.raises(LogicgenError, match="this model has none"):
         Prompted(Oracle(LETTERS), lookup).check(2, ensemble=2)
 
@@ -212,11 +213,13 @@ def test_an_ensemble_averages_over_draws_of_rows(lookup):
 def test_votes_elect_the_most_frequent_of_the_draws(permutation):
     data, model = permutation, Oracle(LETTERS)
     problems, sampling = encoded(data, range(6)), Sampling(0.6, seed=2)
-    one = Prompted(model, data).predict(problems, 5, 0, 12, mask(data), decoding=sampling)
-    assert one == Prompted(model, data, 1).predict(
-        problems, 5, 0, 12, mask(data), decoding=sampling
+    one = likeliest(Prompted(model, data), problems, 5, 0, 12, mask(data), decoding=sampling)
+    assert one == likeliest(
+        Prompted(model, data, 1), problems, 5, 0, 12, mask(data), decoding=sampling
     )
-    elected = Prompted(model, data, 400).predict(problems, 5, 0, 12, mask(data), decoding=sampling)
+    elected = likeliest(
+        Prompted(model, data, 400), problems, 5, 0, 12, mask(data), decoding=sampling
+    )
     # By the law of large numbers the winner is among the likeliest answers of the draw.
     asked = Prompted(model, data)
     for problem, answer in zip(problems, elected, strict=True):
@@ -229,9 +232,9 @@ def test_several_samples_are_the_different_ones_of_single_samples(permutation):
     data = permutation
     problems, asked = encoded(data, range(6)), Prompted(Oracle(LETTERS), data)
     sampling = Sampling(0.6, seed=2, answers=5)
-    drawn = asked.predict_several(problems, 5, 0, 12, mask(data), decoding=sampling)
+    drawn = answers_of(asked, problems, 5, 0, 12, mask(data), decoding=sampling)
     singles = [
-        asked.predict(problems, 5, 0, 12, mask(data), decoding=Sampling(0.6, seed=seed))
+        likeliest(asked, problems, 5, 0, 12, mask(data), decoding=Sampling(0.6, seed=seed))
         for seed in range(2, 7)
     ]
     for place, answers in enumerate(drawn):
@@ -256,7 +259,7 @@ def distribution(asked, problem, temperature):
 
 def test_votes_are_drawn_and_recorded(lookup):
     with pytest.raises(LogicgenError, match="--votes: nothing is drawn; give --sample"):
-        Prompted(Oracle(LETTERS), lookup, 3).predict(encoded(lookup), 5, 0, 12)
+        likeliest(Prompted(Oracle(LETTERS), lookup, 3), encoded(lookup), 5, 0, 12)
     about = About("lookup", "oracle", "lookup", "test", (0, 0), (0, 0))
     for votes in (1, 3):
         asked = Prompted(Oracle(LETTERS), lookup, votes)
@@ -270,7 +273,7 @@ def test_a_model_that_counted_solved_problems_answers_them(lookup):
     asked = Prompted(model, lookup)
     a, b = (len(lookup.vocabulary) + asked._symbols.index(LETTERS.id(each)) for each in "ab")
     arrow = lookup.vocabulary.id("->")
-    assert asked.predict([[a, arrow, b, a, arrow]], 9, 0, 12, mask(lookup)) == [[b]]
+    assert likeliest(asked, [[a, arrow, b, a, arrow]], 9, 0, 12, mask(lookup)) == [[b]]
 
 
 def test_refused(lookup, tmp_path):
@@ -279,8 +282,13 @@ def test_refused(lookup, tmp_path):
     with pytest.raises(LogicgenError, match="no token for '->'"):
         Prompted(untrained(characters(["abc "])), lookup)
     with pytest.raises(LogicgenError, match="language models answer greedily"):
-        Prompted(Oracle(LETTERS), lookup).predict(
-            encoded(lookup), 5, 0, 12, decoding=BeamSearch(beams=2)
+        likeliest(
+            Prompted(Oracle(LETTERS), lookup),
+            encoded(lookup),
+            5,
+            0,
+            12,
+            decoding=BeamSearch(beams=2),
         )
     logic = DataRecipe.model_validate(
         {

@@ -19,6 +19,7 @@ from logicgen.nn.decoding import BeamSearch, Decoding
 from logicgen.nn.samples import Sampling
 from logicgen.tokens import Vocabulary
 from logicgen.training.fit import fit
+from tests.asking import likeliest
 from tests.training.conftest import REGION, copying, made, recipe_with
 
 LEARNED = {
@@ -59,10 +60,10 @@ def test_renaming_a_problem_renames_its_answer(
     changes: dict[str, object], decoding: Decoding
 ) -> None:
     model = new_model(**changes)
-    answers = model.predict(PROBLEMS, 5, 0, 6, decoding=decoding)
+    answers = likeliest(model, PROBLEMS, 5, 0, 6, decoding=decoding)
     every = list(permutations(range(5)))[::7]
     asked = [renamed(problem, names) for names in every for problem in PROBLEMS]
-    given = iter(model.predict(asked, 5, 0, 6, decoding=decoding))
+    given = iter(likeliest(model, asked, 5, 0, 6, decoding=decoding))
     for names in every:
         for problem, answer in zip(PROBLEMS, answers, strict=True):
             there = {i for i in problem if i >= 4}
@@ -76,7 +77,9 @@ def test_renaming_a_problem_renames_its_answer(
 def test_without_canonical_names_it_is_not_so() -> None:
     model = new_model(embedding=LEARNED)
     answers = {
-        tuple(renamed(model.predict([renamed(PROBLEMS[0], n)], 5, 0, 6)[0], tuple(np.argsort(n))))
+        tuple(
+            renamed(likeliest(model, [renamed(PROBLEMS[0], n)], 5, 0, 6)[0], tuple(np.argsort(n)))
+        )
         for n in permutations(range(5))
     }
     assert len(answers) > 1
@@ -114,7 +117,7 @@ def test_a_symbol_invariant_model_copies_symbols_it_has_never_seen(tmp_path: Pat
     model = load_model(fit(recipe, data, tmp_path / "run", device="cpu", quiet=True), "cpu")
     test = copying(100, 40, 6, 7)
     problems = [test.problems[row].tolist() for row in range(100)]
-    answers = model.predict(problems, 40, 0, 7)
+    answers = likeliest(model, problems, 40, 0, 7)
     assert sum(a == p for a, p in zip(answers, problems, strict=True)) > 80
 
 
