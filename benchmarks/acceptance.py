@@ -17,7 +17,7 @@ from statistics import median
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.remote_data import make
-from logicgen.model.checkpoint import load_model
+from logicgen.model.checkpoint import as_encoder_decoder, load_model
 from logicgen.model.recipe_tables import RewardTable
 from logicgen.training.rounds import SECONDS, Round, Rounds
 
@@ -32,7 +32,7 @@ def main() -> None:
             recipe = DataRecipe.read(data).resized(2_000, data)
             make(recipe, made, name=data, workers=os.cpu_count() or 1)
             table = RewardTable(problems=512, draws=8)
-            model = load_model(name, "cpu")
+            model = as_encoder_decoder(load_model(name, "cpu"), name)
             rounds = Rounds(model, table, load_dataset(made), made / "run")
             found = [rounds.round(number) for number in range(ROUNDS)]
             judged = [_judged(rounds, each) for each in found]

@@ -14,7 +14,7 @@ from precision_accuracy import rates  # benchmarks/precision_accuracy.py
 from torch.utils.flop_counter import FlopCounterMode
 
 from logicgen.data.opening import open_data
-from logicgen.model.checkpoint import CARD, load_json, open_model
+from logicgen.model.checkpoint import CARD, load_json, load_model
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.model_recipe import read_model_recipe
 from logicgen.nn.linear import bfloat16_products
@@ -52,7 +52,7 @@ def write_recipe(model: str, file: Path, steps: int | None, batch_size: int | No
 def report(folder: Path, data: Path, device: torch.device) -> None:
     """Print how fast a model was trained, and how right it is."""
     run = folder / "run"
-    model = open_model(run, str(device)).train()
+    model = load_model(run, str(device)).train()
     assert isinstance(model, EncoderDecoder)
     examples = training_data(model.recipe, open_data(data))
     learner = ModelLearner(model, examples)

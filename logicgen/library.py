@@ -180,8 +180,8 @@ def load_model(run: str | Path, device: str = "auto") -> Model:
     Raises LogicgenError for a folder without a finished model, and a damaged file.
     """
     with extras_named():
-        from logicgen.model.checkpoint import open_model
-    return open_model(run, device)
+        from logicgen.model import checkpoint
+    return checkpoint.load_model(run, device)
 
 
 def evaluate(

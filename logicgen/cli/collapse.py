@@ -25,10 +25,10 @@ def command(run: Path, data: Path, out: Path | None, device: str) -> None:
     from logicgen.data.opening import open_data
     from logicgen.files import prepare_folder
     from logicgen.measures.collapse import collapse, trained_rows
-    from logicgen.model.checkpoint import open_model, scores_folder
+    from logicgen.model.checkpoint import load_model, scores_folder
     from logicgen.report.tables import write_json
 
-    rows, seen = trained_rows(run, open_model(run, device), open_data(data))
+    rows, seen = trained_rows(run, load_model(run, device), open_data(data))
     found = collapse(rows, seen)
     folder = out or scores_folder(run, "collapse")
     prepare_folder(folder)

@@ -74,11 +74,11 @@ def command(
         raise LogicgenError("--vote: one text has nothing to be compared with; give --count N")
 
     from logicgen.measures.completion import complete, most_probable
-    from logicgen.model.checkpoint import load_language_model
+    from logicgen.model.checkpoint import as_language_model, load_model
     from logicgen.model.prompted import elect
     from logicgen.nn.samples import Sampling
 
-    model = load_language_model(run, device)
+    model = as_language_model(load_model(run, device), run)
     if greedy and count > 1 and not model.random:
         raise LogicgenError(
             f"--greedy and --count {count}: this model draws no rows, so that all texts would be"

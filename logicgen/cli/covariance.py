@@ -104,10 +104,10 @@ def _of_model(
     from logicgen.files import prepare_folder
     from logicgen.measures.covariance import predict_renamed
     from logicgen.measures.predictions import About, check_fits
-    from logicgen.model.checkpoint import load_model, scores_folder
+    from logicgen.model.checkpoint import as_encoder_decoder, load_model, scores_folder
     from logicgen.nn.decoding import BeamSearch
 
-    model = load_model(run, device)
+    model = as_encoder_decoder(load_model(run, device), run)
     about = About.of(model, run.resolve().name, dataset, split)
     check_fits(model, dataset, about, ensemble)
     folder = out or scores_folder(run, split)

@@ -41,9 +41,9 @@ def command(
     logicgen measure probability runs/english " a sequence" --after "A list is" --samples 1000
     """
     from logicgen.measures.tokenisations import magnitude, text_probability
-    from logicgen.model.checkpoint import load_language_model
+    from logicgen.model.checkpoint import as_language_model, load_model
 
-    model = load_language_model(run, device)
+    model = as_language_model(load_model(run, device), run)
     asked = read_text() if text is None else text
     found = text_probability(model, asked, after=after, whole=whole, samples=samples, seed=seed)
     error = f" (standard error {found.standard_error:.4f})" if found.standard_error else ""

@@ -134,11 +134,11 @@ def _drawn(task: Task, witness: Any) -> str:
 
 def _load(model: str, task: str) -> EncoderDecoder:
     from logicgen.errors import LogicgenError
-    from logicgen.model.checkpoint import load_model
+    from logicgen.model.checkpoint import as_encoder_decoder, load_model
     from logicgen.tasks import load_task
 
     load_task(task)  # complains
-    trained = load_model(model)
+    trained = as_encoder_decoder(load_model(model), model)
     if trained.task_name != task:
         raise LogicgenError(f"{model}: was trained for task {trained.task_name}, not {task}")
     return trained

@@ -30,12 +30,12 @@ def command(
     """
     from logicgen.data.opening import as_corpus, open_data
     from logicgen.measures.tightness import least_end, tightness
-    from logicgen.model.checkpoint import load_language_model
+    from logicgen.model.checkpoint import as_language_model, load_model
 
     for option, value in (("--split", split), ("--context", context)):
         if value is not None and data is None:
             raise LogicgenError(f"{option} says what is read of a corpus: give --data, too")
-    model = load_language_model(run, device)
+    model = as_language_model(load_model(run, device), run)
     corpus = None if data is None else as_corpus(open_data(data))
     found = tightness(model, range(limit))
     put(f"{'tight' if found.is_tight else 'not tight'}: {found.reason}")

@@ -33,10 +33,10 @@ def load_grammar(run: Path) -> tuple[Grammar, float]:
         return read_grammar(run), 0.0
     if os.path.isfile(run / GRAMMAR):
         return read_grammar(run / GRAMMAR), 0.0
-    from logicgen.model.checkpoint import RUN, open_model
+    from logicgen.model.checkpoint import RUN, load_model
 
     if not os.path.isfile(run / RUN) and str(run) not in recipes.trained():
         raise LogicgenError(
             f"{run}: no trained model, no grammar file (.toml), and no folder with a {GRAMMAR}"
         )
-    return open_model(run, "cpu").grammar(str(run)), NEGLIGIBLE
+    return load_model(run, "cpu").grammar(str(run)), NEGLIGIBLE

@@ -53,7 +53,7 @@ def evaluate_answers(
     """
     from logicgen.model import checkpoint
 
-    opened = checkpoint.open_model(run, device)
+    opened = checkpoint.load_model(run, device)
     if reset_rows is not None:
         from logicgen.measures import collapse
 
@@ -137,7 +137,7 @@ def evaluate_corpus(
     from logicgen.measures.perplexity_figures import write_curve
     from logicgen.model import checkpoint
 
-    model = checkpoint.load_language_model(run, device)
+    model = checkpoint.as_language_model(checkpoint.load_model(run, device), run)
     folder = out or checkpoint.scores_folder(run, f"{corpus.name}-{split}")
     prepare_folder(folder)
     trained = checkpoint.load_json(checkpoint.find_run(run) / checkpoint.CARD).get("data")

@@ -27,7 +27,7 @@ def export(run: Path, target: Path, name: str, description: str | None = None) -
     Raises LogicgenError where there is none, or `target` holds something else.
     """
     run = checkpoint.find_run(run)
-    model = checkpoint.load_model(run, "cpu")
+    model = checkpoint.as_encoder_decoder(checkpoint.load_model(run, "cpu"), run)
     before = checkpoint.load_json(run / checkpoint.CARD)
     if description is not None:
         model.recipe = model.recipe.model_copy(update={"description": description})

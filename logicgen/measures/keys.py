@@ -42,7 +42,7 @@ from logicgen.data.corpus import Corpus
 from logicgen.errors import LogicgenError
 from logicgen.files import prepare_folder
 from logicgen.measures.statistics import share_by_row
-from logicgen.model.checkpoint import load_language_model, weights_digest
+from logicgen.model.checkpoint import as_language_model, load_model, weights_digest
 from logicgen.model.language_model import LanguageModel
 from logicgen.tasks.automaton_strings import AUTOMATON
 from logicgen.tasks.cipher import STAYING
@@ -241,7 +241,8 @@ def find_keys(
 
     Raises LogicgenError where the model, the probe and the corpus do not fit together.
     """
-    model, ciphers = load_language_model(run, device), Ciphers(corpus, split)
+    model = as_language_model(load_model(run, device), run)
+    ciphers = Ciphers(corpus, split)
     check_fits(model, corpus, called, settings.layer)
     context = check_window(window, context, ciphers.length)
     if settings.last is not None and settings.last > context:

@@ -44,7 +44,7 @@ from logicgen.model.model import Model, find_device
 from logicgen.model.model_recipe import ModelRecipe
 from logicgen.nn.allowance import Allowance
 from logicgen.recipes import Table, validate
-from logicgen.tokens import MOST_SYMBOLS, TokensTable, Vocabulary
+from logicgen.tokens import MOST_SYMBOLS, TokensTable
 
 RUN, WEIGHTS, CARD = "run.json", "model.safetensors", "model.json"
 LAST = Path("checkpoint", "last.safetensors")
@@ -188,44 +188,30 @@ def _card_digest(card: dict[str, Any]) -> str:
     return json_sha256(card, without="card_sha256")
 
 
-def load_model(
-    run: str | Path, device: str = "auto", vocabulary: Vocabulary | None = None
-) -> EncoderDecoder:
-    """Return the model of a run that answers problems, verified and ready to predict.
-
-    run: folder of a run, or the name of a shipped model.
-    vocabulary: of the data it is meant for; where given, the model's own has to be the same.
-    Raises LogicgenError for a folder without a finished model, a damaged file, another vocabulary,
-    a language model.
-    """
-    model = open_model(run, device)
-    if not isinstance(model, EncoderDecoder):
-        raise LogicgenError(
-            f"{run}: a language model, which has no problems to answer; logicgen evaluate measures"
-            " it, and logicgen complete goes on from a text"
-        )
-    if vocabulary is not None and vocabulary != model.vocabulary:
-        raise LogicgenError(
-            f"{run}: trained for {model.task_name} with another vocabulary ({model.vocabulary}, the"
-            f" data have {vocabulary}): evaluate it on data of its own task, or train on these"
-        )
-    return model
+def as_encoder_decoder(model: Model, called: str | Path) -> EncoderDecoder:
+    """Return a model that answers problems. Raises LogicgenError for a language model."""
+    if isinstance(model, EncoderDecoder):
+        return model
+    raise LogicgenError(
+        f"{called}: a language model, which has no problems to answer; logicgen evaluate measures"
+        " it, and logicgen complete goes on from a text"
+    )
 
 
-def load_language_model(run: str | Path, device: str = "auto") -> LanguageModel:
-    """Return the language model of a run. Raises LogicgenError where it is another model."""
-    model = open_model(run, device)
-    if not isinstance(model, LanguageModel):
-        raise LogicgenError(
-            f"{run}: not a language model, but one that answers problems of {model.task_name}: give"
-            " it problems with logicgen solve --model, or give another run"
-        )
-    return model
+def as_language_model(model: Model, called: str | Path) -> LanguageModel:
+    """Return a language model. Raises LogicgenError for a model that answers problems."""
+    if isinstance(model, LanguageModel):
+        return model
+    raise LogicgenError(
+        f"{called}: not a language model, but one that answers problems of {model.task_name}: give"
+        " it problems with logicgen solve --model, or give another run"
+    )
 
 
-def open_model(run: str | Path, device: str = "auto") -> Model:
+def load_model(run: str | Path, device: str = "auto") -> Model:
     """Return the model of a run, of any kind, verified and ready to use.
 
+    run: folder of a run, or the name of a shipped model.
     Raises LogicgenError for a folder without a finished model, and a damaged file.
     """
     run = find_run(run)

@@ -224,7 +224,7 @@ def run_trial(asked: Trial, root: Path, device: str, start: Path | None) -> Json
         ],
         quiet=True,
     )
-    model = checkpoint.open_model(run, device)
+    model = checkpoint.load_model(run, device)
     measures = {}
     for each in asked.measures:
         opened = open_data(data_folder(each.data, root))
@@ -324,10 +324,11 @@ def _answers(how: Any, opened: Any, model: Model, trial: Trial, run: Path, devic
 def _perplexity(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
     from logicgen.measures.perplexity import measure_perplexity
     from logicgen.measures.perplexity_figures import write_curve
-    from logicgen.model.checkpoint import load_language_model
+    from logicgen.model.checkpoint import as_language_model, load_model
 
     options = how.model_dump(include={"split", "context", "embedding_seeds", "beyond"})
-    reader, corpus = load_language_model(run, device), as_corpus(opened)
+    reader = as_language_model(load_model(run, device), run)
+    corpus = as_corpus(opened)
     curve = measure_perplexity(reader, corpus, trial.combination, limit=how.limit or 256, **options)
     prepare_folder(run / how.name)
     return {

@@ -135,9 +135,10 @@ def _untrained(recipe: ModelRecipe, data: AnyData, start: Path | None) -> Model:
     """Return the model before its first step, with new weights or those of a run."""
     model = new_model(recipe, data)
     if start is not None:
-        alike = recipe.network.reads_sequences
-        opened = checkpoint.load_language_model if alike else checkpoint.load_model
-        model.start_from(opened(start, "cpu"), str(start))
+        trained = checkpoint.load_model(start, "cpu")
+        sequences = recipe.network.reads_sequences
+        alike = checkpoint.as_language_model if sequences else checkpoint.as_encoder_decoder
+        model.start_from(alike(trained, start), str(start))
     return model
 
 

@@ -17,7 +17,7 @@ from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
 from logicgen.measures.collapse import RowSpread, collapse, reset_rows, row_spread, trained_rows
-from logicgen.model.checkpoint import open_model, save_model
+from logicgen.model.checkpoint import load_model, save_model
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.model import Model
 from tests.data.corpora import opened, text_files, text_recipe
@@ -150,7 +150,7 @@ def test_the_command_tells_both(folder):
 
 
 def test_an_evaluation_with_redrawn_rows(folder, monkeypatch):
-    before = open_model(folder / "learned", "cpu").embedding.symbols
+    before = load_model(folder / "learned", "cpu").embedding.symbols
     used = []
 
     def noted(self, *arguments):
@@ -168,7 +168,7 @@ def test_an_evaluation_with_redrawn_rows(folder, monkeypatch):
         assert torch.equal(rows[:3], before[:3])
         assert row_spread(rows[3:]).spread > 0.1
     # The model on disk is what it was.
-    assert torch.equal(open_model(folder / "learned", "cpu").embedding.symbols, before)
+    assert torch.equal(load_model(folder / "learned", "cpu").embedding.symbols, before)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_other_data_are_refused(folder, tmp_path):
         "sizes": {"train": 20, "validation": 2, "test": 5},
     }
     generate(DataRecipe.model_validate(content), tmp_path / "other", name="c")
-    model = open_model(folder / "learned", "cpu")
+    model = load_model(folder / "learned", "cpu")
     with pytest.raises(LogicgenError, match=r"trained on other data .* give the data it was"):
         trained_rows(folder / "learned", model, load_dataset(tmp_path / "other"))
 

@@ -49,7 +49,7 @@ def test_a_tree_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_a_model_comes_back_and_predicts_the_same(run: Path) -> None:
     model, problems = new_model(), [[5, 6, 7], [], [300, 3]]
-    again = load_model(str(run), "cpu", VOCABULARY)
+    again = load_model(str(run), "cpu")
     one = likeliest(model, problems, 1000, embedding_seed=1, max_length=5)
     assert one == likeliest(again, problems, 1000, embedding_seed=1, max_length=5, batch_size=2)
     assert [likeliest(again, [p], 1000, 1, 5)[0] for p in problems] == one
@@ -64,7 +64,7 @@ def test_a_model_with_tree_positions_comes_back(tmp_path: Path) -> None:
     torch.manual_seed(0)
     model = EncoderDecoder(tree, task.vocabulary, 5, "ltl", REGION).eval()
     save_model(model, tmp_path / "run", steps=3, fingerprint="x")
-    again = load_model(tmp_path / "run", "cpu", task.vocabulary)
+    again = load_model(tmp_path / "run", "cpu")
     texts = ["U a & X b ! c", "X X a", "a"]
     problems = [task.vocabulary.encode(text) for text in texts]
     one = likeliest(model, problems, 5, embedding_seed=1, max_length=5)
@@ -174,11 +174,6 @@ def test_a_folder_without_a_model(tmp_path: Path, run: Path) -> None:
     (run / "model.json").unlink()
     with pytest.raises(LogicgenError, match=r"interrupted.*logicgen train .* --resume"):
         load_model(run)
-
-
-def test_another_vocabulary(run: Path) -> None:
-    with pytest.raises(LogicgenError, match=r"another vocabulary \(.*0 1.*, the data have .*&"):
-        load_model(run, "cpu", Vocabulary(["&"]))
 
 
 def test_a_damaged_checkpoint(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 from logicgen import recipes
 from logicgen.errors import LogicgenError
 from logicgen.files import json_sha256, sha256
-from logicgen.model.checkpoint import _digest, load_tree, open_model, save_tree, steps_done
+from logicgen.model.checkpoint import _digest, load_model, load_tree, save_tree, steps_done
 from logicgen.nn.allowance import Allowance
 from logicgen.training.run_folder import open_run
 
@@ -84,9 +84,9 @@ def test_networks_larger_than_their_weights(run: Path) -> None:
         for size in sizes if key in own else ():
             (run / "model.json").write_text(whole)
             change(run, lambda card, key=key, size=size: network(card).update({key: size}))
-            refused(lambda: open_model(run, "cpu"), r"model.json: damaged; or from another")
+            refused(lambda: load_model(run, "cpu"), r"model.json: damaged; or from another")
     (run / "model.json").write_text(whole)
-    open_model(run, "cpu")
+    load_model(run, "cpu")
 
 
 def test_an_embedding_larger_than_its_weights(answering: Path) -> None:
@@ -96,7 +96,7 @@ def test_an_embedding_larger_than_its_weights(answering: Path) -> None:
 
     for rows in (10**12, 10**6):
         change(answering, learned(rows))
-        refused(lambda: open_model(answering, "cpu"), r"model.json: damaged")
+        refused(lambda: load_model(answering, "cpu"), r"model.json: damaged")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_an_embedding_larger_than_its_weights(answering: Path) -> None:
 )
 def test_cards_that_follow_no_schema(edit: Callable[[Any], Any], answering: Path) -> None:
     change(answering, edit)
-    refused(lambda: open_model(answering, "cpu"), r"model.json: damaged; or from another")
+    refused(lambda: load_model(answering, "cpu"), r"model.json: damaged; or from another")
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_files_that_are_no_sane_json(content: str, file: str, answering: Path) -
     (answering / file).write_text(content)
     words = f"{file}: damaged; restore the file or train again"
     if file == "model.json":
-        refused(lambda: open_model(answering, "cpu"), words)
+        refused(lambda: load_model(answering, "cpu"), words)
     else:
         refused(lambda: open_run(answering, {"task": "x"}, 3, resume=True), words)
 
@@ -151,7 +151,7 @@ def test_weights_with_hostile_headers(content: bytes, answering: Path) -> None:
     path = answering / "model.safetensors"
     path.write_bytes(content)
     change(answering, lambda card: card.update(sha256=sha256(path)))
-    refused(lambda: open_model(answering, "cpu"), r"model.json: damaged; or from another")
+    refused(lambda: load_model(answering, "cpu"), r"model.json: damaged; or from another")
     refused(lambda: load_tree(path), "not a whole checkpoint")
 
 
@@ -161,7 +161,7 @@ def test_weights_of_another_network(names: int, answering: Path) -> None:
     weights = load_file(path)
     save_file({**weights, **{f"x{n}": torch.zeros(1) for n in range(names)}}, path)
     change(answering, lambda card: card.update(sha256=sha256(path)))
-    refused(lambda: open_model(answering, "cpu"), r"model.json: damaged; or from another")
+    refused(lambda: load_model(answering, "cpu"), r"model.json: damaged; or from another")
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_checkpoints_of_no_training(tree: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", recipes.trained())
 def test_shipped_models_follow_the_schema(name: str) -> None:
-    open_model(name, "cpu")
+    load_model(name, "cpu")
 
 
 def test_an_allowance_counts_before_it_makes() -> None:

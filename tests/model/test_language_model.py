@@ -14,7 +14,7 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import Dataset, load_dataset
 from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
-from logicgen.model.checkpoint import load_language_model, load_model
+from logicgen.model.checkpoint import as_encoder_decoder, as_language_model, load_model
 from logicgen.model.kinds import model_of_card
 from logicgen.model.model_recipe import read_model_recipe
 from logicgen.model.ngrams import NGram
@@ -59,7 +59,7 @@ def lookup(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 
 
 def weights(run: Path) -> dict[str, torch.Tensor]:
-    return load_language_model(run, "cpu").state_dict()
+    return load_model(run, "cpu").state_dict()
 
 
 RECIPES = {
@@ -98,7 +98,7 @@ def test_a_checkpoint_comes_back(kind: str, text: Corpus, tmp_path: Path) -> Non
     made = sequence_data(text)
     chosen = ngram_recipe(3) if kind == "n-gram" else RECIPES[kind]
     run = fit(chosen, made, tmp_path / "run", quiet=True, device="cpu")
-    model = load_language_model(run, "cpu")
+    model = load_model(run, "cpu")
     assert (model.recipe, model.tokens, model.task_name) == (chosen, text.tokens, "text")
     assert model.region is None
     assert not model.training
@@ -117,7 +117,7 @@ def test_a_checkpoint_comes_back(kind: str, text: Corpus, tmp_path: Path) -> Non
 def test_ngrams_count_the_training_part(text: Corpus, tmp_path: Path) -> None:
     made = sequence_data(text)
     run = fit(ngram_recipe(2), made, tmp_path / "run", quiet=True)
-    network = load_language_model(run, "cpu").network
+    network = load_model(run, "cpu").network
     assert isinstance(network, NGram)
     assert network.get_buffer("counts_1").sum() == len(made.train)
 
@@ -155,12 +155,13 @@ def test_the_number_of_tokens() -> None:
 
 def test_each_kind_of_model_is_loaded_as_such(text: Corpus, tmp_path: Path) -> None:
     run = fit(ngram_recipe(2), sequence_data(text), tmp_path / "run", quiet=True)
+    model = load_model(run, "cpu")
     with pytest.raises(LogicgenError, match="a language model, which has no problems to answer"):
-        load_model(run, "cpu")
-    assert load_language_model(run, "cpu").recipe == ngram_recipe(2)
+        as_encoder_decoder(model, run)
+    assert as_language_model(model, run).recipe == ngram_recipe(2)
     other = recipes.trained()[0]
     with pytest.raises(LogicgenError, match="not a language model, but one that answers"):
-        load_language_model(other, "cpu")
+        as_language_model(load_model(other, "cpu"), other)
 
 
 def test_a_corpus_is_for_language_models(text: Corpus, lookup: Dataset) -> None:

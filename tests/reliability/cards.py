@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from logicgen import recipes
 from logicgen.files import json_sha256
-from logicgen.model.checkpoint import CARD, WEIGHTS, open_model
+from logicgen.model.checkpoint import CARD, WEIGHTS, load_model
 from logicgen.model.model import Model
 from tests.reliability.folders import Files, laid
 from tests.reliability.mutation import json_bytes, mutated_bytes, mutated_json
@@ -54,7 +54,7 @@ def models(draw: Callable[..., Any]) -> Files:
 def check_model(files: Files) -> None:
     """A model is refused, or its card can be written again."""
     with laid(files) as folder:
-        model: Model | None = value_or_refusal(lambda: open_model(folder, "cpu"))
+        model: Model | None = value_or_refusal(lambda: load_model(folder, "cpu"))
     if model is not None:
         json.dumps(model.card())
 

@@ -21,7 +21,7 @@ from logicgen.data.generate import generate
 from logicgen.data.opening import open_data
 from logicgen.errors import LogicgenError
 from logicgen.model.batches import BatchStream, Rank, Share, make_batch
-from logicgen.model.checkpoint import LAST, load_tree, open_model
+from logicgen.model.checkpoint import LAST, load_model, load_tree
 from logicgen.model.kinds import new_model
 from logicgen.model.model_recipe import ModelRecipe
 from logicgen.model.sequences import TokenBatch
@@ -116,8 +116,8 @@ def test_two_devices_have_the_losses_of_one(name, folder, looked_up, tmp_path):
     assert differences(one, two) < 2e-3
     # Not by learning nothing: the loss falls, and differs from step to step.
     assert losses(one)[STEPS - 1] < losses(one)[0] - 0.2
-    weights = open_model(two, "cpu").state_dict()
-    for key, value in open_model(one, "cpu").state_dict().items():
+    weights = load_model(two, "cpu").state_dict()
+    for key, value in load_model(one, "cpu").state_dict().items():
         torch.testing.assert_close(value, weights[key], atol=0.05, rtol=0)
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from logicgen.measures.export import export
-from logicgen.model.checkpoint import open_model
+from logicgen.model.checkpoint import load_model
 from logicgen.model.sequences import TrainingData
 from logicgen.nn import linear
 from logicgen.training.fit import fit
@@ -45,7 +45,7 @@ def train(data: TrainingData, run: Path, precision: str, steps: int) -> str:
     used = [
         json.loads((run / name).read_text())["precision"] for name in ("run.json", "model.json")
     ]
-    assert used[0] == used[1] == open_model(run, "cpu").precision
+    assert used[0] == used[1] == load_model(run, "cpu").precision
     return str(used[0])
 
 
@@ -60,7 +60,7 @@ def test_auto_is_bfloat16_where_it_is_faster(cpu, data, tmp_path) -> None:
     assert train(data, tmp_path / "run", "auto", 2) == "bf16"
     assert products
     export(tmp_path / "run", tmp_path / "exported", "some")
-    assert open_model(tmp_path / "exported", "cpu").precision == "bf16"
+    assert load_model(tmp_path / "exported", "cpu").precision == "bf16"
 
 
 def test_bfloat16_that_is_emulated_works_and_warns_once(cpu, data, tmp_path) -> None:
