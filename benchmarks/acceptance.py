@@ -18,7 +18,7 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.remote_data import make
 from logicgen.model.checkpoint import as_encoder_decoder, load_model
-from logicgen.model.recipe_tables import RewardTable
+from logicgen.model.recipe import RewardTable
 from logicgen.training.rounds import SECONDS, Round, Rounds
 
 ROUNDS = 3

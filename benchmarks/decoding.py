@@ -23,9 +23,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from logicgen.data.data_recipe import DataRecipe
-from logicgen.model import model_recipe
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.model import Request
+from logicgen.model.recipe import read_model_recipe
 from logicgen.model.sequences import TrainingRegion
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.layers import Attention
@@ -125,7 +125,7 @@ def problems(vocabulary: Vocabulary, count: int) -> list[list[int]]:
 
 def untrained() -> EncoderDecoder:
     """The model of `ltl-learned-full`, without what only logicgen has."""
-    recipe = model_recipe.read_model_recipe("ltl-learned-full")
+    recipe = read_model_recipe("ltl-learned-full")
     plain = {
         "encoder_positions": "sinusoidal",
         "decoder_positions": "sinusoidal",

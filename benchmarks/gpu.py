@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from logicgen.data.opening import open_data
 from logicgen.model.checkpoint import CARD, load_json, load_model
 from logicgen.model.encoder_decoder import EncoderDecoder
-from logicgen.model.model_recipe import read_model_recipe
+from logicgen.model.recipe import read_model_recipe
 from logicgen.nn.linear import bfloat16_products
 from logicgen.training.fit import training_data
 from logicgen.training.model_learner import ModelLearner

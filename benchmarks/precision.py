@@ -24,7 +24,7 @@ from logicgen.data.opening import open_data, read_data_recipe
 from logicgen.data.remote_data import make
 from logicgen.model.kinds import new_model, training_data
 from logicgen.model.model import find_device
-from logicgen.model.model_recipe import read_model_recipe
+from logicgen.model.recipe import read_model_recipe
 from logicgen.nn.linear import bfloat16_instructions, bfloat16_products, faster_in_bfloat16
 from logicgen.training.loop import moved
 from logicgen.training.optimizer import make_optimizer

@@ -21,7 +21,7 @@ import torch
 import logicgen
 from logicgen.data.opening import open_data
 from logicgen.model.checkpoint import CARD, load_json
-from logicgen.model.model_recipe import ModelRecipe, read_model_recipe
+from logicgen.model.recipe import ModelRecipe, read_model_recipe
 from logicgen.nn.linear import faster_in_bfloat16
 from logicgen.training.fit import fit, training_data
 

@@ -38,7 +38,7 @@ from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.opening import open_data
 from logicgen.data.remote_data import make
 from logicgen.model.kinds import new_model, training_data
-from logicgen.model.model_recipe import read_model_recipe
+from logicgen.model.recipe import read_model_recipe
 from logicgen.training.optimizer import make_optimizer
 from contextlib import nullcontext
 try:

@@ -39,7 +39,7 @@ from logicgen.data.opening import read_data_recipe
 from logicgen.model.batches import Batch, BatchStream, make_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.model import find_device
-from logicgen.model.model_recipe import ModelRecipe, read_model_recipe
+from logicgen.model.recipe import ModelRecipe, read_model_recipe
 from logicgen.model.sequences import problem_data
 from logicgen.syntax.formula_language import ltl
 from logicgen.training.loop import Steps
@@ -112,7 +112,7 @@ class Plain(nn.Module):
         super().__init__()
         table, width = recipe.network, recipe.network.width
         self.width, self.symbols = width, symbols
-        self.random = recipe.embedding.random_width or 0
+        self.random = getattr(recipe.embedding, "random_width", 0)
         self.fixed = nn.Parameter(torch.randn(fixed, width - self.random) * width**-0.5)
         self.shared = nn.Parameter(torch.randn(1, width - self.random) * width**-0.5)
         sizes = width, table.heads, table.feed_forward, table.dropout

@@ -155,7 +155,7 @@ def train(
     else; KeyboardInterrupt once a checkpoint is saved.
     """
     from logicgen.data.opening import as_dataset, open_data
-    from logicgen.model.model_recipe import read_model_recipe
+    from logicgen.model.recipe import read_model_recipe
 
     chosen, opened = read_model_recipe(str(recipe)), open_data(data)  # before anything slow
     if learn is not None:

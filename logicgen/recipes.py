@@ -7,7 +7,6 @@ import re
 import tomllib
 from collections.abc import Collection, Mapping
 from copy import deepcopy
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -123,30 +122,39 @@ def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -
     errors = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
     first, others = errors[0], len(errors) - 1
     place = [str(part) for part in first["loc"]]
-    key = ".".join([table, *_said(model, place)] if table else _said(model, place))
+    said = _said(model, place)
+    key = ".".join([table, *said] if table else said)
+    kinds = [name for name in place if name not in said]
+    of = f" for {kinds[-1]!r}" if kinds else ""
     more = f" ({others} more)" if others else ""
     match first["type"]:
         case "extra_forbidden":
-            known = list(_table(model, place[:-1]).model_fields)
+            known = list(_tables(model, place[:-1])[-1].model_fields)
             near = nearest(place[-1], known)
-            return f"unknown key {shown(key)}; {near} (all: {', '.join(known)}){more}"
+            return f"unknown key {shown(key)}{of}; {near} (all: {', '.join(known)}){more}"
         case "missing":
-            return f"key {key!r} is missing{more}"
+            return f"key {key!r} is missing{of}{more}"
         case "value_error":
             text = str(first["ctx"]["error"])
             return (f"{shortened(key)}: {text}" if key else text) + more
+        case "union_tag_invalid":
+            *others, last = first["ctx"]["expected_tags"].split(", ")
+            name, tags = first["ctx"]["discriminator"][1:-1], f"{', '.join(others)} or {last}"
+            given = shown(first["input"][name])
+            return f"{key}.{name}: input should be {tags}, not {given}{more}"
     wrong = f"{first['msg'][0].lower()}{first['msg'][1:]}, not {shown(first['input'])}"
     return f"{shortened(key)}: {wrong}{more}"
 
 
-def _table(model: type[BaseModel], place: list[str]) -> type[BaseModel]:
-    """Return the model of the table at `place`; keys of dicts and places in lists are no fields."""
-    for name, after in zip_longest(place, place[1:]):
-        if name in model.model_fields:
-            found = _inner(model.model_fields[name].annotation)
-            kinds = [each for each in found if after is not None and after in _kinds(each)]
-            model = (kinds or found or [model])[-1]
-    return model
+def _tables(model: type[BaseModel], place: list[str]) -> list[type[BaseModel]]:
+    """Return the models of a table; keys of dicts and places in lists are no fields."""
+    models = [model]
+    for name in place:
+        fields = [each.model_fields[name] for each in models if name in each.model_fields]
+        inner = [each for field in fields for each in _inner(field.annotation)]
+        chosen = [each for each in models if name in _tags(each)] if not fields else []
+        models = inner or chosen or models
+    return models
 
 
 def _said(model: type[BaseModel], place: list[str]) -> list[str]:
@@ -154,14 +162,15 @@ def _said(model: type[BaseModel], place: list[str]) -> list[str]:
     return [
         name
         for number, name in enumerate(place)
-        if not number or name not in _kinds(_table(model, place[: number + 1]))
+        if not number or not any(name in _tags(each) for each in _tables(model, place[:number]))
     ]
 
 
-def _kinds(model: type[BaseModel]) -> tuple[Any, ...]:
-    """Return what the `kind` of a table may be."""
-    kind = model.model_fields.get("kind")
-    return getattr(kind.annotation, "__args__", ()) if kind is not None else ()
+def _tags(model: type[BaseModel]) -> tuple[Any, ...]:
+    """Return what the `kind`, `architecture` and `method` of a table may be."""
+    keys = ("kind", "architecture", "method")
+    fields = [model.model_fields[key] for key in keys if key in model.model_fields]
+    return tuple(tag for field in fields for tag in getattr(field.annotation, "__args__", ()))
 
 
 def _inner(annotation: Any) -> list[type[BaseModel]]:

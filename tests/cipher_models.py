@@ -12,7 +12,7 @@ from logicgen.data.ciphers import Ciphers
 from logicgen.data.corpus import Corpus, make_corpus
 from logicgen.data.data_recipe import CorpusRecipe
 from logicgen.model.checkpoint import save_model
-from logicgen.model.model_recipe import ModelRecipe
+from logicgen.model.recipe import ModelRecipe
 from tests.languages import language_model
 
 TEXT = {"source": "python-topics", "vocabulary": 60}

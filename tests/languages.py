@@ -9,8 +9,8 @@ import torch
 
 from logicgen.model.kinds import MODELS
 from logicgen.model.language_model import LanguageModel
-from logicgen.model.model_recipe import ModelRecipe
 from logicgen.model.ngrams import NGram
+from logicgen.model.recipe import ModelRecipe
 from logicgen.tokens import Tokens
 
 TRANSFORMER = {"kind": "language-model", "width": 16, "heads": 2, "layers": 1, "feed_forward": 16}

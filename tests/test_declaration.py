@@ -10,7 +10,7 @@ from logicgen import recipes
 from logicgen.automata.automaton_file import read_automaton
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.errors import LogicgenError
-from logicgen.model.model_recipe import read_model_recipe
+from logicgen.model.recipe import read_model_recipe
 from logicgen.productions.grammar_file import read_grammar
 from logicgen.recipes import read_toml
 from logicgen.study.plan import open_study

@@ -13,7 +13,7 @@ from logicgen.files import write_text
 from logicgen.measures.comparison import COLUMNS
 from logicgen.measures.evaluation_files import SUMMARY
 from logicgen.model import checkpoint
-from logicgen.model.model_recipe import read_model_recipe
+from logicgen.model.recipe import read_model_recipe
 from logicgen.report.tables import percent_interval
 from logicgen.training.run_folder import training_minutes
 

@@ -41,7 +41,7 @@ from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.kinds import model_of_card
 from logicgen.model.language_model import LanguageModel
 from logicgen.model.model import Model, find_device
-from logicgen.model.model_recipe import ModelRecipe
+from logicgen.model.recipe import ModelRecipe
 from logicgen.nn.allowance import Allowance
 from logicgen.recipes import Table, validate
 from logicgen.tokens import MOST_SYMBOLS, TokensTable

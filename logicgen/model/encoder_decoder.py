@@ -16,8 +16,7 @@ from logicgen.data.opening import as_dataset
 from logicgen.errors import LogicgenError
 from logicgen.model.batches import Batch, BatchStream, Rank, make_batch
 from logicgen.model.model import Answer, Loss, Model, Request, check_same_keys, load_start
-from logicgen.model.model_recipe import ModelRecipe
-from logicgen.model.network_tables import EncoderDecoderTable
+from logicgen.model.recipe import EncoderDecoderTable, ModelRecipe
 from logicgen.model.sequences import ProblemData, TrainingRegion, problem_data
 from logicgen.nn.canonical import first_occurrence, rename
 from logicgen.nn.decoding import BeamSearch, decode
@@ -80,7 +79,7 @@ class EncoderDecoder(Model):
         self.alphabet = alphabet
         self.task_name = task_name
         self.region = region
-        options = self.rows.model_dump(exclude={"method", "resample", "share"}, exclude_none=True)
+        options = self.rows.model_dump(exclude={"method", "resample"}, exclude_none=True)
         self.embedding = EMBEDDINGS[self.rows.method](
             len(vocabulary), self.network.width, **options
         )
@@ -237,7 +236,7 @@ class EncoderDecoder(Model):
     def _logits(self, batch: Batch, generator: torch.Generator) -> tuple[Batch, Tensor]:
         """Return a batch as the network sees it, and the logits (B, T, V) of its answers."""
         batch = self.named(batch, self.training_symbols)
-        anew = self.training and self.rows.resample == "sequence"
+        anew = self.training and self.rows.drawn_by_sequence
         share = batch.share
         sequences = (len(batch.problems) if share is None else share.whole) if anew else None
         matrix = self.embedding.matrix(self.training_symbols, generator, sequences)

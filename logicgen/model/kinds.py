@@ -12,8 +12,8 @@ from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.inductive import InductiveModel
 from logicgen.model.language_model import NeuralLanguageModel
 from logicgen.model.model import AnyData, Model
-from logicgen.model.model_recipe import ModelRecipe
 from logicgen.model.ngrams import NGramModel, TextNGramModel
+from logicgen.model.recipe import ModelRecipe
 from logicgen.model.symbol_invariant import SymbolInvariant
 from logicgen.nn.decoding import GrammarMask
 from logicgen.tasks import Task

@@ -15,9 +15,8 @@ from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError
 from logicgen.model.batches import Rank
 from logicgen.model.model import Loss, Model, check_same_keys, load_start
-from logicgen.model.model_recipe import ModelRecipe
-from logicgen.model.network_tables import LanguageModelTable
 from logicgen.model.prompted import Prompted
+from logicgen.model.recipe import LanguageModelTable, ModelRecipe, TransformerTable
 from logicgen.model.sequences import SequenceData, TokenBatch, TrainingRegion, sequence_data
 from logicgen.nn.generation import Reader
 from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman, NeuralNGram
@@ -225,10 +224,10 @@ class NeuralLanguageModel(LanguageModel):
             self.table.architecture
         ]
         width = self.table.width
-        shares = {"share": embedding.share, "whole": embedding.whole}
-        given = {name: share for name, share in shares.items() if share is not None}
+        given = embedding.model_dump(exclude={"method"}, exclude_none=True)
         rows = TokenRows(embedding.method, len(self.tokens), width, **given)
-        return CausalLM(rows, made(**options), width, self.table.cache)
+        cached = isinstance(self.table, TransformerTable) and self.table.cache
+        return CausalLM(rows, made(**options), width, cached)
 
     @property
     def random(self) -> bool:

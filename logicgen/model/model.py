@@ -1,6 +1,6 @@
 """The one protocol of a model: what training, saving, scoring and decoding need of any kind.
 
-Each kind of network (`network_tables.py`) has one class that implements it:
+Each kind of network (`recipe.py`) has one class that implements it:
 
     encoder-decoder     encoder_decoder.py
     symbol-invariant    symbol_invariant.py
@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from logicgen.errors import LogicgenError
 from logicgen.model.batches import Rank
-from logicgen.model.model_recipe import ModelRecipe
+from logicgen.model.recipe import ModelRecipe
 from logicgen.model.sequences import FOLLOWING, TrainingData, TrainingRegion
 from logicgen.nn.decoding import GREEDY, Decoding, GrammarMask
 

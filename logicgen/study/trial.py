@@ -19,7 +19,7 @@ from logicgen.data.remote_data import make
 from logicgen.errors import LogicgenError, nearest
 from logicgen.experiments import Json
 from logicgen.files import prepare_folder, text_sha256
-from logicgen.model.model_recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
+from logicgen.model.recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
 from logicgen.recipes import Table
 from logicgen.study.measure import (
     ANSWERS,

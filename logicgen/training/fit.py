@@ -19,7 +19,7 @@ from logicgen.model import checkpoint
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.kinds import new_model, training_data
 from logicgen.model.model import AnyData, Model, find_device
-from logicgen.model.model_recipe import ModelRecipe
+from logicgen.model.recipe import ModelRecipe
 from logicgen.training.acceptance import AcceptanceLearner
 from logicgen.training.devices import Member, check_devices, together
 from logicgen.training.loop import ProgressBar, Watcher, deadline, run_steps

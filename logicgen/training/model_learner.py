@@ -10,7 +10,7 @@ from torch import Tensor
 
 from logicgen.model.batches import Rank
 from logicgen.model.model import AnyData, Model
-from logicgen.model.recipe_tables import TrainingTable
+from logicgen.model.recipe import TrainingTable
 from logicgen.training.learner import Learner
 from logicgen.training.optimizer import make_optimizer
 from logicgen.training.schedule import Schedule

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from logicgen.errors import LogicgenError
-from logicgen.model.recipe_tables import TrainingTable
+from logicgen.model.recipe import TrainingTable
 
 
 def make_optimizer(model: nn.Module, table: TrainingTable) -> torch.optim.Optimizer:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch.optim.lr_scheduler import LRScheduler
 
-from logicgen.model.recipe_tables import TrainingTable
+from logicgen.model.recipe import TrainingTable
 
 
 @dataclass(frozen=True)

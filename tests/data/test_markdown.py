@@ -11,7 +11,7 @@ from logicgen.data.card import card
 from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.markdown import one_line, plain, yaml_text
 from logicgen.data.opening import read_data_recipe
-from logicgen.model.model_recipe import read_model_recipe
+from logicgen.model.recipe import read_model_recipe
 from tests.data.corpora import automaton_recipe, opened
 
 HOSTILE = [

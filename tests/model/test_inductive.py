@@ -7,8 +7,7 @@ import torch
 from logicgen import recipes
 from logicgen.errors import LogicgenError
 from logicgen.model.inductive import InductiveStarts
-from logicgen.model.model_recipe import ModelRecipe, read_model_recipe
-from logicgen.model.network_tables import InductiveTable
+from logicgen.model.recipe import InductiveTable, ModelRecipe, read_model_recipe
 from logicgen.tokens import Tokens
 from tests.languages import language_model
 
@@ -102,7 +101,9 @@ def test_an_unknown_key_is_named_with_those_of_its_kind(tmp_path):
     text = (recipes.folder("models") / "inductive.toml").read_text()
     path = tmp_path / "m.toml"
     path.write_text(text.replace("layers = 2", "layers = 2\nlayer = 3"))
-    with pytest.raises(LogicgenError, match=r"'network\.layer'; did you mean layers\?.*crispness"):
+    with pytest.raises(
+        LogicgenError, match=r"'network\.layer' for 'inductive'; did you mean layers\?.*crispness"
+    ):
         read_model_recipe(str(path))
 
 

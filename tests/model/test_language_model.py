@@ -16,8 +16,8 @@ from logicgen.data.generate import generate
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import as_encoder_decoder, as_language_model, load_model
 from logicgen.model.kinds import model_of_card
-from logicgen.model.model_recipe import read_model_recipe
 from logicgen.model.ngrams import NGram
+from logicgen.model.recipe import read_model_recipe
 from logicgen.model.sequences import sequence_data
 from logicgen.tokens import Tokens
 from logicgen.training.fit import fit, training_data
@@ -182,14 +182,17 @@ def test_nothing_to_train_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"embedding": {"method": "partial-rows"}}, "'share' is missing for method 'partial-rows'"),
+        (
+            {"embedding": {"method": "partial-rows"}},
+            "'embedding.share' is missing; embedding.method is 'partial-rows'",
+        ),
         (
             {"embedding": {"method": "partial-names"}},
-            "'share' is missing for method 'partial-names'",
+            "'embedding.share' is missing; embedding.method is 'partial-names'",
         ),
         (
             {"embedding": {"method": "learned", "share": 0.1}},
-            "'share' is unknown for method 'learned'",
+            "unknown key 'embedding.share'.*embedding.method is 'learned'",
         ),
         ({"embedding": {"method": "partial-rows", "share": 1.5}}, "share"),
         ({"embedding": None}, r"\[embedding\] is missing"),
@@ -203,8 +206,11 @@ def test_nothing_to_train_on(tmp_path: Path) -> None:
         ({"network": {"kind": "lstm"}}, "network.kind: 'lstm' is unknown; .*language-model"),
         ({"training": TRAINING | {"context": 1}}, "context"),
         ({"network": NEURAL_NGRAM | {"order": 1}}, "network.order.*greater than or equal to 2"),
-        ({"network": NEURAL_NGRAM | {"heads": 2}}, "'heads' is unknown for architecture 'neural"),
-        ({"network": TRANSFORMER | {"order": 2}}, "'order' is unknown for architecture 'transf"),
+        (
+            {"network": NEURAL_NGRAM | {"heads": 2}},
+            "unknown key 'network.heads' for 'neural-n-gram'",
+        ),
+        ({"network": TRANSFORMER | {"order": 2}}, "unknown key 'network.order' for 'transformer'"),
     ],
 )
 def test_recipes_that_do_not_fit_together(

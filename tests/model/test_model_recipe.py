@@ -4,7 +4,7 @@ import pytest
 
 from logicgen import recipes
 from logicgen.errors import LogicgenError
-from logicgen.model.model_recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
+from logicgen.model.recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
 from tests.training.conftest import TABLES
 
 
@@ -76,14 +76,20 @@ def test_a_recipe_from_a_path(tmp_path: Path) -> None:
                     "resample": "sequence",
                 }
             },
-            "'resample' is unknown for method 'learned'",
+            "unknown key 'embedding.resample'.*; embedding.method is 'learned'",
         ),
         ({"network": {"heads": 32}}, "even width per head, not 32/32"),
         ({"network": {"normalize_features": False}}, "adacos.*normalize_features"),
         ({"loss": {"method": "cross-entropy"}}, "cross-entropy.*adacos"),
         ({"embedding": {"method": "random"}}, "'alpha-renaming' or 'interchangeable'"),
-        ({"embedding": {"method": "learned"}}, "unknown for method 'learned'; its keys: .*max_"),
-        ({"embedding": {"random_width": None}}, "'random_width' is missing for method"),
+        (
+            {"embedding": {"method": "learned"}},
+            "unknown key.*max_symbols.*embedding.method is 'learned'",
+        ),
+        (
+            {"embedding": {"random_width": None}},
+            "'embedding.random_width' is missing; embedding.method is 'inter",
+        ),
         ({"embedding": {"random_width": 32}}, "random_width: 32 leaves nothing.*1 to 31"),
         ({"embedding": {"normalize_rows": 1}}, "embedding.normalize_rows.*boolean"),
     ],
@@ -154,5 +160,5 @@ def test_what_a_kind_has_no_use_for_is_refused() -> None:
         read_model_recipe("ltl-learned", {"training.context": 5})
     with pytest.raises(LogicgenError, match=r"'training.context' is missing"):
         read_model_recipe("language-learned", {"training.context": None})
-    with pytest.raises(LogicgenError, match="'heads' is unknown for architecture 'elman'"):
+    with pytest.raises(LogicgenError, match=r"unknown key 'network.heads' for 'elman'"):
         read_model_recipe("language-elman", {"network.heads": 2})

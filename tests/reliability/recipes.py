@@ -10,7 +10,7 @@ from typing import Any
 
 from logicgen import recipes
 from logicgen.data.opening import read_data_recipe
-from logicgen.model.model_recipe import read_model_recipe
+from logicgen.model.recipe import read_model_recipe
 from logicgen.study.plan import open_study
 from tests.reliability.mutation import mutated_toml
 from tests.reliability.target import Target, value_or_refusal

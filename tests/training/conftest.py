@@ -10,7 +10,7 @@ import pytest
 
 from logicgen.data.dataset import Dataset, load_dataset
 from logicgen.data.encoded import EncodedSplit, Ragged
-from logicgen.model.model_recipe import ModelRecipe
+from logicgen.model.recipe import ModelRecipe
 from logicgen.model.sequences import TrainingData, TrainingRegion
 from logicgen.tokens import Vocabulary
 from logicgen.training.fit import fit, training_data

@@ -23,7 +23,7 @@ from logicgen.errors import LogicgenError
 from logicgen.model.batches import BatchStream, Rank, Share, make_batch
 from logicgen.model.checkpoint import LAST, load_model, load_tree
 from logicgen.model.kinds import new_model
-from logicgen.model.model_recipe import ModelRecipe
+from logicgen.model.recipe import ModelRecipe
 from logicgen.model.sequences import TokenBatch
 from logicgen.nn.loss import CrossEntropy
 from logicgen.tokens import NOTHING
