@@ -40,13 +40,14 @@ COMMANDS = {
     },
 }
 
+# The same of the commands of `logicgen measure`.
 MEASURES = {
-    "": {
+    "Commands": {
         "covariance": "Measure whether renaming a problem renames the answer.",
-        "collapse": "Tell how alike the rows of symbols are that training never showed.",
-        "probe": "Ask a frozen language model for the keys of ciphers.",
-        "tightness": "Say whether a language model ends every text, and how soon.",
-        "probability": "Give the probability of a text, by a language model.",
+        "collapse": "Compare the rows of symbols that training never showed.",
+        "probe": "Train a probe of a frozen language model to find the keys of ciphers.",
+        "tightness": "Measure whether a language model ends every text, and how soon.",
+        "probability": "Compute the probability of a text under a language model.",
     }
 }
 
@@ -85,7 +86,7 @@ class LazyGroup(click.Group):
         """Write the list of commands in `--help`, without importing them."""
         longest = max(map(len, self.list_commands(ctx)))
         for title, commands in self._sections.items():
-            with formatter.section(title or "Commands"):
+            with formatter.section(title):
                 rows = [(name.ljust(longest), line) for name, line in commands.items()]
                 formatter.write_dl(rows)
 
