@@ -58,13 +58,8 @@ def random_automaton(
     initial[0] = 1.0
     final = _ending(rng.gamma(1.0, size=states) + 1e-3, onward, initial, length)
     going_on = diags_array(1 - final)
-    return Automaton(
-        symbols,
-        tuple(map(str, range(states))),
-        initial,
-        final,
-        tuple(csr_array(going_on @ matrix) for matrix in matrices),
-    )
+    steps = tuple(csr_array(going_on @ matrix) for matrix in matrices)
+    return Automaton(symbols, tuple(map(str, range(states))), initial, final, steps)
 
 
 def _targets(states: int, k: int, branching: int, rng: np.random.Generator) -> np.ndarray:

@@ -321,6 +321,18 @@ def _by_string_symbol(joint: np.ndarray, seen: int, order: np.ndarray) -> np.nda
     return found
 
 
+def _numbers(model: Automaton, kind: type[ForwardStates | ForwardVectors], ways: int) -> int:
+    """Return the size of the vectors of all renamings. Raises LogicgenError if memory is short."""
+    numbers = ways * kind.size(model)
+    if numbers > MOST:
+        raise LogicgenError(
+            f"lexinvariant: {ways:,} ways to rename the symbols of a string, with a vector over"
+            f" {len(model.states):,} states each, take {numbers * 8 / 2**30:.0f} GiB; use a"
+            " deterministic automaton, fewer states, or estimated_log_probabilities"
+        )
+    return numbers
+
+
 def _all_prefixes(
     model: Automaton, lengths: np.ndarray, ids: np.ndarray, first: np.ndarray, delicate: np.ndarray
 ) -> Iterator[_Prefixes]:
@@ -336,14 +348,7 @@ def _all_prefixes(
     pending = np.argsort(different, kind="stable")
     while len(pending):
         most = perm(k, int(different[pending[-1]]))
-        numbers = most * kind.size(model)
-        if numbers > MOST:
-            raise LogicgenError(
-                f"lexinvariant: {most:,} ways to rename the symbols of a string, with a vector over"
-                f" {len(model.states):,} states each, take {numbers * 8 / 2**30:.0f} GiB; use a"
-                " deterministic automaton, fewer states, or estimated_log_probabilities"
-            )
-        size = max(1, BLOCK // numbers)
+        size = max(1, BLOCK // _numbers(model, kind, most))
         rows, pending = pending[-size:], pending[:-size]
         vectors = kind(model, len(rows), most)
         scale = np.zeros((len(rows), 1))

@@ -50,19 +50,7 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
     """Return the grammar of a file's tables; `path` is for messages. Raises as `read_grammar`."""
     file = validate(_File, tables, path)
     layers = _with_end(file.layer)
-    positions = len(layers) if file.positions is None else file.positions
-    if positions != len(layers):
-        raise LogicgenError(
-            f"{path}: {len(layers)} layers for {positions} positions: each position of a sentence"
-            f" is explained by one layer, so make it positions = {len(layers)} or"
-            f" {'leave out' if len(layers) > positions else 'add'} a layer"
-        )
-    for number, units in enumerate(layers, 1):
-        if not units:
-            raise LogicgenError(f"{path}: layer {number}: has no units: give it one")
-        for name, unit in units.items():
-            own = number > 1 or name in file.layer[0]
-            _check_unit(name, unit, f"{path}: layer {number}", number, number == positions, own)
+    _check_layers(file, layers, path)
     words = _words(file, layers, path)
     given = list(file.layer[0])
     start = {name: 1 / len(given) for name in given} if file.start is None else file.start
@@ -92,6 +80,23 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
 def _places(layers: list[dict[str, _Unit]], path: str) -> list[tuple[str, dict[str, _Unit]]]:
     """Return each layer with its place, for messages."""
     return [(f"{path}: layer {number}", units) for number, units in enumerate(layers, 1)]
+
+
+def _check_layers(file: _File, layers: list[dict[str, _Unit]], path: str) -> None:
+    """Raise LogicgenError if there are too few or many layers, or one with a wrong unit."""
+    positions = len(layers) if file.positions is None else file.positions
+    if positions != len(layers):
+        raise LogicgenError(
+            f"{path}: {len(layers)} layers for {positions} positions: each position of a sentence"
+            f" is explained by one layer, so make it positions = {len(layers)} or"
+            f" {'leave out' if len(layers) > positions else 'add'} a layer"
+        )
+    for number, units in enumerate(layers, 1):
+        if not units:
+            raise LogicgenError(f"{path}: layer {number}: has no units: give it one")
+        for name, unit in units.items():
+            own = number > 1 or name in file.layer[0]
+            _check_unit(name, unit, f"{path}: layer {number}", number, number == positions, own)
 
 
 def _check_unit(name: str, unit: _Unit, at: str, layer: int, is_last: bool, own: bool) -> None:

@@ -110,27 +110,33 @@ def case_of(task: Task, problem: Any) -> Case | None:
         wrong = [each for each in changed if _is_wrong(task, problem, each)]
         sole, right = bool(changed) and len(wrong) == len(changed), _spellings(task, text)
         found += [("false unsat", text) for text in ("unsat", "UNSAT", "unsatisfiable")]
-        values = [("wrong value", each) for each in wrong[:3]]
-        values += [("too little", each) for each in _shortened(task, text)]
-        values.append(("other names", _NAME.sub(r"\g<0>_0", text)))
         if not logic or {*tokens} - {*names, "!", "&", "0", "1"}:
             found += [("echo", task.show_problem(problem)), ("echo", " ".join(tokens))]
         if sole and logic:
             found += _negations(text)
-        empty_is_right = logic and not wrong
+        values = _near_values(task, text, wrong)
     elif logic and solution.status is Status.UNSAT:
         wrong = [" & ".join(names), " & ".join(f"!{name}" for name in names)]
         values = [("missed unsat", each) for each in wrong]
-        empty_is_right = True
     else:
         return None
-    if empty_is_right:  # "{}" and "none" may mean the empty answer
+    if logic and (solution.status is Status.UNSAT or not wrong):
+        # "{}" and "none" may mean the empty answer
         found = [(kind, text) for kind, text in found if kind not in ("word", "nothing")]
     values += _contradictions(names) if logic else []
     found += [(kind, text) for kind, value in values for text in _spellings(task, value)]
     answers = [(kind, text) for kind, text in found if _is_wrong(task, problem, text)]
     spelled = tuple(_spellings(task, wrong[0])[: len(right)]) if wrong else ()
     return Case(task.show_problem(problem), right, spelled, sole, tuple(answers))
+
+
+def _near_values(task: Task, text: str, wrong: list[str]) -> list[tuple[str, str]]:
+    """Return answers that differ little from a right one, with their classes."""
+    return [
+        *(("wrong value", each) for each in wrong[:3]),
+        *(("too little", each) for each in _shortened(task, text)),
+        ("other names", _NAME.sub(r"\g<0>_0", text)),
+    ]
 
 
 def _contradictions(names: list[str]) -> list[tuple[str, str]]:
@@ -215,18 +221,23 @@ def completions(case: Case, dresses: Collection[str]) -> Iterator[tuple[str, str
     for right, wrong in zip(case.right, case.wrong, strict=False) if case.sole else ():
         for pair, joint, dress in product(permutations((right, wrong)), (" or ", " / "), dresses):
             yield "several answers", dressed(joint.join(pair), dress)
-        for kind, template in ((kind, each) for kind, group in _HEDGES.items() for each in group):
-            text = template.replace("@", right)
-            for dress in dresses:
-                yield kind, text if dress == "sentence" else dressed(text, dress)
-            if kind == "denied" and {"boxed", "sentence"} <= {*dresses}:
-                yield "denied box", template.replace("@", dressed(right, "boxed"))
-        for text in (dressed(right, dress) for dress in dresses):
-            yield from (
-                ("thought", f"<think>{text}{end}") for end in ("</think>", "</think>\nNo.", "")
-            )
+        yield from _hedged(right, dresses)
+        for text, end in product(
+            (dressed(right, dress) for dress in dresses), ("</think>", "</think>\nNo.", "")
+        ):
+            yield "thought", f"<think>{text}{end}"
         for dress in {"tags", "boxed"} & {*dresses}:
             yield "cut off", DRESSES[dress].partition("@")[0] + right
+
+
+def _hedged(right: str, dresses: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield completions that deny, suppose or take back the right answer, with their classes."""
+    for kind, template in ((kind, each) for kind, group in _HEDGES.items() for each in group):
+        text = template.replace("@", right)
+        for dress in dresses:
+            yield kind, text if dress == "sentence" else dressed(text, dress)
+        if kind == "denied" and {"boxed", "sentence"} <= {*dresses}:
+            yield "denied box", template.replace("@", dressed(right, "boxed"))
 
 
 def dressed(answer: str, dress: str) -> str:

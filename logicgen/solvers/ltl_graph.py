@@ -68,15 +68,20 @@ class Graph:
             return b
         if self.implies(a, b ^ 1) or self.implies(b, a ^ 1):
             return FALSE
-        kind, left, right = self.kind, self.left, self.right
-        if depth and kind[a >> 1] == kind[b >> 1]:
-            if kind[a >> 1] == NEXT:  # Xa & Xb is X(a & b)
-                x, y = left[a >> 1] ^ (a & 1), left[b >> 1] ^ (b & 1)
-                return self.next(self.conjunction(x, y, depth - 1))
-            if kind[a >> 1] == UNTIL and a & b & 1 and left[a >> 1] == left[b >> 1]:
-                # !(a U b) & !(a U c) is !(a U (b | c)); so Ga & Gb is G(a & b)
-                either = self.conjunction(right[a >> 1] ^ 1, right[b >> 1] ^ 1, depth - 1) ^ 1
-                return self.until(left[a >> 1], either) ^ 1
+        if depth and self.kind[a >> 1] == self.kind[b >> 1]:
+            return self._joined(a, b, depth - 1)
+        return self._node(AND, a, b)
+
+    def _joined(self, a: int, b: int, depth: int) -> int:
+        """Return the edge to `a & b` for two nodes of one kind, as one node if a law allows it."""
+        kind, left, right = self.kind[a >> 1], self.left, self.right
+        if kind == NEXT:  # Xa & Xb is X(a & b)
+            x, y = left[a >> 1] ^ (a & 1), left[b >> 1] ^ (b & 1)
+            return self.next(self.conjunction(x, y, depth))
+        if kind == UNTIL and a & b & 1 and left[a >> 1] == left[b >> 1]:
+            # !(a U b) & !(a U c) is !(a U (b | c)); so Ga & Gb is G(a & b)
+            either = self.conjunction(right[a >> 1] ^ 1, right[b >> 1] ^ 1, depth) ^ 1
+            return self.until(left[a >> 1], either) ^ 1
         return self._node(AND, a, b)
 
     def implies(self, a: int, b: int) -> bool:
@@ -123,17 +128,9 @@ class Graph:
         if a == TRUE:  # F(c U d) is F d
             while kind[b >> 1] == UNTIL and not b & 1 and left[b >> 1] != TRUE:
                 b = right[b >> 1]
-        if b <= 1 or a in (FALSE, b):
+        if b <= 1 or a in (FALSE, b) or self._absorbs(a, b):
             return b
         after, sign = b >> 1, b & 1
-        if kind[after] == UNTIL:
-            if not sign:
-                if left[after] == a:  # a U (a U c) is a U c
-                    return b
-            elif a == TRUE and left[after] == TRUE:  # b is G !c; where !c is F d, F G F d is G F d
-                c = right[after]
-                if c & 1 and kind[c >> 1] == UNTIL and left[c >> 1] == TRUE:
-                    return b
         if a != TRUE:
             before = a >> 1
             if kind[before] == UNTIL and not a & 1 and right[before] == b:  # (c U b) U b is c U b
@@ -144,6 +141,18 @@ class Graph:
             x = TRUE if a == TRUE else left[a >> 1] ^ (a & 1)  # Xa U Xb is X(a U b)
             return self.next(self.until(x, left[after] ^ sign, depth - 1))
         return self._node(UNTIL, a, b)
+
+    def _absorbs(self, a: int, b: int) -> bool:
+        """Return whether the form of `b` alone shows that `a U b` is `b`."""
+        kind, left, after = self.kind, self.left, b >> 1
+        if kind[after] != UNTIL:
+            return False
+        if not b & 1:
+            return left[after] == a  # a U (a U c) is a U c
+        if a != TRUE or left[after] != TRUE:
+            return False
+        c = self.right[after]  # b is G !c; if !c is F d, then F G F d is G F d
+        return bool(c & 1) and kind[c >> 1] == UNTIL and left[c >> 1] == TRUE
 
     def add(self, formula: Formula) -> int:
         """Return the edge to a formula; raise LogicgenError if it is not one of LTL."""

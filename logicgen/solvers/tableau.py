@@ -307,12 +307,7 @@ class Tableau(Unfolding):
                 path.pop()
                 if roots[-1][0] == visits[state].number:
                     roots.pop()
-                    while True:
-                        closed = open_states.pop()
-                        dead.add(closed)
-                        self.exclude(closed)
-                        if closed == state:
-                            break
+                    self._close(state, open_states, dead)
                 continue
             target = step.target
             if target in dead:
@@ -334,6 +329,14 @@ class Tableau(Unfolding):
                 root = next(s for s in open_states if visits[s].number == first)
                 return visits, root, component
         return None
+
+    def _close(self, root: State, open_states: list[State], dead: set[State]) -> None:
+        """Move the states of a component that accepts nothing from `open_states` to `dead`."""
+        closed = None
+        while closed != root:
+            closed = open_states.pop()
+            dead.add(closed)
+            self.exclude(closed)
 
     def _urgent_first(self, order: list[int], postponed: int) -> list[int]:
         """Return the atoms, those that postpone the given untils first, which makes search fair."""

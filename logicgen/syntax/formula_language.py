@@ -152,15 +152,8 @@ class OperatorReader:
                 continue
             following = between.get(token)
             makes = following.makes if following is not None else ""
-            # An operator on the stack keeps the value as its right operand unless what follows can
-            # make, with the value on its left, something that fits there.
-            while operators:
-                top = operators[-1]
-                if makes in top.right or not top.token:  # or it is an opening parenthesis
-                    break
-                if rule not in top.right:
-                    return None
-                rule = _apply(operators.pop(), values)
+            if operators:
+                rule = _apply_before(makes, rule, operators, values)
             if following is not None:
                 if rule not in following.left:
                     return None
@@ -174,12 +167,8 @@ class OperatorReader:
                 return None
         if operand_next:
             return None
-        while operators:
-            top = operators.pop()
-            if not top.token or rule not in top.right:
-                return None
-            rule = _apply(top, values)
-        return values[0] if rule in self._whole else None
+        rule = _apply_before("", rule, operators, values)
+        return values[0] if rule in self._whole and not operators else None
 
     def _operand(self, token: str) -> tuple[Formula, str] | None:
         """Return the formula of a constant or symbol with its rule, or None for another token."""
@@ -189,6 +178,23 @@ class OperatorReader:
         if token in self._fixed or not self._is_symbol(token):
             return None
         return Formula(token), self._symbol_rule
+
+
+def _apply_before(makes: str, rule: str, operators: list[_Operator], values: list[Formula]) -> str:
+    """Apply the operators that keep the last value from what follows it.
+
+    An operator keeps the value as its right operand unless what follows makes, with the value on
+    its left, a formula (of rule `makes`) that fits there. Returns the rule of the last value then;
+    "" if an operator cannot have it.
+    """
+    while operators:
+        top = operators[-1]
+        if makes in top.right or not top.token:  # an opening parenthesis has no token
+            break
+        if rule not in top.right:
+            return ""
+        rule = _apply(operators.pop(), values)
+    return rule
 
 
 def _apply(operator: _Operator, values: list[Formula]) -> str:
