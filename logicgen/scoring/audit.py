@@ -134,10 +134,8 @@ def audit(
     Raises LogicgenError for an unknown task, dress or class, and for a function that takes other
     arguments or returns anything but a number or None.
     """
-    for known, names in ((DRESSES, dresses), (CLASSES, only)):
-        for name in names:
-            if name not in known:
-                raise LogicgenError(f"audit: there is no {name!r}: {nearest(name, [*known])}")
+    _check_names(dresses, DRESSES)
+    _check_names(only, CLASSES)
     chosen, trial = load_task(task), _Trial(function, paid)
     if problems is None:
         drawn = _drawn(chosen, count, seed)
@@ -152,6 +150,12 @@ def audit(
         for completion, excluding in (pair for group in groups for pair in joined(group, dresses)):
             trial.run_excluding([case.problem for case in excluding], completion)
     return trial.audit
+
+
+def _check_names(names: Collection[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise LogicgenError(f"audit: there is no {name!r}: {nearest(name, [*known])}")
 
 
 def own_verifier(task: str, mode: Mode) -> Callable[[str, str], float | None]:

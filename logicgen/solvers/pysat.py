@@ -160,16 +160,13 @@ def tseitin_encoding(formula: Formula) -> tuple[tuple[str, ...], int, list[list[
                 clauses += [-last, a], [-last, b], [last, -a, -b]
             elif sign:
                 clauses += [-last, a, b], [-last, -a, -b], [last, -a, b], [last, a, -b]
-            else:
-                raise LogicgenError(f"{token} is not an operator of propositional logic")
-        elif operands:
-            raise LogicgenError(f"{token} is not an operator of propositional logic")
         elif token in variable:
             literal[node] = variable[token]
-        elif token == "1" or token == "0":
+        elif token in ("0", "1"):
             last += 1
             clauses.append([last])
             literal[node] = last if token == "1" else -last
-        else:
-            raise LogicgenError(f"{token} is not a constant of propositional logic")
+        if node not in literal or not literal[node]:
+            what = "an operator" if operands else "a constant"
+            raise LogicgenError(f"{token} is not {what} of propositional logic")
     return symbols, literal[formula], clauses

@@ -8,6 +8,7 @@ without any one of its literals, some word would not satisfy the formula.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from random import Random
 
@@ -31,7 +32,6 @@ def justify(graph: Graph, root: int, values: Values, lane: int, loop: int) -> Li
 
     The formula holds on the lasso of bit `lane`, whose `values` are those of `evaluate`. Sorted.
     """
-    kind, left, right = graph.kind, graph.left, graph.right
     positions = len(values[0] or [])
     found: Literals = {}
     seen = {(root, 0)}
@@ -44,35 +44,46 @@ def justify(graph: Graph, root: int, values: Values, lane: int, loop: int) -> Li
 
     while todo:
         edge, i = todo.pop()
-        node, negated = edge >> 1, edge & 1
-        what, a, b = kind[node], left[node], right[node]
-        if what == SYMBOL:
+        node = edge >> 1
+        if graph.kind[node] == SYMBOL:
             if node:
-                found[i, a] = not negated
+                found[i, graph.left[node]] = not edge & 1
             continue
         after = i + 1 if i + 1 < positions else loop
-        if what == AND:
-            second = (b ^ 1, i) in seen or not is_true(a ^ 1, i)
-            if not negated:
-                reasons = [(a, i), (b, i)]
-            else:
-                reasons = [(b ^ 1, i) if second and is_true(b ^ 1, i) else (a ^ 1, i)]
-        elif what == NEXT:
-            reasons = [(a ^ negated, after)]
-        elif what == UNTIL:
-            if negated:
-                # Going on costs nothing where the next position has to be justified anyway.
-                goes_on = (edge, after) in seen or not is_true(a ^ 1, i)
-                reasons = [(b ^ 1, i), (edge, after) if goes_on else (a ^ 1, i)]
-            else:
-                reasons = [(b, i)] if is_true(b, i) else [(a, i), (edge, after)]
-        else:
-            reasons = [(operand ^ (not is_true(operand, i)), i) for operand in (a, b)]
-        for reason in reasons:
+        for reason in _reasons(graph, edge, i, after, is_true, seen):
             if reason not in seen:
                 seen.add(reason)
                 todo.append(reason)
     return dict(sorted(found.items()))
+
+
+def _reasons(
+    graph: Graph,
+    edge: int,
+    i: int,
+    after: int,
+    is_true: Callable[[int, int], bool],
+    seen: set[tuple[int, int]],
+) -> list[tuple[int, int]]:
+    """Return edges with positions whose truth makes an edge true at position `i`.
+
+    after: the position that follows `i`. seen: the reasons that are known already; they cost nothing.
+    """
+    node, negated = edge >> 1, edge & 1
+    what, a, b = graph.kind[node], graph.left[node], graph.right[node]
+    if what == NEXT:
+        return [(a ^ negated, after)]
+    if what == AND:
+        if not negated:
+            return [(a, i), (b, i)]
+        second = (b ^ 1, i) in seen or not is_true(a ^ 1, i)
+        return [(b ^ 1, i) if second and is_true(b ^ 1, i) else (a ^ 1, i)]
+    if what == UNTIL:
+        if negated:
+            postponed = (edge, after) in seen or not is_true(a ^ 1, i)
+            return [(b ^ 1, i), (edge, after) if postponed else (a ^ 1, i)]
+        return [(b, i)] if is_true(b, i) else [(a, i), (edge, after)]
+    return [(operand ^ (not is_true(operand, i)), i) for operand in (a, b)]
 
 
 def certain(
