@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from logicgen.files import prepare_folder
-from logicgen.measures.attention import looks
-from logicgen.measures.evaluation_files import write_figures, write_looks, write_predictions
+from logicgen.measures.evaluation_files import write_figures, write_predictions
 from logicgen.measures.evaluation_page import write_evaluation_page
 from logicgen.measures.predictions import About, Progress, check_fits, predict_and_verify
 from logicgen.measures.replies import judge_replies, replies_to, said_split, scores_folder
@@ -70,9 +69,7 @@ def evaluate_answers(
     folder = out or checkpoint.scores_folder(run, scores)
     prepare_folder(folder)  # before anything slow
     table = predict_and_verify(model, data, about, seconds=timeout, progress=progress, **settings)
-    write_looks((), folder)  # those of other predictions
     write_predictions(table, folder)
-    write_looks(looks(model, data, table), folder)
     return folder, write_report(folder, workers=settings.get("workers", 1), progress=progress)
 
 
@@ -102,7 +99,6 @@ def evaluate_replies(
     prepare_folder(folder)
     judging = partial(progress, "judging")
     table = judge_replies(data, split, replies, where.stem, progress=judging, **settings)
-    write_looks((), folder)
     write_predictions(table, folder)
     return folder, write_report(folder, workers=settings.get("workers", 1), progress=progress)
 

@@ -4,34 +4,29 @@ predictions.parquet   a row per answer, with its verdict
 summary.json          the scores of all answers and of parts of them
 cells.csv             the score of every cell
 heatmap, symbols, lengths   figures, each as .png and .svg
-attention.json        where a language model looked while it wrote some of the answers
 report.html           a page of all of it, with the answers
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pydantic import TypeAdapter, ValidationError
 
 from logicgen.data import parquet
 from logicgen.data.shard import check_numbers
 from logicgen.errors import LogicgenError
-from logicgen.files import write_atomically, write_text
+from logicgen.files import write_atomically
 from logicgen.measures.answers_figures import (
     draw_heatmaps,
     draw_lengths,
     draw_symbols,
     draw_verified,
 )
-from logicgen.measures.attention import Looks
 from logicgen.measures.predictions import SCHEMA, About
 from logicgen.measures.scores import Scores
 from logicgen.report.figure_style import save
@@ -39,7 +34,6 @@ from logicgen.report.tables import percent, write_csv, write_json
 from logicgen.solvers import Verdict
 
 PREDICTIONS, SUMMARY, CELLS = "predictions.parquet", "summary.json", "cells.csv"
-ATTENTION = "attention.json"
 HEAT_MAP, SYMBOLS, LENGTHS = "heatmap", "symbols", "lengths"
 
 # Columns that evaluations do not always have, and bytes that a file may take in memory.
@@ -88,34 +82,6 @@ def read_predictions(folder: Path) -> tuple[pa.Table, About]:
             f"{path}: damaged, or of another version ({parquet.fault(error)}); run logicgen"
             " evaluate again"
         ) from error
-
-
-def write_looks(found: Sequence[Looks], folder: Path) -> None:
-    """Write `attention.json`; without looks there is none, not even of an earlier evaluation."""
-    path = folder / ATTENTION
-    if not found:
-        path.unlink(missing_ok=True)
-        return
-    looks = [asdict(each) for each in found]
-    write_text(path, json.dumps(looks, separators=(",", ":")) + "\n")
-
-
-def read_looks(folder: Path) -> list[Looks]:
-    """Read `attention.json`; nothing where there is none. Raises LogicgenError if damaged."""
-    path = folder / ATTENTION
-    if not path.is_file():
-        return []
-    try:
-        looks = TypeAdapter(list[Looks]).validate_json(path.read_bytes())
-        for each in looks:
-            answers = {len(of) for of in each.heads.values()}
-            if answers != {len(each.tokens) - len(each.places)}:
-                raise ValueError("heads: as many as tokens of the answer")
-            if any(len(pairs) % 2 for of in each.heads.values() for pairs in of):
-                raise ValueError("heads: pairs of place and percent")
-    except (ValidationError, ValueError, OSError) as error:
-        raise LogicgenError(f"{path}: damaged; run logicgen evaluate again") from error
-    return looks
 
 
 def write_figures(folder: Path) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logicgen.errors import LogicgenError
-from logicgen.measures.attention import Head, Looks, heads_of
-from logicgen.measures.evaluation_files import PARTS, read_looks, read_predictions
+from logicgen.measures.evaluation_files import PARTS, read_predictions
 from logicgen.measures.predictions import About
 from logicgen.measures.scores import VERDICTS, Score, Scores
 from logicgen.report.html.document import Document, Facts, write_document
@@ -50,8 +47,7 @@ def write_evaluation_page(
     if not len(table):
         raise LogicgenError(f"{folder}: holds no answers: evaluate a split that has examples")
     path = path or folder / REPORT
-    found = read_looks(folder)
-    document = evaluation_document(table, about, found, workers=workers, progress=progress)
+    document = evaluation_document(table, about, workers=workers, progress=progress)
     write_document(document, path)
     return path
 
@@ -59,21 +55,14 @@ def write_evaluation_page(
 def evaluation_document(
     table: pa.Table,
     about: About,
-    found: Sequence[Looks] = (),
     *,
     most: int = MOST,
     workers: int = 1,
     progress: Progress = lambda *_: None,
 ) -> Document:
-    """Return the page of predictions.
-
-    found: where the model looked in some of them. most: answers that the page holds: those with
-    looks first, then those not right.
-    """
+    """Return the page of predictions; `most`: answers that it holds, those not right first."""
     task, scores = load_task(about.task), Scores.of(table, about)
-    looked = {each.row for each in found}
-    has_looks = np.isin(table["row"], list(looked)) & (np.asarray(table["embedding_seed"]) == 0)
-    places = chosen(~are_right(table) | has_looks, most)
+    places = chosen(~are_right(table), most)
     listed = table.take(pa.array(places)).to_pydict()
 
     items = zip(listed["problem"], listed["prediction"], listed["verdict"], strict=True)
@@ -118,19 +107,6 @@ def evaluation_document(
             "drawn": True,
         },
     ]
-    below = [_facts(about, scores)]
-    heads: list[Head] = []
-    if found:
-        by_row = {each.row: asdict(each) for each in found}
-        rows["looks"] = [
-            None if seed else by_row.get(row)
-            for row, seed in zip(listed["row"], listed["embedding_seed"], strict=True)
-        ]
-        rows["attention"] = ["no" if each is None else "shown" for each in rows["looks"]]
-        columns.append(column("attention", "attention", "choice", facet=True))
-        deciding = dict(zip(listed["row"], rows["deciding"], strict=True))
-        heads = heads_of(found, deciding)
-        below.insert(0, _heads(heads, len(found)))
     cells = scores.by_cell()
     maps = [share_map("right answers", cells, about)]
     if listed.get("verified_prediction", [None])[:1] != [None]:
@@ -153,7 +129,6 @@ def evaluation_document(
         "rows": rows,
         "answers": answers,
         "problem": "problem",
-        "heads": [head.name for head in heads],
         "noun": "example" if scores.seeds == 1 else "answer",
         "total": len(table),
         "sampled": SAMPLED,
@@ -164,7 +139,7 @@ def evaluation_document(
         lead=f"{percent(overall.flat())} of {len(table):,} answers are right, as the solver says.",
         summary=[_scores(scores)],
         data=data,
-        facts=below,
+        facts=[_facts(about, scores)],
         notes=["Made by logicgen. Intervals are Wilson's, of 95%, over problems."],
     )
 
@@ -214,22 +189,6 @@ def _scores(scores: Scores) -> Facts:
         row += [f"{flat[verdict]:,}" for verdict in VERDICTS]
         rows.append(row + ([percent(flat, "verified_accuracy")] if verified else []))
     return Facts("Scores", heads, rows)
-
-
-def _heads(heads: Sequence[Head], answers: int) -> Facts:
-    """Return the table of what heads attend to the tokens that decide an answer."""
-    rows = [
-        [head.name, f"{100 * head.share:.1f}%", f"{100 * head.alike:.1f}%", f"{head.tokens:,}"]
-        for head in heads
-    ]
-    return Facts(
-        "Heads, by what they attend to the tokens that decide the answer",
-        ["head", "to what decides", "if it attended to all alike", "tokens of answers"],
-        rows,
-        f"In {answers} of the answers, half of them wrong if there are so many; filter the examples"
-        " by attention to see them. What decides is marked in their drawings: of a look-up the key,"
-        " where it is asked for and where it is shown, and its value.",
-    )
 
 
 def _facts(about: About, scores: Scores) -> Facts:

@@ -357,11 +357,6 @@ class EncoderDecoder(Model):
                 " as alpha-renaming or interchangeable"
             )
 
-    def attended(
-        self, problem: Sequence[int], answer: Sequence[int], symbols: int, embedding_seed: int
-    ) -> None:
-        """Return nothing: only language models say where they look."""
-
     def _renamed(self, ids: Sequence[int], names: Sequence[int]) -> list[int]:
         """Return ids in which symbol k is called names[k]."""
         fixed = len(self.vocabulary)

@@ -168,15 +168,6 @@ class LanguageModel(Model):
         """
         return None
 
-    def attention(
-        self, tokens: Tensor, seeds: Sequence[int], count: int | None = None
-    ) -> dict[str, Tensor]:
-        """Return how much each of (B, T) tokens attends to each, (B, T, T), by names of heads.
-
-        Empty of a model without attention. seeds, count: see `log_probabilities`.
-        """
-        return {}
-
     @abstractmethod
     def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
         """Return a function that reads a text for each seed bit by bit.
@@ -259,14 +250,6 @@ class NeuralLanguageModel(LanguageModel):
         features = self.network.features(self.network.rows.seeded(seeds), tokens.to(self.device))
         log_share: Tensor = self.network.cache(features)[1]
         return log_share.exp()
-
-    @torch.no_grad()
-    def attention(
-        self, tokens: Tensor, seeds: Sequence[int], count: int | None = None
-    ) -> dict[str, Tensor]:
-        self.check(count or len(self.tokens))
-        rows = self.network.rows.seeded(seeds, count)
-        return self.network.attention(rows, tokens.to(self.device))
 
     def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
         self.check(count or len(self.tokens))

@@ -79,22 +79,6 @@ class Request:
     batch_size: int = 256
 
 
-class Attended(NamedTuple):
-    """Hold the attention weights of a model while it writes an answer of A tokens.
-
-    Attributes:
-        tokens: of the problem and the answer, as the model reads them.
-        places: by token of the problem as it is read, the place of the problem's own token that it
-            writes; None where it only separates others.
-        weights: (A, T) by the name of a head: how much each token of the answer, when it is to be
-            written, attends to each of the T tokens but the last.
-    """
-
-    tokens: list[str]
-    places: list[int | None]
-    weights: dict[str, np.ndarray]
-
-
 class Answerer(Protocol):
     """A model that answers the problems of a data set.
 
@@ -126,11 +110,6 @@ class Answerer(Protocol):
 
     def predict(self, request: Request) -> list[list[Answer]]:
         """Return at most `decoding.answers` different answers to each problem, in order."""
-
-    def attended(
-        self, problem: Sequence[int], answer: Sequence[int], symbols: int, embedding_seed: int
-    ) -> Attended | None:
-        """Return where it looks while it writes an answer; None where it cannot say."""
 
 
 class Model(nn.Module, ABC):

@@ -18,7 +18,7 @@ import torch
 
 from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError
-from logicgen.model.model import Answer, Attended, Request
+from logicgen.model.model import Answer, Request
 from logicgen.model.sequences import TrainingRegion, example_ids
 from logicgen.nn.decoding import BeamSearch, Decoding
 from logicgen.nn.generation import Reader, generate, summed
@@ -46,10 +46,6 @@ class Prompting(Protocol):
     def check(self, count: int) -> None: ...
 
     def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader: ...
-
-    def attention(
-        self, tokens: torch.Tensor, seeds: Sequence[int], count: int | None = None
-    ) -> dict[str, torch.Tensor]: ...
 
 
 class Prompted:
@@ -124,51 +120,16 @@ class Prompted:
 
     def _read(self, problem: Sequence[int]) -> list[int]:
         """Return the model's ids of a problem."""
-        return [number for number, _ in self._read_with_places(problem)]
-
-    def _read_with_places(self, problem: Sequence[int]) -> list[tuple[int, int | None]]:
-        """Return the model's ids of a problem, each with the place of the token that it writes.
-
-        None where it only separates symbols.
-        """
         if self.trained_on_task:
-            ids = [int(number) for number in example_ids(np.array(problem))]
-            return [(number, place) for place, number in enumerate(ids)]
-        fixed, read, before = len(self.vocabulary), list[tuple[int, int | None]](), False
-        for place, number in enumerate(problem):
+            return [int(number) for number in example_ids(np.array(problem))]
+        fixed, read, before = len(self.vocabulary), list[int](), False
+        for number in problem:
             symbol = number >= fixed
             if symbol and before:
-                read += [(each, None) for each in self._spelled[NOTHING]]
-            written = [self._symbols[number - fixed]] if symbol else self._spelled[number]
-            read += [(each, place) for each in written]
+                read += self._spelled[NOTHING]
+            read += [self._symbols[number - fixed]] if symbol else self._spelled[number]
             before = symbol
         return read
-
-    def attended(
-        self, problem: Sequence[int], answer: Sequence[int], symbols: int, embedding_seed: int
-    ) -> Attended | None:
-        """Return where the model looks while it writes an answer; None if it has no attention.
-
-        answer: ids of the task, of as many symbols as the problem asks for. Of an ensemble it is
-        the first member's.
-        """
-        read, text = self._read_with_places(problem), self.vocabulary.decode(problem)
-        fixed = len(self.vocabulary)
-        if self.trained_on_task:
-            written = [number - Vocabulary.end for number in answer]
-            texts = [self.vocabulary.token(number) for number in (*problem, *answer)]
-        else:
-            written = [self._symbols[number - fixed] for number in answer]
-            texts = [self.model.tokens.texts[number] for number, _ in read]
-            texts += [self.model.tokens.texts[number] for number in written]
-        ids = torch.tensor([[number for number, _ in read] + written[:-1]])
-        seeds = [_digest(text, embedding_seed, 0)]
-        heads = self.model.attention(ids, seeds, self._count(symbols))
-        if not heads:
-            return None
-        # The last token of the prompt predicts the first of the answer.
-        weights = {name: each[0, len(read) - 1 :].cpu().numpy() for name, each in heads.items()}
-        return Attended(texts, [place for _, place in read], weights)
 
     def predict(self, request: Request) -> list[list[Answer]]:
         """Return the different ones of `decoding.answers` answers to each problem.

@@ -108,20 +108,6 @@ class CausalTransformer(nn.Module):
             x = layer.remember(x, memory, number, mask, rotation)
             yield x
 
-    def attention(self, x: Tensor) -> list[Tensor]:
-        """Return how much each token of whole texts attends to each, (B, H, T, T) by layer."""
-        befores = [self._placed(x, 0), *self._layers(x)]
-        length = x.shape[1]
-        rotation = self._rotation(0, length, x.device)
-        return [
-            layer.attention.weights(
-                layer.norm_attention(before), rotation, self._bias(number, 0, length)
-            )
-            for number, (layer, before) in enumerate(
-                zip(cast(list[CausalLayer], self.layers), befores, strict=False)
-            )
-        ]
-
     def _placed(self, x: Tensor, start: int) -> Tensor:
         """Return the inputs of positions `start..` with what is added to them for their places."""
         if self.positions != "sinusoidal":
@@ -257,24 +243,6 @@ class CausalLM(nn.Module):
         if isinstance(self.network, CausalTransformer):
             return self.network.each_layer(inputs)
         return [self.network(inputs)]
-
-    def attention(self, rows: Rows, tokens: Tensor) -> dict[str, Tensor]:
-        """Return how much each token attends to each, (B, T, T), by the names of heads.
-
-        Under "cache": the probability that the cache gives, after a token, to copying each up to
-        it. Networks without attention have no heads.
-        """
-        found: dict[str, Tensor] = {}
-        if isinstance(self.network, CausalTransformer):
-            layers = self.network.attention(self._inputs(rows, tokens))
-            for layer, weights in enumerate(layers, 1):
-                for head, each in enumerate(weights.unbind(1), 1):
-                    found[f"layer {layer}, head {head}"] = each
-        if self.cache is not None:
-            weights, log_share, _ = self.cache(self.features(rows, tokens))
-            # Position i stands for the token that followed it.
-            found["cache"] = (weights * log_share.exp()[..., None]).roll(1, dims=-1)
-        return found
 
     def _inputs(self, rows: Rows, tokens: Tensor) -> Tensor:
         return rows.inputs(tokens) * self.scale + self.bias

@@ -149,22 +149,6 @@ class Attention(nn.Module):
         output: Tensor = self.output(packing.pack(mixed) if packing is not None else mixed)
         return output
 
-    def weights(
-        self, x: Tensor, rotation: Rotation | None = None, mask: Tensor | None = None
-    ) -> Tensor:
-        """Return how much each of (B, T, width) attends to itself and those before: (B, H, T, T).
-
-        rotation, mask: see `forward`. Rows sum to 1.
-        """
-        keys, _ = self.keys_values(x, rotation)
-        query = self.query(x).unflatten(-1, (self.heads, -1))
-        if rotation is not None:
-            query = rotate(query, rotation)
-        length = x.shape[1]
-        seen = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
-        scores = _scores(_by_head(query, None), keys, mask).masked_fill(~seen, -math.inf)
-        return scores.softmax(dim=-1)
-
 
 _FEW = 256  # keys
 _BLOCK = 64  # queries

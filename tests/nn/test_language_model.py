@@ -215,46 +215,18 @@ def test_a_neural_n_gram_model_is_its_formula() -> None:
         )
 
 
-@pytest.mark.parametrize("positions", POSITIONS)
-@torch.no_grad()
-def test_attention_is_what_the_features_are_made_with(positions: str) -> None:
-    made, ids = model(positions).eval(), texts()
-    rows = made.rows(len(ids))
-    found = made.attention(rows, ids)
-    assert list(found) == [f"layer {layer}, head {head}" for layer in (1, 2) for head in (1, 2)]
-    network = made.network
-    assert isinstance(network, CausalTransformer)
-    inputs = made._inputs(rows, ids)
-    befores = [network._placed(inputs, 0), *network._layers(inputs)]
-    rotation = network._rotation(0, ids.shape[1], ids.device)
-    for number, (layer, before, after) in enumerate(
-        zip(network.layers, befores, befores[1:], strict=False), 1
-    ):
-        _, values = layer.attention.keys_values(layer.norm_attention(before), rotation)
-        weights = torch.stack([found[f"layer {number}, head {head}"] for head in (1, 2)], dim=1)
-        assert torch.allclose(weights.sum(-1), torch.ones(3, 2, 10), atol=1e-6)
-        assert (weights.triu(1) == 0).all()
-        mixed = (weights @ values).transpose(1, 2).flatten(2)
-        again = layer.finish(before + layer.attention.output(mixed))
-        assert torch.allclose(again, after, atol=1e-5)
-
-
 @torch.no_grad()
 def test_what_a_cache_gives_is_attended_to_the_tokens_it_copies() -> None:
     torch.manual_seed(0)
     network = CausalTransformer(width=WIDTH, heads=2, layers=1, feed_forward=32)
     made, ids = CausalLM(TokenRows("learned", V, WIDTH), network, WIDTH, cache=True).eval(), texts()
     rows = made.rows(len(ids))
-    found = made.attention(rows, ids)["cache"]
-    assert (found.triu(1) == 0).all()
     features = made.features(rows, ids)
     assert made.cache is not None
-    _, _, log_rest = made.cache(features)
+    weights, log_share, log_rest = made.cache(features)
+    # Position i stands for the token that followed it.
+    found = (weights * log_share.exp()[..., None]).roll(1, dims=-1)
+    assert (found.triu(1) == 0).all()
     plain = log_rest.exp()[..., None] * rows.log_probabilities(features).exp()
     copied = found @ torch.nn.functional.one_hot(ids, V).float()
     assert torch.allclose(plain + copied, made.log_probabilities(ids, rows).exp(), atol=1e-5)
-
-
-def test_networks_without_attention_have_no_heads() -> None:
-    made, ids = model("elman"), texts()
-    assert made.attention(made.rows(len(ids)), ids) == {}

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from logicgen.measures.attention import Looks
-from logicgen.measures.evaluation import write_report
-from logicgen.measures.evaluation_files import write_looks
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
-from tests.report.pages import LTL_TRIPLES, STRINGS, evaluated, keys
+from tests.report.pages import LTL_TRIPLES, keys
 
 
 def test_a_wrong_trace_shows_the_word_that_falsifies(reports, visit):
@@ -85,44 +82,3 @@ def test_a_data_set_is_found_by_split(reports, visit):
     assert "split=test" in page.url
     assert page.locator("#table tbody tr td:nth-child(2)").first.inner_text() == "test"
     assert "SHA-256" in page.inner_text("main")
-
-
-def test_where_a_model_attends(tmp_path, visit):
-    from axe_playwright_python.sync_playwright import Axe
-
-    problem, answer, guess = STRINGS["lookup"][0]  # a -> b c -> d a -> b c a ->
-    folder = evaluated(tmp_path, "lookup", [(problem, answer, guess)] * 2)
-    tokens = [*problem.split(), *guess.split()]
-    heads = {
-        "layer 1, head 1": [[0, 100], [11, 60, 12, 40]],
-        "layer 1, head 2": [[5, 70, 3, 20], [2, 50, 8, 50]],
-    }
-    write_looks([Looks(1, tokens, list(range(12)), heads)], folder)
-    write_report(folder)
-    page = visit(folder / "report.html")
-    table = page.locator("table", has=page.get_by_text("if it attended to all alike"))
-    # What decides: key and value where shown, and the key asked for; 3 of 12 places, and 5 of 13.
-    assert table.locator("tbody tr").first.inner_text().split("\t") == [
-        "layer 1, head 2", "95.0%", "31.7%", "2",
-    ]  # fmt: skip
-    assert page.locator("#facets", has_text="attention").count() == 1
-    page = visit(folder / "report.html", "#example=0")
-    assert page.get_by_text("Where the model attends").count() == 0
-    page = visit(folder / "report.html", "#example=1")
-    drawn = page.locator(".drawings section", has_text="Where the model attends")
-    assert drawn.locator("select").input_value() == "layer 1, head 2"
-    said = drawn.locator("[role=status]")
-    assert said.inner_text() == (
-        "Most when token 1 of the prediction is to be written: d (token 6) 70%, c (token 4) 20%."
-    )
-    drawn.locator("button.token").nth(1).click()
-    assert said.inner_text().endswith(": b (token 3) 50%, b (token 9) 50%.")
-    drawn.locator("select").select_option("layer 1, head 1")
-    assert said.inner_text().endswith(": -> (token 12) 60%, d (token 13) 40%.")
-    coloured = "each => each.style.backgroundColor !== ''"
-    shown = drawn.locator(".token").all()
-    assert [i for i, token in enumerate(shown) if token.evaluate(coloured)] == [11, 12]
-    for _ in range(2):
-        found = Axe().run(page).response["violations"]
-        assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
-        page.click("#theme")

@@ -29,7 +29,6 @@ SCRIPTS = (
     "elements.js",
     "formula.js",
     "drawings.js",
-    "attention.js",
     "heat_map.js",
     "examples.js",
     "surprise.js",

@@ -3,9 +3,7 @@
 // data.tasks      by task: {arities, temporal}; arities null where problems are strings of tokens
 // data.columns    [{name, label, kind: "number" | "choice" | "choices" | "text", facet, shown}]
 // data.rows       by column and by each name below: a value for each example
-//                 `key`, `task`, `prefix` (tokens), `right` (tokens), `deciding`, and
-//                 `looks`, where a language model attends (`attention.js`), or null; data.heads, the
-//                 names of its heads
+//                 `key`, `task`, `prefix` (tokens), `right` (tokens), `deciding`
 // data.answers    [{label, text, verdict, explanation, tokens}]: names of rows
 // data.problem    the name of the row that holds problems as people write them; data.noun, what
 //                 rows are called if not examples; data.total, how many there are in all

@@ -199,8 +199,6 @@ class Page {
         const deciding = (examples.rows.deciding?.[i] ?? []);
         const given = answer.tokens ? tokens(examples.rows[answer.tokens][i]) : null;
         drawings.push(element("section", {}, right, ...drawnTokens(tokens(examples.rows.prefix[i]), tokens(examples.rows.right[i]), given, deciding)));
-        const looks = examples.rows.looks?.[i];
-        if (looks) drawings.push(element("section", {}, ...drawnAttention(looks, examples.heads)));
       }
     }
     holder.replaceChildren(tools, element("p", { class: "says" }, facts.join(" · ")), element("dl", { class: "answers" }, list), element("div", { class: "drawings" }, drawings));
