@@ -67,7 +67,7 @@ def _reasons(
 ) -> list[tuple[int, int]]:
     """Return edges with positions whose truth makes an edge true at position `i`.
 
-    after: the position that follows `i`. seen: the reasons that are known already; they cost nothing.
+    after: the position that follows `i`. seen: reasons that are known already and cost nothing.
     """
     node, negated = edge >> 1, edge & 1
     what, a, b = graph.kind[node], graph.left[node], graph.right[node]
