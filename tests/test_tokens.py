@@ -1,4 +1,4 @@
-"""Tokens: texts to ids and back, as characters, byte pairs and names."""
+"""Texts to ids and back: characters, byte pairs, names, and symbols without an upper bound."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.errors import LogicgenError
-from logicgen.tokens import Tokens
+from logicgen.tokens import Tokens, Vocabulary, symbol_index, symbol_name
 
 CHARACTERS = Tokens.of_characters({"a": 3, "b": 5, "é": 3, "🙂": 1}, 6)
 LETTERS = Tokens.of_letters({" ": 3, "E": 1, "e": 2, "T": 2, "7": 9})
@@ -121,3 +121,38 @@ def test_the_lattice_has_all_ways_to_write_a_text() -> None:
     assert len(ways[-1]) == 1  # of what was never read, only bytes
     assert tokens.lattice("") == []
     assert Tokens("names", ["<end>", "a", "b"]).lattice("b a") == [{2: 1}, {1: 2}]
+
+
+VOCABULARY = Vocabulary(("&", "0", "1"))
+
+
+@given(st.integers(0, 10**6))
+def test_symbol_names_are_numbers(index):
+    assert symbol_index(symbol_name(index)) == index
+    assert VOCABULARY.id(symbol_name(index)) == len(VOCABULARY) + index
+
+
+def test_names_that_are_no_symbols():
+    assert [symbol_index(n) for n in ("a0", "a01", "A", "ab", "", "1", "a\n")] == [None] * 7
+    assert symbol_name(5000) == "i192"
+
+
+@given(st.lists(st.one_of(st.sampled_from("&01"), st.integers(0, 100).map(symbol_name))))
+def test_encode_then_decode_is_the_identity(tokens):
+    text = " ".join(tokens)
+    ids = VOCABULARY.encode(text)
+    assert VOCABULARY.decode(ids) == text
+    assert VOCABULARY.decode([VOCABULARY.start, *ids, VOCABULARY.end, 4, 4]) == text
+
+
+def test_unknown_tokens_are_refused():
+    with pytest.raises(KeyError, match="U"):
+        VOCABULARY.encode("U a b")
+    with pytest.raises(ValueError, match="twice"):
+        Vocabulary(("&", "&"))
+
+
+def test_a_number_that_no_id_has_room_for_is_no_symbol():
+    assert symbol_index("a" + "9" * 17) == 26 * (10**17 - 1)
+    assert symbol_index("a" + "9" * 18) is None
+    assert symbol_index("a" + "1" * 5000) is None

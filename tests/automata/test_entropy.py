@@ -1,17 +1,22 @@
-"""Expected length and entropy against sums over strings and over paths."""
+"""Expected length, entropy, ambiguity and distances against sums over strings and paths."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from logicgen.automata import (
+    Automaton,
     allsum,
     ambiguous_pair,
+    divergences,
     entropy,
     estimated_entropy,
     expected_length,
+    l1_distances,
+    mean_by_position,
     path_entropy,
     random_automaton,
 )
@@ -87,3 +92,83 @@ def test_estimate():
 def test_too_few_samples():
     with pytest.raises(LogicgenError, match="2 or more"):
         estimated_entropy(one_state(0.5), 1, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("states", "symbols"), [(2, 2), (3, 1)])
+@given(data=st.data())
+def test_against_counting_paths(states, symbols, data):
+    automaton = data.draw(automata(states=states, symbols=symbols))
+    # With all weights 1 the weight of a string is the number of its accepting paths. A shortest
+    # string with two passes every pair of states once up to one of different states, once after it.
+    longest = 2 * (states**2 - 1)
+    counted = Automaton.dense(
+        automaton.symbols,
+        automaton.initial > 0,
+        automaton.final > 0,
+        [matrix.toarray() > 0 for matrix in automaton.transitions],
+    )
+    several = max(weights(counted, longest).values()) > 1
+    assert (ambiguous_pair(automaton) is not None) == several
+
+
+def test_the_pair_is_one():
+    # Both ways read ab, through 1 or 2.
+    table = [[[0, 1, 1, 0]] + [[0] * 4] * 3, [[0] * 4, [0, 0, 0, 1], [0, 0, 0, 1], [0] * 4]]
+    automaton = Automaton.dense("ab", [1, 0, 0, 0], [0, 0, 0, 1], table)
+    assert set(ambiguous_pair(automaton)) == {"1", "2"}
+
+
+def test_two_ways_of_which_one_cannot_end():
+    automaton = Automaton.dense("a", [1, 0, 0], [0, 1, 0], [[[0, 1, 1], [0] * 3, [0] * 3]])
+    assert ambiguous_pair(automaton) is None
+
+
+def test_nondeterministic_both_ways_and_unambiguous():
+    # After a, either the next symbol is b or it is c; guessed before, and guessed again.
+    automaton = Automaton.from_arcs(
+        "abc",
+        "stuv",
+        {"s": 1},
+        {"v": 1},
+        [("s", "a", "t", 1), ("s", "a", "u", 1), ("t", "b", "v", 1), ("u", "c", "v", 1),
+         ("t", "a", "v", 1)],
+    )  # fmt: skip
+    assert not automaton.is_deterministic
+    assert ambiguous_pair(automaton) is None
+
+
+def test_two_initial_states():
+    assert ambiguous_pair(Automaton.dense("a", [1, 1], [1, 1], [[[0, 0], [0, 0]]])) is not None
+
+
+def test_nothing_accepted():
+    assert ambiguous_pair(one_state(0.5, final=0)) is None
+
+
+P = np.array([[[0.5, 0.5], [1.0, 0.0], [np.nan, np.nan]]])
+Q = np.array([[[0.25, 0.75], [0.5, 0.5], [np.nan, np.nan]]])
+
+
+def test_values():
+    np.testing.assert_allclose(l1_distances(P, Q), [[0.5, 1.0, np.nan]])
+    first = 0.5 * np.log2(0.5 / 0.25) + 0.5 * np.log2(0.5 / 0.75)
+    np.testing.assert_allclose(divergences(P, Q), [[first, 1.0, np.nan]])
+    np.testing.assert_allclose(divergences(P, P), [[0, 0, np.nan]])
+    assert divergences(Q, P)[0, 1] == np.inf
+
+
+def test_pinsker():
+    rng = np.random.default_rng(0)
+    p, q = rng.dirichlet(np.ones(4), size=(2, 100, 1))
+    assert (l1_distances(p, q) <= np.sqrt(2 * np.log(2) * divergences(p, q)) + 1e-12).all()
+
+
+def test_what_is_over_is_left_out():
+    mean, count = mean_by_position(np.array([[1.0, 2.0, np.nan], [3.0, np.nan, np.nan]]))
+    np.testing.assert_allclose(mean, [2, 2, np.nan])
+    np.testing.assert_array_equal(count, [2, 1, 0])
+
+
+def test_shapes_that_differ():
+    with pytest.raises(LogicgenError, match="cannot be compared"):
+        divergences(P, Q[:, :2])

@@ -25,7 +25,7 @@ from logicgen.syntax.answers import literals_of
 from logicgen.syntax.sampling import FormulaSampler
 from tests.solvers.lasso_words import all_lassos, holds
 from tests.solvers.ltl_families import arbiter, counter
-from tests.syntax.test_operator_reader import BINARY, UNARY
+from tests.syntax.test_formula_language import BINARY, UNARY
 
 READ = ltl().read
 DATA = Path(__file__).parent.parent / "data"

@@ -1,4 +1,4 @@
-"""Sums over all strings against sums in a loop."""
+"""Sums over all strings against sums in a loop, and where probability is lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from logicgen.automata import (
 )
 from logicgen.automata.sums import accessible, coaccessible, forward
 from logicgen.errors import LogicgenError
-from tests.automata.small import automata, one_state, shrinking, weights
+from tests.automata.small import automata, one_state, probabilistic, shrinking, weights
 
 # With a quarter of the weight left at each step, strings longer than 9 are a millionth.
 CUT, SHORT = 2e-6, 9
@@ -245,3 +245,70 @@ def test_a_path_weight_that_no_float_holds():
     small = Automaton.dense("a", [1, 0, 0], [0, 0, 1], [np.diag([1e-200, 1e-200], 1)])
     assert log_allsum(small) == pytest.approx(-400 * math.log(10))
     assert normalise(small).total.sum() == pytest.approx(2)
+
+
+@given(probabilistic())
+def test_tight(automaton):
+    found = tightness(automaton)
+    assert found.is_tight
+    assert found.reason.startswith("tight")
+    assert found.mass == pytest.approx(1, rel=1e-12)
+
+
+def test_a_trap():
+    automaton = Automaton.from_arcs(
+        "ab",
+        ["start", "trap"],
+        {"start": 1.0},
+        {"start": 0.5},
+        [("start", "a", "start", 0.25), ("start", "b", "trap", 0.25), ("trap", "b", "trap", 1.0)],
+    )
+    found = tightness(automaton)
+    assert not found.is_tight
+    assert found.trapped == ("trap",)
+    assert found.mass == pytest.approx(2 / 3)
+    assert found.mass == pytest.approx(sum(weights(automaton, 12).values()), rel=1e-6)
+    assert found.reason == (
+        "not tight, all strings together have 0.666667: no path to a final state from trap"
+    )
+
+
+def test_a_trap_that_cannot_be_reached_is_no_matter():
+    automaton = Automaton.dense("a", [1, 0], [0.5, 0], [[[0.5, 0], [0, 1]]])
+    assert tightness(automaton).is_tight
+
+
+def test_a_leak():
+    found = tightness(one_state(0.25, final=0.5))
+    assert not found.is_tight
+    assert found.leaking == ("0",)
+    assert found.mass == pytest.approx(2 / 3)
+    assert "weights that sum to less than 1 from 0" in found.reason
+
+
+def test_a_beginning_that_leaks():
+    found = tightness(one_state(0.5, final=0.5, initial=0.75))
+    assert not found.is_tight
+    assert "initial weights sum to 0.75" in found.reason
+
+
+def test_no_string_ever_ends():
+    automaton = one_state(1.0, final=0.0)
+    assert tightness(automaton).trapped == ("0",)
+    assert tightness(automaton).mass == allsum(automaton) == 0
+
+
+def test_only_the_empty_string():
+    assert tightness(one_state(0.0)).is_tight
+
+
+@pytest.mark.parametrize(
+    ("automaton", "message"),
+    [
+        (one_state(0.9, final=0.5), "state 0: .* sum to 1.4, not 1.*normalise"),
+        (one_state(0.5, final=0.5, initial=2), "initial weights sum to 2, not 1.*normalise"),
+    ],
+)
+def test_no_probabilities(automaton, message):
+    with pytest.raises(LogicgenError, match=message):
+        tightness(automaton)
