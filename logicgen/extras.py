@@ -1,16 +1,21 @@
-"""Packages that only some uses need: which extra of logicgen brings each.
+"""Other packages: extras, which only some uses need, and plugins, which extend logicgen.
 
 `pip install logicgen` brings what makes data, solves, verifies and scores. What trains networks,
 draws figures or computes with automata is imported where it is used, and an extra brings it.
+
+A plugin is an entry point of an installed package, in one of the groups `logicgen.tasks`,
+`logicgen.solvers`, `logicgen.embeddings` and `logicgen.positions`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
+from typing import Any
 
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, shortened
 
 EXTRAS = {
     "datasets": "datasets",
@@ -77,3 +82,30 @@ def extras_named() -> Iterator[None]:
         if said is None:
             raise
         raise said from None
+
+
+def plugins(group: str) -> dict[str, EntryPoint]:
+    """Return the plugins of an entry-point group by name. Nothing is imported yet.
+
+    No other package can take the name of a plugin of logicgen.
+    """
+    points = sorted(entry_points(group=group), key=lambda point: (is_own(point), point.name))
+    found = {point.name: point for point in points}  # the last of a name
+    return dict(sorted(found.items()))
+
+
+def is_own(point: EntryPoint) -> bool:
+    """Return whether a plugin is part of logicgen."""
+    return point.value.startswith("logicgen.")
+
+
+def load_plugin(point: EntryPoint) -> Any:
+    """Return the object that a plugin names. Raises LogicgenError if it cannot be imported."""
+    try:
+        return point.load()
+    except Exception as error:
+        why = shortened(f"{type(error).__name__}: {error}", 200)
+        raise LogicgenError(
+            f"plugin {point.name} ({point.value}) cannot be loaded: {why}: repair the package that"
+            " registers it, or remove it"
+        ) from error

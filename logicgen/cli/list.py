@@ -67,10 +67,10 @@ def _rows(kind: str) -> list[tuple[str, str]]:
     from logicgen import recipes
     from logicgen.recipes import read_toml
     from logicgen.solvers import solver_facts, solver_plugins
-    from logicgen.tasks import CORPORA, TASKS, load_task
+    from logicgen.tasks import CORPORA, task_names
 
     if kind == "tasks":
-        tasks = [(name, load_task(name).about) for name in TASKS]
+        tasks = [(name, _task_about(name)) for name in task_names()]
         return sorted(tasks + [(name, _corpus_about(name)) for name in CORPORA])
     if kind == "solvers":
         return [(name, _about(solver_facts(name))) for name in solver_plugins()]
@@ -78,6 +78,15 @@ def _rows(kind: str) -> list[tuple[str, str]]:
         (name, read_toml(recipes.find(kind, ".toml", name)).get("description", ""))
         for name in recipes.names(kind, ".toml")
     ]
+
+
+def _task_about(name: str) -> str:
+    from logicgen.tasks import load_task
+
+    try:
+        return load_task(name).about
+    except LogicgenError as error:  # a broken plugin disturbs no other task
+        return f"(not available: {error})"
 
 
 def _corpus_about(task: str) -> str:

@@ -21,7 +21,7 @@ from logicgen.data.dataset import Dataset
 from logicgen.data.drawer import alpha_class_of
 from logicgen.errors import LogicgenError, nearest
 from logicgen.files import prepare_folder, write_atomically, write_text
-from logicgen.scoring.prompts import VERSION, Notation, Wording, answer_text, prompt_of, wording_of
+from logicgen.scoring.prompts import VERSION, Notation, answer_text, prompt_of, wording_of
 from logicgen.solvers import Status
 from logicgen.syntax.answers import NO_ANSWER
 from logicgen.tasks import Task
@@ -44,14 +44,15 @@ def prompt_rows(
 
     Raises LogicgenError for a task without prompts, and a split that there is not or that is empty.
     """
-    task, wording = data.task, wording_of(data.task_name)
+    task = data.task
+    wording_of(task)
     table = data.table(split)
     for first in range(0, table.num_rows, ROWS):
         progress(first, table.num_rows)
         for number, row in enumerate(table.slice(first, ROWS).to_pylist(), start=first):
             problem = task.decode_problem(row.pop("problem"))
             answer = task.decode_answer(row.pop("answer"))
-            asked = _asked(task, wording, problem, answer, examples, notation)
+            asked = _asked(task, problem, answer, examples, notation)
             yield {**asked, "split": split, "row": number, **row}
 
 
@@ -66,13 +67,13 @@ def sampled_rows(
     Raises LogicgenError for a task without prompts, and where the ranges hold no problem.
     """
     task = samples.task
-    wording = wording_of(task.name)
+    wording_of(task)
     for number in numbers:
         problem, cell = samples[number], samples.cell(number)
         solution = task.solve(problem)
         answer = NO_ANSWER if solution.status is Status.UNSAT else solution.witness
         yield {
-            **_asked(task, wording, problem, answer, examples, notation),
+            **_asked(task, problem, answer, examples, notation),
             "split": "train",
             "row": number,
             "symbols": cell.symbols,
@@ -81,12 +82,10 @@ def sampled_rows(
         }
 
 
-def _asked(
-    task: Task, wording: Wording, problem: Any, answer: Any, examples: int, notation: Notation
-) -> Row:
+def _asked(task: Task, problem: Any, answer: Any, examples: int, notation: Notation) -> Row:
     """Return what a row says of a problem, its answer and its prompt."""
     return {
-        "prompt": prompt_of(task, wording, problem, examples, notation),
+        "prompt": prompt_of(task, problem, examples, notation),
         "problem": task.show_problem(problem),
         "answer": task.show(answer),
         "task": task.name,
@@ -187,9 +186,9 @@ def write_prompts(
     """
     if kind not in FORMATS:
         raise LogicgenError(f"no format is called {kind!r}: {nearest(kind, list(FORMATS))}")
-    wording = wording_of(data.task_name)
+    wording = wording_of(data.task)
     # What cannot be written is said before anything is.
-    prompt_of(data.task, wording, data.task.read_problem(wording.examples[0][0]), examples)
+    prompt_of(data.task, data.task.read_problem(wording.examples[0][0]), examples)
     suffix, shaped = FORMATS[kind]
     write = _write_parquet if suffix == ".parquet" else write_lines
     prepare_folder(folder)

@@ -4,14 +4,13 @@
     import logicgen.integrations.reasoning_gym
     data = reasoning_gym.create_dataset("logicgen_ltl", seed=0, size=100, max_length=30)
 
-Importing this registers *logicgen_copying*, *logicgen_lookup*, *logicgen_ltl*,
-*logicgen_permutation* and *logicgen_propositional*, each with a curriculum.
+Importing this registers a data set `logicgen_TASK` with a curriculum for each task with answers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar
 
 from logicgen.errors import LogicgenError
@@ -20,6 +19,7 @@ from logicgen.integrations.scorers import shared_scorer
 from logicgen.integrations.versions import at_least
 from logicgen.scoring.completions import Mode
 from logicgen.scoring.prompts import VERSION, Notation, answer_text, prompt
+from logicgen.tasks import load_task, task_names
 from logicgen.tasks.public_task import PublicTask
 
 at_least("reasoning_gym", "0.1.25")
@@ -27,18 +27,6 @@ with extras_named():
     from reasoning_gym.coaching import BaseCurriculum, RangeAttributeDefinition
     from reasoning_gym.dataset import ProceduralDataset
     from reasoning_gym.factory import register_dataset
-
-SYMBOLS = [2, 4, 6, 8, 10]
-"""Symbols at each level of a curriculum."""
-
-LENGTHS = {
-    "copying": [4, 8, 16, 32, 64],
-    "lookup": [8, 14, 20, 32, 44],
-    "ltl": [5, 10, 20, 30, 40],
-    "permutation": [12, 20, 28, 36, 44],
-    "propositional": [5, 10, 20, 30, 40],
-}
-"""Tokens of a problem at each level, by task; of each of these there are problems."""
 
 
 @dataclass
@@ -98,7 +86,7 @@ class LogicDataset(ProceduralDataset):
 
     def __reduce__(self) -> Any:
         """Return what pickle stores: class and configuration, with the seed that was drawn."""
-        return type(self), (replace(self.config, seed=self.seed),)
+        return _dataset, (self.task, replace(self.config, seed=self.seed))
 
     @property
     def category(self) -> str:
@@ -158,43 +146,14 @@ class LogicDataset(ProceduralDataset):
         return self.score_answer(answer, entry)
 
 
-class CopyingDataset(LogicDataset):
-    """Sequences of symbols to be copied."""
-
-    task = "copying"
-
-
-class LookupDataset(LogicDataset):
-    """Pairs of keys and values, and keys to be looked up."""
-
-    task = "lookup"
-
-
-class LtlDataset(LogicDataset):
-    """Formulas of linear temporal logic that a trace is to satisfy."""
-
-    task = "ltl"
-
-
-class PermutationDataset(LogicDataset):
-    """Permutations of positions that examples show, to be applied."""
-
-    task = "permutation"
-
-
-class PropositionalDataset(LogicDataset):
-    """Formulas of propositional logic that an assignment is to satisfy."""
-
-    task = "propositional"
-
-
 class LogicCurriculum(BaseCurriculum):
     """Levels of difficulty of a task: more symbols, longer problems."""
 
     def __init__(self, task: str) -> None:
         super().__init__(f"{task.capitalize()}Curriculum", LogicConfig)
         said = {"symbols": "Symbols of a problem", "length": "Tokens of a problem"}
-        levels = {"symbols": SYMBOLS, "length": LENGTHS[task]}
+        difficulty = load_task(task).difficulty
+        levels = {"symbols": [*difficulty.symbols], "length": [*difficulty.length]}
         self._define_attributes(
             *(
                 RangeAttributeDefinition(
@@ -209,12 +168,17 @@ class LogicCurriculum(BaseCurriculum):
         )
 
 
-for _dataset in (
-    CopyingDataset,
-    LookupDataset,
-    LtlDataset,
-    PermutationDataset,
-    PropositionalDataset,
-):
-    _curriculum = partial(LogicCurriculum, _dataset.task)
-    register_dataset(f"logicgen_{_dataset.task}", _dataset, LogicConfig, _curriculum)
+@cache
+def dataset_class(task: str) -> type[LogicDataset]:
+    """Return the class of the data sets of a task, made once."""
+    return type(f"{task.capitalize()}Dataset", (LogicDataset,), {"task": task})
+
+
+def _dataset(task: str, config: LogicConfig) -> LogicDataset:
+    return dataset_class(task)(config)
+
+
+for _task in task_names():
+    register_dataset(
+        f"logicgen_{_task}", dataset_class(_task), LogicConfig, partial(LogicCurriculum, _task)
+    )

@@ -184,14 +184,15 @@ def renamed_prompts(
     limit: the most problems to rename. examples: of `logicgen.prompt`.
     Raises LogicgenError for a task without prompts, and where there is no such split.
     """
-    task, wording = data.task, wording_of(data.task_name)
+    task = data.task
+    wording_of(task)
     about = About.in_region(data.region, "", data, split)
     table = data.table(split)
     rows = spread(table, about, limit)
     for each in _renamed(rows, chosen := table.take(pa.array(rows)), _letters(data, chosen)):
         problem = task.decode_problem(each.problem)
         yield {
-            "prompt": prompt_of(task, wording, problem, examples),
+            "prompt": prompt_of(task, problem, examples),
             "problem": task.show_problem(problem),
             "task": task.name,
             "symbols": each.example["symbols"],

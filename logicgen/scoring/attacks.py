@@ -156,7 +156,7 @@ def _is_wrong(task: Task, problem: Any, text: str) -> bool:
 
 def _written(task: Task, witness: Any, names: Sequence[str]) -> str:
     """Return a right answer as text, an assignment as literals of all symbols."""
-    if task.name != "propositional":  # verifiers of assignments may ask for all symbols
+    if task.logic != "propositional":  # verifiers of assignments may ask for all symbols
         return task.show(witness)
     given = dict(witness.literals)
     return " & ".join(name if given.get(name, True) else f"!{name}" for name in names)
@@ -164,10 +164,10 @@ def _written(task: Task, witness: Any, names: Sequence[str]) -> str:
 
 def _spellings(task: Task, text: str) -> tuple[str, ...]:
     """Return an answer in the ways in which people write it."""
-    if task.name == "propositional":
+    if task.logic == "propositional":
         equations = _LITERAL.sub(lambda found: f"{found[2]}={int(not found[1])}", text)
         return equations.replace(" & ", ", "), text
-    return (f"{{{text}}}" if task.name == "ltl" and "{" not in text else text,)
+    return (f"{{{text}}}" if task.logic == "ltl" and "{" not in text else text,)
 
 
 def _changed(task: Task, text: str, names: Sequence[str]) -> Iterator[str]:
@@ -255,7 +255,7 @@ def families(task: Task, problems: Sequence[Any]) -> list[list[Case]]:
     if isinstance(task, FormulaTask):
         for names in ("a", "a & b", "a & b & c"):
             texts = [names, *_changed(task, names, ())]
-            texts = [f"G({text})" if task.name == "ltl" else text for text in texts]
+            texts = [f"G({text})" if task.logic == "ltl" else text for text in texts]
             groups.append([task.read_problem(text) for text in texts])
     else:
         for text in map(task.encode, problems[:3]):

@@ -27,15 +27,6 @@ from logicgen.tasks import load_task
 from logicgen.tasks.problem_samples import ProblemSamples
 from logicgen.tasks.task import Task
 
-# Fewest and most symbols, least and greatest length: small problems give small examples.
-_SIZES = {
-    "propositional": ((1, 3), (2, 9)),
-    "ltl": ((1, 2), (2, 7)),
-    "copying": ((2, 4), (2, 5)),
-    "lookup": ((3, 5), (5, 12)),
-    "permutation": ((3, 6), (12, 20)),
-}
-
 
 @dataclass(frozen=True)
 class Example:
@@ -169,7 +160,8 @@ def _drawn(task: Task, count: int, seed: int) -> list[Any]:
     """Return random problems: of a logic, also unsatisfiable formulas and tautologies."""
 
     def some(number: int, satisfiable: bool) -> list[Any]:
-        samples = ProblemSamples(task, *_SIZES[task.name], seed, satisfiable=satisfiable)
+        few, short = task.difficulty.few, task.difficulty.short
+        samples = ProblemSamples(task, few, short, seed, satisfiable=satisfiable)
         return list(islice(samples, number))
 
     without = some(2 * (count // 5), False) if task.logic else []

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from logicgen.errors import LogicgenError, nearest
-from logicgen.solvers.registry import Facts, facts_of, in_words, is_own, solver_plugins
+from logicgen.extras import is_own
+from logicgen.solvers.registry import Facts, facts_of, in_words, solver_plugins
 from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
 
 __all__ = [

@@ -5,26 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
-GROUP = "logicgen.solvers"
+from logicgen.extras import plugins
 
 
 @cache
 def solver_plugins() -> dict[str, EntryPoint]:
-    """Return every registered solver plugin by name; nothing is imported yet.
-
-    No other package can take the name of a solver of ours.
-    """
-    points = sorted(entry_points(group=GROUP), key=lambda point: (is_own(point), point.name))
-    found = {point.name: point for point in points}  # the last of a name
-    return dict(sorted(found.items()))
-
-
-def is_own(point: EntryPoint) -> bool:
-    """Return whether a plugin is part of logicgen; others run in processes of their own."""
-    return point.value.startswith("logicgen.")
+    """Return every registered solver plugin by name; nothing is imported yet."""
+    return plugins("logicgen.solvers")
 
 
 @dataclass(frozen=True)

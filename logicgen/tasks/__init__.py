@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from logicgen.errors import LogicgenError, nearest
+from logicgen.extras import load_plugin, plugins
 from logicgen.solvers import load_solver
 from logicgen.tasks.corpus_task import CorpusTask
-from logicgen.tasks.task import Cell, Draw, Settings, Source, Task
+from logicgen.tasks.task import Cell, Difficulty, Draw, Settings, Source, Task, Wording
 
 __all__ = [
     "CORPORA",
     "TASKS",
     "Cell",
+    "Difficulty",
     "Draw",
     "Settings",
     "Source",
     "Task",
+    "Wording",
     "fitting_solver",
     "load_corpus_task",
     "load_task",
+    "task_names",
 ]
 
 TASKS = {
@@ -31,7 +36,7 @@ TASKS = {
     "permutation": "logicgen.tasks.permutation:Permutation",
     "propositional": "logicgen.tasks.propositional:Propositional",
 }
-"""Every task by name, as `module:class`; imported when it is first asked for."""
+"""The shipped tasks by name, as `module:class`; imported when they are first asked for."""
 
 CORPORA = {
     "automaton": "logicgen.tasks.automaton_strings:TASK",
@@ -43,13 +48,32 @@ CORPORA = {
 
 
 @cache
+def task_plugins() -> dict[str, EntryPoint]:
+    """Return the tasks of other packages by name. None of them has the name of a shipped task."""
+    found = plugins("logicgen.tasks")
+    return {name: point for name, point in found.items() if name not in {*TASKS, *CORPORA}}
+
+
+def task_names() -> list[str]:
+    """Return the names of all tasks with answers, shipped and of other packages."""
+    return sorted([*TASKS, *task_plugins()])
+
+
+@cache
 def load_task(name: str) -> Task:
     """Return the task called `name`. Raises LogicgenError for an unknown one."""
     if name in CORPORA:
         raise LogicgenError(f"task {name} makes corpora, without problems and answers")
-    if name not in TASKS:
-        raise LogicgenError(f"no task is called {name!r}: {nearest(name, [*TASKS, *CORPORA])}")
-    task: Task = _load(TASKS[name])()
+    if name in TASKS:
+        return _made(_load(TASKS[name]))
+    if name in task_plugins():
+        return _made(load_plugin(task_plugins()[name]))
+    known = [*TASKS, *CORPORA, *task_plugins()]
+    raise LogicgenError(f"no task is called {name!r}: {nearest(name, known)}")
+
+
+def _made(cls: Any) -> Task:
+    task: Task = cls()
     return task
 
 

@@ -19,7 +19,7 @@ from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.language import Language
 from logicgen.syntax.sampling import all_partitions, partition_of, stirling
 from logicgen.tasks.string_task import StringTask, token_language
-from logicgen.tasks.task import Cell, Draw, Settings, Source
+from logicgen.tasks.task import Cell, Difficulty, Draw, Settings, Source, Wording
 from logicgen.tokens import symbol_name
 
 Letters = tuple[str, ...]
@@ -68,6 +68,14 @@ class Copying(StringTask):
     Settings: ClassVar = Settings
     symbols_meaning: ClassVar = "number of symbols the string was drawn from"
     edit_distance: ClassVar = True
+    difficulty: ClassVar = Difficulty(length=(4, 8, 16, 32, 64), few=(2, 4), short=(2, 5))
+    wording: ClassVar = Wording(
+        "Copy a sequence of symbols.",
+        "Symbols are separated by blanks.",
+        "The answer is the same sequence: the same symbols in the same order, separated by blanks.",
+        "Sequence",
+        (("b a a c", "b a a c"), ("d d", "d d"), ("c a b e a", "c a b e a")),
+    )
 
     @property
     def problem_language(self) -> Language:

@@ -19,8 +19,7 @@ from logicgen.syntax.formula_language import FormulaLanguage, formula_language
 from logicgen.syntax.language import Language
 from logicgen.syntax.rewriting import plain, spaced, within
 from logicgen.syntax.sampling import LONGEST, FormulaSampler, Pattern, most_symbols
-from logicgen.tasks.explanation import Explanation
-from logicgen.tasks.task import Cell, Draw, Settings, Source, Task
+from logicgen.tasks.task import Cell, Draw, Explanation, Settings, Source, Task
 from logicgen.tokens import symbol_name
 
 
@@ -29,6 +28,13 @@ def _sane(weight: float) -> float:
         raise ValueError(f"a weight is 0, or from {LEAST_WEIGHT} to {MOST_WEIGHT}, not {weight}")
     return weight
 
+
+CONNECTIVES = (
+    "Notation: ! is not, & is and, | is or, ^ is exclusive or, -> is implies, <-> is if and only"
+    " if; 1 is true and 0 is false."
+)
+POLISH = " The formula is written in Polish notation: each operator stands before its operands."
+"""What prompts say of the notation of formulas, and what they add if it is prefix notation."""
 
 # Sums and products of weights are exact, so their digits cost time.
 LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e9

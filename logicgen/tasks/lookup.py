@@ -23,7 +23,7 @@ from pydantic import model_validator
 from logicgen.solvers import Solution
 from logicgen.syntax.sampling import all_partitions, stirling
 from logicgen.tasks.determined import Determined, DeterminedSettings, DeterminedSource
-from logicgen.tasks.task import Cell, Draw, Positive
+from logicgen.tasks.task import Cell, Difficulty, Draw, Positive, Wording
 from logicgen.tokens import symbol_name
 
 # More problems than these are not counted, nor those of more pairs than these: two keys alone are
@@ -239,6 +239,19 @@ class Lookup(Determined):
     Settings: ClassVar = LookupSettings
     Source: ClassVar = LookupSource
     Problem: ClassVar = LookupProblem
+    difficulty: ClassVar = Difficulty(length=(8, 14, 20, 32, 44), few=(3, 5), short=(5, 12))
+    wording: ClassVar = Wording(
+        "Look up the values of keys.",
+        "Each pair `k -> v` shows the value v of the key k. After the pairs stand the keys that are"
+        " asked for, and a last arrow.",
+        "The answer is the values of these keys in the same order, separated by blanks.",
+        "Pairs and keys",
+        (
+            ("a -> b c -> d c ->", "d"),
+            ("e -> a b -> f e ->", "a"),
+            ("a -> d b -> c a b ->", "d c"),
+        ),
+    )
     between: ClassVar = " "
 
     def answer_length(self, problem: LookupProblem) -> int:

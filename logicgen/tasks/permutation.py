@@ -39,7 +39,7 @@ from pydantic import Field, model_validator
 from logicgen.solvers import Solution
 from logicgen.tasks.determined import Determined, DeterminedSettings, DeterminedSource
 from logicgen.tasks.string_task import Symbols
-from logicgen.tasks.task import Cell, Draw, Positive
+from logicgen.tasks.task import Cell, Difficulty, Draw, Positive, Wording
 from logicgen.tokens import symbol_name
 
 # Inputs of more symbols than these, two different ones or more, are not counted: they are at least
@@ -268,6 +268,20 @@ class Permutation(Determined):
     Source: ClassVar = PermutationSource
     Problem: ClassVar = PermutationProblem
     edit_distance: ClassVar = True
+    difficulty: ClassVar = Difficulty(length=(12, 20, 28, 36, 44), few=(3, 6), short=(12, 20))
+    wording: ClassVar = Wording(
+        "Apply a permutation of positions that examples show.",
+        "Each example `x y z > z x y` shows a sequence and how it comes out; all examples move the"
+        " positions alike, and may leave out the same positions. Examples are separated by"
+        " semicolons. The last sequence is the one that is asked for.",
+        "The answer is how the last sequence comes out: its symbols, separated by blanks.",
+        "Examples and sequence",
+        (
+            ("a b c > c a b ; d e f >", "f d e"),
+            ("a b > b a ; c d >", "d c"),
+            ("a b c > a c b ; d e f > d f e ; g h i >", "g i h"),
+        ),
+    )
 
     def answer_length(self, problem: PermutationProblem) -> int:
         return len(problem.demonstrations[0][1] if problem.demonstrations else problem.query)

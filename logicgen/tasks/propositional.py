@@ -23,11 +23,17 @@ from logicgen.syntax.answers import NO_ANSWER, Assignment, NoAnswer, assignment_
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.language import Language
 from logicgen.tasks.cnf import CNFSource
-from logicgen.tasks.formula_task import FormulaSettings, FormulaTask
+from logicgen.tasks.formula_task import CONNECTIVES, POLISH, FormulaSettings, FormulaTask
 from logicgen.tasks.right_tokens import RightTokens
+from logicgen.tasks.task import Difficulty, Wording
 
 # A truth table over so many symbols is faster than a SAT solver.
 FEW = 10
+
+
+_BINDING = (
+    " ! binds most tightly, then &, then ^, then |, then -> and <->, which group from the right."
+)
 
 
 class PropositionalSettings(FormulaSettings):
@@ -51,6 +57,18 @@ class Propositional(FormulaTask):
     hard_operators: ClassVar = ("^", "<->")  # neither operand alone decides their value
     logic: ClassVar = "propositional"
     other_source: ClassVar = CNFSource
+    difficulty: ClassVar = Difficulty(length=(5, 10, 20, 30, 40), few=(1, 3), short=(2, 9))
+    wording: ClassVar = Wording(
+        "Find an assignment that satisfies a formula of propositional logic.",
+        CONNECTIVES,
+        "An answer gives values to symbols of the formula, such as `a=1, b=0`. It may leave symbols"
+        " out if the formula is true whatever values they have. If no assignment satisfies the"
+        " formula, the answer is `unsat`.",
+        "Formula",
+        (("(a -> b) & !b", "a=0, b=0"), ("a ^ b | c", "c=1"), ("a & !a", "unsat")),
+        _BINDING,
+        POLISH,
+    )
 
     def _solver(self, name: str | None, problem: Formula) -> Solver:
         # Nobody asked for one, both give the same answers, and a small table is four times as fast.

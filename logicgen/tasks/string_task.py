@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Verdict
 from logicgen.syntax.language import Language, Token
-from logicgen.tasks.explanation import Explanation
-from logicgen.tasks.task import Task
+from logicgen.tasks.task import Explanation, Task
 
 Symbols = tuple[str, ...]
 

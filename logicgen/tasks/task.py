@@ -21,7 +21,6 @@ from logicgen.recipes import Table
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.language import Language, read_either
 from logicgen.syntax.token_automaton import TokenAutomaton, token_automaton
-from logicgen.tasks.explanation import Explanation
 from logicgen.tokens import Vocabulary, symbol_index
 
 if TYPE_CHECKING:
@@ -104,6 +103,68 @@ class Source(ABC):
         return None
 
 
+@dataclass(frozen=True)
+class Explanation:
+    """What there is to see of a problem and an answer to it.
+
+    Attributes:
+        reason: why the answer is not right; empty if it is right, or nobody can tell.
+        truth: by token of a formula in prefix notation, the truth of the subformula that begins
+            there, at each position of the word: `1`, `0`, or `?` where it depends on symbols that
+            the answer leaves open. Of propositional logic there is one position.
+        letters: the symbols that are true at each position of the word: one that the answer allows,
+            which falsifies the formula if the answer is wrong; of a wrong `unsat` one that
+            satisfies it. Empty if `truth` holds for all.
+        loop: the position that comes again after the last one; None without a word.
+        deciding: by token of the right answer, the tokens of the problem that decide it, by number.
+    """
+
+    reason: str = ""
+    truth: tuple[str, ...] = ()
+    letters: tuple[tuple[str, ...], ...] = ()
+    loop: int | None = None
+    deciding: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What a prompt for a language model says of a task (`scoring/prompts.py`).
+
+    Attributes:
+        asks: what is to be found.
+        notation: the notation of problems.
+        answer: what an answer is, and how it is written.
+        problem: what a problem is called.
+        examples: problems and right answers, in people's notation.
+        infix, prefix: what is added to `notation` of problems in people's or in prefix notation.
+    """
+
+    asks: str
+    notation: str
+    answer: str
+    problem: str
+    examples: tuple[tuple[str, str], ...]
+    infix: str = ""
+    prefix: str = ""
+
+
+@dataclass(frozen=True)
+class Difficulty:
+    """The sizes of problems, for programs that draw problems without a recipe.
+
+    Attributes:
+        length: the number of tokens at each level of a curriculum; there are such problems.
+        few, short: the numbers of symbols and of tokens, from the least to the most, of problems
+            that a person reads at a glance. An audit draws these.
+        symbols: the number of symbols at each level of a curriculum.
+    """
+
+    length: tuple[int, ...]
+    few: tuple[int, int]
+    short: tuple[int, int]
+    symbols: tuple[int, ...] = (2, 4, 6, 8, 10)
+
+
 class Task(ABC):
     """A kind of problem with verifiable answers."""
 
@@ -116,6 +177,8 @@ class Task(ABC):
     symbols_meaning: ClassVar[str] = "number of distinct symbols in the problem"
     edit_distance: ClassVar[bool] = False  # whether scores report it
     token_accuracy: ClassVar[bool] = False  # likewise
+    wording: ClassVar[Wording | None] = None  # of prompts; None if the task has no prompts
+    difficulty: ClassVar[Difficulty]
     hard_operators: ClassVar[Collection[str]] = ()  # that make answers hard to see
     refutation: ClassVar[Any] = None  # the answer that says there is none, if the task has one
     effort: int | None = None  # steps and

@@ -12,8 +12,9 @@ from logicgen.data.dataset import load_dataset
 from logicgen.data.prompt_files import FORMATS, write_prompts
 from logicgen.errors import LogicgenError
 from logicgen.scoring.judgement import judge
-from logicgen.scoring.prompts import WORDINGS, prompt
+from logicgen.scoring.prompts import prompt
 from logicgen.tasks import load_task
+from logicgen.tasks.propositional import Propositional
 from tests.cli.test_commands import run
 from tests.data.data_sets import make
 
@@ -105,7 +106,7 @@ def test_what_cannot_be_written_is_refused(data, tmp_path, monkeypatch):
     with pytest.raises(LogicgenError, match="of propositional there are 0 to 3"):
         write_prompts(data, tmp_path / "none", "jsonl", examples=4)
     assert not (tmp_path / "none").exists()
-    monkeypatch.delitem(WORDINGS, "propositional")
+    monkeypatch.setattr(Propositional, "wording", None)
     with pytest.raises(LogicgenError, match="task propositional has no prompts"):
         write_prompts(data, tmp_path, "jsonl")
 

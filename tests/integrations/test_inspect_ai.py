@@ -12,8 +12,9 @@ import pytest
 import logicgen
 from logicgen.errors import LogicgenError
 from logicgen.scoring import Judgement
-from logicgen.scoring.prompts import WORDINGS, prompt
+from logicgen.scoring.prompts import prompt
 from logicgen.solvers import Verdict
+from logicgen.tasks.propositional import Propositional
 from tests.cli.test_commands import run as cli
 from tests.integrations.small import INVALID, WRONG, right, small
 
@@ -174,7 +175,7 @@ def test_what_cannot_be_asked_is_refused(data, tmp_path, monkeypatch):
         adapter.solve(folder, examples=9)
     with pytest.raises(LogicgenError, match="'strict' or 'tolerant'"):
         adapter.solve(folder, mode="lenient")
-    monkeypatch.delitem(WORDINGS, "propositional")
+    monkeypatch.setattr(Propositional, "wording", None)
     with pytest.raises(LogicgenError, match="task propositional has no prompts"):
         adapter.solve(folder)
 

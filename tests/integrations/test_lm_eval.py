@@ -10,8 +10,9 @@ import pytest
 from logicgen.data.prompt_files import write_prompts
 from logicgen.errors import LogicgenError
 from logicgen.scoring import Judgement
-from logicgen.scoring.prompts import WORDINGS, prompt
+from logicgen.scoring.prompts import prompt
 from logicgen.solvers import Verdict
+from logicgen.tasks.propositional import Propositional
 from tests.integrations.small import INVALID, WRONG, right, small
 
 pytest.importorskip("lm_eval", reason="pip install 'logicgen[lm-eval]'")
@@ -135,7 +136,7 @@ def test_files_that_are_missing_or_of_others_are_named(tmp_path):
 
 
 def test_a_task_without_prompts_is_not_exported(data, tmp_path, monkeypatch):
-    monkeypatch.delitem(WORDINGS, "propositional")
+    monkeypatch.setattr(Propositional, "wording", None)
     with pytest.raises(LogicgenError, match="task propositional has no prompts"):
         write_prompts(data, tmp_path / "out", "lm-eval")
     assert not (tmp_path / "out").exists()

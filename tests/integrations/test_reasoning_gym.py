@@ -9,8 +9,9 @@ import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.scoring import Judgement
-from logicgen.scoring.prompts import WORDINGS, answer_text
+from logicgen.scoring.prompts import answer_text
 from logicgen.solvers import Verdict
+from logicgen.tasks import TASKS, load_task
 
 pytest.importorskip("reasoning_gym", reason="pip install 'logicgen[reasoning-gym]'")
 
@@ -28,12 +29,11 @@ from logicgen.integrations import reasoning_gym as adapter
 
 pytestmark = pytest.mark.trainer
 
-NAMES = [f"logicgen_{task}" for task in WORDINGS]
+NAMES = [f"logicgen_{task}" for task in TASKS]
 
 
-def test_every_task_with_prompts_is_there():
+def test_every_task_is_there():
     assert set(NAMES) <= set(reasoning_gym.factory.DATASETS)
-    assert set(WORDINGS) == set(adapter.LENGTHS)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -140,7 +140,7 @@ def test_curriculum(name):
     """Check what the package's own tests ask of a curriculum."""
     curriculum = create_curriculum(name)
     base = {"size": 150, "seed": 1}
-    lengths = adapter.LENGTHS[name.removeprefix("logicgen_")]
+    lengths = load_task(name.removeprefix("logicgen_")).difficulty.length
     made = curriculum.generate_configuration(base)
     assert (made.size, made.seed) == (150, 1)
     assert (made.min_symbols, made.max_symbols) == (2, 2)
@@ -160,7 +160,7 @@ def test_curriculum(name):
 def test_every_level_of_a_curriculum_holds_problems(name, mode):
     curriculum = create_curriculum(name)
     context = DefaultCurriculumContext(mode=mode, k=2)
-    for level in range(len(adapter.SYMBOLS)):
+    for level in range(len(load_task(name.removeprefix("logicgen_")).difficulty.symbols)):
         curriculum.set_global_level(level)
         config = curriculum.generate_configuration({"seed": 0}, context=context)
         entry = reasoning_gym.create_dataset(name, **vars(config))[0]

@@ -11,8 +11,9 @@ import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.scoring import Judgement
-from logicgen.scoring.prompts import WORDINGS, prompt
+from logicgen.scoring.prompts import prompt
 from logicgen.solvers import Verdict
+from logicgen.tasks.propositional import Propositional
 from tests.integrations.small import INVALID, WRONG, right, small
 
 pytest.importorskip("verifiers", reason="pip install 'logicgen[verifiers]'")
@@ -206,6 +207,6 @@ def test_what_cannot_be_asked_is_refused(data, tmp_path, monkeypatch):
         load(task=LogicTaskConfig(timeout=-1))
     with pytest.raises(ValueError, match="mode"):
         LogicTaskConfig(mode="lenient")
-    monkeypatch.delitem(WORDINGS, "propositional")
+    monkeypatch.setattr(Propositional, "wording", None)
     with pytest.raises(LogicgenError, match="task propositional has no prompts"):
         load()

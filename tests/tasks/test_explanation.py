@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from logicgen.solvers import Verdict
 from logicgen.syntax import Formula
 from logicgen.tasks import load_task
-from logicgen.tasks.explanation import Explanation
+from logicgen.tasks.task import Explanation
 from tests.solvers.lasso_words import holds
 from tests.solvers.test_ltl import over
 

@@ -12,7 +12,7 @@ from logicgen.processes.engines import pool
 from logicgen.processes.workers import Failure, Limits
 from logicgen.solvers import Verdict
 from logicgen.tasks import Task, load_task
-from logicgen.tasks.explanation import Explanation
+from logicgen.tasks.task import Explanation
 
 REPORT = "report.html"
 """The file of a page, in the folder of what it shows."""

@@ -20,7 +20,7 @@ from logicgen.report.html.example_rows import (
     problem_rows,
     task_facts,
 )
-from logicgen.tasks import TASKS, load_task
+from logicgen.tasks import load_task, task_names
 
 # Examples of each recipe, of lengths from the shortest to the longest of its training region.
 EXAMPLES = 6
@@ -83,7 +83,7 @@ def gallery_document(*, workers: int = 1, progress: Progress = lambda *_: None) 
         lead="Examples of every task and recipe, as logicgen generate makes them.",
         summary=[],
         data={
-            "tasks": {name: task_facts(load_task(name)) for name in TASKS},
+            "tasks": {name: task_facts(load_task(name)) for name in task_names()},
             "maps": [],
             "columns": columns,
             "rows": rows,
@@ -120,7 +120,7 @@ def _examples(
 
 
 def _tasks() -> Facts:
-    rows = [[name, load_task(name).about] for name in TASKS]
+    rows = [[name, load_task(name).about] for name in task_names()]
     return Facts("Tasks", ["task", "problem and answer"], rows)
 
 
