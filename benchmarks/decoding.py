@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.recipe import DataRecipe
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.model import Request
 from logicgen.model.recipe import read_model_recipe

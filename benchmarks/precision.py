@@ -19,8 +19,8 @@ from statistics import median
 
 import torch
 
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.opening import open_data, read_data_recipe
+from logicgen.data.recipe import DataRecipe
 from logicgen.data.remote_data import make
 from logicgen.model.kinds import new_model, training_data
 from logicgen.model.model import find_device

@@ -34,7 +34,7 @@ import json, sys, time
 from pathlib import Path
 from statistics import median
 import torch
-from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.recipe import DataRecipe
 from logicgen.data.opening import open_data
 from logicgen.data.remote_data import make
 from logicgen.model.kinds import new_model, training_data

@@ -32,8 +32,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from logicgen.data.dataset import load_dataset
-from logicgen.data.encoded import EncodedSplit, Ragged
+from logicgen.data.dataset import EncodedSplit, Ragged, load_dataset
 from logicgen.data.generate import generate
 from logicgen.data.opening import read_data_recipe
 from logicgen.model.batches import Batch, BatchStream, make_batch

@@ -29,9 +29,9 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 
 import logicgen
 from datasets import Dataset, load_dataset
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.generate import generate
-from logicgen.data.prompt_files import write_prompts
+from logicgen.data.prompts import write_prompts
+from logicgen.data.recipe import DataRecipe
 from logicgen.integrations.trl import reward
 from logicgen.measures.statistics import wilson_interval
 

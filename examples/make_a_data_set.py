@@ -9,8 +9,8 @@ import pandas
 import pyarrow.dataset
 
 import logicgen
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.generate import generate
+from logicgen.data.recipe import DataRecipe
 
 recipe = DataRecipe.read("propositional-mini").resized(200)
 generate(recipe, Path("data"), name="propositional-200", seed=0, workers=2)

@@ -8,9 +8,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from logicgen.data.ciphers import Ciphers
-from logicgen.data.corpus import Corpus, make_corpus
-from logicgen.data.data_recipe import CorpusRecipe
+from logicgen.data.corpus import Ciphers, Corpus, make_corpus
+from logicgen.data.recipe import CorpusRecipe
 from logicgen.model.checkpoint import save_model
 from logicgen.model.recipe import ModelRecipe
 from tests.languages import language_model

@@ -11,9 +11,9 @@ from types import ModuleType
 import pytest
 
 from logicgen import tasks
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
+from logicgen.data.recipe import DataRecipe
 from tests.data.in_this_process import InThisProcess
 from tests.study.made_results import RESULTS, read_sums
 from tests.tasks import test_tasks as promises

@@ -8,7 +8,7 @@ import pytest
 
 from logicgen import recipes
 from logicgen.automata.automaton_file import read_automaton
-from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.model.recipe import read_model_recipe
 from logicgen.productions.grammar_file import read_grammar

@@ -14,7 +14,7 @@ from logicgen.cli.options import DataPath, LocalPath
 from logicgen.cli.terminal import say
 
 if TYPE_CHECKING:
-    from logicgen.data.two_lines import Example
+    from logicgen.data.exchange import Example
 
 
 @click.command("convert")
@@ -34,17 +34,23 @@ def command(task: str, split: str, source: str, target: str) -> None:
     logicgen convert --task ltl test.txt test.jsonl
     logicgen convert --task propositional data/propositional-cnf --split test test/
     """
-    from logicgen.data import two_lines
     from logicgen.data.dataset import load_dataset
-    from logicgen.data.dimacs_export import read_dimacs, write_dimacs
+    from logicgen.data.exchange import (
+        read_dimacs,
+        read_json_lines,
+        read_two_lines,
+        write_dimacs,
+        write_json_lines,
+        write_two_lines,
+    )
     from logicgen.errors import LogicgenError
     from logicgen.tasks import load_task
 
     chosen = load_task(task)
     path, out = Path(source), Path(target)
     writers: dict[str, Callable[[Iterable[Example], Path], int]] = {
-        ".txt": two_lines.write_two_lines,
-        ".jsonl": two_lines.write_json_lines,
+        ".txt": write_two_lines,
+        ".jsonl": write_json_lines,
         "/": partial(write_dimacs, label=f"{path.name} {split}" if isdir(path) else path.name),
     }
     kind = "/" if target.endswith("/") else out.suffix
@@ -58,9 +64,9 @@ def command(task: str, split: str, source: str, target: str) -> None:
     elif isdir(path):
         examples = load_dataset(path).pairs(split)
     elif path.suffix == ".txt":
-        examples = two_lines.read_two_lines(path, chosen)
+        examples = read_two_lines(path, chosen)
     elif path.suffix == ".jsonl":
-        examples = two_lines.read_json_lines(path, chosen)
+        examples = read_json_lines(path, chosen)
     else:
         raise LogicgenError(f"{path}: a source is a data-set folder, a .txt, .jsonl or .cnf file")
     try:

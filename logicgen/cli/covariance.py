@@ -140,7 +140,7 @@ def _write_prompts(dataset: Dataset, split: str, limit: int, path: Path) -> None
         raise LogicgenError(
             f"{path}: is there, and may hold what a model wrote: give another name, or remove it"
         )
-    from logicgen.data.prompt_files import write_lines
+    from logicgen.data.prompts import write_lines
     from logicgen.files import write_atomically
     from logicgen.measures.covariance import renamed_prompts
 

@@ -14,7 +14,7 @@ from logicgen.cli.options import out_option
 from logicgen.cli.terminal import put
 
 if TYPE_CHECKING:
-    from logicgen.data.data_recipe import DataRecipe
+    from logicgen.data.recipe import DataRecipe
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ def command(out: Path | None, quick: bool, train: bool) -> None:
     """
     from logicgen.cli.evaluate import evaluate_with_bars
     from logicgen.cli.generate import generate_with_bars
-    from logicgen.data.data_recipe import DataRecipe
     from logicgen.data.dataset import load_dataset
+    from logicgen.data.recipe import DataRecipe
     from logicgen.extras import need
     from logicgen.library import train as train_model
 

@@ -63,7 +63,7 @@ def command(
             raise click.UsageError(said)
     from logicgen.cli.progress import stage_bars
     from logicgen.data.dataset import load_dataset
-    from logicgen.data.prompt_files import write_prompts
+    from logicgen.data.prompts import write_prompts
 
     with stage_bars("prompts") as progress:
         counts = write_prompts(

@@ -13,7 +13,7 @@ from logicgen.cli.terminal import say
 from logicgen.errors import printable
 
 if TYPE_CHECKING:
-    from logicgen.data.data_recipe import Recipe
+    from logicgen.data.recipe import Recipe
 
 
 @click.command("generate")

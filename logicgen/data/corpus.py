@@ -17,15 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from logicgen.data.data_recipe import CorpusRecipe, Progress
+from logicgen.data.cards import corpus_card
 from logicgen.data.dataset import CORPUS
-from logicgen.data.description import CorpusDescription, PartFiles
 from logicgen.data.estimate import of_corpus
 from logicgen.data.folder import DataFolder, confined, head, write_json
-from logicgen.data.markdown import markdown_table, plain
+from logicgen.data.recipe import CorpusRecipe, Progress
+from logicgen.data.schemas import CorpusDescription, PartFiles
 from logicgen.errors import LogicgenError
 from logicgen.files import read_json, sha256, write_atomically, write_text
 from logicgen.recipes import validate
+from logicgen.tasks.cipher import KEYS, PLAIN, STAYING
 from logicgen.tasks.corpus_task import CORPUS_SPLITS, TOKENS, CorpusSource
 from logicgen.tokens import Tokens
 
@@ -151,7 +152,7 @@ def make_corpus(
         for file, text in source.files.items():
             write_text(folder / file, text)
         description = {**begin, "complete": True, "splits": splits}
-        Corpus.finish(folder, description, _card(recipe, description))
+        Corpus.finish(folder, description, corpus_card(recipe, description))
         _remove_listings(folder, description)
     return description
 
@@ -218,26 +219,59 @@ def _made(folder: Path, split: str, number: int) -> dict[str, Any] | None:
     return None
 
 
-def _card(recipe: CorpusRecipe, description: dict[str, Any]) -> str:
-    """Return the text of a corpus's card."""
-    rows = [
-        [split, f"{content['tokens']:,}", str(len(content["parts"]))]
-        for split, content in description["splits"].items()
-    ]
-    sizes = markdown_table(["split", "tokens", "parts"], rows)
-    versions = ", ".join(f"{name} {number}" for name, number in description["versions"].items())
-    return f"""# {plain(description["name"])}
+class Ciphers:
+    """The rows of a split, each of `length` tokens; read as they are asked for.
 
-{plain(recipe.description)}
+    A cipher corpus has its keys with it, or the plain text if it is not one-to-one. Strings of an
+    automaton are exchanged as they are read, by keys that follow from the number of the row alone.
 
-A corpus of the task `{recipe.task}`, made by logicgen from the recipe in `{CORPUS}` with seed
-{description["seed"]}; the same recipe, seed and versions ({versions}) give the same bytes. Its
-{len(description["tokens"]["texts"]):,} tokens are in `{CORPUS}` as well.
+    Raises LogicgenError for another corpus, and a split that is unknown or has no rows.
 
-{sizes}
+    Attributes:
+        staying: how many tokens, the first ones, no key exchanges.
+    """
 
-```python
-import numpy
-tokens = numpy.load("train/00000.tokens.npy", mmap_mode="r")
-```
-"""
+    def __init__(self, corpus: Corpus, split: str) -> None:
+        if corpus.holds != "ciphers" and corpus.task_name != "automaton":
+            raise LogicgenError(
+                f"{corpus.folder}: a corpus of {corpus.task_name} has no keys: give one of the"
+                " task cipher, such as logicgen generate cipher-letters makes, or of automaton"
+            )
+        if not (corpus.holds == "ciphers" or corpus.has_automaton):
+            raise LogicgenError(
+                f"{corpus.folder}: strings of many automata, in each of which a symbol stands for"
+                " something else: give those of one (automata = 1)"
+            )
+        self._tokens = corpus.arrays(split)
+        stored = corpus.split(split)["parts"][0]
+        self._keys = corpus.arrays(split, KEYS) if KEYS in stored else None
+        self._plain = corpus.arrays(split, PLAIN) if PLAIN in stored else None
+        self.staying = STAYING if corpus.holds == "ciphers" else 1  # <end> alone
+        self.length = int(self._tokens[0].shape[1])
+        self._different = len(corpus.tokens)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return sum(map(len, self._tokens))
+
+    def rows(self, numbers: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the beginning of some rows, and what stands behind it: (B, length) each.
+
+        A row of text goes on behind `<end>`, where the text's next document begins.
+        """
+        tokens = self._read(self._tokens, numbers, length)
+        if self._plain is not None:
+            return tokens, self._read(self._plain, numbers, length)
+        if self._keys is not None:
+            meant = np.argsort(corpus_rows(self._keys, numbers), axis=1)
+            return tokens, np.take_along_axis(meant, tokens, axis=1)
+        keys = np.stack([self._key(int(number)) for number in numbers])
+        return np.take_along_axis(keys, tokens, axis=1), tokens
+
+    def _read(self, arrays: list[np.ndarray], numbers: np.ndarray, length: int) -> np.ndarray:
+        return checked_ids(corpus_rows(arrays, numbers, length), self._different)
+
+    def _key(self, number: int) -> np.ndarray:
+        key = np.arange(self._different)
+        np.random.default_rng((number, 0)).shuffle(key[self.staying :])
+        return key

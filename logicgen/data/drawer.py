@@ -16,8 +16,8 @@ from itertools import permutations
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
-from logicgen.data.cell_plan import REMAINDERS, RESERVED, Slot, Unit, alphabet, named_apart
-from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.plan import REMAINDERS, RESERVED, Slot, Unit, alphabet, named_apart
+from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Status, Verdict
 from logicgen.tasks import Cell, Draw

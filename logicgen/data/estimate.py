@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from logicgen.data.cell_plan import CellPlan
-from logicgen.data.data_recipe import DataRecipe, Recipe
+from logicgen.data.plan import CellPlan
+from logicgen.data.recipe import DataRecipe, Recipe
 from logicgen.errors import LogicgenError
 from logicgen.tasks.corpus_task import CorpusSource, RowCounts
 

@@ -15,8 +15,8 @@ from os.path import exists, isdir, isfile
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from logicgen.data.data_recipe import SPLITS, Recipe, Region
-from logicgen.data.description import Description
+from logicgen.data.recipe import SPLITS, Recipe, Region
+from logicgen.data.schemas import Description
 from logicgen.errors import LogicgenError, nearest, reading
 from logicgen.files import (
     damaged,

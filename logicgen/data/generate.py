@@ -15,17 +15,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from logicgen.data import cell_plan as planning
-from logicgen.data.card import card
-from logicgen.data.cell_plan import (
-    CellPlan,
-    DrawingRound,
-    Listing,
-    first_round,
-    next_round,
-    shard_size,
-)
-from logicgen.data.data_recipe import SPLITS, DataRecipe, Progress
+from logicgen.data import plan as planning
+from logicgen.data.cards import card
 from logicgen.data.dataset import Dataset
 from logicgen.data.estimate import of_plans
 from logicgen.data.folder import head
@@ -41,6 +32,15 @@ from logicgen.data.making import (
     maker,
 )
 from logicgen.data.partition import Partition
+from logicgen.data.plan import (
+    CellPlan,
+    DrawingRound,
+    Listing,
+    first_round,
+    next_round,
+    shard_size,
+)
+from logicgen.data.recipe import SPLITS, DataRecipe, Progress
 from logicgen.data.work_files import LostError, WorkFiles
 from logicgen.errors import LogicgenError
 from logicgen.extras import DECISIVE

@@ -28,11 +28,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from logicgen.data.cell_plan import BUCKET, REMAINDERS, Listing, Slot, Unit
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.drawer import Drawer, Example
 from logicgen.data.partition import KeyTable, Partition, sum_of_keys
-from logicgen.data.shard import SCHEMA, given_up, keys, read_shard, shard_path, write_shard
+from logicgen.data.plan import BUCKET, REMAINDERS, Listing, Slot, Unit
+from logicgen.data.recipe import DataRecipe
+from logicgen.data.shards import SCHEMA, given_up, keys, read_shard, shard_path, write_shard
 from logicgen.data.work_files import LostError, WorkFiles
 from logicgen.errors import LogicgenError
 from logicgen.files import sha256

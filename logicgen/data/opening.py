@@ -9,8 +9,8 @@ from typing import Any
 
 from logicgen import recipes
 from logicgen.data.corpus import Corpus
-from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
 from logicgen.data.dataset import Dataset
+from logicgen.data.recipe import CorpusRecipe, DataRecipe
 from logicgen.data.store import is_url
 from logicgen.errors import LogicgenError
 from logicgen.recipes import read_toml

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from logicgen.data.cell_plan import CellPlan
+from logicgen.data.plan import CellPlan
 from logicgen.tasks import Cell, Task
 
 # Examples for which a partition is worth its files.

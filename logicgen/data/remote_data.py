@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from logicgen.data.corpus import Corpus, make_corpus
-from logicgen.data.data_recipe import CorpusRecipe, DataRecipe, Progress, Recipe
 from logicgen.data.dataset import Dataset
 from logicgen.data.folder import DataFolder, confined, head
 from logicgen.data.generate import generate
 from logicgen.data.lease import FILE as LEASE
 from logicgen.data.lease import Lease
+from logicgen.data.recipe import CorpusRecipe, DataRecipe, Progress, Recipe
 from logicgen.data.store import Store, is_url
 from logicgen.data.work_files import FOLDER as WORK
 from logicgen.errors import LogicgenError

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from logicgen import recipes
-from logicgen.data.data_recipe import CorpusRecipe
+from logicgen.data.recipe import CorpusRecipe
 from logicgen.errors import LogicgenError, nearest, shortened
 from logicgen.productions import NEGLIGIBLE, Grammar, read_grammar
 from logicgen.tasks.grammar_sentences import GRAMMAR, GrammarSentencesSettings

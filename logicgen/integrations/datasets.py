@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
-from logicgen.data.prompt_files import FORMATS, Row, sampled_rows
+from logicgen.data.prompts import FORMATS, Row, sampled_rows
 from logicgen.errors import LogicgenError, nearest
 from logicgen.extras import extras_named
 from logicgen.integrations.versions import at_least

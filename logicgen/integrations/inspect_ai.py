@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from logicgen.data.opening import as_dataset, open_data
-from logicgen.data.prompt_files import prompt_rows
+from logicgen.data.prompts import prompt_rows
 from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named
 from logicgen.integrations.reply_files import read_lines

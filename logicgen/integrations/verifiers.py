@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from logicgen.data.opening import as_dataset, open_data
-from logicgen.data.prompt_files import prompt_rows
+from logicgen.data.prompts import prompt_rows
 from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named
 from logicgen.integrations.scorers import shared_scorer

@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from logicgen.data import parquet
-from logicgen.data.shard import check_numbers
+from logicgen.data.shards import check_numbers, fault, read_table
 from logicgen.errors import LogicgenError
 from logicgen.files import write_atomically
 from logicgen.measures.answers_figures import (
@@ -63,7 +62,7 @@ def read_predictions(folder: Path) -> tuple[pa.Table, About]:
     try:
         if not path.is_file():
             raise FileNotFoundError(path)
-        table = parquet.read_table(path, SCHEMA, optional=OPTIONAL, most=MOST_BYTES)
+        table = read_table(path, SCHEMA, optional=OPTIONAL, most=MOST_BYTES)
         check_numbers(table)
         seeds = pc.unique(table["embedding_seed"]).sort().to_pylist()
         if seeds != list(range(len(seeds))):
@@ -79,8 +78,7 @@ def read_predictions(folder: Path) -> tuple[pa.Table, About]:
         raise LogicgenError(f"{folder}: no {PREDICTIONS}; run logicgen evaluate first") from error
     except (pa.ArrowException, KeyError, TypeError, ValueError, OSError, RecursionError) as error:
         raise LogicgenError(
-            f"{path}: damaged, or of another version ({parquet.fault(error)}); run logicgen"
-            " evaluate again"
+            f"{path}: damaged, or of another version ({fault(error)}); run logicgen evaluate again"
         ) from error
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from logicgen import recipes
-from logicgen.data.markdown import markdown_table, plain
+from logicgen.data.cards import markdown_table, plain
 from logicgen.errors import LogicgenError
 from logicgen.files import write_text
 from logicgen.measures.comparison import COLUMNS

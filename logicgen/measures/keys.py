@@ -37,8 +37,7 @@ from torch import Tensor
 
 from logicgen.automata import Automaton, read_automaton
 from logicgen.automata.lexinvariant import MOST_SYMBOLS, symbol_posterior
-from logicgen.data.ciphers import Ciphers
-from logicgen.data.corpus import Corpus
+from logicgen.data.corpus import Ciphers, Corpus
 from logicgen.errors import LogicgenError
 from logicgen.files import prepare_folder
 from logicgen.measures.statistics import share_by_row

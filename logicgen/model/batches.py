@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from logicgen.data.encoded import EncodedSplit, Ragged
+from logicgen.data.dataset import EncodedSplit, Ragged
 from logicgen.tokens import Vocabulary
 
 

@@ -25,8 +25,8 @@ from safetensors.torch import save
 from torch import Tensor
 
 from logicgen import recipes
-from logicgen.data.data_recipe import Lengths, Symbols
-from logicgen.data.description import Checksum, Count
+from logicgen.data.recipe import Lengths, Symbols
+from logicgen.data.schemas import Checksum, Count
 from logicgen.errors import LogicgenError, reading
 from logicgen.files import (
     check_depth,

@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 
 from logicgen.data.corpus import Corpus, checked_ids, corpus_rows
-from logicgen.data.dataset import Dataset
-from logicgen.data.encoded import EncodedSplit
+from logicgen.data.dataset import Dataset, EncodedSplit
 from logicgen.data.opening import as_corpus, as_dataset
 from logicgen.errors import LogicgenError
 from logicgen.model.batches import Rank, Share

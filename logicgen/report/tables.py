@@ -12,7 +12,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from logicgen.data.markdown import markdown_table
+from logicgen.data.cards import markdown_table
 from logicgen.files import write_text
 from logicgen.report.figure_style import save
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from logicgen.data.markdown import markdown_table
+from logicgen.data.cards import markdown_table
 from logicgen.errors import LogicgenError
 from logicgen.experiments import Experiment, ExperimentSettings, Json, open_experiment
 from logicgen.recipes import validate

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from logicgen import recipes
-from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_corpus, as_dataset, open_data, read_data_recipe
+from logicgen.data.recipe import CorpusRecipe, DataRecipe
 from logicgen.data.remote_data import make
 from logicgen.errors import LogicgenError, nearest
 from logicgen.experiments import Json

@@ -25,8 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from logicgen.data.dataset import Dataset
-from logicgen.data.encoded import Ragged
+from logicgen.data.dataset import Dataset, Ragged
 from logicgen.errors import at
 from logicgen.model.batches import Batch, padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder

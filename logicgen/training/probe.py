@@ -27,8 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from logicgen.data.ciphers import Ciphers
-from logicgen.data.corpus import Corpus
+from logicgen.data.corpus import Ciphers, Corpus
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_json, load_tree, save_json, save_tree
 from logicgen.model.language_model import LanguageModel

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from logicgen.data.encoded import Ragged
+from logicgen.data.dataset import Ragged
 from logicgen.errors import at
 from logicgen.model.batches import Batch, padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder

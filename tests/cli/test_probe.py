@@ -11,9 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from logicgen.cli.group import group
-from logicgen.data.ciphers import Ciphers
-from logicgen.data.corpus import Corpus, make_corpus
-from logicgen.data.data_recipe import CorpusRecipe
+from logicgen.data.corpus import Ciphers, Corpus, make_corpus
+from logicgen.data.recipe import CorpusRecipe
 from logicgen.errors import LogicgenError
 from logicgen.measures import keys, keys_figures
 from logicgen.measures.keys_figures import readable

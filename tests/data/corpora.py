@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from logicgen.data.corpus import Corpus, make_corpus
-from logicgen.data.data_recipe import CorpusRecipe
+from logicgen.data.recipe import CorpusRecipe
 
 DRAWN = {"symbols": 3, "states": 2, "expected_length": 8.0, "length": 6}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.generate import generate
+from logicgen.data.recipe import DataRecipe
 
 RECIPE = {
     "task": "propositional",

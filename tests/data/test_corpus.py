@@ -9,8 +9,8 @@ import pytest
 
 from logicgen.data import corpus as corpus_file
 from logicgen.data.corpus import Corpus, make_corpus
-from logicgen.data.data_recipe import CorpusRecipe
 from logicgen.data.opening import open_data
+from logicgen.data.recipe import CorpusRecipe
 from logicgen.errors import LogicgenError
 from logicgen.tasks import corpus_task as rows
 from logicgen.tasks import documents, text

@@ -8,7 +8,7 @@ import pytest
 
 from logicgen.data import dataset
 from logicgen.data.dataset import load_dataset
-from logicgen.data.shard import read_shard
+from logicgen.data.shards import read_shard
 from logicgen.errors import LogicgenError
 from logicgen.files import sha256
 from tests.data.data_sets import make
@@ -55,7 +55,7 @@ def test_a_split_is_encoded_in_pieces(made, monkeypatch):
     by_shard = data.encoded("train")
     whole = dataset.encode(data.table("train"), data.vocabulary)
     monkeypatch.setattr(dataset, "ROWS", 7)
-    monkeypatch.setattr("logicgen.data.encoded.LARGE", 1000)  # so that it lies in files, too
+    monkeypatch.setattr("logicgen.data.dataset.LARGE", 1000)  # so that it lies in files, too
     for encoded in (by_shard, data.encoded("train")):
         for one, other in zip(ragged(encoded), ragged(whole), strict=True):
             assert (one.dtype, one.tolist()) == (other.dtype, other.tolist())

@@ -9,10 +9,10 @@ from itertools import product
 import pytest
 
 import logicgen
-from logicgen.data.cell_plan import Unit
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.drawer import Drawer
+from logicgen.data.plan import Unit
+from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Verdict
 from logicgen.tasks import Cell, load_task

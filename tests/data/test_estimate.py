@@ -10,10 +10,11 @@ import sys
 
 import pytest
 
-from logicgen.data import cell_plan, estimate
-from logicgen.data.cell_plan import first_round
-from logicgen.data.data_recipe import MOST_CELLS, MOST_EXAMPLES
+from logicgen.data import estimate
+from logicgen.data import plan as planning
 from logicgen.data.opening import read_data_recipe
+from logicgen.data.plan import first_round
+from logicgen.data.recipe import MOST_CELLS, MOST_EXAMPLES
 from logicgen.data.remote_data import make
 from logicgen.errors import LogicgenError
 
@@ -101,23 +102,23 @@ def test_an_absurd_size_is_refused(size):
 )
 def test_wide_ranges_are_planned(name, changes):
     recipe = read_data_recipe(name, changes)
-    planned = cell_plan.stages(recipe, recipe.source(name))
+    planned = planning.stages(recipe, recipe.source(name))
     assert all(plan.quota <= plan.holds for _, plans in planned for plan in plans)
 
 
 def test_slow_planning_says_how_far_it_is(monkeypatch):
-    monkeypatch.setattr(cell_plan, "QUICK", -1)
+    monkeypatch.setattr(planning, "QUICK", -1)
     recipe, said = read_data_recipe("copying-mini"), []
-    cell_plan.split_cells(recipe, recipe.source("mine"), "grid", lambda *each: said.append(each))
+    planning.split_cells(recipe, recipe.source("mine"), "grid", lambda *each: said.append(each))
     assert said[0] == ("cells of grid", 0, 870)
     assert said[-1] == ("cells of grid", 869, 870)
 
 
 def test_a_unit_is_sent_without_the_cells_of_others():
     recipe = read_data_recipe("copying-mini")
-    for split, plans in cell_plan.stages(recipe, recipe.source("mine")):
+    for split, plans in planning.stages(recipe, recipe.source("mine")):
         for unit in first_round(plans, split, 0, 0, 100).units():
-            assert unit.rationed == cell_plan.rationed(plans) & {*unit.cells}
+            assert unit.rationed == planning.rationed(plans) & {*unit.cells}
 
 
 def test_what_does_not_fit_is_refused_with_the_numbers(monkeypatch, tmp_path):

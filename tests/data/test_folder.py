@@ -13,13 +13,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from logicgen.data import cell_plan as planning
 from logicgen.data import folder as folders
-from logicgen.data import shard
+from logicgen.data import plan as planning
+from logicgen.data import shards
 from logicgen.data.corpus import Corpus, make_corpus
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
+from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from tests.cli.test_commands import run
 from tests.data.corpora import automaton_recipe
@@ -79,7 +79,7 @@ def test_kill_and_resume(tmp_path):
 
 
 def test_a_full_disk_loses_only_the_shard_being_written(made, tmp_path, monkeypatch):
-    real = shard.pq.write_table
+    real = shards.pq.write_table
     count = 0
 
     def full(*arguments, **options):
@@ -90,7 +90,7 @@ def test_a_full_disk_loses_only_the_shard_being_written(made, tmp_path, monkeypa
         return real(*arguments, **options)
 
     monkeypatch.setattr("logicgen.data.generate.pool", InThisProcess)
-    monkeypatch.setattr(shard.pq, "write_table", full)
+    monkeypatch.setattr(shards.pq, "write_table", full)
     with pytest.raises(LogicgenError, match="No space left on device; what is finished is safe"):
         make(tmp_path / "d")
     assert len(list((tmp_path / "d").rglob("*.parquet"))) == 4

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
+from logicgen.data.recipe import DataRecipe
 from logicgen.data.remote_data import make
-from logicgen.data.shard import given_up
+from logicgen.data.shards import given_up
 from logicgen.errors import LogicgenError
 
 TABLES = {

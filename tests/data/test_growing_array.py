@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logicgen.data import encoded
-from logicgen.data.encoded import GrowingArray
+from logicgen.data import dataset
+from logicgen.data.dataset import GrowingArray
 from logicgen.errors import LogicgenError
 
 
 @given(st.lists(st.lists(st.integers(-9, 9), max_size=9)), st.integers(0, 100))
 def test_it_holds_what_was_added(pieces, large):
-    with patch.object(encoded, "LARGE", large):
+    with patch.object(dataset, "LARGE", large):
         growing = GrowingArray(np.int32)
         for piece in pieces:
             growing.extend(np.array(piece, np.int64))
@@ -31,7 +31,7 @@ def test_it_holds_what_was_added(pieces, large):
 
 def test_a_disk_that_takes_no_more(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
-    monkeypatch.setattr(encoded, "LARGE", 10)
+    monkeypatch.setattr(dataset, "LARGE", 10)
     growing = GrowingArray(np.int32)
     with pytest.raises(LogicgenError, match=r"cannot be written: .* set TMPDIR to a folder"):
         growing.extend(np.arange(9))

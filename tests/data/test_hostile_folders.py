@@ -13,11 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from logicgen.data import shard
-from logicgen.data.ciphers import Ciphers
-from logicgen.data.corpus import Corpus
+from logicgen.data import shards
+from logicgen.data.corpus import Ciphers, Corpus
 from logicgen.data.dataset import load_dataset
-from logicgen.data.shard import SCHEMA
+from logicgen.data.shards import SCHEMA
 from logicgen.errors import LogicgenError
 from logicgen.files import sha256
 from tests.data.corpora import automaton_recipe, cipher_recipe, opened, text_files
@@ -305,7 +304,7 @@ def test_a_text_that_is_repeated_a_million_times(copy):
 
 def test_texts_that_share_their_beginnings(copy, monkeypatch):
     """A kilobyte on disk, too, by another of Parquet's encodings."""
-    monkeypatch.setattr(shard, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(shards, "MOST_BYTES", 10_000)
     texts = pa.array(["a " * 10_000] * 2)
     encoding = {"problem": "DELTA_BYTE_ARRAY", "answer": "PLAIN"}
     table = plain(rows(problem=texts))

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from logicgen.data import cell_plan, generate, making, partition
-from logicgen.data.cell_plan import first_round, next_round, shard_size
-from logicgen.data.data_recipe import DataRecipe
+from logicgen.data import generate, making, partition
+from logicgen.data import plan as planning
 from logicgen.data.dataset import load_dataset
 from logicgen.data.drawer import Drawer
+from logicgen.data.plan import first_round, next_round, shard_size
+from logicgen.data.recipe import DataRecipe
 from logicgen.data.work_files import FOLDER, WorkFiles
 from logicgen.errors import LogicgenError
 from tests.data.data_sets import RECIPE, StopError, contents, make
@@ -32,7 +33,7 @@ SCARCE = {
 def here(monkeypatch):
     """All steps in this process, with small units, and cells that are drawn rather than listed."""
     monkeypatch.setattr(generate, "pool", InThisProcess)
-    monkeypatch.setattr(cell_plan, "LISTED", 1)
+    monkeypatch.setattr(planning, "LISTED", 1)
     monkeypatch.setattr(generate, "shard_size", lambda size: 40)
     return monkeypatch
 
@@ -40,7 +41,7 @@ def here(monkeypatch):
 def by_definition(recipe, seed):
     """Return the rows of a data set by split, as the definition of format 2 says, one by one."""
     drawer, seen, splits, numbers = Drawer(recipe, seed), set(), {}, Counter()
-    stages = cell_plan.stages(recipe, drawer.source)
+    stages = planning.stages(recipe, drawer.source)
     for split, plans in stages:
         total = sum(plan.quota for plan in plans)
         one = first_round(plans, split, seed, numbers[split], 40)
@@ -49,7 +50,7 @@ def by_definition(recipe, seed):
             for listing in one.listings:
                 remainder = None
                 if listing.cell in one.reserved:
-                    remainder = cell_plan.REMAINDERS[split]
+                    remainder = planning.REMAINDERS[split]
                 asked[listing.cell] += listing.quota
                 found = drawer.listed(listing.cell, split, remainder, seen)
                 for place in range(listing.quota):
@@ -85,7 +86,7 @@ def by_definition(recipe, seed):
             missing = total - sum(plan.held for plan in plans)
             if split == "grid" or not missing:
                 break
-            shares = cell_plan.next_shares(plans, missing)
+            shares = planning.next_shares(plans, missing)
             one = next_round(shares, plans, split, seed, one.end, 40)
     return splits, len(again)
 
@@ -105,7 +106,7 @@ def test_it_does_not_depend_on_parts_buckets_and_records(here, tmp_path):
     make(tmp_path / "one", SCARCE)
     here.setattr(partition, "EXAMPLES", 50)
     here.setattr(making, "RECORDS", 7)
-    for module in (making, cell_plan):
+    for module in (making, planning):
         here.setattr(module, "BUCKET", 2)
     make(tmp_path / "other", SCARCE)
     assert contents(tmp_path / "other") == contents(tmp_path / "one")

@@ -6,10 +6,11 @@ from itertools import chain
 
 import pytest
 
-from logicgen.data import cell_plan, partition
-from logicgen.data.cell_plan import CellPlan
+from logicgen.data import partition
+from logicgen.data import plan as planning
 from logicgen.data.opening import read_data_recipe
 from logicgen.data.partition import Partition
+from logicgen.data.plan import CellPlan
 from logicgen.tasks import Cell, load_task
 
 
@@ -61,7 +62,7 @@ def test_what_two_cells_both_list_is_in_one_part(name):
     """By listing: no problem, up to renaming, is one of two parts."""
     recipe = read_data_recipe(name, {})
     source = recipe.source(name)
-    stages = cell_plan.stages(recipe, source)
+    stages = planning.stages(recipe, source)
     plans = list(chain.from_iterable(plans for _, plans in stages))
     found = Partition.of(plans, recipe.load_task())
     assert len(set(found.parts)) > 1

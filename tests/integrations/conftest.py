@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from logicgen.data.dataset import load_dataset
-from logicgen.data.prompt_files import write_prompts
+from logicgen.data.prompts import write_prompts
 from logicgen.integrations import scorers
 from logicgen.scoring import Judgement
 from logicgen.solvers import Verdict

@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 import logicgen
-from logicgen.data.prompt_files import FORMATS
+from logicgen.data.prompts import FORMATS
 from logicgen.errors import LogicgenError
 from logicgen.integrations.datasets import stream
 from logicgen.integrations.trl import reward

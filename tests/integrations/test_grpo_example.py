@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import logicgen
-from logicgen.data.prompt_files import prompt_rows
+from logicgen.data.prompts import prompt_rows
 from logicgen.measures.covariance import renamed_prompts
 from tests.cli.test_commands import run as cli
 

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from logicgen.data.prompt_files import write_prompts
+from logicgen.data.prompts import write_prompts
 from logicgen.errors import LogicgenError
 from logicgen.scoring import Judgement
 from logicgen.scoring.prompts import prompt

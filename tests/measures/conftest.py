@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
+from logicgen.data.recipe import DataRecipe
 from logicgen.measures.predictions import About
 from tests.asking import only
 

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from logicgen.cli.group import group
 from logicgen.data.corpus import Corpus
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
+from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.measures.collapse import RowSpread, collapse, reset_rows, row_spread, trained_rows
 from logicgen.model.checkpoint import load_model, save_model

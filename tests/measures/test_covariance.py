@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
+from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.measures.covariance import (
     MOST_RENAMINGS,

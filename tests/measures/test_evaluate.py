@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
+from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.measures.answers_figures import draw_heatmaps
 from logicgen.measures.predictions import About, predict_and_verify, spread

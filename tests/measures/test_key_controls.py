@@ -8,7 +8,7 @@ import pytest
 from logicgen.automata import read_automaton
 from logicgen.automata.lexinvariant import posterior
 from logicgen.automata.renaming import permutations
-from logicgen.data.ciphers import Ciphers
+from logicgen.data.corpus import Ciphers
 from logicgen.measures import keys
 from logicgen.measures.keys import control_guesses, windows_of
 from logicgen.tasks.automaton_strings import AUTOMATON

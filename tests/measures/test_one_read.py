@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from logicgen.data import dataset
 from logicgen.data.dataset import load_dataset
-from logicgen.data.shard import read_shard
+from logicgen.data.shards import read_shard
 from logicgen.files import sha256
 from logicgen.measures.predictions import check_fits, predict_and_verify
 from tests.measures.conftest import Parrot

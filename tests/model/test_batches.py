@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from logicgen.data.encoded import EncodedSplit, Ragged
+from logicgen.data.dataset import EncodedSplit, Ragged
 from logicgen.model.batches import WINDOW, BatchStream, make_batch
 from logicgen.tokens import Vocabulary
 

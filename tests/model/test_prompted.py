@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
+from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.measures.predictions import About, predict_and_verify
 from logicgen.model import prompted

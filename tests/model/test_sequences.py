@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from logicgen.data.encoded import EncodedSplit, Ragged
+from logicgen.data.dataset import EncodedSplit, Ragged
 from logicgen.model.sequences import (
     ExampleSequences,
     RowSequences,

@@ -165,7 +165,7 @@ def test_slow_items_are_shared_and_come_one_by_one():
 
 SCRIPT = """
 import logicgen
-from logicgen.data.data_recipe import DataRecipe
+from logicgen.data.recipe import DataRecipe
 from logicgen.data.remote_data import make
 from logicgen.tasks.bulk import solve_lines
 from logicgen.processes.workers import Limits

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from logicgen.data.corpus import Corpus
-from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import open_data
+from logicgen.data.recipe import CorpusRecipe, DataRecipe
 from logicgen.data.remote_data import make
 from logicgen.model.sequences import sequences_of, tokens_of
 from tests.reliability.mutation import json_bytes, mutated_bytes, mutated_json

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
+from logicgen.data.recipe import DataRecipe
 from logicgen.data.remote_data import make as make_data
 from logicgen.errors import LogicgenError
 from logicgen.measures.evaluation_files import read_predictions, write_predictions

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from logicgen.data.markdown import markdown_table
+from logicgen.data.cards import markdown_table
 from logicgen.study.record import FILE
 from tests.conftest import save_no_pictures
 from tests.study.conftest import read_lines

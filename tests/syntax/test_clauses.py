@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pysat import formula as pysat
 
-from logicgen.data.dimacs_export import read_dimacs, write_dimacs
+from logicgen.data.exchange import read_dimacs, write_dimacs
 from logicgen.errors import LogicgenError
 from logicgen.solvers.pysat import solve_clauses
 from logicgen.syntax import propositional

@@ -14,7 +14,7 @@ from logicgen.automata import (
     read_automaton,
     write_automaton,
 )
-from logicgen.data.ciphers import Ciphers
+from logicgen.data.corpus import Ciphers
 from logicgen.errors import LogicgenError
 from tests.data.corpora import automaton_recipe, opened
 

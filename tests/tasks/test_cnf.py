@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
+from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.syntax.clauses import clauses_of
 from logicgen.tasks import Cell, load_task

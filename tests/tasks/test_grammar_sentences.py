@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from logicgen.data.corpus import Corpus, make_corpus
-from logicgen.data.data_recipe import CorpusRecipe
+from logicgen.data.recipe import CorpusRecipe
 from logicgen.errors import LogicgenError
 from logicgen.productions import read_grammar
 from logicgen.tasks.corpus_task import TOKENS

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from logicgen.data.encoded import EncodedSplit, Ragged
+from logicgen.data.dataset import EncodedSplit, Ragged
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_model
 from logicgen.model.encoder_decoder import EncoderDecoder

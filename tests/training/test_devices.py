@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 import torch
 
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.generate import generate
 from logicgen.data.opening import open_data
+from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.model.batches import BatchStream, Rank, Share, make_batch
 from logicgen.model.checkpoint import LAST, load_model, load_tree

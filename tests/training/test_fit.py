@@ -13,7 +13,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from logicgen.data.encoded import EncodedSplit
+from logicgen.data.dataset import EncodedSplit
 from logicgen.errors import LogicgenError
 from logicgen.model.batches import make_batch
 from logicgen.model.checkpoint import load_model, load_tree, save_tree

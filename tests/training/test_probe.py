@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from logicgen.data.ciphers import Ciphers
+from logicgen.data.corpus import Ciphers
 from logicgen.errors import LogicgenError
 from logicgen.measures import keys
 from logicgen.training.probe import ProbeLearner, ProbeSettings, check_fits, probes_of, train_probes

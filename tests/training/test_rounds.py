@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.dataset import load_dataset
 from logicgen.data.drawer import alpha_class_of
 from logicgen.data.generate import generate as make_any
+from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_model
 from logicgen.model.kinds import new_model, training_data

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from logicgen import recipes
-from logicgen.data.cell_plan import Unit
-from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
 from logicgen.data.drawer import Drawer, Example
 from logicgen.data.opening import read_data_recipe
+from logicgen.data.plan import Unit
+from logicgen.data.recipe import CorpusRecipe, DataRecipe
 from logicgen.report.html.document import Document, Facts, write_document
 from logicgen.report.html.example_rows import (
     Progress,

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from logicgen.data import lease as leases
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.lease import FILE as LEASE
+from logicgen.data.recipe import DataRecipe
 from logicgen.data.remote_data import local_copy
 from logicgen.data.store import Store
 from tests.data.data_sets import RECIPE, contents

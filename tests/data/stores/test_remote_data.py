@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 import logicgen
 from logicgen.cli.group import group
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.opening import open_data
+from logicgen.data.recipe import DataRecipe
 from logicgen.data.remote_data import BEGUN, _staging, local_copy, make
 from logicgen.data.store import Store
 from logicgen.errors import LogicgenError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from logicgen import recipes
-from logicgen.data.data_recipe import DataRecipe
 from logicgen.data.opening import read_data_recipe
+from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 
 GOOD = """

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from logicgen.data.two_lines import (
+from logicgen.data.exchange import (
     compact,
     read_json_lines,
     read_two_lines,

@@ -7,10 +7,9 @@ import yaml
 from markdown_it import MarkdownIt
 
 from logicgen import recipes
-from logicgen.data.card import card
-from logicgen.data.data_recipe import DataRecipe
-from logicgen.data.markdown import one_line, plain, yaml_text
+from logicgen.data.cards import card, one_line, plain, yaml_text
 from logicgen.data.opening import read_data_recipe
+from logicgen.data.recipe import DataRecipe
 from logicgen.model.recipe import read_model_recipe
 from tests.data.corpora import automaton_recipe, opened
 

@@ -1,11 +1,13 @@
-"""The card of a data set: a README.md that people read, and Hugging Face `datasets` as well."""
+"""Cards of data sets and corpora: a README.md for people and for Hugging Face `datasets`."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from logicgen.data.data_recipe import DataRecipe
-from logicgen.data.markdown import markdown_table, plain, yaml_text
+from logicgen.data.recipe import CorpusRecipe, DataRecipe
 
 
 def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
@@ -78,3 +80,63 @@ import datasets
 data = datasets.load_dataset("path/to/this/folder")
 ```
 """
+
+
+def corpus_card(recipe: CorpusRecipe, description: dict[str, Any]) -> str:
+    """Return the text of a corpus's card."""
+    rows = [
+        [split, f"{content['tokens']:,}", str(len(content["parts"]))]
+        for split, content in description["splits"].items()
+    ]
+    sizes = markdown_table(["split", "tokens", "parts"], rows)
+    versions = ", ".join(f"{name} {number}" for name, number in description["versions"].items())
+    return f"""# {plain(description["name"])}
+
+{plain(recipe.description)}
+
+A corpus of the task `{recipe.task}`, made by logicgen from the recipe in `corpus.json` with seed
+{description["seed"]}; the same recipe, seed and versions ({versions}) give the same bytes. Its
+{len(description["tokens"]["texts"]):,} tokens are in `corpus.json` as well.
+
+{sizes}
+
+```python
+import numpy
+tokens = numpy.load("train/00000.tokens.npy", mmap_mode="r")
+```
+"""
+
+
+# What YAML would read as something else than a text.
+_WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
+
+
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table without a line break at its end; `|` in a cell is escaped."""
+    return "\n".join(map(_line, [heads, ["---"] * len(heads), *rows]))
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line; what cannot be printed, such as line breaks, becomes a blank."""
+    return " ".join("".join(one if one.isprintable() else " " for one in text).split())
+
+
+def plain(text: str) -> str:
+    """Return a text as a paragraph or heading that it cannot leave: no HTML, links, or blocks."""
+    # A `<` that begins no tag stays: formulas have `<->`.
+    text = re.sub(r"[\\\[\]]|<(?=[A-Za-z/!?])", r"\\\g<0>", one_line(text))
+    # At the beginning of a line, these make headings, rules, lists, quotes and blocks of code.
+    return re.sub(r"^(?=[#=+*>`~_|-])|^(\d{1,9})(?=[.)](?: |$))", r"\1\\", text)
+
+
+def yaml_text(text: str) -> str:
+    """Return a text on one line as YAML, quoted where it might be read as something else."""
+    line = one_line(text)
+    if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", line) and line.lower() not in _WORDS:
+        return line
+    return json.dumps(line, ensure_ascii=False)
+
+
+def _line(cells: Sequence[str]) -> str:
+    escaped = (cell.replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(escaped)} |"

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from logicgen.data.data_recipe import CorpusRecipe, DataRecipe
+from logicgen.data.recipe import CorpusRecipe, DataRecipe
 from logicgen.recipes import Table
 from logicgen.tokens import TokensTable
 

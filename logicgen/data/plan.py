@@ -17,7 +17,7 @@ from functools import lru_cache
 from random import Random
 from typing import NamedTuple
 
-from logicgen.data.data_recipe import SPLITS, DataRecipe, Progress
+from logicgen.data.recipe import SPLITS, DataRecipe, Progress
 from logicgen.tasks import Cell, Source
 
 # Where training problems are scarce, each held-out split may only take those whose key leaves this

@@ -7,9 +7,9 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from logicgen.data import prompt_files
+from logicgen.data import prompts
 from logicgen.data.dataset import load_dataset
-from logicgen.data.prompt_files import FORMATS, write_prompts
+from logicgen.data.prompts import FORMATS, write_prompts
 from logicgen.errors import LogicgenError
 from logicgen.scoring.judgement import judge
 from logicgen.scoring.prompts import prompt
@@ -34,7 +34,7 @@ def rows(path):
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_every_split_is_written_in_order_and_loses_nothing(data, tmp_path, kind, monkeypatch):
-    monkeypatch.setattr(prompt_files, "ROWS", 100)  # so that there are several pieces
+    monkeypatch.setattr(prompts, "ROWS", 100)  # so that there are several pieces
     counts = write_prompts(data, tmp_path, kind)
     assert counts == dict(data.splits)
     tasks = {f"{split}.yaml" for split in counts if kind == "lm-eval" and split != "train"}

@@ -6,8 +6,8 @@ import csv
 from collections import Counter
 
 import logicgen
-from logicgen.data.cell_plan import fill
 from logicgen.data.dataset import load_dataset
+from logicgen.data.plan import fill
 from tests.data.data_sets import RECIPE, make
 
 

@@ -1,0 +1,177 @@
+"""Shards: Parquet files that are either whole or not there.
+
+Others may have written the files that are read here. A file with other columns is refused, and so
+is a file that is too large. Its size in memory is computed before the memory is taken: a file of a
+few kilobytes may hold one text of a megabyte a million times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from logicgen.data.drawer import fingerprint
+from logicgen.errors import LogicgenError
+from logicgen.files import write_atomically
+from logicgen.tokens import MOST_SYMBOLS
+
+SCHEMA = pa.schema(
+    [
+        pa.field("problem", pa.string(), nullable=False),
+        pa.field("answer", pa.string(), nullable=False),
+        pa.field("symbols", pa.int32(), nullable=False),
+        pa.field("length", pa.int32(), nullable=False),
+        pa.field("alpha_class", pa.int64(), nullable=False),
+    ]
+)
+
+GIVEN_UP = "logicgen.given_up"  # key of a shard's metadata; not there where nothing was
+
+MOST_BYTES = 2**30  # of a shard in memory; those that are made have a few megabytes
+LONGEST = 10_000  # tokens of a problem
+
+
+def shard_path(folder: Path, split: str, number: int) -> Path:
+    """Return where shard `number` of a split is."""
+    return folder / split / f"{number:05d}.parquet"
+
+
+def write_shard(
+    path: Path, table: pa.Table, given_up: int = 0, *, part: Path | None = None
+) -> None:
+    """Write a shard at once: under another name first, then renamed.
+
+    given_up: problems that a solver gave up while these were found, for the file's metadata.
+    part: that name, if no other process may have it.
+    """
+    table = table.replace_schema_metadata({GIVEN_UP: str(given_up)} if given_up else None)
+    write_atomically(
+        path,
+        # Page checksums let a resumed run notice a shard that was damaged meanwhile.
+        lambda part: pq.write_table(table, part, compression="zstd", write_page_checksum=True),
+        part=part,
+    )
+
+
+def given_up(path: Path) -> int:
+    """Return how many problems a solver gave up for the examples of a shard that is whole."""
+    try:
+        return int((pq.read_schema(path).metadata or {}).get(GIVEN_UP.encode(), 0))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise LogicgenError(f"{path}: not a whole shard: delete it and run again") from error
+
+
+def read_shard(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return a shard's rows. Raises LogicgenError where the file is not a whole shard.
+
+    So is one with other columns, with numbers that no recipe allows, or that is larger than
+    `MOST_BYTES` when it is read; the last is found before the memory is taken.
+    """
+    try:
+        table = read_table(path, SCHEMA, columns, most=MOST_BYTES)
+        check_numbers(table)
+        return table
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        raise LogicgenError(
+            f"{path}: not a whole shard ({fault(error)}); delete it and run logicgen"
+            " generate again, which makes it anew"
+        ) from error
+
+
+def check_numbers(table: pa.Table) -> None:
+    """Raise ValueError where a number of symbols or a length is none of a problem."""
+    for name, least, most in (("symbols", 0, MOST_SYMBOLS), ("length", 1, LONGEST)):
+        if name in table.column_names and table.num_rows:
+            low, high = pc.min_max(table[name]).as_py().values()
+            if low < least or high > most:
+                wrong = low if low < least else high
+                raise ValueError(f"{name} is {wrong} in a row; allowed: {least} to {most:,}")
+
+
+def keys(table: pa.Table, alpha: bool) -> np.ndarray:
+    """Return what tells the rows' problems apart, int64 (N,): up to renaming, or exactly."""
+    if alpha:
+        return np.asarray(table["alpha_class"])
+    return np.array([fingerprint(problem) for problem in table["problem"].to_pylist()], np.int64)
+
+
+ROW_BYTES = 24  # of a row without the characters of its texts
+
+
+def read_table(
+    path: Path,
+    schema: pa.Schema,
+    columns: Sequence[str] | None = None,
+    *,
+    optional: Collection[str] = (),
+    most: int,
+) -> pa.Table:
+    """Return columns of a file that has those of a schema, perhaps without `optional` ones.
+
+    most: bytes that it may take in memory.
+    Raises ValueError, KeyError, OSError or an ArrowException for any other file.
+    """
+    there = set(pq.read_schema(path).names)
+    texts = [each.name for each in schema if each.type == pa.string() and each.name in there]
+    # Texts are read as numbers of different texts, so that one text a million times takes no room.
+    with pq.ParquetFile(
+        path, memory_map=True, page_checksum_verification=True, read_dictionary=texts
+    ) as file:
+        names = _check_header(file, schema, optional, most)
+        table = file.read(names if columns is None else list(columns))
+    _check_size(table, most)
+    fields = [schema.field(name) for name in table.column_names]
+    table = table.cast(pa.schema(fields, table.schema.metadata))
+    table.validate(full=True)
+    return table
+
+
+def _check_header(
+    file: pq.ParquetFile, schema: pa.Schema, optional: Collection[str], most: int
+) -> list[str]:
+    """Return the names of the columns. ValueError: other ones, or more than memory should hold."""
+    there = file.schema_arrow
+    wanted = [name for name in schema.names if name in there.names or name not in optional]
+    same = there.names == wanted and all(
+        _plain(there.field(name)).equals(schema.field(name)) for name in wanted
+    )
+    if not same:
+        raise ValueError(
+            "its columns are " + ", ".join(f"{each.name} {each.type}" for each in there)
+        )
+    parts = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    check_bytes(sum(part.total_byte_size for part in parts), most)
+    check_bytes(ROW_BYTES * sum(part.num_rows for part in parts), most)
+    return wanted
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    """Return the field of a column whose texts are read as numbers, as the file has it."""
+    return field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field
+
+
+def _check_size(table: pa.Table, most: int) -> None:
+    """Raise ValueError where texts, each written out, are more than memory should hold."""
+    characters = 0
+    for column in table.columns:
+        for chunk in column.chunks if pa.types.is_dictionary(column.type) else ():
+            lengths = pc.binary_length(chunk.dictionary).take(chunk.indices)
+            characters += pc.sum(lengths, min_count=0).as_py()
+    check_bytes(characters + ROW_BYTES * table.num_rows, most)
+
+
+def check_bytes(size: int, most: int) -> None:
+    """Raise ValueError where so many bytes are too many."""
+    if size > most:
+        raise ValueError(f"it would take {size:,} bytes; {most:,} are allowed")
+
+
+def fault(error: Exception) -> str:
+    """Return what is wrong with a file, in one line."""
+    what = "a column is missing" if isinstance(error, KeyError) else str(error)
+    return " ".join(what.split())[:200]
