@@ -137,7 +137,10 @@ SHARED = {
     "generate",
     "inductive",
     "language_model",
+    "plan",  # of a data set, and of a study
     "probe",
+    "prompts",  # of problems, and of whole data sets
+    "recipe",  # of data, and of models
     "symbol_invariant",
     "worker",  # that serves a pool, and that runs trials
     "tightness",  # of automata, and of trained language models
