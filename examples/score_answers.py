@@ -8,7 +8,7 @@ does not parse, it is `error`.
 import json
 from collections import Counter
 
-from logicgen.processes.workers import Limits
+from logicgen.processes.pool import Limits
 from logicgen.tasks.bulk import verify_lines
 
 ANSWERS = {

@@ -57,7 +57,7 @@ def test_the_recipe_of_the_docs_makes_a_data_set(sorting, tmp_path, monkeypatch)
     ).resized(300)
 
     # Workers are new processes, which do not know a task that only this test added.
-    monkeypatch.setattr("logicgen.data.generate.pool", InThisProcess)
+    monkeypatch.setattr("logicgen.data.generate.open_pool", InThisProcess)
     generate(recipe, tmp_path / "d", name="sorting-mini")
     data = load_dataset(tmp_path / "d")
     rows = data.table("grid").to_pylist()

@@ -54,17 +54,15 @@ def solve_files(
 
 
 def _solved(sources: list[str], workers: int, timeout: float | None) -> Iterator[str]:
-    from logicgen.processes.workers import Failure, Limits, Workers
+    from logicgen.processes.pool import Failure, Pool
     from logicgen.solvers.pysat import clause_solver
 
     problems = (_read(source).clauses for source in sources)
     if timeout is None and workers == 1:
         yield from map(write_model, map(clause_solver(), problems))
         return
-    with Workers[list[list[int]], list[int] | None](
-        clause_solver, (), count=workers, limits=Limits(timeout)
-    ) as pool:
-        for result in pool.map(problems):
+    with Pool[list[list[int]], list[int] | None](clause_solver, count=workers) as pool:
+        for result in pool.map(problems, timeout):
             if isinstance(result, Failure):
                 yield f"c {result.reason}\ns UNKNOWN\n"
             else:

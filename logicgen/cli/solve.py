@@ -69,7 +69,7 @@ def command(
     logicgen solve --task ltl --model ltl "G(a -> F b)"
     """
     from logicgen.cli.dimacs_files import check_options, is_dimacs, solve_files
-    from logicgen.processes.workers import MEMORY, Limits
+    from logicgen.processes.pool import MEMORY, Limits
     from logicgen.tasks.bulk import solve_lines
 
     if bool(problems) == (source is not None):

@@ -47,7 +47,7 @@ def command(
     logicgen verify problem.cnf answer.sol
     """
     from logicgen.cli.dimacs_files import check_options, is_dimacs, verify_file
-    from logicgen.processes.workers import MEMORY, Limits
+    from logicgen.processes.pool import MEMORY, Limits
     from logicgen.tasks.bulk import ERROR, verify_lines
 
     if (source is None) == (problem is None):

@@ -45,8 +45,8 @@ from logicgen.data.work_files import LostError, WorkFiles
 from logicgen.errors import LogicgenError
 from logicgen.extras import DECISIVE
 from logicgen.files import write_text
-from logicgen.processes.engines import Pool, pool, shared
-from logicgen.processes.workers import Failure
+from logicgen.processes.engines import AnyPool, open_pool, shared
+from logicgen.processes.pool import Failure
 from logicgen.tasks import Cell, Source
 
 Step = TypeVar("Step")
@@ -146,7 +146,7 @@ class _Run:
     def make(self, workers: int) -> None:
         """Make all shards, and check that no two of their problems are the same."""
         made = self.recipe, self.seed, shared(self.folder), self.partition
-        with pool(maker, made, count=workers) as engine:
+        with open_pool(maker, made, count=workers) as engine:
             for split, plans in self.stages:
                 self._stage(split, plans, engine)
             found = list(_results(engine, map(Check, self.tables.values())))
@@ -158,7 +158,7 @@ class _Run:
                 " command again"
             )
 
-    def _stage(self, split: str, plans: list[CellPlan], engine: Pool) -> None:
+    def _stage(self, split: str, plans: list[CellPlan], engine: AnyPool) -> None:
         """Make the shards of some cells: a first round, then further ones for what is missing."""
         whole = self.plans[split]
         everywhere, total = (sum(plan.quota for plan in part) for part in (whole, plans))
@@ -187,7 +187,7 @@ class _Run:
         self,
         one: DrawingRound,
         plans: list[CellPlan],
-        engine: Pool,
+        engine: AnyPool,
         say: Callable[[int], None],
     ) -> None:
         """Make the shards of a round, or take them as they were made."""
@@ -211,7 +211,7 @@ class _Run:
         _count(plans, one, {self.partition.cells[cell]: count for cell, count in held.items()})
 
     def _drawn(
-        self, one: DrawingRound, engine: Pool, say: Callable[[int], None]
+        self, one: DrawingRound, engine: AnyPool, say: Callable[[int], None]
     ) -> dict[int, dict[int, int]]:
         """Draw all units, and gather their records; return how many, by part and bucket."""
         drawn = 0
@@ -229,7 +229,7 @@ class _Run:
         return counts
 
     def _settled(
-        self, one: DrawingRound, counts: dict[int, dict[int, int]], engine: Pool
+        self, one: DrawingRound, counts: dict[int, dict[int, int]], engine: AnyPool
     ) -> dict[str, Any]:
         """Settle all parts; return, as JSON has it, tables, examples by cell, and changes."""
         numbers, parts = self.partition.numbers, self.partition.parts
@@ -261,7 +261,7 @@ class _Run:
                 changes.setdefault(bucket, []).append(settled.part)
         return {"tables": tables, "held": held, "changes": changes}
 
-    def _finished(self, one: DrawingRound, settled: dict[str, Any], engine: Pool) -> list[Facts]:
+    def _finished(self, one: DrawingRound, settled: dict[str, Any], engine: AnyPool) -> list[Facts]:
         """Write the shards of all units; return what there is to say of those with examples."""
         changes = {int(bucket): tuple(parts) for bucket, parts in settled["changes"].items()}
         split, number, drawn = one.split, one.number, one.first_drawn
@@ -317,7 +317,7 @@ def _count(plans: list[CellPlan], one: DrawingRound, held: dict[Cell, int]) -> N
             plan.exhausted |= held.get(plan.cell, 0) < asked[plan.cell]
 
 
-def _results(engine: Pool, steps: Iterable[Step]) -> Iterator[Any]:
+def _results(engine: AnyPool, steps: Iterable[Step]) -> Iterator[Any]:
     """Yield the results of steps, in order. LogicgenError: a process died. LostError: see there."""
     for result in engine.map(steps):
         if isinstance(result, Failure):

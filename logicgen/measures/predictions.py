@@ -16,8 +16,8 @@ from pydantic import TypeAdapter
 from logicgen.data.dataset import Dataset, encode
 from logicgen.errors import LogicgenError
 from logicgen.measures.verified import Verified, draw_until_accepted
-from logicgen.processes.engines import pool
-from logicgen.processes.workers import Failure, Limits
+from logicgen.processes.engines import open_pool
+from logicgen.processes.pool import Failure
 from logicgen.solvers import Verdict
 from logicgen.tasks import Task, load_task
 
@@ -341,7 +341,8 @@ class Verifier:
 
     def __init__(self, task: Task, solver: str | None, workers: int, seconds: float) -> None:
         self._known: dict[Triple, str] = {}
-        self._pool = pool(verdict_of, (task.name, solver), count=workers, limits=Limits(seconds))
+        self._seconds = seconds
+        self._pool = open_pool(verdict_of, (task.name, solver), count=workers)
 
     def __enter__(self) -> Self:
         return self
@@ -353,7 +354,7 @@ class Verifier:
         """Return the verdicts, `unknown` where a limit was reached."""
         new = [triple for triple in dict.fromkeys(triples) if triple not in self._known]
         progress(0, len(new))
-        found = zip(new, self._pool.map(new, 256), strict=True)
+        found = zip(new, self._pool.map(new, self._seconds, 256), strict=True)
         for done, (triple, verdict) in enumerate(found, 1):
             unknown = isinstance(verdict, Failure)
             self._known[triple] = str(Verdict.UNKNOWN if unknown else verdict)

@@ -3,93 +3,55 @@
     with engine("ray", "10.0.0.1:6379"):
         generate(recipe, folder, name="mine")
 
-Inside the `with` block, `pool` returns workers of that engine. Code that uses a pool does not know
-which engine it has: results are the same, and come in the order of the items.
+Inside the `with` block, `open_pool` returns a pool of that engine. Code that uses a pool does not
+know which engine it has: results are the same, and come in the order of the items.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from logicgen.errors import LogicgenError, nearest
-from logicgen.processes.workers import Failure, Limits, Workers
+from logicgen.processes.pool import Pool
+
+if TYPE_CHECKING:
+    from logicgen.processes.ray_pool import RayCluster, RayPool
 
 ENGINES = ("local", "ray")
 
+AnyPool: TypeAlias = "Pool[Any, Any] | RayPool"
 
-class Pool(Protocol):
-    """Workers that each run the function that a `setup` returns. Use as a context manager."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def map(self, items: Iterable[Any], chunk: int = 1) -> Iterator[Any | Failure]:
-        """Yield results in the order of the items, as `Workers.map` does."""
-
-    def close(self) -> None:
-        """End the workers."""
+_cluster: ContextVar[RayCluster | None] = ContextVar("cluster", default=None)
 
 
-class Cluster(Protocol):
-    """An engine of other machines."""
-
-    def pool(
-        self, setup: Callable[..., Any], arguments: tuple[Any, ...], limits: Limits | None
-    ) -> Pool:
-        """Return workers as `Workers` are, as many as the cluster has room for."""
-
-    def check_folder(self, folder: Path) -> None:
-        """Raise LogicgenError where a machine of the cluster does not see a folder of this one."""
-
-    def count(self, gpus: bool) -> int:
-        """Return how many CPUs there are, or GPUs."""
-
-    def call(self, function: Callable[..., Any], *arguments: Any, gpu: bool) -> Call:
-        """Call a function on a CPU of the cluster, or on a GPU, for as long as it takes."""
-
-
-class Call(Protocol):
-    """A call that is under way on a cluster."""
-
-    def result(self) -> Any:
-        """Wait for the result, and return it; a `Failure` if the machine was lost too often."""
-
-    def stop(self) -> None:
-        """Raise KeyboardInterrupt in the function."""
-
-
-_cluster: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
-
-
-def pool(
+def open_pool(
     setup: Callable[..., Callable[[Any], Any]],
     arguments: tuple[Any, ...] = (),
     *,
     count: int = 1,
-    limits: Limits | None = None,
-) -> Pool:
-    """Return workers of the engine that is in use. Arguments are those of `Workers`.
+    memory: int | None = None,
+) -> AnyPool:
+    """Return a pool of the engine that is in use. Arguments are those of `Pool`.
 
     count: of local processes.
     """
     if (there := cluster()) is not None:
-        return there.pool(setup, arguments, limits)
-    return Workers[Any, Any](setup, arguments, count=count, limits=limits)
+        return there.pool(setup, arguments, memory)
+    return Pool(setup, arguments, count=count, memory=memory)
 
 
 @contextmanager
 def engine(name: str = "local", address: str | None = None) -> Iterator[None]:
-    """Have work done by an engine: "local" or "ray".
+    """Have pools work on an engine: "local" or "ray".
 
     address: of a running Ray cluster, as `host:port` or "auto"; without it one is started on this
         machine and ended afterwards.
 
-    Raises LogicgenError where there is no such engine, or no cluster that can be used.
+    Raises LogicgenError if the engine is unknown, or the cluster cannot be used.
     """
     if name not in ENGINES:
         raise LogicgenError(f"no engine is called {name!r}: {nearest(name, list(ENGINES))}")
@@ -108,7 +70,7 @@ def engine(name: str = "local", address: str | None = None) -> Iterator[None]:
             _cluster.reset(token)
 
 
-def cluster() -> Cluster | None:
+def cluster() -> RayCluster | None:
     """Return the cluster that is in use; None if work is done on this machine."""
     return _cluster.get()
 
@@ -116,7 +78,7 @@ def cluster() -> Cluster | None:
 def shared(folder: Path) -> Path:
     """Return the path by which all workers know a folder of this machine.
 
-    Raises LogicgenError where a machine of the cluster does not see it.
+    Raises LogicgenError if a machine of the cluster does not see it.
     """
     there = cluster()
     if there is None:

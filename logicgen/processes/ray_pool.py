@@ -16,6 +16,7 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
@@ -27,8 +28,8 @@ from typing import Any, Self
 
 from logicgen.errors import LogicgenError
 from logicgen.extras import DECISIVE, need
+from logicgen.processes.pool import Pool
 from logicgen.processes.worker import OUT_OF_MEMORY, Failure, packed, unpacked
-from logicgen.processes.workers import Limits, Workers
 
 # Times that Ray begins a task anew because a worker or a node was lost.
 RETRIES = 5
@@ -79,17 +80,17 @@ class RayCluster:
         self._ray.shutdown()
 
     def pool(
-        self, setup: Callable[..., Any], arguments: tuple[Any, ...], limits: Limits | None
+        self, setup: Callable[..., Any], arguments: tuple[Any, ...], memory: int | None
     ) -> RayPool:
-        """Return workers; see `engines.Cluster`."""
-        return RayPool(self._ray, self._run, packed((setup, arguments, limits)))
+        """Return a pool of as many workers as the cluster has room for."""
+        return RayPool(self._ray, self._run, packed((setup, arguments, memory)))
 
     def count(self, gpus: bool) -> int:
         """Return how many CPUs there are, or GPUs."""
         return int(self._ray.cluster_resources().get("GPU" if gpus else "CPU", 0))
 
     def call(self, function: Callable[..., Any], *arguments: Any, gpu: bool) -> RayCall:
-        """Call a function on a CPU or a GPU; see `engines.Cluster`."""
+        """Call a function on a CPU of the cluster, or on a GPU, for as long as it takes."""
         # On a GPU it also takes a CPU, as what feeds it does.
         remote = self._ray.remote(max_retries=RETRIES, num_cpus=1, num_gpus=int(gpu))(function)
         return RayCall(self._ray, remote.remote(*arguments))
@@ -152,11 +153,11 @@ class RayCall:
 
 
 class RayPool:
-    """Workers of a cluster, as `Workers` are."""
+    """Workers of a cluster, with the methods of `Pool`."""
 
     def __init__(self, ray: Any, run: Any, function: bytes) -> None:
         self._ray, self._run, self._function = ray, run, function
-        self._under_way: list[deque[Any]] = []  # of each `map`
+        self._under_way: set[Any] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -165,43 +166,68 @@ class RayPool:
         self.close()
 
     def close(self) -> None:
-        """Give up what is under way, and wait until it has ended."""
-        results = [result for each in self._under_way for result, _ in each]
+        """Give up the items that are under way, and wait until that has happened."""
+        results = list(self._under_way)
         for result in results:
             self._ray.cancel(result, force=True)
         if results:
             self._ray.wait(results, num_returns=len(results), timeout=SECONDS)
         self._under_way.clear()
 
-    def map(self, items: Iterable[Any], chunk: int = 1) -> Iterator[Any | Failure]:
+    def submit(self, item: Any, seconds: float | None = None) -> Future[Any]:
+        """Return the future of an item's result; see `Pool.submit`."""
+        sent, future = self._send([item], seconds), Future[Any]()
+
+        def hand_over(_: object) -> None:
+            try:
+                found = self._results(sent, 1)
+                future.set_result(found[0])
+            except Exception as error:
+                future.set_exception(error)
+
+        future.set_running_or_notify_cancel()
+        sent.future().add_done_callback(hand_over)
+        return future
+
+    def map(
+        self, items: Iterable[Any], seconds: float | None = None, chunk: int = 1
+    ) -> Iterator[Any | Failure]:
         """Yield results in the order of the items, a few chunks for each CPU ahead.
 
         Raises the LogicgenError of the function; any other as RuntimeError with its traceback.
         """
-        source, under_way = iter(items), deque[Any]()
-        self._under_way.append(under_way)
+        source, sent = iter(items), deque[tuple[Any, int]]()
         while True:
             # Nodes come and go.
             room = AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-            while len(under_way) < room and (some := list(islice(source, chunk))):
-                sent = [packed(item) for item in some]
-                under_way.append((self._run.remote(self._function, _versions(), sent), len(some)))
-            if not under_way:
-                self._under_way.remove(under_way)
+            while len(sent) < room and (some := list(islice(source, chunk))):
+                sent.append((self._send(some, seconds), len(some)))
+            if not sent:
                 return
-            result, count = under_way.popleft()
-            try:
-                found = self._ray.get(result)
-            except self._ray.exceptions.RayError as error:
-                reason = Failure(f"Ray gave it up after {RETRIES} retries: {_line(error)}")
-                yield from [reason] * count
-                continue
-            if isinstance(found, BaseException):
-                raise found
-            yield from map(unpacked, found)
+            yield from self._results(*sent.popleft())
+
+    def _send(self, items: list[Any], seconds: float | None) -> Any:
+        task = self._run.remote(self._function, seconds, _versions(), list(map(packed, items)))
+        self._under_way.add(task)
+        return task
+
+    def _results(self, task: Any, count: int) -> list[Any]:
+        """Wait for the results of a task, and return or raise what it found."""
+        try:
+            found = self._ray.get(task)
+        except self._ray.exceptions.RayError as error:
+            found = Failure(f"Ray gave it up after {RETRIES} retries: {_line(error)}")
+        self._under_way.discard(task)
+        if isinstance(found, Failure):
+            return [found] * count
+        if isinstance(found, BaseException):
+            raise found
+        return list(map(unpacked, found))
 
 
-def _run(function: bytes, versions: str, items: list[bytes]) -> list[bytes] | BaseException:
+def _run(
+    function: bytes, seconds: float | None, versions: str, items: list[bytes]
+) -> list[bytes] | BaseException:
     """Return the results of items in a worker of the cluster, or what was raised.
 
     versions: those that it has to have; its node may have come later than the others.
@@ -209,7 +235,8 @@ def _run(function: bytes, versions: str, items: list[bytes]) -> list[bytes] | Ba
     try:
         if _versions() != versions:
             raise LogicgenError(_other_versions(platform.node(), _versions(), versions))
-        return [packed(result) for result in _function(function)(list(map(unpacked, items)))]
+        results = _function(function, seconds)(list(map(unpacked, items)))
+        return [packed(result) for result in results]
     except LogicgenError as error:
         return LogicgenError(str(error))
     except Exception:  # raised again where the results are asked for, with this traceback
@@ -217,15 +244,15 @@ def _run(function: bytes, versions: str, items: list[bytes]) -> list[bytes] | Ba
 
 
 @lru_cache(maxsize=1)
-def _function(function: bytes) -> Callable[[list[Any]], list[Any]]:
+def _function(function: bytes, seconds: float | None) -> Callable[[list[Any]], list[Any]]:
     """Return the function of many items that a task is to call; kept for the next tasks.
 
     Limits are those of a process of its own, which can be ended.
     """
-    setup, arguments, limits = unpacked(function)
-    if limits is not None:
-        workers: Workers[Any, Any] = Workers(setup, arguments, count=1, limits=limits)
-        return lambda items: list(workers.map(items, len(items)))
+    setup, arguments, memory = unpacked(function)
+    if seconds is not None or memory is not None:
+        pool: Pool[Any, Any] = Pool(setup, arguments, memory=memory)
+        return lambda items: list(pool.map(items, seconds, len(items)))
     one = setup(*arguments)
 
     def result(item: Any) -> Any:

@@ -1,4 +1,4 @@
-"""One worker process, and the handle by which a pool sends it chunks of items.
+"""One worker process, and the handle by which a pool sends it jobs.
 
 Frames travel through pipes: eight bytes of length, then a pickle. Both ends are ours, so that no
 pickle is read that somebody else has written. This is the only file of the project that reads any.
@@ -17,9 +17,10 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import IO, Any
 
 from logicgen.errors import LogicgenError
@@ -28,8 +29,8 @@ from logicgen.processes.helper import die_with, die_with_parent, private_streams
 # Bytes of items after which a chunk is full: memory stays bounded however long the items are.
 FULL = 1 << 20
 
-# Results are sent at the latest after so many seconds, so that a worker that dies loses few of
-# them; chunks shrink until they take no longer, so that few slow items are shared as well.
+# Results are sent after this many seconds at the latest, so that a worker that dies loses few of
+# them. Chunks shrink until they take no longer, so that slow items are shared among the workers.
 SOON = 0.05
 
 _LENGTH = struct.Struct("<Q")
@@ -64,20 +65,51 @@ def largest(memory: int | None) -> float:
     return math.inf if memory is None else memory // 4
 
 
-@dataclass
-class Chunk:
-    """Items that are sent to a worker together, and their results."""
+class Batch(Future[Any]):
+    """Items that were submitted together, packed, and the future of their results.
 
-    items: list[bytes]  # packed one by one: one that is too large costs itself only
-    results: list[Any] = field(init=False)  # UNKNOWN until known
-    yielded: int = 0
+    seconds: time limit of each item, which counts from when a worker begins with it.
+    single: the future is of the result of the only item, not of a list.
+    """
 
-    def __post_init__(self) -> None:
-        self.results = [UNKNOWN] * len(self.items)
+    def __init__(self, items: Iterable[bytes], seconds: float | None, single: bool = False) -> None:
+        super().__init__()
+        self.jobs = [Job(item, self) for item in items]
+        self.seconds, self.single, self.missing = seconds, single, len(self.jobs)
+        self.begun = False
+        self.dropped = False  # whether nobody waits for the results any longer
 
-    def pending(self) -> list[int]:
-        """Return the places of items without a result."""
-        return [place for place, result in enumerate(self.results) if result is UNKNOWN]
+    def begin(self) -> bool:
+        """Return whether results are still wanted; from then on the batch cannot be cancelled."""
+        if not self.begun and not self.dropped:
+            self.begun = self.set_running_or_notify_cancel()
+            self.dropped = not self.begun
+        return not self.dropped
+
+    def fail(self, error: BaseException) -> None:
+        """Raise an error in place of the results."""
+        if self.begin():
+            self.dropped = True
+            self.set_exception(error)
+
+
+class Job:
+    """An item of a batch, packed, and its result."""
+
+    __slots__ = ("batch", "died", "item", "result")
+
+    def __init__(self, item: bytes, batch: Batch) -> None:
+        self.item, self.batch = item, batch
+        self.result: Any = UNKNOWN
+        self.died = False  # whether a worker has died over the item
+
+    def fill(self, result: Any) -> None:
+        """Take the result; with the last one, the batch is done."""
+        self.result = result
+        batch = self.batch
+        batch.missing -= 1
+        if not batch.missing and batch.begin():
+            batch.set_result(result if batch.single else [job.result for job in batch.jobs])
 
 
 class _Clock:
@@ -115,17 +147,14 @@ def _anonymous_file() -> IO[bytes]:
 
 
 class Worker:
-    """The handle on a process, which takes a chunk at a time."""
+    """The handle on a process, which takes a chunk of jobs at a time.
+
+    On Linux a child of the process works, so that `restart` can replace it after its setup.
+    """
 
     def __init__(
-        self,
-        setup: Callable[..., Any],
-        arguments: tuple[Any, ...],
-        memory: int | None,
-        tied: bool | None = None,
-        forks: bool = False,
+        self, setup: Callable[..., Any], arguments: tuple[Any, ...], memory: int | None
     ) -> None:
-        """Start the process. forks: a child of the process works, and `restart` can replace it."""
         with _anonymous_file() as shared:
             shared.truncate(_Clock.SIZE)
             self.clock = _Clock(shared.fileno())
@@ -134,17 +163,17 @@ class Worker:
                 "logicgen.processes.worker:serve",
                 shared.fileno(),
                 files=[shared.fileno()],
-                tied=tied,
+                tied=True,  # the thread of the pool lives as long as its workers
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 bufsize=0,
             )
         self._read = bytearray()
-        self.chunk: Chunk | None = None
-        self.sent: list[int] = []  # places in the chunk
-        self.received = 0  # how many of these have a result
+        self.ready = False
+        self.jobs: list[Job] = []  # the chunk that was sent
+        self.received = 0  # how many of these jobs have a result
         self.begun = 0.0
-        self._mark = os.urandom(16) if forks and sys.platform == "linux" else b""
+        self._mark = os.urandom(16) if sys.platform == "linux" else b""
         self._restarting = False
         self._send((setup, arguments, memory, self._mark))
 
@@ -160,12 +189,18 @@ class Worker:
             while frame:
                 frame = frame[os.write(self.process.stdin.fileno(), frame) :]
 
-    def give(self, chunk: Chunk) -> None:
-        """Send the items of a chunk that have no result yet."""
-        self.chunk, self.sent, self.received = chunk, chunk.pending(), 0
+    def give(self, jobs: list[Job]) -> None:
+        """Send jobs to the process, which has none; without jobs it rests."""
+        self.jobs, self.received = jobs, 0
         self.begun = time.monotonic()
-        self.clock.set(-1)
-        self._send([chunk.items[place] for place in self.sent])
+        if jobs:
+            self.clock.set(-1)
+            self._send([job.item for job in jobs])
+
+    @property
+    def left(self) -> list[Job]:
+        """Return the jobs without a result."""
+        return self.jobs[self.received :]
 
     def messages(self) -> Iterator[Any]:
         """Yield what has come; EOFError when the process has ended."""
@@ -188,9 +223,9 @@ class Worker:
 
     @property
     def at(self) -> int:
-        """Return which of the items sent is under way, or -1: starting, idle, between two items."""
+        """Return the place of the job under way; -1 if the process is idle or between two jobs."""
         place = self.clock.place
-        return place if self.chunk is not None and place >= self.received else -1
+        return place if self.received <= place < len(self.jobs) else -1
 
     def ended(self) -> int:
         """Return the status of the process, which is killed if it has only closed its output."""
@@ -210,7 +245,8 @@ class Worker:
         if not self._mark or child <= 0:
             return False
         self.clock.child[0] = -child  # tells the worker to start a new child
-        self._restarting, self.chunk = True, None
+        self._restarting, self.ready = True, False
+        self.give([])
         with suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
         return True
@@ -264,7 +300,7 @@ def _serve(source: IO[bytes], target: IO[bytes], clock: _Clock) -> None:
 
                     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
                 function = setup(*arguments)
-                if mark:
+                if mark and len(os.listdir("/proc/self/task")) == 1:  # a fork loses other threads
                     _become_child(clock, target, mark)
                 send([])
             else:

@@ -15,8 +15,7 @@ from functools import lru_cache
 from typing import Any, Self, get_args
 
 from logicgen.errors import LogicgenError
-from logicgen.processes.service import Failure, Service
-from logicgen.processes.workers import MEMORY
+from logicgen.processes.pool import MEMORY, Failure, Pool
 from logicgen.scoring.completions import Mode
 from logicgen.scoring.judgement import Judgement, judge, refusal
 from logicgen.solvers import Verdict
@@ -61,9 +60,7 @@ class Scorer:
         if not (isinstance(timeout, int | float) and 0 < timeout < float("inf")):
             raise LogicgenError(f"timeout: {timeout!r}; it has to be a number of seconds above 0")
         self.task, self.mode, self.timeout, self.reasons = task, mode, timeout, reasons
-        self._service: Service[Item, Any] = Service(
-            _judging, (task, mode), count=workers, memory=memory
-        )
+        self._pool: Pool[Item, Any] = Pool(_judging, (task, mode), count=workers, memory=memory)
 
     def score(self, problem: str, completion: object) -> Judgement:
         """Return the judgement on a completion. Raises FormatError for a bad problem."""
@@ -96,7 +93,7 @@ class Scorer:
 
     def close(self) -> None:
         """End the helpers."""
-        self._service.close()
+        self._pool.close()
 
     def __enter__(self) -> Self:
         return self
@@ -119,7 +116,7 @@ class Scorer:
         refused = [refusal(completion) for completion in completions]
         asked = zip(problems, completions, refused, strict=True)
         items = [(problem, text, None) for problem, text, judgement in asked if judgement is None]
-        return refused, self._service.submit(items, self.timeout)
+        return refused, self._pool.submit_all(items, self.timeout)
 
     def _ask_reasons(
         self, problems: Sequence[str], found: list[Judgement]
@@ -131,7 +128,7 @@ class Scorer:
             if self.reasons and not each.reason and each.reward == 0.0
         ]
         items = [(problems[place], found[place].answer, found[place].verdict) for place in places]
-        return places, self._service.submit(items, self.timeout)
+        return places, self._pool.submit_all(items, self.timeout)
 
 
 def _merged(refused: list[Judgement | None], found: list[Any]) -> list[Judgement]:

@@ -7,12 +7,13 @@ counts once one of ours has checked it. That a problem has none, and verdicts, h
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar, Literal
 
 from logicgen.errors import LogicgenError, at
-from logicgen.processes.workers import Calls, Failure
+from logicgen.processes.pool import Failure, Pool
 from logicgen.solvers.registry import Facts, facts_of, in_line, in_words, solver_plugins
 from logicgen.solvers.solver import Solution, Solver, Status, Verdict
 from logicgen.syntax.answers import Assignment, Trace
@@ -42,7 +43,8 @@ class SeparateSolver(Solver):
     ) -> None:
         self.name, self.logic = name, logic
         self._judge, self._seconds = judge, seconds
-        self._calls: Calls[Question, Any] = Calls(_serving, (name, logic))
+        count = os.cpu_count() or 1
+        self._pool: Pool[Question, Any] = Pool(_serving, (name, logic), count=count)
 
     def solve(self, problem: Formula) -> Solution:
         """Return its solution, `unknown` where it failed or its witness is wrong."""
@@ -72,7 +74,7 @@ class SeparateSolver(Solver):
 
     def _asked(self, what: Literal["solve", "check"], problem: Formula, answer: Any = None) -> Any:
         with at(f"solver {self.name}"):
-            return self._calls((what, problem, answer), self._seconds)
+            return self._pool.call((what, problem, answer), self._seconds)
 
     def _unknown(self, reason: str) -> Solution:
         return Solution(Status.UNKNOWN, reason=f"solver {self.name}: {reason}")
@@ -126,13 +128,11 @@ def foreign_facts(name: str) -> Facts:
 
     Nothing that it does while it is imported can then end or disturb this one.
     """
-    calls: Calls[str, Facts] = Calls(_describing)
     try:
-        found = calls(name, PATIENCE)
+        with Pool[str, Facts](_describing) as pool:
+            found = pool.call(name, PATIENCE)
     except LogicgenError as error:
         return Facts(broken=in_line(str(error)))
-    finally:
-        calls.close()
     return Facts(broken=found.reason) if isinstance(found, Failure) else found
 
 

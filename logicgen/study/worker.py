@@ -19,13 +19,16 @@ import threading
 import traceback
 from pathlib import Path
 from queue import SimpleQueue
+from typing import TYPE_CHECKING
 
 from logicgen.errors import LogicgenError
 from logicgen.experiments import Json
-from logicgen.processes.engines import Call, Cluster
 from logicgen.processes.helper import start_helper
-from logicgen.processes.workers import Failure
+from logicgen.processes.pool import Failure
 from logicgen.study.point import Point
+
+if TYPE_CHECKING:
+    from logicgen.processes.ray_pool import RayCall, RayCluster
 
 STOPPED: Json = {"error": "its process was stopped"}
 
@@ -101,10 +104,10 @@ class Worker:
 class ClusterWorker:
     """The handle on the same process where a cluster has room for it; a new one for each point."""
 
-    def __init__(self, cluster: Cluster, environment: dict[str, str], log: Path, device: str):
+    def __init__(self, cluster: RayCluster, environment: dict[str, str], log: Path, device: str):
         self._cluster, self._how = cluster, (environment, log, device)
         self._gpu = device == "cuda"
-        self._call: Call | None = None
+        self._call: RayCall | None = None
         self.stopped = False
 
     def run(self, point: Point, context: Json) -> Json:

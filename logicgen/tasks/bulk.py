@@ -7,8 +7,8 @@ from typing import Any
 
 from logicgen.errors import LogicgenError
 from logicgen.files import parse_json
-from logicgen.processes.engines import pool
-from logicgen.processes.workers import Failure, Limits
+from logicgen.processes.engines import open_pool
+from logicgen.processes.pool import Failure, Limits
 from logicgen.solvers import Status
 from logicgen.solvers.registry import in_words
 from logicgen.tasks import fitting_solver, load_task
@@ -61,8 +61,8 @@ def _mapped(
                 sent.append(line)
                 yield line
 
-    with pool(deciding, setup, count=workers, limits=limits) as engine:
-        for result in engine.map(remembered(), CHUNK):
+    with open_pool(deciding, setup, count=workers, memory=limits.memory) as pool:
+        for result in pool.map(remembered(), limits.seconds, CHUNK):
             line = sent.pop(0)
             if isinstance(result, Failure):
                 yield {**_readable(line), **_undecided(setup[2], Status.UNKNOWN, result.reason)}

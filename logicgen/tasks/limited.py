@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from logicgen.errors import FormatError, LogicgenError
-from logicgen.processes.workers import MEMORY, Calls, Failure
+from logicgen.processes.pool import MEMORY, Failure, Pool
 from logicgen.solvers import Solution, Status, Verdict
 from logicgen.tasks import Task, fitting_solver, load_task
 from logicgen.tasks.problem_samples import EFFORT
@@ -52,15 +53,15 @@ def _called(task: str, solver: str | None, seconds: float, item: Any) -> Any:
     fitting_solver(task, solver)  # complain here, not in a worker
     if not (isinstance(seconds, int | float) and seconds > 0):
         raise LogicgenError(f"timeout: {seconds!r}; it has to be a number of seconds above 0")
-    found = _calls(task, solver)(item, seconds)
+    found = _pool(task, solver).call(item, seconds)
     if isinstance(found, Exception):
         raise found
     return found
 
 
 @cache
-def _calls(task: str, solver: str | None) -> Calls[Any, Any]:
-    return Calls(_deciding, (task, solver), MEMORY)
+def _pool(task: str, solver: str | None) -> Pool[Any, Any]:
+    return Pool(_deciding, (task, solver), count=os.cpu_count() or 1, memory=MEMORY)
 
 
 def _deciding(task: str, solver: str | None) -> Callable[[tuple[str, str | None]], Any]:

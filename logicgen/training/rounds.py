@@ -34,8 +34,7 @@ from logicgen.model.model import Request
 from logicgen.model.recipe import RewardTable
 from logicgen.nn.linear import float32_products
 from logicgen.nn.samples import Sampling
-from logicgen.processes.service import Failure, Service
-from logicgen.processes.workers import MEMORY
+from logicgen.processes.pool import MEMORY, Failure, Pool
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
 from logicgen.tasks.limited import judging
@@ -212,7 +211,7 @@ class Rounds:
         stored = int(data.encoded("train").answers.lengths.max(initial=0))
         self.longest = ROOM + math.ceil(stored * max(1.0, length[1] / region.length[1]))
         self.mask = grammar_mask(self.task, self.longest)
-        self.judges: Service[tuple[str, list[str]], list[Verdict]] = Service(
+        self.judges: Pool[tuple[str, list[str]], list[Verdict]] = Pool(
             judging, (recipe.task, recipe.verifier), count=workers, memory=MEMORY
         )
 
@@ -276,7 +275,7 @@ class Rounds:
                     (problem, [text for text, _ in each])
                     for problem, each in zip(chunk, answers, strict=True)
                 ]
-                judged.append(self.judges.submit(items, SECONDS))
+                judged.append(self.judges.submit_all(items, SECONDS))
         self.model.train(training)
         waiting = time.monotonic()
         verdicts = [each for part in judged for each in part.result()]

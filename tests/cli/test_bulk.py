@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from logicgen.processes.workers import MEMORY, Limits
+from logicgen.processes.pool import MEMORY, Limits
 from logicgen.tasks.bulk import LONGEST, solve_lines, verify_lines
 from tests.cli.test_commands import rows, run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class InThisProcess:
-    """Does what `engines.pool` gives out, without another process."""
+    """Does what `open_pool` gives out, without another process."""
 
     def __init__(self, setup, arguments, count=1):
         self.function = setup(*arguments)

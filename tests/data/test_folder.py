@@ -89,7 +89,7 @@ def test_a_full_disk_loses_only_the_shard_being_written(made, tmp_path, monkeypa
             raise OSError(28, "No space left on device")
         return real(*arguments, **options)
 
-    monkeypatch.setattr("logicgen.data.generate.pool", InThisProcess)
+    monkeypatch.setattr("logicgen.data.generate.open_pool", InThisProcess)
     monkeypatch.setattr(shards.pq, "write_table", full)
     with pytest.raises(LogicgenError, match="No space left on device; what is finished is safe"):
         make(tmp_path / "d")

@@ -32,7 +32,7 @@ SCARCE = {
 @pytest.fixture
 def here(monkeypatch):
     """All steps in this process, with small units, and cells that are drawn rather than listed."""
-    monkeypatch.setattr(generate, "pool", InThisProcess)
+    monkeypatch.setattr(generate, "open_pool", InThisProcess)
     monkeypatch.setattr(planning, "LISTED", 1)
     monkeypatch.setattr(generate, "shard_size", lambda size: 40)
     return monkeypatch
@@ -128,7 +128,7 @@ def test_stopped_after_each_step_it_goes_on_to_the_same_bytes(here, tmp_path, ha
                 left.pop()
                 yield result
 
-    here.setattr(generate, "pool", Stopping)
+    here.setattr(generate, "open_pool", Stopping)
     stops = 0
     while True:
         # What is there already is looked at again, so a later run needs more steps.

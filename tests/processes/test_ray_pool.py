@@ -21,9 +21,9 @@ from logicgen.data.recipe import DataRecipe
 from logicgen.data.remote_data import make as fill
 from logicgen.errors import LogicgenError
 from logicgen.processes import engines, ray_pool
-from logicgen.processes.engines import engine, pool
+from logicgen.processes.engines import engine, open_pool
+from logicgen.processes.pool import Failure
 from logicgen.processes.ray_pool import RayCluster
-from logicgen.processes.workers import Failure, Limits
 from tests.cli.test_commands import appeared
 from tests.data.data_sets import RECIPE, contents, make
 from tests.study.conftest import AXES, TINY, read_lines
@@ -128,28 +128,29 @@ def test_two_nodes_lose_a_worker_and_a_node(head, tmp_path):
 
 def test_results_come_in_order_with_their_failures(cluster, tmp_path):
     with engine("ray", cluster.address):
-        with pool(square, (3,)) as some:
-            assert list(some.map(range(50), 4)) == [i * i + 3 for i in range(50)]
+        with open_pool(square, (3,)) as some:
+            assert list(some.map(range(50), chunk=4)) == [i * i + 3 for i in range(50)]
             assert list(some.map([])) == []
-        with pool(picky, (0,)) as some:
+            assert [each.result(60) for each in map(some.submit, range(3))] == [3, 4, 7]
+        with open_pool(picky, (0,)) as some:
+            assert isinstance(some.submit(7).exception(60), LogicgenError)
             with pytest.raises(LogicgenError, match=r"^not seven$"):
                 list(some.map([5, 7]))
             with pytest.raises(RuntimeError, match="not eight"):
                 list(some.map([5, 8]))
-        with pool(pid, (tmp_path,)) as some:
+        with open_pool(pid, (tmp_path,)) as some:
             while len(list(tmp_path.iterdir())) < 2:  # both nodes come to work
                 assert list(some.map(range(40))) == list(range(40))
-        limits = Limits(1.0)
-        with pool(sleepy, (0,), limits=limits) as some:
-            found = list(some.map([0, 1, 2]))
+        with open_pool(sleepy, (0,)) as some:
+            found = list(some.map([0, 1, 2], 1.0))
         assert (found[0], found[2]) == (0, 2)
         assert found[1] == Failure("time limit of 1 s")
-        with pool(deadly, (0,), limits=limits) as some:
-            found = list(some.map([1, 2, 3], 3))
+        with open_pool(deadly, (0,)) as some:
+            found = list(some.map([1, 2, 3], 1.0, 3))
         assert (found[0], found[2]) == (1, 3)
         assert "its process died" in found[1].reason
         # Without a process of its own for limits the Ray worker itself dies, time and again.
-        with pool(deadly, (0,)) as some:
+        with open_pool(deadly, (0,)) as some:
             found = list(some.map([1, 2, 3]))
         assert (found[0], found[2]) == (1, 3)
         assert "gave it up after 5 retries" in found[1].reason

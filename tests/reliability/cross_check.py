@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from random import Random
 from typing import Any
 
-from logicgen.processes.workers import Limits
+from logicgen.processes.pool import Limits
 from logicgen.solvers import load_solver
 from logicgen.syntax import Assignment, Formula, Trace, ltl, propositional
 from logicgen.syntax.sampling import FormulaSampler

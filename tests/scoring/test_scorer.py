@@ -162,8 +162,8 @@ def test_sixteen_threads_and_a_thousand_coroutines_have_the_same_results():
 
 
 def kill_some(scorer):
-    for server in list(scorer._service._servers)[:2]:
-        os.kill(server.worker.process.pid, signal.SIGKILL)
+    for worker in list(scorer._pool._workers)[:2]:
+        os.kill(worker.process.pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("how", ["script", "standard input"])

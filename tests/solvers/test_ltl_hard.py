@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from logicgen.processes.workers import Limits
+from logicgen.processes.pool import Limits
 from logicgen.solvers import Verdict, load_solver
 from logicgen.syntax import ltl
 from logicgen.tasks.bulk import solve_lines

@@ -9,7 +9,7 @@ from random import Random, SystemRandom
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.processes.workers import Limits
+from logicgen.processes.pool import Limits
 from logicgen.solvers import Status, Verdict, load_solver
 from logicgen.solvers.spot import SpotSolver
 from logicgen.syntax import Formula, Trace, ltl, propositional

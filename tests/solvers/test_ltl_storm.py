@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 from logicgen.errors import LogicgenError
-from logicgen.processes.workers import Limits
+from logicgen.processes.pool import Limits
 from logicgen.solvers import Verdict, load_solver
 from logicgen.solvers.storm import StormSolver
 from logicgen.syntax import Trace, ltl

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from logicgen.errors import FormatError
-from logicgen.processes.engines import pool
-from logicgen.processes.workers import Failure, Limits
+from logicgen.processes.engines import open_pool
+from logicgen.processes.pool import Failure
 from logicgen.solvers import Verdict
 from logicgen.tasks import Task, load_task
 from logicgen.tasks.task import Explanation
@@ -41,8 +41,9 @@ def explanations(
     """Return what there is to see of each answer; found by worker processes, each item once."""
     new = list(dict.fromkeys(items))
     found: dict[Item, Explained] = {}
-    with pool(explaining, (task.name,), count=workers, limits=Limits(SECONDS)) as engine:
-        for done, (item, result) in enumerate(zip(new, engine.map(new, 64), strict=True), 1):
+    with open_pool(explaining, (task.name,), count=workers) as pool:
+        results = pool.map(new, SECONDS, 64)
+        for done, (item, result) in enumerate(zip(new, results, strict=True), 1):
             if isinstance(result, Failure):
                 wrong = not Verdict(item[2]).is_right
                 said = f"looking for the reason was given up: {result.reason}" if wrong else ""

@@ -1,4 +1,4 @@
-"""Worker processes: order, limits, deaths, errors."""
+"""The pool: order, limits, deaths, errors, and processes that end with their parent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.processes.workers import Failure, Limits, Workers
+from logicgen.processes.pool import Failure, Pool
 
 pytestmark = pytest.mark.usefixtures("new_helpers")
 
@@ -60,7 +60,7 @@ def hopeless(folder):
     Path(folder, "first").touch()
 
     def do(item):
-        if item == 2:
+        if item == 3:
             os._exit(4)
         return item
 
@@ -73,10 +73,10 @@ def broken():
 
 @pytest.mark.parametrize("chunk", [1, 7, 1000])
 def test_results_come_in_order(chunk):
-    with Workers(work, count=2) as pool:
-        assert list(pool.map(range(300), chunk)) == [2 * i for i in range(300)]
-        assert list(pool.map([], chunk)) == []
-        assert list(pool.map([1], chunk)) == [2]
+    with Pool(work, count=2) as pool:
+        assert list(pool.map(range(300), chunk=chunk)) == [2 * i for i in range(300)]
+        assert list(pool.map([], chunk=chunk)) == []
+        assert list(pool.map([1], chunk=chunk)) == [2]
 
 
 def test_the_source_is_read_only_a_little_ahead():
@@ -87,32 +87,31 @@ def test_the_source_is_read_only_a_little_ahead():
             taken.append(i)
             yield i
 
-    with Workers(work, count=2) as pool:
-        results = pool.map(source(), 10)
+    with Pool(work, count=2) as pool:
+        results = pool.map(source(), chunk=10)
         assert next(results) == 0
         assert len(taken) <= 100
 
 
 def test_limits_and_deaths_cost_one_item_each():
     items = [1, "sleep", 2, "die", 3, "eat", 4]
-    limits = Limits(seconds=0.5, memory=2 << 30)
-    with Workers(work, count=1, limits=limits) as pool:
-        results = list(pool.map(items, 4))
+    with Pool(work, memory=2 << 30) as pool:
+        results = list(pool.map(items, 0.5, 4))
         assert results[::2] == [2, 4, 6, 8]
         assert [type(r) for r in results[1::2]] == [Failure] * 3
         assert results[1].reason == "time limit of 0.5 s"
         assert "died" in results[3].reason
         assert results[5].reason == "out of memory"
-        assert list(pool.map([5], 1)) == [10]  # it goes on
+        assert list(pool.map([5], chunk=1)) == [10]  # it goes on
 
 
 def test_errors_reach_the_caller():
-    with Workers(work, count=1) as pool, pytest.raises(LogicgenError, match="no such thing"):
-        list(pool.map([1, "complain"], 1))
-    with Workers(work, count=1) as pool, pytest.raises(RuntimeError, match="ZeroDivisionError"):
-        list(pool.map(["crash"], 1))
-    with Workers(broken, count=1) as pool, pytest.raises(LogicgenError, match="cannot be set up"):
-        list(pool.map([1], 1))
+    with Pool(work) as pool, pytest.raises(LogicgenError, match="no such thing"):
+        list(pool.map([1, "complain"], chunk=1))
+    with Pool(work) as pool, pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        list(pool.map(["crash"], chunk=1))
+    with Pool(broken) as pool, pytest.raises(LogicgenError, match="cannot be set up"):
+        list(pool.map([1], chunk=1))
 
 
 def test_a_worker_that_dies_between_items_or_at_the_start_costs_nothing(tmp_path):
@@ -123,42 +122,42 @@ def test_a_worker_that_dies_between_items_or_at_the_start_costs_nothing(tmp_path
         time.sleep(0.5)  # the worker is idle when it dies
         yield from range(6, 12)
 
-    with Workers(fragile, (str(tmp_path),), count=1) as pool:
-        assert list(pool.map(slowly(), 1)) == list(range(12))
+    with Pool(fragile, (str(tmp_path),)) as pool:
+        assert list(pool.map(slowly(), chunk=1)) == list(range(12))
     assert (tmp_path / "died").exists()
 
 
 def test_where_workers_cannot_be_started_again_what_is_done_is_kept(tmp_path):
-    with Workers(hopeless, (str(tmp_path),), count=1) as pool:
-        found = list(pool.map(range(6), 2))
-    assert found[:2] == [0, 1]
-    assert all(isinstance(each, Failure) for each in found[2:])
-    assert "(4)" in found[2].reason
+    with Pool(hopeless, (str(tmp_path),)) as pool:
+        found = list(pool.map(range(6), chunk=2))
+    assert found[:3] == [0, 1, 2]
+    assert all(isinstance(each, Failure) for each in found[3:])
+    assert "(3)" in found[3].reason  # no worker was left to try the item once more
     assert "no worker process is left" in found[5].reason
 
 
 def test_where_no_worker_ever_starts_it_is_an_error(tmp_path):
     (tmp_path / "first").touch()
     with (
-        Workers(hopeless, (str(tmp_path),), count=2) as pool,
+        Pool(hopeless, (str(tmp_path),), count=2) as pool,
         pytest.raises(LogicgenError, match=r"before it began to work.*\(3\)"),
     ):
-        list(pool.map(range(6), 2))
+        list(pool.map(range(6), chunk=2))
 
 
 def test_long_items_take_no_more_memory_than_one_of_them():
     long = "x" * (3 << 20)
-    with Workers(work, count=1, limits=Limits(memory=3 << 28)) as pool:
-        assert [len(each) for each in pool.map([long] * 120, 120)] == [2 * len(long)] * 120
+    with Pool(work, memory=3 << 28) as pool:
+        assert [len(each) for each in pool.map([long] * 120, chunk=120)] == [2 * len(long)] * 120
         too_long = "x" * (200 << 20)
-        found = list(pool.map(["a", too_long, "b"], 256))
+        found = list(pool.map(["a", too_long, "b"], chunk=256))
     assert found[::2] == ["aa", "bb"]
     assert isinstance(found[1], Failure)
 
 
 def test_slow_items_are_shared_and_come_one_by_one():
-    with Workers(work, count=1, limits=Limits(seconds=0.3)) as pool:
-        results = pool.map([1, "sleep", 2, "sleep", 3], 256)
+    with Pool(work) as pool:
+        results = pool.map([1, "sleep", 2, "sleep", 3], 0.3, 256)
         assert next(results) == 2  # before the others are done
         assert [type(each) for each in results] == [Failure, int, Failure, int]
 
@@ -168,7 +167,7 @@ import logicgen
 from logicgen.data.recipe import DataRecipe
 from logicgen.data.remote_data import make
 from logicgen.tasks.bulk import solve_lines
-from logicgen.processes.workers import Limits
+from logicgen.processes.pool import Limits
 print(*[row["status"] for row in solve_lines("ltl", ["F a", "a & !a"], None, 2, Limits(9))])
 print(logicgen.solve("propositional", "a", timeout=9).status)
 recipe = DataRecipe.read("propositional-mini").resized(20)
@@ -210,9 +209,9 @@ def test_a_file_of_the_working_folder_is_not_taken_for_a_module(tmp_path):
 
 def test_workers_end_with_a_killed_parent_also_inside_an_item(tmp_path):
     code = (
-        "from logicgen.processes.workers import Workers\n"
-        "from tests.processes.test_workers import busy\n"
-        f"with Workers(busy, ({str(tmp_path)!r},)) as pool: list(pool.map([1]))"
+        "from logicgen.processes.pool import Pool\n"
+        "from tests.processes.test_pool import busy\n"
+        f"with Pool(busy, ({str(tmp_path)!r},)) as pool: list(pool.map([1]))"
     )
     parent = subprocess.Popen(
         [sys.executable, "-c", code],
