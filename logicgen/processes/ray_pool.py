@@ -92,8 +92,8 @@ class RayCluster:
     def call(self, function: Callable[..., Any], *arguments: Any, gpu: bool) -> RayCall:
         """Call a function on a CPU of the cluster, or on a GPU, for as long as it takes."""
         # On a GPU it also takes a CPU, as what feeds it does.
-        remote = self._ray.remote(max_retries=RETRIES, num_cpus=1, num_gpus=int(gpu))(function)
-        return RayCall(self._ray, remote.remote(*arguments))
+        remote = self._ray.remote(max_retries=RETRIES, num_cpus=1, num_gpus=int(gpu))(_call)
+        return RayCall(self._ray, remote.remote(function, *arguments))
 
     def check_folder(self, folder: Path) -> None:
         """Raise LogicgenError where a node does not see a folder of this machine."""
@@ -223,6 +223,15 @@ class RayPool:
         if isinstance(found, BaseException):
             raise found
         return list(map(unpacked, found))
+
+
+def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function that `RayCall.stop` can interrupt.
+
+    Ray's workers ignore SIGINT if the program that started Ray does.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return function(*arguments)
 
 
 def _run(
