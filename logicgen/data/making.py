@@ -28,14 +28,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from logicgen.data.drawer import Drawer, Example
 from logicgen.data.partition import KeyTable, Partition, sum_of_keys
-from logicgen.data.plan import BUCKET, REMAINDERS, Listing, Slot, Unit
+from logicgen.data.plan import BUCKET, Listing, Unit
 from logicgen.data.recipe import DataRecipe
 from logicgen.data.shards import SCHEMA, given_up, keys, read_shard, shard_path, write_shard
 from logicgen.data.work_files import LostError, WorkFiles
 from logicgen.errors import LogicgenError
 from logicgen.files import sha256
+from logicgen.tasks.problems import REMAINDERS, Drawer, Example, Slot
 
 KEY = np.dtype("i8")
 
@@ -163,7 +163,7 @@ class Maker:
     """Does the steps of one data set."""
 
     def __init__(self, recipe: DataRecipe, seed: int, folder: Path, partition: Partition) -> None:
-        self.recipe, self.drawer = recipe, Drawer(recipe, seed)
+        self.recipe, self.drawer = recipe, Drawer(recipe.rules(), seed)
         self.folder, self.files, self.partition = folder, WorkFiles(folder), partition
 
     def __call__(self, step: Any) -> Any:
@@ -203,7 +203,7 @@ class Maker:
         return len(table)
 
     def _drawn(self, unit: Unit) -> pa.Table:
-        drawn = self.drawer.unit(unit)
+        drawn = self.drawer.unit(unit.slots())
         rows = [
             (unit.number, place, attempt, 0, example)
             for place, (example, attempt) in enumerate(

@@ -15,16 +15,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from random import Random
-from typing import NamedTuple
 
 from logicgen.data.recipe import SPLITS, DataRecipe, Progress
 from logicgen.tasks import Cell, Source
-
-# Where training problems are scarce, each held-out split may only take those whose key leaves this
-# remainder when divided by RESERVED. So every split keeps its part of every kind of problem, also
-# where cells overlap (a string of one letter is drawn from one symbol as well as from twenty).
-REMAINDERS = {"grid": 0, "test": 1, "validation": 2}
-RESERVED = 15
+from logicgen.tasks.problems import RENAMED, RESERVED, Slot, alphabet
 
 # Problems are scarce in a cell of which more than one in so many is wanted.
 SCARCE = 100
@@ -89,27 +83,14 @@ def _inside(recipe: DataRecipe, cell: Cell) -> bool:
 def capacity(recipe: DataRecipe, source: Source, cell: Cell) -> float:
     """Return how many different problems a cell holds, as the recipe tells them apart."""
     counts = source.count(cell)
-    distinct = recipe.distinct or recipe.load_task().distinct
-    if distinct == "alpha" or not named_apart(recipe) or math.inf in counts.values():
+    if recipe.alpha or recipe.names not in RENAMED or math.inf in counts.values():
         return sum(counts.values())
-    letters = alphabet(recipe, cell.symbols)
+    letters = alphabet(recipe.names, recipe.region.symbols[1], cell.symbols)
     return sum(count * _perm(letters, k) for k, count in counts.items())
 
 
 # Cells of the same symbols follow one another, and need the same ones.
 _perm = lru_cache(maxsize=1 << 12)(math.perm)
-
-
-def named_apart(recipe: DataRecipe) -> bool:
-    """Return whether the symbols of a problem may be named in more than one way."""
-    return recipe.names in ("shuffled", "drawn")
-
-
-def alphabet(recipe: DataRecipe, symbols: int | None) -> int:
-    """Return how many symbols the names of a problem are drawn from."""
-    if recipe.names == "drawn" and symbols is not None:
-        return symbols
-    return max(recipe.region.symbols[1], symbols or 0)
 
 
 def split_cells(
@@ -177,16 +158,6 @@ def next_shares(plans: Sequence[CellPlan], missing: int) -> list[tuple[Cell, int
 BUCKET = 32
 
 
-class Slot(NamedTuple):
-    """A place for one example."""
-
-    split: str
-    round: int
-    number: int  # in the round
-    cell: Cell
-    rationed: bool  # may only take a problem that is reserved for held-out splits
-
-
 @dataclass(frozen=True)
 class Unit:
     """The slots that become one shard.
@@ -201,10 +172,10 @@ class Unit:
     cells: tuple[Cell, ...] = field(repr=False)  # of the slots, in order
     rationed: frozenset[Cell] = field(repr=False)  # may only take problems reserved for held-out
 
-    def slot(self, place: int) -> Slot:
-        """Return a slot of the unit, by its place."""
-        cell = self.cells[place]
-        return Slot(self.split, self.round, self.first + place, cell, cell in self.rationed)
+    def slots(self) -> Iterator[Slot]:
+        """Yield the slots."""
+        for number, cell in enumerate(self.cells, self.first):
+            yield Slot(self.split, self.round, number, cell, cell in self.rationed)
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from logicgen.data.dataset import Dataset
-from logicgen.data.drawer import alpha_class_of
 from logicgen.errors import LogicgenError, nearest
 from logicgen.files import prepare_folder, write_atomically, write_text
 from logicgen.scoring.prompts import VERSION, Notation, answer_text, prompt_of, wording_of
 from logicgen.solvers import Status
 from logicgen.syntax.answers import NO_ANSWER
 from logicgen.tasks import Task
-from logicgen.tasks.problem_samples import ProblemSamples
+from logicgen.tasks.problems import ProblemSamples, alpha_class_of
 
 Row = dict[str, Any]
 

@@ -20,6 +20,7 @@ from logicgen.errors import LogicgenError, at
 from logicgen.recipes import Table, changed, read_toml, validate
 from logicgen.tasks import Cell, Settings, Source, Task, fitting_solver, load_corpus_task, load_task
 from logicgen.tasks.corpus_task import CORPUS_SPLITS, CorpusTask
+from logicgen.tasks.problems import Rules
 
 Progress = Callable[[str, int, int], None]
 """Called with a split, how much of it is made, and how much it will be."""
@@ -214,6 +215,25 @@ class DataRecipe(Recipe):
         content: dict[str, Any] = dump(self)
         unset = [key for key in ("effort", "timeout") if getattr(self, key) is None]
         return {key: value for key, value in content.items() if key not in unset}
+
+    @property
+    def alpha(self) -> bool:
+        """Return whether no two problems may be equal up to renaming."""
+        return (self.distinct or self.load_task().distinct) == "alpha"
+
+    def rules(self) -> Rules:
+        """Return what a `Drawer` follows."""
+        return Rules(
+            task=self.solving_task(),
+            settings=self.settings("recipe"),
+            source=self.source("recipe"),
+            symbols=self.region.symbols,
+            alpha=self.alpha,
+            names=self.names,
+            unsatisfiable=self.unsatisfiable,
+            solver=self.solver,
+            verifier=self.verifier,
+        )
 
     def source(self, where: str) -> Source:
         """Return where its problems come from."""

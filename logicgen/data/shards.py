@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from logicgen.data.drawer import fingerprint
 from logicgen.errors import LogicgenError
 from logicgen.files import write_atomically
+from logicgen.tasks.problems import fingerprint
 from logicgen.tokens import MOST_SYMBOLS
 
 SCHEMA = pa.schema(

@@ -17,7 +17,7 @@ from logicgen.extras import extras_named
 from logicgen.integrations.versions import at_least
 from logicgen.scoring.prompts import Notation
 from logicgen.tasks import load_task
-from logicgen.tasks.problem_samples import ProblemSamples
+from logicgen.tasks.problems import ProblemSamples
 
 
 def stream(

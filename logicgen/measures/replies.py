@@ -17,7 +17,6 @@ from typing import Any
 import pyarrow as pa
 
 from logicgen.data.dataset import Dataset
-from logicgen.data.drawer import alpha_class_of
 from logicgen.errors import FormatError, LogicgenError, shown
 from logicgen.measures.predictions import (
     SCHEMA,
@@ -31,6 +30,7 @@ from logicgen.scoring import Judgement, Scorer
 from logicgen.scoring.completions import Mode
 from logicgen.solvers import Verdict
 from logicgen.tasks import Task
+from logicgen.tasks.problems import alpha_class_of
 
 EFFORT = 10_000
 """Steps of search in which two answers are compared; those that take more count as different."""

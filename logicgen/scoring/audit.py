@@ -24,7 +24,7 @@ from logicgen.scoring.attacks import (
 from logicgen.scoring.completions import Mode
 from logicgen.scoring.judgement import judge
 from logicgen.tasks import load_task
-from logicgen.tasks.problem_samples import ProblemSamples
+from logicgen.tasks.problems import ProblemSamples
 from logicgen.tasks.task import Task
 
 

@@ -11,7 +11,7 @@ from logicgen.errors import FormatError, LogicgenError
 from logicgen.processes.pool import MEMORY, Failure, Pool
 from logicgen.solvers import Solution, Status, Verdict
 from logicgen.tasks import Task, fitting_solver, load_task
-from logicgen.tasks.problem_samples import EFFORT
+from logicgen.tasks.problems import EFFORT
 
 
 def solve(task: str, problem: str, solver: str | None, seconds: float | None) -> Solution:

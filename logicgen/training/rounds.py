@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 import torch
 
 from logicgen.data.dataset import Dataset
-from logicgen.data.drawer import alpha_class_of, fingerprint
 from logicgen.errors import LogicgenError
 from logicgen.files import damaged, read_json, write_text
 from logicgen.model.encoder_decoder import EncoderDecoder
@@ -38,7 +37,7 @@ from logicgen.processes.pool import MEMORY, Failure, Pool
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
 from logicgen.tasks.limited import judging
-from logicgen.tasks.problem_samples import ProblemSamples
+from logicgen.tasks.problems import ProblemSamples, alpha_class_of, fingerprint
 from logicgen.tasks.task import symbols_of
 from logicgen.training.curriculum import Curriculum, Kind, kind_of
 

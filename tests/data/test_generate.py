@@ -6,8 +6,8 @@ import pytest
 
 import logicgen
 from logicgen.data.dataset import load_dataset
-from logicgen.data.drawer import fingerprint
 from logicgen.errors import LogicgenError
+from logicgen.tasks.problems import fingerprint
 from logicgen.tasks.task import symbols_of
 from tests.data.data_sets import contents, make
 

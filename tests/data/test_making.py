@@ -12,11 +12,11 @@ import pytest
 from logicgen.data import generate, making, partition
 from logicgen.data import plan as planning
 from logicgen.data.dataset import load_dataset
-from logicgen.data.drawer import Drawer
 from logicgen.data.plan import first_round, next_round, shard_size
 from logicgen.data.recipe import DataRecipe
 from logicgen.data.work_files import FOLDER, WorkFiles
 from logicgen.errors import LogicgenError
+from logicgen.tasks.problems import REMAINDERS, Drawer
 from tests.data.data_sets import RECIPE, StopError, contents, make
 from tests.data.in_this_process import InThisProcess
 
@@ -40,7 +40,7 @@ def here(monkeypatch):
 
 def by_definition(recipe, seed):
     """Return the rows of a data set by split, as the definition of format 2 says, one by one."""
-    drawer, seen, splits, numbers = Drawer(recipe, seed), set(), {}, Counter()
+    drawer, seen, splits, numbers = Drawer(recipe.rules(), seed), set(), {}, Counter()
     stages = planning.stages(recipe, drawer.source)
     for split, plans in stages:
         total = sum(plan.quota for plan in plans)
@@ -50,7 +50,7 @@ def by_definition(recipe, seed):
             for listing in one.listings:
                 remainder = None
                 if listing.cell in one.reserved:
-                    remainder = planning.REMAINDERS[split]
+                    remainder = REMAINDERS[split]
                 asked[listing.cell] += listing.quota
                 found = drawer.listed(listing.cell, split, remainder, seen)
                 for place in range(listing.quota):
@@ -58,7 +58,7 @@ def by_definition(recipe, seed):
                         break
                     rows[listing.unit, listing.place + place] = example
                     held[listing.cell] += 1
-            drawn = [(unit, drawer.unit(unit)) for unit in one.units()]
+            drawn = [(unit, drawer.unit(unit.slots())) for unit in one.units()]
             for unit, found in drawn:
                 for place, example in enumerate(found.examples):
                     asked[unit.cells[place]] += 1
@@ -72,7 +72,7 @@ def by_definition(recipe, seed):
             for unit, place, attempt in again:
                 cell = unit.cells[place]
                 if cell not in exhausted:
-                    example, _ = drawer.slot(unit.slot(place), attempt, seen)
+                    example, _ = drawer.slot(list(unit.slots())[place], attempt, seen)
                     if example is None:
                         exhausted.add(cell)
                     else:

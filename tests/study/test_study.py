@@ -13,7 +13,6 @@ import time
 import pytest
 
 from logicgen.data.dataset import load_dataset
-from logicgen.data.drawer import alpha_class_of
 from logicgen.data.folder import alone
 from logicgen.model import checkpoint
 from logicgen.study.engine import environments
@@ -23,6 +22,7 @@ from logicgen.study.record import FILE
 from logicgen.study.study_recipe import read_study
 from logicgen.study.trial import data_folder, make_data
 from logicgen.study.worker import Worker
+from logicgen.tasks.problems import alpha_class_of
 from tests.cli.test_commands import appeared, interrupted, refused, run
 from tests.reliability.command import Command
 from tests.study.conftest import AXES, TINY, read_lines, write_lines

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from logicgen.data.dataset import load_dataset
-from logicgen.data.drawer import alpha_class_of
 from logicgen.data.generate import generate as make_any
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
@@ -19,6 +18,7 @@ from logicgen.model.recipe import RewardTable
 from logicgen.nn.linear import bfloat16_products
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
+from logicgen.tasks.problems import alpha_class_of
 from logicgen.training.curriculum import Curriculum
 from logicgen.training.rounds import Asked, Attempt, Round, Rounds
 from tests.data.data_sets import make

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from logicgen import recipes
-from logicgen.data.drawer import Drawer, Example
 from logicgen.data.opening import read_data_recipe
 from logicgen.data.plan import Unit
 from logicgen.data.recipe import CorpusRecipe, DataRecipe
@@ -21,6 +20,7 @@ from logicgen.report.html.example_rows import (
     task_facts,
 )
 from logicgen.tasks import load_task, task_names
+from logicgen.tasks.problems import Drawer, Example
 
 # Examples of each recipe, of lengths from the shortest to the longest of its training region.
 EXAMPLES = 6
@@ -114,7 +114,7 @@ def _examples(
         cells=tuple(cells[place] for place in places),
         rationed=frozenset(),
     )
-    found = Drawer(recipe, 0).unit(unit).examples
+    found = Drawer(recipe.rules(), 0).unit(unit.slots()).examples
     progress(done, of)
     yield from (example for example in found if example is not None)
 

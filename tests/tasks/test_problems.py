@@ -10,12 +10,12 @@ import pytest
 
 import logicgen
 from logicgen.data.dataset import load_dataset
-from logicgen.data.drawer import Drawer
 from logicgen.data.plan import Unit
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Verdict
 from logicgen.tasks import Cell, load_task
+from logicgen.tasks.problems import Drawer
 from logicgen.tasks.task import symbols_of
 from logicgen.tokens import symbol_index, symbol_name
 from tests.data.data_sets import RECIPE, contents, make
@@ -241,8 +241,8 @@ def test_all_or_none_may_be_unsatisfiable(tmp_path):
 )
 def test_a_wrong_answer_names_the_solvers_that_were_used(solvers, named, monkeypatch):
     recipe = DataRecipe.model_validate({**RECIPE, **solvers})
-    drawer = Drawer(recipe, 0)
+    drawer = Drawer(recipe.rules(), 0)
     monkeypatch.setattr(type(drawer.task), "check", lambda *_: Verdict.INCORRECT)
     unit = Unit("train", 0, 0, 0, (Cell(2, 6),), frozenset())
     with pytest.raises(LogicgenError, match=named):
-        drawer.unit(unit)
+        drawer.unit(unit.slots())

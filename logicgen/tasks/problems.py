@@ -1,0 +1,482 @@
+"""Problems drawn at random, answered, checked and named: for data sets and without end.
+
+A `Drawer` fills the slots of a data set. What an attempt gives depends on the rules, the seed, the
+slot and the attempt's number alone. Which attempt is taken also depends on the examples before it,
+because no two examples may be the same problem.
+
+`ProblemSamples` has a random key of its own. Its problems have a number and no slot, and each can
+be had without those before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from hashlib import blake2b
+from itertools import count, permutations, product
+from operator import index as as_index
+from random import Random
+from typing import Any, Literal, NamedTuple, Protocol
+
+from logicgen.errors import LogicgenError
+from logicgen.recipes import validate
+from logicgen.solvers import Status, Verdict
+from logicgen.tasks import load_task
+from logicgen.tasks.task import Cell, Draw, Settings, Source, Task, rename, symbols_of
+from logicgen.tokens import symbol_name
+
+# Attempts after which a slot stays empty, and draws after which a sample is given up.
+MOST_ATTEMPTS = 1000
+
+# A slot is abandoned after this number of problems that a solver could not decide.
+MOST_GIVEN_UP = 20
+
+# Attempts after which a slot for an unsatisfiable problem takes a satisfiable one: its cell has few
+# unsatisfiable problems, or none.
+PATIENCE = 200
+
+# Where training problems are scarce, each held-out split may only take those whose key leaves this
+# remainder when divided by RESERVED. So every split keeps its part of every kind of problem, also
+# where cells overlap (a string of one letter is drawn from one symbol as well as from twenty).
+REMAINDERS = {"grid": 0, "test": 1, "validation": 2}
+RESERVED = 15
+
+EFFORT = 1_000_000
+"""Steps of search after which a sample is given up, and another one drawn."""
+
+Range = int | tuple[int, int]
+Names = Literal["shuffled", "first-occurrence"]
+RENAMED = ("shuffled", "drawn")
+"""Values of `names` in recipes for which one problem may be named in several ways."""
+
+
+class Example(NamedTuple):
+    """One row of a data set."""
+
+    problem: str  # prefix notation
+    answer: str  # prefix notation
+    symbols: int
+    length: int
+    alpha_class: int  # equal for problems that are equal up to renaming
+    key: int  # equal for problems that the recipe forbids together
+
+
+class Slot(NamedTuple):
+    """A place for one example."""
+
+    split: str
+    round: int
+    number: int  # in the round
+    cell: Cell
+    rationed: bool  # may only take a problem that is reserved for held-out splits
+
+
+@dataclass
+class Drawn:
+    """The examples that were found for some slots, and the attempt that gave each.
+
+    given_up: problems that a solver gave up meanwhile.
+    """
+
+    examples: list[Example | None]
+    attempts: list[int]
+    given_up: int = 0
+
+
+def fingerprint(text: str) -> int:
+    """Return a 63-bit number that is equal for equal texts and stable across machines."""
+    digest = blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def alpha_class_of(problem: str) -> int:
+    """Return the number that all renamings of a problem in prefix notation share."""
+    symbols = symbols_of(problem)
+    return fingerprint(_renamed(problem, symbols, map(symbol_name, range(len(symbols)))))
+
+
+def alphabet(names: str, most: int, symbols: int | None) -> int:
+    """Return how many symbols the names of a problem are drawn from.
+
+    names: as in the recipe. most: symbols of a training problem. symbols: of the problem's cell.
+    """
+    if names == "drawn" and symbols is not None:
+        return symbols
+    # In grid cells beyond the training region the alphabet grows just as far as needed.
+    return max(most, symbols or 0)
+
+
+def _renamed(text: str, symbols: Iterable[str], names: Iterable[str]) -> str:
+    return rename(text, dict(zip(symbols, names, strict=True)))
+
+
+def _random_names(rng: Random, letters: int, wanted: int) -> tuple[str, ...]:
+    """Return different names, drawn from the first `letters` symbols."""
+    return tuple(map(symbol_name, rng.sample(range(letters), wanted)))
+
+
+class Keys(Protocol):
+    """Keys of examples that are there, to which further ones are added."""
+
+    def __contains__(self, key: object, /) -> bool: ...
+
+    def add(self, key: int, /) -> None:
+        """Add a key."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Which problems a data set holds, and how they are told apart, named, answered and checked.
+
+    Attributes:
+        task: whose solvers give up at last.
+        symbols: the fewest and the most of a training problem.
+        alpha: whether two problems that are equal up to renaming are the same.
+        names, unsatisfiable, solver, verifier: as in the recipe.
+    """
+
+    task: Task
+    settings: Settings
+    source: Source
+    symbols: tuple[int, int]
+    alpha: bool
+    names: str
+    unsatisfiable: float
+    solver: str | None
+    verifier: str | None
+
+    def letters(self, cell: Cell) -> int:
+        """Return how many symbols the names of a cell's problems are drawn from."""
+        return alphabet(self.names, self.symbols[1], cell.symbols)
+
+
+class Drawer:
+    """Draws, answers and names the examples of a data set."""
+
+    def __init__(self, rules: Rules, seed: int) -> None:
+        self.rules, self.task, self.source, self.seed = rules, rules.task, rules.source, seed
+        self.given_up = 0  # problems that a solver gave up
+        self.alpha = rules.alpha
+
+    def unit(self, slots: Iterable[Slot]) -> Drawn:
+        """Return examples for some slots, no two of them the same problem."""
+        seen: set[int] = set()
+        exhausted: set[Cell] = set()
+        drawn = Drawn([], [])
+        before = self.given_up
+        for slot in slots:
+            skip = slot.cell in exhausted
+            example, attempt = (None, 0) if skip else self.slot(slot, 0, seen)
+            if example is None:
+                exhausted.add(slot.cell)
+            drawn.examples.append(example)
+            drawn.attempts.append(attempt)
+        drawn.given_up = self.given_up - before
+        return drawn
+
+    def slot(self, slot: Slot, attempt: int, seen: Keys) -> tuple[Example | None, int]:
+        """Return the first example from `attempt` on with a new key, which is added to `seen`."""
+        share = self.rules.unsatisfiable
+        stem = f"{self.seed}/{slot.split}/{slot.round}/{slot.number}/"
+        refuted = Random(f"{stem}refuted").random() < share
+        taken = _taken(seen, REMAINDERS[slot.split] if slot.rationed else None)
+        before = self.given_up
+        for number in range(attempt, MOST_ATTEMPTS):
+            if self.given_up - before >= MOST_GIVEN_UP:
+                break
+            if number == PATIENCE and share < 1:
+                refuted = False
+            rng = Random(f"{stem}{number}")
+            draw = self.source.sample(rng, slot.cell)
+            if draw is None:
+                continue
+            wanted = {Status.UNSAT} if refuted else {Status.SAT}
+            example = self._example(draw, rng, slot.cell, taken, wanted)
+            if example is not None:
+                seen.add(example.key)
+                return example, number
+        return None, MOST_ATTEMPTS
+
+    def listed(
+        self, cell: Cell, split: str, remainder: int | None, seen: Keys
+    ) -> Iterator[Example]:
+        """Yield all examples of a cell with new keys, in an order shuffled by the seed.
+
+        With a `remainder`, only those reserved for a split (`REMAINDERS`).
+        """
+        rng = Random(f"{self.seed}/{split}/{cell.symbols}/{cell.length}")
+        named = list(self._all(cell))
+        rng.shuffle(named)
+        share, found, refuted = self.rules.unsatisfiable, 0, 0
+        refutation = self.task.refutation and self.task.encode(self.task.refutation)
+        taken = _taken(seen, remainder)
+        for draw, names in named:
+            # Nearly all problems of the cell may be wanted, so none is left for a better moment.
+            wanted = {Status.SAT} if share < 1 else set()
+            if refuted < share * (found + 1):
+                wanted.add(Status.UNSAT)
+            example = self._example(draw, rng, cell, taken, wanted, names)
+            if example is not None:
+                seen.add(example.key)
+                found += 1
+                refuted += example.answer == refutation
+                yield example
+
+    def _all(self, cell: Cell) -> Iterator[tuple[Draw, tuple[str, ...] | None]]:
+        """Yield the problems of a cell, with all names where these make different problems."""
+        if self.alpha or self.rules.names not in RENAMED:
+            yield from ((draw, None) for draw in self.source.all(cell))
+            return
+        names = [symbol_name(i) for i in range(self.rules.letters(cell))]
+        for draw in self.source.all(cell):
+            for chosen in permutations(names, len(symbols_of(self.task.encode(draw.problem)))):
+                yield draw, chosen
+
+    def _example(
+        self,
+        draw: Draw,
+        rng: Random,
+        cell: Cell,
+        taken: Callable[[int], bool],
+        wanted: Collection[Status],
+        names: tuple[str, ...] | None = None,
+    ) -> Example | None:
+        """Return the drawn problem with its answer, or None.
+
+        taken: tells for a key whether the problem is not wanted. wanted: statuses of problems.
+        names: of the problem's symbols, if they are chosen already.
+        """
+        low, high = self.rules.symbols
+        if cell.symbols is None and not low <= draw.symbols <= high:
+            return None
+        canonical = self.task.encode(draw.problem)
+        alpha_class = fingerprint(canonical)
+        if self.alpha and taken(alpha_class):
+            return None
+        symbols = symbols_of(canonical)
+        if self.rules.names in RENAMED:
+            if names is None and self.rules.names == "drawn":
+                names = draw.names or None
+            if names is None:
+                names = _random_names(rng, self.rules.letters(cell), len(symbols))
+            if not self.alpha and taken(fingerprint(_renamed(canonical, symbols, names))):
+                return None
+        answer = self._answer(draw.problem, canonical, wanted)
+        if answer is None:
+            return None
+        problem = canonical
+        if self.rules.names == "perturbed":
+            symbols = _by_answer(symbols, answer)
+            names = tuple(map(symbol_name, range(len(symbols))))
+        if names is not None:
+            problem, answer = (_renamed(text, symbols, names) for text in (canonical, answer))
+        key = alpha_class if self.alpha else fingerprint(problem)
+        if taken(key):
+            return None
+        return Example(problem, answer, draw.symbols, problem.count(" ") + 1, alpha_class, key)
+
+    def _answer(self, problem: Any, canonical: str, wanted: Container[Status]) -> str | None:
+        """Return the checked answer to a problem; None where its status is not wanted.
+
+        canonical: the text of the problem. Raises LogicgenError where a solver is wrong.
+        """
+        rules, task = self.rules, self.task
+        solution = task.solve(problem, rules.solver or task.solver)
+        if solution.status is Status.UNKNOWN:
+            self.given_up += 1
+        if solution.status not in wanted:
+            return None
+        if solution.status is Status.SAT and solution.witness is None:
+            raise LogicgenError(
+                f"solver {rules.solver} gives no witness ({solution.reason}), and an example is a"
+                " problem with its answer: give another solver"
+            )
+        found = solution.witness if solution.status is Status.SAT else task.refutation
+        found = task.arranged(problem, found, rules.settings)
+        answer = task.encode(found)
+        verdict = task.check(problem, found, rules.verifier or task.solver)
+        if verdict is Verdict.UNKNOWN:
+            self.given_up += 1
+            return None
+        if not verdict.is_right:
+            default = task.solver or f"the task {task.name}"
+            raise LogicgenError(
+                f"{rules.solver or default} answers {canonical!r} with {answer!r}, which"
+                f" {rules.verifier or default} finds wrong: please report this with the recipe and"
+                " the seed"
+            )
+        return answer
+
+
+def _taken(seen: Container[int], remainder: int | None) -> Callable[[int], bool]:
+    """Return the test of keys that are not wanted: seen ones, and those of other splits."""
+    return lambda key: key in seen or (remainder is not None and key % RESERVED != remainder)
+
+
+def _by_answer(symbols: list[str], answer: str) -> list[str]:
+    """Return the symbols of a problem in order of first occurrence in the answer."""
+    in_answer = [name for name in symbols_of(answer) if name in symbols]
+    return list(dict.fromkeys([*in_answer, *symbols]))
+
+
+class ProblemSamples:
+    """Problems drawn at random, without end: `samples[i]` and iteration give the same ones.
+
+    Problem `i` depends on the arguments and on `i` alone. All cells of the ranges that hold
+    problems come alike often. Problems are independent, so one may come twice.
+
+    Args:
+        task: of which.
+        symbols: how many symbols a problem has: a number, or the fewest and the most.
+        length: how many tokens, likewise.
+        seed: another one gives other problems.
+        names: how symbols are called: `shuffled`, drawn from as many letters as the range allows,
+            or `first-occurrence` (a, b, c, ...).
+        satisfiable: whether problems have an answer; of formulas, False for those that have none,
+            None for all, as they are drawn, without asking a solver.
+        curriculum: number of problems over which the cells are added, from the shortest with the
+            fewest symbols to all; all from the beginning if not given.
+        settings: keys of the `[problem]` table of recipes, such as `operators`.
+
+    Raises LogicgenError for a setting that cannot be; an item, where its cells hold no problem.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        symbols: Range,
+        length: Range,
+        seed: int = 0,
+        *,
+        names: Names = "shuffled",
+        satisfiable: bool | None = True,
+        curriculum: int | None = None,
+        **settings: Any,
+    ) -> None:
+        self.symbols = _range("symbols", symbols, 0)
+        self.length = _range("length", length, 1)
+        if names not in ("shuffled", "first-occurrence"):
+            raise LogicgenError(f"names: {names!r}; it is 'shuffled' or 'first-occurrence'")
+        if curriculum is not None and curriculum < 1:
+            raise LogicgenError(f"curriculum: {curriculum}; it has to be at least 1")
+        if satisfiable is False and task.logic is None:
+            raise LogicgenError(
+                f"satisfiable: {satisfiable}; that there is no answer is one to formulas alone, and"
+                f" {task.name} asks none"
+            )
+        self.seed, self.names, self.satisfiable = seed, names, satisfiable
+        self.curriculum = curriculum
+        self.task, self._settings = task.limited(EFFORT, None), settings
+        table = validate(task.Settings, settings, f"samples of {task.name}", "settings")
+        self._source = task.source(table, self.symbols)
+        self._known: dict[Cell, bool] = {}  # whether a cell holds problems
+        self._obstacle = ""  # to problems of the cell that held none last
+        self._last: tuple[int, Any, Cell] | None = None  # number, problem and cell
+
+    def __reduce__(self) -> Any:
+        """Return the arguments: another process makes the same problems from them."""
+        named: dict[str, Any] = {"names": self.names, "satisfiable": self.satisfiable}
+        named |= {"curriculum": self.curriculum, **self._settings}
+        return partial(_again, **named), (self.task.name, self.symbols, self.length, self.seed)
+
+    @cached_property
+    def _cells(self) -> list[Cell]:
+        """Return the cells that hold problems, shortest first."""
+        (few, many), (short, long) = self.symbols, self.length
+        cells = product(range(short, long + 1), range(few, many + 1))
+        return [cell for n, k in cells if self._holds(cell := Cell(k, n))]
+
+    def __getitem__(self, index: int) -> Any:
+        """Return problem number `index`, from 0. `itertools.islice` gives several."""
+        return self._item(index)[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the problems in order, without end."""
+        return map(self.__getitem__, count())
+
+    def cell(self, index: int) -> Cell:
+        """Return the cell of problem number `index`: its number of symbols and its length."""
+        return self._item(index)[1]
+
+    def _item(self, index: int) -> tuple[Any, Cell]:
+        """Return a problem and its cell; the last one is kept."""
+        index = as_index(index)
+        last = self._last  # another thread may write it meanwhile
+        if last is None or last[0] != index:
+            self._last = last = index, *self._drawn(index)
+        return last[1:]
+
+    def _drawn(self, index: int) -> tuple[Any, Cell]:
+        if index < 0:
+            raise IndexError(f"sample {index}: they are numbered from 0, without end")
+        for attempt in range(MOST_ATTEMPTS):
+            rng = Random(f"{self.seed}/{index}/{attempt}")
+            cell = self._drawn_cell(index, rng)
+            if cell is None:
+                continue
+            draw = self._source.sample(rng, cell)
+            if draw is None or not self._wanted(draw.problem):
+                continue
+            text = self.task.encode(draw.problem)
+            return self._named(text, rng), Cell(draw.symbols, text.count(" ") + 1)
+        kind = {True: " with an answer", False: " without an answer", None: ""}[self.satisfiable]
+        raise LogicgenError(
+            f"{MOST_ATTEMPTS:,} draws found no problem{kind} of {_said(self.symbols)} symbols and"
+            f" {_said(self.length)} tokens: {self._obstacle or 'widen a range'}"
+        )
+
+    def _drawn_cell(self, index: int, rng: Random) -> Cell | None:
+        """Return a cell of those that are open to a problem; None after a miss."""
+        if self.curriculum is None:
+            (few, many), (short, long) = self.symbols, self.length
+            length = rng.randint(short, long)
+            cell = Cell(rng.randint(few, many), length)
+            return cell if self._holds(cell) else None
+        done = min(index + 1, self.curriculum)
+        open_cells = -(-len(self._cells) * done // self.curriculum)  # rounded up: one at least
+        return rng.choice(self._cells[:open_cells]) if open_cells else None
+
+    def _holds(self, cell: Cell) -> bool:
+        """Return whether a cell holds a problem; where it does not, remember why."""
+        if cell not in self._known:
+            obstacle = self._source.obstacle(cell)
+            self._obstacle = obstacle or self._obstacle
+            holds = obstacle is None and sum(self._source.count(cell).values()) > 0
+            self._known[cell] = holds
+        return self._known[cell]
+
+    def _wanted(self, problem: Any) -> bool:
+        if self.satisfiable is None:
+            return True
+        wanted = Status.SAT if self.satisfiable else Status.UNSAT
+        return self.task.solve(problem).status is wanted
+
+    def _named(self, text: str, rng: Random) -> Any:
+        """Return the problem of a prefix text, with its symbols named."""
+        if self.names == "shuffled":
+            symbols = symbols_of(text)
+            letters = max(self.symbols[1], len(symbols))
+            text = _renamed(text, symbols, _random_names(rng, letters, len(symbols)))
+        return self.task.decode_problem(text)
+
+
+def _again(task: str, *arguments: Any, **named: Any) -> ProblemSamples:
+    """Return the same problems again, from the arguments that a copy of them was sent."""
+    return ProblemSamples(load_task(task), *arguments, **named)
+
+
+def _range(name: str, given: Range, least: int) -> tuple[int, int]:
+    """Return the fewest and the most. Raises LogicgenError for what is no range."""
+    bounds = (given, given) if isinstance(given, int) else given
+    match bounds:
+        case (int(low), int(high)) if least <= low <= high:
+            return low, high
+    raise LogicgenError(
+        f"{name}: {given!r}; it is a number, or the fewest and the most, from {least}"
+    )
+
+
+def _said(bounds: tuple[int, int]) -> str:
+    low, high = bounds
+    return f"{low}" if low == high else f"{low} to {high}"
