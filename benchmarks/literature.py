@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from logicgen.report.tables import write_json
-from logicgen.study.provenance import commit, machine, versions
+from logicgen.study.records import commit, machine, versions
 
 TEXTS = Path(__file__).resolve().parents[1] / "tests" / "data"
 COMMAND = "from logicgen.cli.main import main; main()"

@@ -18,7 +18,7 @@ import numpy as np
 import logicgen
 from logicgen.data.dataset import load_dataset
 from logicgen.report.tables import write_json
-from logicgen.study.provenance import commit, processor, versions
+from logicgen.study.records import commit, processor, versions
 
 # By study: the recipes of the training problems, and of test and grid.
 STUDIES = {

@@ -12,7 +12,9 @@ from logicgen.cli.options import DEVICE, engine_options, integer_option, out_opt
 from logicgen.cli.terminal import put, say
 
 if TYPE_CHECKING:
-    from logicgen.study.point import Plan, Point, Record
+    from logicgen.study.plan import Plan
+    from logicgen.study.records import Record
+    from logicgen.study.trial import Trial
 
 
 @click.command("study")
@@ -55,20 +57,20 @@ def command(
 def run_study(plan: Plan, folder: Path, workers: int | None, device: str) -> None:
     """Compute what is missing behind progress bars, write the report, and print its tables.
 
-    Raises LogicgenError where points failed, after saying why each did.
+    Raises LogicgenError where trials failed, after saying why each did.
     """
     from logicgen.data.folder import alone
     from logicgen.errors import LogicgenError
     from logicgen.files import prepare_folder
     from logicgen.report.tables import REPORT
-    from logicgen.study.record import read_records
+    from logicgen.study.records import read_records
 
     prepare_folder(folder)
     with alone(folder, "study"):
         failed = dict(plan.impossible)
         _say(failed)
-        records = read_records(plan, folder)
-        todo = [point for name, point in plan.points.items() if name not in records]
+        records = read_records(plan.trials, folder)
+        todo = [trial for name, trial in plan.trials.items() if name not in records]
         if todo:
             device = "cpu" if plan.cpu else device
             failed |= _compute(plan, todo, records, folder, workers, device)
@@ -76,7 +78,7 @@ def run_study(plan: Plan, folder: Path, workers: int | None, device: str) -> Non
             put(plan.write(records, folder))
             say(f"with figures: {folder / REPORT}")
         if failed:
-            total = len(plan.points) + len(plan.impossible)
+            total = len(plan.trials) + len(plan.impossible)
             raise LogicgenError(
                 f"{len(failed):,} of {total:,} trials failed, as said above; the same command"
                 " tries them again"
@@ -85,13 +87,13 @@ def run_study(plan: Plan, folder: Path, workers: int | None, device: str) -> Non
 
 def _compute(
     plan: Plan,
-    todo: list[Point],
+    todo: list[Trial],
     records: dict[str, Record],
     folder: Path,
     workers: int | None,
     device: str,
 ) -> dict[str, str]:
-    """Compute points and add their records; return why some failed, by name."""
+    """Compute trials and add their records; return why some failed, by name."""
     from logicgen.cli.progress import progress_bars, stage_bars
     from logicgen.study.engine import compute, default_workers
 
@@ -99,9 +101,9 @@ def _compute(
     with stage_bars("examples") as progress:
         failed = plan.prepare(todo, folder, workers=count, progress=progress)
     _say(failed)
-    ready = [point for point in todo if point.name not in failed]
+    ready = [trial for trial in todo if trial.name not in failed]
     with progress_bars("points") as bars:
-        total = len(plan.points)
+        total = len(plan.trials)
         bar = bars.add_task(plan.name, total=total, completed=total - len(ready))
         best: list[float] = []
 

@@ -47,7 +47,7 @@ class Decoder(Table):
     feed_forward: Count
 
 
-class Training(Table):
+class DecoderTraining(Table):
     """The training of decoders: by AdamW, whose learning rate falls to 0 as a cosine."""
 
     steps: Count  # at most
@@ -64,7 +64,7 @@ class Settings(ExperimentSettings):
     sentences: list[Count]  # how many a model has seen
     lesson: LessonTable
     decoders: dict[str, Decoder]  # sizes, by name
-    training: Training
+    training: DecoderTraining
 
 
 def needed_point(
@@ -87,7 +87,7 @@ def needed_point(
     weights = (student.start, *student.tokens, *student.below)
     parameters = dict.fromkeys(found, sum(each.size for each in weights))
     sizes = dict(decoders)
-    training = Training.model_validate(sizes.pop("training"))
+    training = DecoderTraining.model_validate(sizes.pop("training"))
     for name, size in sizes.items():
         found[name], parameters[name] = _decoder(teacher, sample, size, training, teacher_seed)
     return {"bits": found, "parameters": parameters}
@@ -98,7 +98,9 @@ class DecoderLearner(Learner):
 
     module: CausalLM
 
-    def __init__(self, model: CausalLM, learnt: Tensor, training: Training, seed: int) -> None:
+    def __init__(
+        self, model: CausalLM, learnt: Tensor, training: DecoderTraining, seed: int
+    ) -> None:
         self.module, self.learnt, self.training, self.seed = model, learnt, training, seed
         self.schedule = Schedule(training.steps, training.learning_rate)
         self.log_every = training.steps
@@ -123,7 +125,7 @@ class DecoderLearner(Learner):
 
 
 def _decoder(
-    teacher: Grammar, sample: np.ndarray, size: dict[str, Any], training: Training, seed: int
+    teacher: Grammar, sample: np.ndarray, size: dict[str, Any], training: DecoderTraining, seed: int
 ) -> tuple[float, int]:
     """Return the least divergence in bits of all looked at during training, and the parameters."""
     from logicgen.training.loop import Patience, run_steps

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata, spearmanr
 
-from logicgen.study.study_recipe import short
+from logicgen.study.recipe import short
 
 PERMUTATIONS = 9_999
 

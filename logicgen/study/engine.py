@@ -1,4 +1,4 @@
-"""The engine of all studies: points that are not done yet, computed in worker processes."""
+"""The engine of all studies: trials that are not done yet, computed in worker processes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from logicgen.experiments import Json
 from logicgen.files import write_text
 from logicgen.processes.engines import cluster, shared
 from logicgen.processes.signals import interruption
-from logicgen.study.point import RUNS, Plan, Point, Record
-from logicgen.study.provenance import commit, versions
-from logicgen.study.record import in_order, write_records
+from logicgen.study.plan import Plan
+from logicgen.study.records import Record, commit, in_order, versions, write_records
+from logicgen.study.trial import RUNS, Trial
 from logicgen.study.worker import ClusterWorker, Worker
 
 Settled = Callable[[str, "Record | str"], None]
-"""Called with the name of a point and its record, or why it failed, in one line."""
+"""Called with the name of a trial and its record, or why it failed, in one line."""
 
 
 def compute(
     plan: Plan,
-    points: list[Point],
+    trials: list[Trial],
     records: dict[str, Record],
     folder: Path,
     *,
@@ -33,9 +33,9 @@ def compute(
     device: str,
     settled: Settled,
 ) -> None:
-    """Compute points, so many at a time; add each to `records` and write these at once.
+    """Compute trials, so many at a time; add each to `records` and write these at once.
 
-    Points that come `after` others are computed when all that come after fewer are. One that fails,
+    Trials that come `after` others are computed when all that come after fewer are. One that fails,
     or whose process dies, is `settled` with the reason, and the others go on.
     Ctrl-C or SIGTERM stops all processes, of which each saves a checkpoint, and raises
     KeyboardInterrupt. Raises LogicgenError where a file cannot be written.
@@ -44,33 +44,33 @@ def compute(
     write_text(folder / RUNS / ".gitignore", "*\n")
     about = {"commit": commit(), "versions": versions()}
     folder = shared(folder)
-    pool = Pool(handles(min(workers, len(points)), folder, device))
+    pool = Pool(handles(min(workers, len(trials)), folder, device))
 
-    def answered(point: Point, answer: Json) -> None:
+    def answered(trial: Trial, answer: Json) -> None:
         if "error" in answer:
-            settled(point.name, answer["error"])
+            settled(trial.name, answer["error"])
             return
-        content = {"point": point.name, "arguments": point.arguments, **answer, **about}
+        content = {"point": trial.name, "arguments": trial.arguments, **answer, **about}
         record = Record.model_validate(content)
-        records[point.name] = record
-        write_records(in_order(plan, records), folder)
-        settled(point.name, record)
+        records[trial.name] = record
+        write_records(in_order(plan.trials, records), folder)
+        settled(trial.name, record)
 
-    waves: dict[int, list[Point]] = {}
-    for point in points:
-        waves.setdefault(_depth(plan, point), []).append(point)
+    waves: dict[int, list[Trial]] = {}
+    for trial in trials:
+        waves.setdefault(_depth(plan, trial), []).append(trial)
     with pool:
         for _, wave in sorted(waves.items()):
-            pool.map([(point, plan.context(point, folder, device)) for point in wave], answered)
+            pool.map([(trial, plan.context(trial, folder, device)) for trial in wave], answered)
 
 
-def _depth(plan: Plan, point: Point) -> int:
-    """Return how many points have to be done before this one, each after the one before."""
-    return 0 if point.after is None else 1 + _depth(plan, plan.points[point.after])
+def _depth(plan: Plan, trial: Trial) -> int:
+    """Return how many trials have to be done before this one, each after the one before."""
+    return 0 if trial.after is None else 1 + _depth(plan, plan.trials[trial.after])
 
 
 class Pool:
-    """Worker processes that share points out among themselves; used as a context manager.
+    """Worker processes that share trials out among themselves; used as a context manager.
 
     While it is entered, Ctrl-C and SIGTERM stop the processes instead of this one.
     """
@@ -101,29 +101,29 @@ class Pool:
         for worker in self.workers:
             worker.stop()
 
-    def map(self, jobs: list[tuple[Point, Json]], answered: Callable[[Point, Json], None]) -> None:
-        """Compute points, each with its context; call `answered` with each as soon as it is done.
+    def map(self, jobs: list[tuple[Trial, Json]], answered: Callable[[Trial, Json], None]) -> None:
+        """Compute trials, each with its context; call `answered` with each as soon as it is done.
 
         Raises KeyboardInterrupt once all processes have stopped after a signal.
         """
-        waiting: SimpleQueue[tuple[Point, Json] | None] = SimpleQueue()
-        answers: SimpleQueue[tuple[Point, Json]] = SimpleQueue()
+        waiting: SimpleQueue[tuple[Trial, Json] | None] = SimpleQueue()
+        answers: SimpleQueue[tuple[Trial, Json]] = SimpleQueue()
         for job in [*jobs, *[None] * len(self.workers)]:
             waiting.put(job)
 
         def serve(worker: Worker | ClusterWorker) -> None:
             while (job := waiting.get()) is not None:
-                point, context = job
+                trial, context = job
                 stopped = {"error": "stopped"}
                 ending = self.stopping is not None
-                answers.put((point, stopped if ending else worker.run(point, context)))
+                answers.put((trial, stopped if ending else worker.run(trial, context)))
 
         for each in self.workers:
             threading.Thread(target=serve, args=[each], daemon=True).start()
         for _ in jobs:
-            point, answer = answers.get()
+            trial, answer = answers.get()
             if self.stopping is None or "error" not in answer:
-                answered(point, answer)
+                answered(trial, answer)
         if self.stopping is not None:
             raise interruption(self.stopping, "stopped: the same command goes on from there")
 

@@ -19,29 +19,30 @@ from logicgen.report.study_figures import (
     draw_windows,
 )
 from logicgen.report.tables import Report, percent, percent_interval
+from logicgen.study.cell_tables import TABLE, beside_choices
 from logicgen.study.measure import ANSWERS, KEYS, PERPLEXITY, Measure
-from logicgen.study.result import TABLE, Result, beside_choices
-from logicgen.study.study_recipe import Study, short
+from logicgen.study.recipe import Study, short
+from logicgen.study.records import Record
 from logicgen.study.trial import curve_of
 
 
-def show_measures(study: Study, points: dict[str, list[Result]], counted: str) -> Report:
+def show_measures(study: Study, points: dict[str, list[Record]], counted: str) -> Report:
     """Return a table with columns for each measure, and figures.
 
     counted: a sentence on how much was done.
     """
     lines = beside_choices(
-        (point, result.trial.choices, line)
+        (point, record.training.choices, line)
         for point, some in points.items()
-        for result in some
-        for line in _lines(result)
+        for record in some
+        for line in _lines(record)
     )
     says = f"{counted} In brackets 95% intervals over problems or sequences."
     tables = [(says, *_table(points))]
     return Report(study.name, study.description, tables, _pictures(study, points), {TABLE: lines})
 
 
-def _pictures(study: Study, points: dict[str, list[Result]]) -> list[tuple[str, str, Figure]]:
+def _pictures(study: Study, points: dict[str, list[Record]]) -> list[tuple[str, str, Figure]]:
     results = next(iter(points.values()))[0].measures
     pictures = []
     answered = [name for name, found in results.items() if found["kind"] == ANSWERS]
@@ -50,7 +51,7 @@ def _pictures(study: Study, points: dict[str, list[Result]]) -> list[tuple[str, 
             ", ".join(_choices(some).values()): {
                 f"{name}{called}": _pooled(scores, what)
                 for name in answered
-                for scores in [[result.measures[name]["score"] for result in some]]
+                for scores in [[record.measures[name]["score"] for record in some]]
                 for called, what in (("", "accuracy"), (", verified", "verified_accuracy"))
                 if what in scores[0]
             }
@@ -61,12 +62,12 @@ def _pictures(study: Study, points: dict[str, list[Result]]) -> list[tuple[str, 
             pictures.append(
                 ("learning", "accuracy while training", draw_learning(learning, study.name))
             )
-    for each in next(iter(points.values()))[0].trial.measures:
+    for each in next(iter(points.values()))[0].training.measures:
         name, by = each.measure.name, each.measure.by if isinstance(each.measure, Measure) else None
         if by is not None:
             lines = {
                 _label(some, points): curve_points(
-                    by, [result.measures[name]["by"] for result in some]
+                    by, [record.measures[name]["by"] for record in some]
                 )
                 for some in points.values()
             }
@@ -89,13 +90,13 @@ def _pictures(study: Study, points: dict[str, list[Result]]) -> list[tuple[str, 
 
 
 def _learning(
-    points: dict[str, list[Result]],
+    points: dict[str, list[Record]],
 ) -> dict[str, list[list[tuple[float, float]]]] | None:
     """Return minutes and share of exact answers while models were trained; None if not kept."""
     found: dict[str, list[list[tuple[float, float]]]] = {}
     for some in points.values():
-        for result in some:
-            training = result.training
+        for record in some:
+            training = record.run
             curve = training.validation.get("exact")
             if not curve:
                 return None
@@ -105,13 +106,13 @@ def _learning(
     return found
 
 
-def _lines(result: Result) -> list[dict[str, Any]]:
+def _lines(record: Record) -> list[dict[str, Any]]:
     """Return a trial's lines of `results.csv`: a line for each part of each measure."""
-    trial = result.trial
-    head = {"seed": trial.seed} | result.training.model_dump(exclude={"validation"})
+    training = record.training
+    head = {"seed": training.seed} | record.run.model_dump(exclude={"validation"})
     lines: list[dict[str, Any]] = []
-    for each in trial.measures:
-        found = result.measures[each.measure.name]
+    for each in training.measures:
+        found = record.measures[each.measure.name]
         about = {**head, "measure": each.measure.name, "data": each.data.name}
         if found["kind"] == ANSWERS:
             lines.append({**about, "part": "overall", **found["score"]})
@@ -167,14 +168,14 @@ def curve_points(by: str, seeds: list[list[Json]]) -> list[tuple[float, float, f
     return points
 
 
-def _curves(name: str, points: dict[str, list[Result]]) -> dict[str, list[tuple[str, Curve]]]:
+def _curves(name: str, points: dict[str, list[Record]]) -> dict[str, list[tuple[str, Curve]]]:
     """Return the curves of points that read the same data, by the choices that these share.
 
     Training seeds are averaged. Points that all read the same data have no name for it.
     """
-    groups: dict[str, list[list[Result]]] = {}
+    groups: dict[str, list[list[Record]]] = {}
     for some in points.values():
-        data = next(e.data for e in some[0].trial.measures if e.measure.name == name)
+        data = next(e.data for e in some[0].training.measures if e.measure.name == name)
         groups.setdefault(data.folder, []).append(some)
     found = {}
     for number, group in enumerate(groups.values(), start=1):
@@ -189,31 +190,31 @@ def _curves(name: str, points: dict[str, list[Result]]) -> dict[str, list[tuple[
     return found
 
 
-def _mean_curve(name: str, some: list[Result]) -> Curve:
-    curves = [curve_of(result.measures[name]) for result in some]
+def _mean_curve(name: str, some: list[Record]) -> Curve:
+    curves = [curve_of(record.measures[name]) for record in some]
     first = curves[0]
     means = {key: np.mean([each.means[key] for each in curves], axis=0) for key in first.means}
     return replace(first, means=means)
 
 
-def _choices(some: list[Result]) -> dict[str, str]:
-    return some[0].trial.choices
+def _choices(some: list[Record]) -> dict[str, str]:
+    return some[0].training.choices
 
 
-def _differing(group: list[list[Result]]) -> list[str]:
+def _differing(group: list[list[Record]]) -> list[str]:
     """Return the axes in which points differ."""
     return [
         axis for axis in _choices(group[0]) if len({_choices(some)[axis] for some in group}) > 1
     ]
 
 
-def _label(some: list[Result], points: dict[str, list[Result]]) -> str:
+def _label(some: list[Record], points: dict[str, list[Record]]) -> str:
     """Return a point's name in a figure of all: the choices in which points differ."""
     chosen = _choices(some)
     return ", ".join(chosen[axis] for axis in _differing(list(points.values())) or chosen)
 
 
-def _table(points: dict[str, list[Result]]) -> tuple[list[str], list[list[str]]]:
+def _table(points: dict[str, list[Record]]) -> tuple[list[str], list[list[str]]]:
     """Return column heads and a row for each point, for people."""
     lines = []
     several = _several_right(points)
@@ -221,7 +222,7 @@ def _table(points: dict[str, list[Result]]) -> tuple[list[str], list[list[str]]]
     # Heads of measures of one kind are told apart by the measure's name.
     alike = {name for name, kind in kinds if [each for _, each in kinds].count(kind) > 1}
     for point, some in points.items():
-        training = [result.training for result in some]
+        training = [record.run for record in some]
         minutes = float(np.mean([each.minutes for each in training]))
         measured = [
             column
@@ -244,17 +245,17 @@ def _table(points: dict[str, list[Result]]) -> tuple[list[str], list[list[str]]]
     return heads, [[row.get(head, "") for head in heads] for row in rows]
 
 
-def _first(points: dict[str, list[Result]]) -> Result:
+def _first(points: dict[str, list[Record]]) -> Record:
     return next(iter(points.values()))[0]
 
 
-def _several_right(points: dict[str, list[Result]]) -> set[str]:
+def _several_right(points: dict[str, list[Record]]) -> set[str]:
     """Return the measures in which some right answer is not the stored one."""
     return {
         name
         for some in points.values()
-        for result in some
-        for name, found in result.measures.items()
+        for record in some
+        for name, found in record.measures.items()
         if found["kind"] == ANSWERS and found["score"]["correct"]
     }
 

@@ -1,12 +1,12 @@
-"""A study by its name, and its points.
+"""A study by its name, and its trials.
 
-The points of a study of trainings are combinations of its axes, each with every training seed. The
-points and the report of a published experiment follow from its settings.
+The trials of a study of trainings are combinations of its axes, each with every training seed. The
+trials and the report of a published experiment follow from its settings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -16,27 +16,26 @@ from typing import Any
 import numpy as np
 
 from logicgen.data.cards import markdown_table
-from logicgen.errors import LogicgenError
-from logicgen.experiments import Experiment, ExperimentSettings, Json, open_experiment
+from logicgen.data.opening import read_data_recipe
+from logicgen.errors import LogicgenError, nearest
+from logicgen.experiments import Json, open_experiment
+from logicgen.model.recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
 from logicgen.recipes import validate
-from logicgen.report.tables import write_page
-from logicgen.study.cell_tables import show_cells
-from logicgen.study.measure import EVALUATION
+from logicgen.report.tables import Report, write_page
+from logicgen.study.cell_tables import by_point, show_cells
+from logicgen.study.measure import EVALUATION, KEYS, PERPLEXITY
 from logicgen.study.measure_tables import show_measures
-from logicgen.study.point import Plan, Point, Progress, Record
-from logicgen.study.record import made_with
-from logicgen.study.result import Result, by_point
-from logicgen.study.study_recipe import PLAIN, Alternative, Study, read_study, read_tables
+from logicgen.study.recipe import PLAIN, Alternative, Study, read_study, read_tables
+from logicgen.study.records import Record, made_with
 from logicgen.study.trial import (
+    DataSet,
     MeasureOn,
+    Progress,
+    Training,
     Trial,
-    check_measure,
     make_data,
-    point_name,
-    read_data,
-    read_model,
     run_folder,
-    train_and_measure,
+    trial_name,
     weights_folder,
 )
 
@@ -45,6 +44,57 @@ MOST_TRIALS = 3_000
 
 Combination = dict[str, Alternative]
 """One alternative of each axis."""
+
+
+@dataclass(kw_only=True)
+class Plan:
+    """All trials of a study in their order, and the report that is made of their records."""
+
+    name: str
+    command: str  # that runs the study, for its report
+    report: Callable[[list[Record]], Report]
+    trials: dict[str, Trial] = field(default_factory=dict)
+    impossible: dict[str, str] = field(default_factory=dict)  # reasons, by name of the trial
+    cpu: bool = False  # whether its functions use the CPU whatever the device
+    whole: bool = False  # whether its report needs all trials, and all of its tables are printed
+
+    def prepare(
+        self, trials: list[Trial], folder: Path, *, workers: int, progress: Progress
+    ) -> dict[str, str]:
+        """Make the data sets of trials; return why some cannot have theirs, by name."""
+        trainings = [each.training for each in trials if each.training is not None]
+        return make_data(trainings, folder, workers=workers, progress=progress)
+
+    def context(self, trial: Trial, folder: Path, device: str) -> Json:
+        """Return the arguments of a trial that its record does not hold: folder, device, source.
+
+        The source is the run folder whose weights the training starts from.
+        """
+        if trial.training is None:
+            return {}
+        weights = trial.training.weights
+        source = weights_folder(weights) if weights else None
+        if trial.after and (before := self.trials[trial.after].training):
+            source = run_folder(before, folder)
+        return {"folder": str(folder), "device": device, "source": source and str(source)}
+
+    def score(self, record: Record) -> tuple[float, bool] | None:
+        """Return the number that ranks a trained model, and whether less is better."""
+        return record.score if self.trials[record.point].training is not None else None
+
+    def write(self, records: dict[str, Record], folder: Path) -> str:
+        """Write tables and figures of the trials that are done; return the tables for people.
+
+        Raises LogicgenError if no trial is done.
+        """
+        done = [records[name] for name in self.trials if name in records]
+        if not done:
+            raise LogicgenError(f"{self.name}: no trial is done: there is nothing to show")
+        report = self.report(done)
+        missing = [name for name in [*self.trials, *self.impossible] if name not in records]
+        notes = [f"Not done: {', '.join(missing)}."] if missing else []
+        write_page(report, folder, self.command, *notes, made_with(done))
+        return "\n\n".join(report.blocks()) if self.whole else markdown_table(*report.tables[0][1:])
 
 
 def open_study(name: str, changes: Mapping[str, Any] | None = None) -> Plan:
@@ -59,92 +109,24 @@ def open_study(name: str, changes: Mapping[str, Any] | None = None) -> Plan:
     return plan_experiment(tables, path.stem, str(path))
 
 
-@dataclass(kw_only=True)
-class ExperimentPlan(Plan):
-    """The plan of an experiment."""
-
-    experiment: Experiment[Any]
-    settings: ExperimentSettings
-
-    def write(self, records: dict[str, Record], folder: Path) -> str:
-        """Write the report; return its tables."""
-        found = {name: records[name].found for name in self.points}
-        report = self.experiment.report(self.settings, found)
-        made = made_with([records[name] for name in self.points])
-        write_page(report, folder, self.command, made)
-        return "\n\n".join(report.blocks())
-
-
-def plan_experiment(tables: Json, name: str, where: str) -> ExperimentPlan:
+def plan_experiment(tables: Json, name: str, where: str) -> Plan:
     """Return the plan of the study `name` from the tables of its file.
 
     Raises LogicgenError naming `where` and the key for settings that the experiment has not.
     """
     experiment = open_experiment(str(tables["experiment"]), f"{where}: experiment")
     settings = validate(experiment.settings, tables, where)
-    return ExperimentPlan(
-        name=name,
-        command=f"logicgen study {name}",
-        points={each: Point(each, *call) for each, call in experiment.points(settings).items()},
-        cpu=True,
-        whole=True,
-        experiment=experiment,
-        settings=settings,
-    )
+
+    def report(records: list[Record]) -> Report:
+        return experiment.report(settings, {record.point: record.found for record in records})
+
+    trials = {each: Trial(each, *call) for each, call in experiment.points(settings).items()}
+    command = f"logicgen study {name}"
+    return Plan(name=name, command=command, report=report, trials=trials, cpu=True, whole=True)
 
 
-@dataclass(kw_only=True)
-class TrainingPlan(Plan):
-    """The plan of a study of trainings that differ in a few keys."""
-
-    study: Study
-    combinations: list[Combination]
-    trials: dict[str, Trial] = field(default_factory=dict)  # arguments of points, by name
-
-    def check(self, record: Record) -> None:
-        """Raise what `DAMAGE` names where tables and figures cannot be made of a record."""
-        Result.of(record, self.trials[record.point])
-
-    def prepare(
-        self, points: list[Point], folder: Path, *, workers: int, progress: Progress
-    ) -> dict[str, str]:
-        """Make the data sets of points; return why some cannot have theirs, by name."""
-        trials = [self.trials[point.name] for point in points]
-        return make_data(trials, folder, workers=workers, progress=progress)
-
-    def context(self, point: Point, folder: Path, device: str) -> Json:
-        """Return folder and device, and the run folder whose weights a trial starts from."""
-        weights = self.trials[point.name].weights
-        source = str(weights_folder(weights)) if weights else None
-        if point.after:
-            source = str(run_folder(self.trials[point.after], folder))
-        return {"folder": str(folder), "device": device, "source": source}
-
-    def score(self, record: Record) -> tuple[float, bool]:
-        """Return the one number of the first measure, and whether less is better."""
-        return Result.of(record, self.trials[record.point]).headline
-
-    def write(self, records: dict[str, Record], folder: Path) -> str:
-        """Write tables and figures of the trials that are done; return the table for people.
-
-        Raises LogicgenError where none is.
-        """
-        done = {name: records[name] for name in self.trials if name in records}
-        if not done:
-            raise LogicgenError(f"{self.name}: no trial is done: there is nothing to show")
-        results = [Result.of(record, self.trials[name]) for name, record in done.items()]
-        points = by_point(results)
-        counted = f"{len(points):,} points of {len(self.combinations):,}, {len(done):,} trials."
-        show = show_cells if EVALUATION in results[0].measures else show_measures
-        report = show(self.study, points, counted)
-        missing = [name for name in [*self.trials, *self.impossible] if name not in records]
-        notes = [f"Not done: {', '.join(missing)}."] if missing else []
-        write_page(report, folder, self.command, *notes, made_with(list(done.values())))
-        return markdown_table(*report.tables[0][1:])
-
-
-def plan(study: Study) -> TrainingPlan:
-    """Return the points of a study.
+def plan(study: Study) -> Plan:
+    """Return the plan of a study of trainings that differ in a few keys.
 
     A trial whose recipes are wrong is `impossible`, and the others are not.
     Raises LogicgenError for a study that asks for more points than there are, whose axes contradict
@@ -155,13 +137,19 @@ def plan(study: Study) -> TrainingPlan:
     if any("training.seed" in changes for changes in sets):
         remedy = "give the numbers as seeds"
         raise LogicgenError(f"{study.path}: training.seed cannot be changed: {remedy}")
-    command = f"logicgen study {study.name}"
     combined = combinations(study)
-    made = TrainingPlan(name=study.name, command=command, study=study, combinations=combined)
+
+    def report(records: list[Record]) -> Report:
+        points = by_point(records)
+        counted = f"{len(points):,} points of {len(combined):,}, {len(records):,} trials."
+        show = show_cells if EVALUATION in records[0].measures else show_measures
+        return show(study, points, counted)
+
+    made = Plan(name=study.name, command=f"logicgen study {study.name}", report=report)
     for each, seed in product(combined, study.seeds):
-        name = point_name({axis: chosen.name for axis, chosen in each.items()}, seed)
+        name = trial_name({axis: chosen.name for axis, chosen in each.items()}, seed)
         try:
-            made.trials[name] = _trial(study, each, seed)
+            made.trials[name] = Trial.of(_training(study, each, seed))
         except LogicgenError as error:
             made.impossible[name] = str(error)
     for name in list(made.trials):
@@ -170,17 +158,14 @@ def plan(study: Study) -> TrainingPlan:
             why = made.impossible.get(lost, "it is not among the points of the sample")
             made.impossible[name] = f"starts from {lost}, which cannot be trained: {why}"
             del made.trials[name]
-    for name, trial in made.trials.items():
-        arguments = trial.model_dump(mode="json", exclude_none=True)
-        made.points[name] = Point(name, train_and_measure, arguments, after=trial.start)
     return made
 
 
-def _lost_start(made: TrainingPlan, name: str) -> str | None:
+def _lost_start(made: Plan, name: str) -> str | None:
     """Return the trial from which another starts, at once or in turn, and which is not there."""
-    start = made.trials[name].start
+    start = made.trials[name].after
     while start in made.trials:
-        start = made.trials[start].start
+        start = made.trials[start].after
     return start
 
 
@@ -231,7 +216,7 @@ def _keys(alternative: Alternative) -> set[str]:
     }
 
 
-def _trial(study: Study, combination: Combination, seed: int) -> Trial:
+def _training(study: Study, combination: Combination, seed: int) -> Training:
     """Return the trial of a combination. Raises LogicgenError where its recipes are wrong."""
     base, start = study.base, None
     changes, data_changes = dict(base.set), dict(base.data_set)
@@ -242,10 +227,10 @@ def _trial(study: Study, combination: Combination, seed: int) -> Trial:
         data_changes |= chosen.data_set
         given |= chosen.model_dump(include=set(PLAIN), exclude_none=True)
         if chosen.start is not None:
-            start = point_name({**choices, axis: chosen.start}, seed)
+            start = trial_name({**choices, axis: chosen.start}, seed)
     model = read_model(given["model"], changes, seed)
     trained = read_data(given["data"], given["size"], data_changes, base.data_seed)
-    trial = Trial(
+    training = Training(
         study=study.name,
         choices=choices,
         seed=seed,
@@ -259,10 +244,45 @@ def _trial(study: Study, combination: Combination, seed: int) -> Trial:
         start=start,
         weights=given["weights"],
     )
-    if trial.weights is not None:
+    if training.weights is not None:
         if start is not None:
             raise LogicgenError(f"{study.path}: weights and from: both say what to start from")
-        weights_folder(trial.weights)
-    for each in trial.measures:
+        weights_folder(training.weights)
+    for each in training.measures:
         check_measure(each, model, str(study.path))
-    return trial
+    return training
+
+
+def read_model(name: str, changes: dict[str, Any], seed: int) -> ModelRecipe:
+    """Return a model recipe with changes by dotted key and a training seed, if it has one."""
+    seeds = {"training.seed": seed} if is_trained_in_steps(name) else {}
+    return read_model_recipe(name, {**seeds, **changes, "description": ""})
+
+
+def read_data(name: str, size: int | None, changes: dict[str, Any], seed: int) -> DataSet:
+    """Return a data set or corpus by the name of its recipe, with changes by dotted key."""
+    recipe = read_data_recipe(name, {**changes, "description": ""})
+    resized = recipe if size is None else recipe.resized(size, name)
+    return DataSet(name=Path(name).stem, recipe=resized, seed=seed)
+
+
+def check_measure(asked: MeasureOn, model: ModelRecipe, where: str) -> None:
+    """Raise LogicgenError where the data, or the model, have not what a measure asks for."""
+    measure, recipe = asked.measure, asked.data.recipe
+    kind = measure.kind(recipe.holds, where)
+    if kind == KEYS and recipe.holds != "ciphers" and recipe.task != "automaton":
+        raise LogicgenError(
+            f"{where}: measure {measure.name}: keys: {recipe.task} has none: give data of the task"
+            " cipher or automaton"
+        )
+    if kind in (PERPLEXITY, KEYS) and not model.network.reads_sequences:
+        raise LogicgenError(
+            f"{where}: measure {measure.name}: a model that answers problems is scored by"
+            " [evaluate], on data that hold some: give a language model, or such data"
+        )
+    for key, split in measure.needed_splits().items():
+        if split not in recipe.splits:
+            raise LogicgenError(
+                f"{where}: {key}: the data have no split {split!r};"
+                f" {nearest(split, list(recipe.splits))}"
+            )

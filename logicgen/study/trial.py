@@ -1,11 +1,11 @@
-"""A trial: train a model, then take every measure of it. All that a study needs of other rooms."""
+"""A trial: a function and its arguments. Most trials train a model and take every measure of it."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +13,13 @@ import numpy as np
 
 from logicgen import recipes
 from logicgen.data.dataset import Dataset
-from logicgen.data.opening import as_corpus, as_dataset, open_data, read_data_recipe
+from logicgen.data.opening import as_corpus, as_dataset, open_data
 from logicgen.data.recipe import CorpusRecipe, DataRecipe
 from logicgen.data.remote_data import make
-from logicgen.errors import LogicgenError, nearest
+from logicgen.errors import LogicgenError
 from logicgen.experiments import Json
 from logicgen.files import prepare_folder, text_sha256
-from logicgen.model.recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
+from logicgen.model.recipe import ModelRecipe
 from logicgen.recipes import Table
 from logicgen.study.measure import (
     ANSWERS,
@@ -30,7 +30,6 @@ from logicgen.study.measure import (
     Evaluation,
     Measure,
 )
-from logicgen.study.point import RUNS, Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +37,13 @@ if TYPE_CHECKING:
     from logicgen.measures.perplexity import Curve
     from logicgen.measures.predictions import About
     from logicgen.model.model import AnyData, Model
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+RUNS = "runs"
+"""Folder of data sets, weights, predictions and logs: large, and made anew from the recipes."""
 
 
 class DataSet(Table):
@@ -61,7 +67,7 @@ class MeasureOn(Table):
     data: DataSet
 
 
-class Trial(Table):
+class Training(Table):
     """The arguments of `train_and_measure`: all that its findings depend on, as plain data."""
 
     study: str
@@ -74,14 +80,14 @@ class Trial(Table):
     weights: str | None = None  # kept ones that it starts from
 
     @property
-    def combination(self) -> str:
-        """Return the names of the alternatives, as one."""
+    def point(self) -> str:
+        """Return the name of the combination of alternatives, which trials of other seeds share."""
         return ",".join(self.choices.values())
 
     @property
     def name(self) -> str:
-        """Return the name of the point."""
-        return point_name(self.choices, self.seed)
+        """Return the name of the trial."""
+        return trial_name(self.choices, self.seed)
 
     @property
     def data_sets(self) -> list[DataSet]:
@@ -89,47 +95,29 @@ class Trial(Table):
         return [self.trained, *(each.data for each in self.measures)]
 
 
-def point_name(choices: dict[str, str], seed: int) -> str:
-    """Return the name of a point: the alternatives that it has, and the seed."""
+def trial_name(choices: dict[str, str], seed: int) -> str:
+    """Return the name of a trial: the alternatives that it has, and the seed."""
     return f"{','.join(choices.values())}-{seed}"
 
 
-# Recipes
+@dataclass(frozen=True)
+class Trial:
+    """A function and its arguments, by a name that is unique in the study.
 
+    The arguments, plain data, are stored with what the function returns.
+    """
 
-def read_model(name: str, changes: dict[str, Any], seed: int) -> ModelRecipe:
-    """Return a model recipe with changes by dotted key and a training seed, if it has one."""
-    seeds = {"training.seed": seed} if is_trained_in_steps(name) else {}
-    return read_model_recipe(name, {**seeds, **changes, "description": ""})
+    name: str
+    function: Callable[..., Json]  # at the top level of a module: a worker process imports it
+    arguments: Json
+    after: str | None = None  # name of a trial that has to be done before
+    training: Training | None = None  # the arguments, if the function is `train_and_measure`
 
-
-def read_data(name: str, size: int | None, changes: dict[str, Any], seed: int) -> DataSet:
-    """Return a data set or corpus by the name of its recipe, with changes by dotted key."""
-    recipe = read_data_recipe(name, {**changes, "description": ""})
-    resized = recipe if size is None else recipe.resized(size, name)
-    return DataSet(name=Path(name).stem, recipe=resized, seed=seed)
-
-
-def check_measure(asked: MeasureOn, model: ModelRecipe, where: str) -> None:
-    """Raise LogicgenError where the data, or the model, have not what a measure asks for."""
-    measure, recipe = asked.measure, asked.data.recipe
-    kind = measure.kind(recipe.holds, where)
-    if kind == KEYS and recipe.holds != "ciphers" and recipe.task != "automaton":
-        raise LogicgenError(
-            f"{where}: measure {measure.name}: keys: {recipe.task} has none: give data of the task"
-            " cipher or automaton"
-        )
-    if kind in (PERPLEXITY, KEYS) and not model.network.reads_sequences:
-        raise LogicgenError(
-            f"{where}: measure {measure.name}: a model that answers problems is scored by"
-            " [evaluate], on data that hold some: give a language model, or such data"
-        )
-    for key, split in measure.needed_splits().items():
-        if split not in recipe.splits:
-            raise LogicgenError(
-                f"{where}: {key}: the data have no split {split!r};"
-                f" {nearest(split, list(recipe.splits))}"
-            )
+    @staticmethod
+    def of(training: Training) -> Trial:
+        """Return the trial that trains and measures one model."""
+        arguments = training.model_dump(mode="json", exclude_none=True)
+        return Trial(training.name, train_and_measure, arguments, training.start, training)
 
 
 # Folders
@@ -152,16 +140,16 @@ def data_folder(data: DataSet, folder: Path) -> Path:
     return folder / RUNS / "data" / data.folder
 
 
-def run_folder(trial: Trial, folder: Path) -> Path:
+def run_folder(training: Training, folder: Path) -> Path:
     """Return where the weights and predictions of a trial are; elsewhere for another recipe."""
-    return folder / RUNS / f"{trial.name}-{text_sha256(trial.model_dump_json())[:8]}"
+    return folder / RUNS / f"{training.name}-{text_sha256(training.model_dump_json())[:8]}"
 
 
 def make_data(
-    trials: list[Trial], folder: Path, *, workers: int, progress: Progress
+    trainings: list[Training], folder: Path, *, workers: int, progress: Progress
 ) -> dict[str, str]:
     """Make the data sets of trials, each once; return why some trials lack theirs, by name."""
-    users = [(data, trial.name) for trial in trials for data in trial.data_sets]
+    users = [(data, each.name) for each in trainings for data in each.data_sets]
     reasons: dict[str, str] = {}
     for name, data in {data.folder: data for data, _ in users}.items():
 
@@ -180,50 +168,18 @@ def make_data(
 # Training and measuring
 
 
-def train_and_measure(*, folder: str, device: str, source: str | None, **trial: Any) -> Json:
-    """Return what `run_trial` returns for a trial, its arguments as plain data.
-
-    source: run folder of the trial that it starts from.
-    """
-    asked = Trial.model_validate_json(json.dumps(trial))
-    return run_trial(asked, Path(folder), device, None if source is None else Path(source))
-
-
-def run_trial(asked: Trial, root: Path, device: str, start: Path | None) -> Json:
+def train_and_measure(*, folder: str, device: str, source: str | None, **arguments: Any) -> Json:
     """Train and measure, or go on where that was stopped; return what was found.
 
-    root: folder of the results; the data sets have to be there.
-    start: run folder whose weights it starts from. Raises LogicgenError where it cannot be run.
+    folder: of the results; the data sets have to be there. source: run folder whose weights it
+    starts from. arguments: a `Training` as plain data. Raises LogicgenError where it cannot be run.
     """
     from logicgen.model import checkpoint
-    from logicgen.training.fit import fit, training_data
     from logicgen.training.run_folder import training_minutes, validation_curves
 
-    if start is not None and not os.path.isfile(start / checkpoint.CARD):
-        if asked.start is None:
-            raise LogicgenError(f"weights: {start} holds no trained model any more: restore it")
-        raise LogicgenError(
-            f"starts from {asked.start}, whose weights are not in {start}: take the line of"
-            f" {asked.start} out of the file of trials to train it again"
-        )
+    asked, root = Training.model_validate_json(json.dumps(arguments)), Path(folder)
     run = run_folder(asked, root)
-    data = training_data(asked.model, open_data(data_folder(asked.trained, root)))
-    check_answers(asked, data, root)
-    measured_on = [open_data(data_folder(each.data, root)) for each in asked.measures]
-    fit(
-        asked.model,
-        data,
-        run,
-        device=device,
-        resume=True,
-        start=start,
-        held_out=[
-            data_set
-            for each, data_set in zip(asked.measures, measured_on, strict=True)
-            if isinstance(data_set, Dataset) and each.data.recipe.task == asked.trained.recipe.task
-        ],
-        quiet=True,
-    )
+    _train(asked, root, run, device, None if source is None else Path(source))
     model = checkpoint.load_model(run, device)
     measures = {}
     for each in asked.measures:
@@ -241,29 +197,53 @@ def run_trial(asked: Trial, root: Path, device: str, start: Path | None) -> Json
     return {"training": training, "measures": measures}
 
 
-def check_answers(trial: Trial, data: AnyData, root: Path) -> None:
+def _train(asked: Training, root: Path, run: Path, device: str, start: Path | None) -> None:
+    """Train the model of a trial in its run folder, from the weights of the run folder `start`."""
+    from logicgen.model import checkpoint
+    from logicgen.training.fit import fit, training_data
+
+    if start is not None and not os.path.isfile(start / checkpoint.CARD):
+        if asked.start is None:
+            raise LogicgenError(f"weights: {start} holds no trained model any more: restore it")
+        raise LogicgenError(
+            f"starts from {asked.start}, whose weights are not in {start}: take the line of"
+            f" {asked.start} out of the file of trials to train it again"
+        )
+    data = training_data(asked.model, open_data(data_folder(asked.trained, root)))
+    check_answers(asked, data, root)
+    measured_on = [(each.data, open_data(data_folder(each.data, root))) for each in asked.measures]
+    held_out = [
+        opened
+        for declared, opened in measured_on
+        if isinstance(opened, Dataset) and declared.recipe.task == asked.trained.recipe.task
+    ]
+    options: dict[str, Any] = {"device": device, "start": start, "held_out": held_out}
+    fit(asked.model, data, run, resume=True, quiet=True, **options)
+
+
+def check_answers(training: Training, data: AnyData, root: Path) -> None:
     """Raise LogicgenError where answers cannot be scored: then nothing need be trained."""
     from logicgen.measures.predictions import About, check_fits
     from logicgen.model.kinds import new_model
 
-    for each in trial.measures:
+    for each in training.measures:
         if each.data.recipe.holds == "problems":
             dataset = as_dataset(open_data(data_folder(each.data, root)))
-            answerer = new_model(trial.model, data).answerer(dataset, trial.combination)
-            about = About.of(answerer, trial.combination, dataset, each.measure.split)
+            answerer = new_model(training.model, data).answerer(dataset, training.point)
+            about = About.of(answerer, training.point, dataset, each.measure.split)
             check_fits(answerer, dataset, about, each.measure.ensemble)
 
 
 def _predicted(
-    how: Any, data: Dataset, model: Model, trial: Trial, folder: Path
+    how: Any, data: Dataset, model: Model, training: Training, folder: Path
 ) -> tuple[pa.Table, About]:
     from logicgen.measures.evaluation_files import write_predictions
     from logicgen.measures.predictions import About, predict_and_verify
     from logicgen.measures.verified import Verified
     from logicgen.nn.samples import Sampling
 
-    answerer = model.answerer(data, trial.combination)
-    about = About.of(answerer, trial.combination, data, how.split)
+    answerer = model.answerer(data, training.point)
+    about = About.of(answerer, training.point, data, how.split)
     about = replace(about, precision=model.precision)
     options = how.model_dump(include={"limit", "embedding_seeds"}) | _decoding(how)
     options["verified"] = how.verified and Verified(how.verified, Sampling(how.temperature))
@@ -273,14 +253,14 @@ def _predicted(
     return table, about
 
 
-def _cells(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
+def _cells(how: Any, opened: Any, model: Model, training: Training, run: Path, device: str) -> Json:
     from logicgen.measures.scores import Scores
 
     data = as_dataset(opened)
-    table, about = _predicted(how, data, model, trial, run / how.split)
+    table, about = _predicted(how, data, model, training, run / how.split)
     scores = Scores.of(table, about)
     found: Json = {"about": asdict(about), "summary": scores.summary()}
-    covariance = _covariance(how, data, model, trial, run)
+    covariance = _covariance(how, data, model, training, run)
     return {**found, **covariance, "tally": scores.tally()}
 
 
@@ -291,7 +271,7 @@ def _decoding(how: DecodingKeys) -> dict[str, Any]:
     return {**how.model_dump(include={"grammar", "ensemble"}), "decoding": BeamSearch(how.beams)}
 
 
-def _covariance(how: Any, data: Dataset, model: Model, trial: Trial, run: Path) -> Json:
+def _covariance(how: Any, data: Dataset, model: Model, training: Training, run: Path) -> Json:
     """Return the alpha-covariance that a measure asks for, if it does, as its records hold it."""
     from logicgen.measures.covariance import predict_renamed, write_covariance
     from logicgen.measures.predictions import About
@@ -299,8 +279,8 @@ def _covariance(how: Any, data: Dataset, model: Model, trial: Trial, run: Path) 
     if how.covariance is None:
         return {}
     split = how.covariance.split
-    answerer = model.answerer(data, trial.combination)
-    about = About.of(answerer, trial.combination, data, split)
+    answerer = model.answerer(data, training.point)
+    about = About.of(answerer, training.point, data, split)
     options = how.covariance.model_dump(exclude={"split"}) | _decoding(how)
     renamed = predict_renamed(answerer, data, about, **options)
     folder = run / f"{how.name}-renamed"
@@ -308,20 +288,24 @@ def _covariance(how: Any, data: Dataset, model: Model, trial: Trial, run: Path) 
     return {"covariance": write_covariance(renamed, folder)}
 
 
-def _answers(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
+def _answers(
+    how: Any, opened: Any, model: Model, training: Training, run: Path, device: str
+) -> Json:
     from logicgen.measures.scores import Scores
 
     data = as_dataset(opened)
-    table, about = _predicted(how, data, model, trial, run / how.name)
+    table, about = _predicted(how, data, model, training, run / how.name)
     scores = Scores.of(table, about)
-    found = {"score": scores.score().flat(), **_covariance(how, data, model, trial, run)}
+    found = {"score": scores.score().flat(), **_covariance(how, data, model, training, run)}
     if how.by is not None:
         places = scores.by_symbols() if how.by == "symbols" else scores.by_length()
         found["by"] = [{how.by: place, **score.flat()} for place, score in places.items()]
     return found
 
 
-def _perplexity(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
+def _perplexity(
+    how: Any, opened: Any, model: Model, training: Training, run: Path, device: str
+) -> Json:
     from logicgen.measures.perplexity import measure_perplexity
     from logicgen.measures.perplexity_figures import write_curve
     from logicgen.model.checkpoint import as_language_model, load_model
@@ -329,7 +313,7 @@ def _perplexity(how: Any, opened: Any, model: Model, trial: Trial, run: Path, de
     options = how.model_dump(include={"split", "context", "embedding_seeds", "beyond"})
     reader = as_language_model(load_model(run, device), run)
     corpus = as_corpus(opened)
-    curve = measure_perplexity(reader, corpus, trial.combination, limit=how.limit or 256, **options)
+    curve = measure_perplexity(reader, corpus, training.point, limit=how.limit or 256, **options)
     prepare_folder(run / how.name)
     return {
         "summary": write_curve(curve, run / how.name),
@@ -338,7 +322,7 @@ def _perplexity(how: Any, opened: Any, model: Model, trial: Trial, run: Path, de
     }
 
 
-def _keys(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: str) -> Json:
+def _keys(how: Any, opened: Any, model: Model, training: Training, run: Path, device: str) -> Json:
     from logicgen.measures.keys import find_keys
     from logicgen.measures.keys_figures import write_keys
     from logicgen.training.probe import ProbeSettings
@@ -347,7 +331,7 @@ def _keys(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: 
     settings = ProbeSettings(**how.model_dump(include={"steps", "hidden", "layer", "last"}))
     options = how.model_dump(include={"split", "context", "window"})
     options |= {"limit": how.limit or 1000, "device": device}
-    keys = find_keys(run, trial.combination, corpus, folder, settings, **options)
+    keys = find_keys(run, training.point, corpus, folder, settings, **options)
     write_keys(keys, corpus.tokens, folder)
     controls = {by: [asdict(each) for each in some] for by, some in keys.controls.items()}
     return {"windows": [asdict(each) for each in keys.windows], "controls": controls} | {
@@ -356,7 +340,7 @@ def _keys(how: Any, opened: Any, model: Model, trial: Trial, run: Path, device: 
     }
 
 
-TAKEN: dict[str, Callable[[Any, Any, Model, Trial, Path, str], Json]] = {
+TAKEN: dict[str, Callable[[Any, Any, Model, Training, Path, str], Json]] = {
     CELLS: _cells,
     ANSWERS: _answers,
     PERPLEXITY: _perplexity,

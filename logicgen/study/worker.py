@@ -1,7 +1,7 @@
-"""A process that computes points one after another, and the handle on it.
+"""A process that computes trials one after another, and the handle on it.
 
-A process, because a training that crashes or runs out of memory then is one failed point. One for
-many points, because importing what trains takes longer than a small model.
+A process, because a training that crashes or runs out of memory then is one failed trial. One for
+many trials, because importing what trains takes longer than a small model.
 
 A job is a line of JSON on its standard input, the answer to it a line on its standard output. When
 the input ends (the parent wants it to stop, or has died), a training saves a checkpoint first.
@@ -25,7 +25,7 @@ from logicgen.errors import LogicgenError
 from logicgen.experiments import Json
 from logicgen.processes.helper import start_helper
 from logicgen.processes.pool import Failure
-from logicgen.study.point import Point
+from logicgen.study.trial import Trial
 
 if TYPE_CHECKING:
     from logicgen.processes.ray_pool import RayCall, RayCluster
@@ -39,11 +39,11 @@ class Worker:
     def __init__(self, environment: dict[str, str], log: Path, device: str) -> None:
         self.environment = environment  # beside that of this process
         self.log = log  # for what trainings print, and for tracebacks
-        self.device = device  # which one the points are computed on, for their records
+        self.device = device  # which one the trials are computed on, for their records
         self.process: subprocess.Popen[str] | None = None
         self.stopped = False
 
-    def run(self, point: Point, context: Json) -> Json:
+    def run(self, trial: Trial, context: Json) -> Json:
         """Return `{"found": ..., "machine": ...}`, or `{"error": ...}`, one line.
 
         context: arguments of the function that are not stored.
@@ -58,9 +58,9 @@ class Worker:
         assert process.stdin is not None
         assert process.stdout is not None
         job = {
-            "module": point.function.__module__,
-            "function": point.function.__name__,
-            "arguments": {**point.arguments, **context},
+            "module": trial.function.__module__,
+            "function": trial.function.__name__,
+            "arguments": {**trial.arguments, **context},
             "device": self.device,
         }
         try:
@@ -102,7 +102,7 @@ class Worker:
 
 
 class ClusterWorker:
-    """The handle on the same process where a cluster has room for it; a new one for each point."""
+    """The handle on the same process where a cluster has room for it; a new one for each trial."""
 
     def __init__(self, cluster: RayCluster, environment: dict[str, str], log: Path, device: str):
         self._cluster, self._how = cluster, (environment, log, device)
@@ -110,11 +110,11 @@ class ClusterWorker:
         self._call: RayCall | None = None
         self.stopped = False
 
-    def run(self, point: Point, context: Json) -> Json:
+    def run(self, trial: Trial, context: Json) -> Json:
         """Return what `Worker.run` does."""
         if self.stopped:
             return STOPPED
-        self._call = self._cluster.call(_run_there, *self._how, point, context, gpu=self._gpu)
+        self._call = self._cluster.call(_run_there, *self._how, trial, context, gpu=self._gpu)
         if self.stopped:
             self.stop()
         found = self._call.result()
@@ -136,11 +136,11 @@ class ClusterWorker:
 
 
 def _run_there(
-    environment: dict[str, str], log: Path, device: str, point: Point, context: Json
+    environment: dict[str, str], log: Path, device: str, trial: Trial, context: Json
 ) -> Json:
-    """Compute a point in a process of the machine that this runs on."""
+    """Compute a trial in a process of the machine that this runs on."""
     worker, found = Worker(environment, log, device), list[Json]()
-    waiting = threading.Thread(target=lambda: found.append(worker.run(point, context)), daemon=True)
+    waiting = threading.Thread(target=lambda: found.append(worker.run(trial, context)), daemon=True)
     waiting.start()
     try:
         while waiting.is_alive():
@@ -172,7 +172,7 @@ def _read(jobs: SimpleQueue[Json]) -> None:
 
 
 def _answer(job: Json) -> Json:
-    from logicgen.study.provenance import machine
+    from logicgen.study.records import machine
 
     try:
         function = getattr(importlib.import_module(job["module"]), job["function"])

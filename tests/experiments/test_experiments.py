@@ -14,9 +14,9 @@ from logicgen.experiments.needed import reached
 from logicgen.experiments.prompting import SETS, ask
 from logicgen.productions import Grammar, random_grammar
 from logicgen.study.engine import compute
-from logicgen.study.plan import open_study
-from logicgen.study.point import Plan, Point
-from logicgen.study.record import read_records
+from logicgen.study.plan import Plan, open_study
+from logicgen.study.records import Record, read_records
+from logicgen.study.trial import Trial
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -37,14 +37,14 @@ def squared(number):
 
 
 def planned(**numbers):
-    points = {name: Point(name, squared, {"number": each}) for name, each in numbers.items()}
-    return Plan("squares", "", points)
+    trials = {name: Trial(name, squared, {"number": each}) for name, each in numbers.items()}
+    return Plan(name="squares", command="", report=print, trials=trials)
 
 
 def computed(plan, folder):
     """What is found at the points that are missing, and why some failed."""
-    records = read_records(plan, folder)
-    todo = [point for name, point in plan.points.items() if name not in records]
+    records = read_records(plan.trials, folder)
+    todo = [point for name, point in plan.trials.items() if name not in records]
     said = {}
     compute(plan, todo, records, folder, workers=2, device="cpu", settled=said.__setitem__)
     return {
@@ -55,18 +55,14 @@ def computed(plan, folder):
 def test_any_function_is_computed_at_its_points_and_one_that_fails_is_one(tmp_path):
     said = computed(planned(a=2, b=-1, c=3), tmp_path)
     assert said == {"a": 4, "b": "a negative number", "c": 9}
-    assert list(read_records(planned(a=2, b=-1, c=3), tmp_path)) == ["a", "c"]
+    assert list(read_records(planned(a=2, b=-1, c=3).trials, tmp_path)) == ["a", "c"]
     plan = planned(b=4, a=2, d=5)
     assert computed(plan, tmp_path) == {"b": 16, "d": 25}
-    assert list(read_records(plan, tmp_path)) == ["b", "a", "d", "c"]
-
-
-def lesson_of(name):
-    return open_study(name).settings.lesson
+    assert list(read_records(plan.trials, tmp_path)) == ["b", "a", "d", "c"]
 
 
 def test_prompting_splits_evenly_where_the_sentences_do():
-    lesson = lesson_of("inductive-prompting").arguments()
+    lesson = next(iter(open_study("inductive-prompting").trials.values())).arguments["lesson"]
     found = ask(list(SETS["three"]), 2, 100, 0, lesson)["completions"]
     assert found["big cat"]["mean"] == pytest.approx(0.5, abs=0.01)
     assert found["small dog"]["least"] > 0.99
@@ -99,7 +95,7 @@ def test_a_teacher_whose_weights_no_sentence_shows_is_found_up_to_its_class():
     teacher = random_grammar(2, 3, 4, np.random.default_rng(3), concentration=3.0).as_dict()
     changes = {"students": 3, "lesson": {"steps": 600, "starts": 6}}
     plan = open_study("inductive-identify", changes)
-    lesson = plan.settings.lesson.arguments()
+    lesson = plan.trials["students"].arguments["lesson"]
     found = identify(teacher, 3, None, lesson, 0)
     classes, distances = (np.array(found[key])[:, 0] for key in ("classes", "distances"))
     assert max(found["divergences"]) < 1e-3
@@ -111,12 +107,17 @@ def test_a_teacher_whose_weights_no_sentence_shows_is_found_up_to_its_class():
     assert "that found neither | not recorded" in _rows(plan, {**found, "classes": None})
 
 
+def reported(plan, found):
+    """Return the report of an experiment that found this, by name of the trial."""
+    about = {"arguments": {}, "machine": "", "commit": None, "versions": {}}
+    records = [Record(point=name, found=each, **about) for name, each in found.items()]
+    return plan.report(records)
+
+
 def _rows(plan, found):
     """The rows of a report of identify."""
     return [
-        " | ".join(row)
-        for _, _, rows in plan.experiment.report(plan.settings, {"students": found}).tables
-        for row in rows
+        " | ".join(row) for _, _, rows in reported(plan, {"students": found}).tables for row in rows
     ]
 
 
@@ -136,8 +137,8 @@ def test_layers_of_different_width_have_no_students():
 def report(name, **changes):
     """The tables of an experiment, computed here, each row as one text; and its report."""
     plan = open_study(name, changes)
-    found = {key: point.function(**point.arguments) for key, point in plan.points.items()}
-    made = plan.experiment.report(plan.settings, found)
+    found = {key: trial.function(**trial.arguments) for key, trial in plan.trials.items()}
+    made = reported(plan, found)
     rows = [" | ".join(row) for _, _, rows in made.tables for row in rows]
     assert all(figure.get_axes() for _, _, figure in made.pictures)
     return rows, made

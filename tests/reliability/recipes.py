@@ -40,7 +40,7 @@ def check_recipe(reader: Callable[[str], Any], text: str) -> None:
 def check_study(text: str) -> None:
     """A file is refused, or gives a plan whose points have different names."""
     planned = _read(open_study, text)
-    assert planned is None or planned.points or planned.impossible
+    assert planned is None or planned.trials or planned.impossible
 
 
 TARGETS = [

@@ -12,7 +12,7 @@ from typing import Any
 
 from logicgen.files import is_part
 from logicgen.model.checkpoint import LAST
-from logicgen.study.record import FILE as RECORDS
+from logicgen.study.records import FILE as RECORDS
 from tests.reliability.command import run
 
 DATA = """task = "propositional"

@@ -7,8 +7,7 @@ import json
 
 import pytest
 
-from logicgen.study.point import digest
-from logicgen.study.record import FILE
+from logicgen.study.records import FILE, Record, digest
 
 TINY = """
 description = "Two trials"
@@ -62,3 +61,16 @@ def write_lines(folder, contents):
     """Write records as they are given, each with a digest that fits unless it has one."""
     lines = [json.dumps({"sha256": digest(each), **each}) for each in contents]
     (folder / FILE).write_bytes(gzip.compress("\n".join(lines).encode()))
+
+
+def finished(trial, measures):
+    """Return the record of a trial with these findings."""
+    training = {"steps": 5, "minutes": 0.5, "parameters": 1000, "validation": {}}
+    return Record(
+        point=trial.name,
+        arguments=trial.arguments,
+        found={"training": training, "measures": measures},
+        machine="abacus",
+        commit="abc",
+        versions={"logicgen": "0"},
+    )

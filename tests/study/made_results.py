@@ -16,7 +16,7 @@ from typing import Any
 
 from logicgen import recipes
 from logicgen.study.plan import open_study
-from logicgen.study.record import FILE, read_records
+from logicgen.study.records import FILE, read_records
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -27,8 +27,8 @@ MADE = ROOT / "build" / "results"
 def write_results(name: str, folder: Path) -> None:
     """Write the report of a study into a folder. No point of it is computed."""
     plan = open_study(name)
-    records = read_records(plan, RESULTS / name)
-    missing = plan.points.keys() - records.keys()
+    records = read_records(plan.trials, RESULTS / name)
+    missing = plan.trials.keys() - records.keys()
     assert not missing, f"{RESULTS / name / FILE}: without a record of {', '.join(missing)}"
     folder.mkdir(parents=True, exist_ok=True)
     plan.write(records, folder)

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from logicgen.data.cards import markdown_table
-from logicgen.study.record import FILE
+from logicgen.study.records import FILE
 from tests.conftest import save_no_pictures
 from tests.study.conftest import read_lines
 from tests.study.made_results import RESULTS, write_results

@@ -11,17 +11,15 @@ import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.measures.scores import Scores
-from logicgen.study.cell_tables import row_of
+from logicgen.study.cell_tables import Point, by_point
 from logicgen.study.measure import CELLS, EVALUATION
 from logicgen.study.plan import plan
-from logicgen.study.point import Record
-from logicgen.study.record import read_records, write_records
-from logicgen.study.result import Result, by_point
-from logicgen.study.study_recipe import read_study
+from logicgen.study.recipe import read_study
+from logicgen.study.records import read_records, write_records
 from tests.measures.predicted import ABOUT, predicted
+from tests.study.conftest import finished
 
 GRID = [(symbols, length) for symbols in (1, 2, 3) for length in (2, 3, 4)]
-TRAINING = {"steps": 5, "minutes": 0.5, "parameters": 1000, "validation": {}}
 
 
 def scores_of(right, distances=None, seeds=1):
@@ -35,17 +33,10 @@ def scores_of(right, distances=None, seeds=1):
     return Scores.of(table, ABOUT)
 
 
-def finished(trial, scores, **rest):
-    """The record of a trial with such answers."""
+def answered(trial, scores, **rest):
+    """Return the record of a trial with such answers."""
     evaluation = {"kind": CELLS, "about": vars(ABOUT), "tally": scores.tally(), **rest}
-    return Record(
-        point=trial.name,
-        arguments=trial.model_dump(mode="json", exclude_none=True),
-        found={"training": TRAINING, "measures": {EVALUATION: evaluation}},
-        machine="abacus",
-        commit="abc",
-        versions={"logicgen": "0"},
-    )
+    return finished(trial, {EVALUATION: evaluation})
 
 
 def test_a_tally_has_all_that_scores_follow_from():
@@ -78,19 +69,18 @@ def test_training_seeds_are_averaged_and_examples_counted_once(study_file, tmp_p
     made = plan(read_study(str(study_file(top="seeds = [0, 1]"))))
     write_records(
         [
-            finished(trial, scores_of(4 if name.endswith("0") else 2))
+            answered(trial, scores_of(4 if name.endswith("0") else 2))
             for name, trial in made.trials.items()
         ],
         tmp_path,
     )
-    records = read_records(made, tmp_path)
+    records = read_records(made.trials, tmp_path)
     assert list(records) == list(made.trials)
-    results = [Result.of(record, made.trials[name]) for name, record in records.items()]
-    found = [row_of(some) for some in by_point(results).values()]
-    assert [row.point for row in found] == ["normal", "hypercube"]
-    for row in found:
-        score = row.scores.score()
-        assert row.seeds == 2
+    found = [Point(some) for some in by_point(records.values()).values()]
+    assert [point.name for point in found] == ["normal", "hypercube"]
+    for point in found:
+        score = point.score
+        assert len(point.records) == 2
         assert score.examples == 4 * len(GRID)
         assert score.accuracy == pytest.approx((0.75, 0.125**0.5))
         assert score.counts["exact"] == 6 * len(GRID)
@@ -106,7 +96,7 @@ def test_few_points_are_set_side_by_side(study_file, tmp_path):
             "overall": {"strings": {"mean": right / 4}},
             "by_symbols": {str(s): {"strings": {"mean": right / 4}} for s in (1, 2)},
         }
-        records[trial.name] = finished(trial, scores_of(right), covariance=covariance)
+        records[trial.name] = answered(trial, scores_of(right), covariance=covariance)
     table = made.write(records, tmp_path)
     lines = table.splitlines()
     assert len(lines) == 4
@@ -138,7 +128,9 @@ MANY = """
 def test_of_many_points_the_best_and_what_goes_with_being_good(study_file, tmp_path):
     made = plan(read_study(str(study_file(MANY))))
     records = {
-        name: finished(trial, scores_of(1, distances=20 - trial.model.embedding.random_width))
+        name: answered(
+            trial, scores_of(1, distances=20 - trial.training.model.embedding.random_width)
+        )
         for name, trial in made.trials.items()
     }
     table = made.write(records, tmp_path)
@@ -156,7 +148,7 @@ def test_what_counts_at_trained_lengths_need_not_count_at_others(study_file, tmp
     made = plan(read_study(str(study_file(MANY))))
     records = {}
     for name, trial in made.trials.items():
-        embedding = trial.model.embedding
+        embedding = trial.training.model.embedding
         low, high = ABOUT.length
         distances = {
             (symbols, length): 20 - embedding.random_width
@@ -165,7 +157,7 @@ def test_what_counts_at_trained_lengths_need_not_count_at_others(study_file, tmp
             for symbols, length in GRID
         }
         assert len(set(distances.values())) == 2
-        records[name] = finished(trial, scores_of(1, distances))
+        records[name] = answered(trial, scores_of(1, distances))
     made.write(records, tmp_path)
     report = (tmp_path / "results.md").read_text()
     heads = ["choice", "points"]
@@ -193,7 +185,7 @@ def test_the_same_trials_give_the_same_files(study_file, tmp_path):
     folders = tmp_path / "a", tmp_path / "b"
     for folder in folders:
         records = {
-            name: finished(trial, scores_of(number % 5))
+            name: answered(trial, scores_of(number % 5))
             for number, (name, trial) in enumerate(made.trials.items())
         }
         write_records(records.values(), folder)
@@ -217,7 +209,7 @@ def test_an_axis_with_the_name_of_a_result_has_a_column_of_its_own(study_file, t
     loss = [{ name = "adacos" }]
     """
     made = plan(read_study(str(study_file(axes))))
-    made.write({name: finished(t, scores_of(1)) for name, t in made.trials.items()}, tmp_path)
+    made.write({name: answered(t, scores_of(1)) for name, t in made.trials.items()}, tmp_path)
     with (tmp_path / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [*rows[0]][:4] == ["point", "axis.examples", "loss", "seeds"]

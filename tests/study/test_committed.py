@@ -10,7 +10,7 @@ import pytest
 from logicgen import recipes
 from logicgen.cli.study import run_study
 from logicgen.study.plan import open_study
-from logicgen.study.record import FILE
+from logicgen.study.records import FILE
 from tests.study.conftest import read_lines
 from tests.study.made_results import RESULTS, ROOT, read_sums, sums
 from tests.study.page_tables import (
@@ -60,7 +60,7 @@ def test_tables_and_pictures_follow_from_records(folder, drawn, tmp_path, reques
         request.getfixturevalue("undrawn")
     shutil.copy(folder / FILE, tmp_path)
     study = open_study(folder.name)
-    assert set(study.points) == set(read_lines(folder)), "points without a record would be computed"
+    assert set(study.trials) == set(read_lines(folder)), "points without a record would be computed"
     run_study(study, tmp_path, 1, "cpu")
     assert (tmp_path / FILE).read_bytes() == (folder / FILE).read_bytes()
     (tmp_path / FILE).unlink()

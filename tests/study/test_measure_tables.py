@@ -11,14 +11,14 @@ import pytest
 from logicgen.errors import LogicgenError
 from logicgen.measures.statistics import wilson_interval
 from logicgen.study import measure_tables
+from logicgen.study.cell_tables import TABLE, by_point
 from logicgen.study.measure import KEYS
 from logicgen.study.measure_tables import curve_points, show_measures
 from logicgen.study.plan import plan
-from logicgen.study.record import FILE
-from logicgen.study.result import TABLE, Result, Training, by_point
-from logicgen.study.study_recipe import read_study
+from logicgen.study.recipe import read_study
+from logicgen.study.records import FILE
 from tests.cli.test_commands import refused, run
-from tests.study.conftest import read_lines
+from tests.study.conftest import finished, read_lines
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -283,14 +283,13 @@ def test_axes_with_the_names_of_results_have_columns_of_their_own(folder):
     (folder / "taken.toml").write_text(study, encoding="utf-8")
     made = read_study(str(folder / "taken.toml"))
     (trial,) = plan(made).trials.values()
-    training = Training(steps=5, minutes=0.5, parameters=1000, validation={})
     window = {"window": 1, "last": 9, "precision": 0.5, "low": 0.4, "high": 0.6}
     found = {"strings": {"kind": KEYS, "windows": [window], "controls": {}}}
-    result = Result(trial, None, training, found, (0.5, False), None)
-    report = show_measures(made, by_point([result]), "")
+    record = finished(trial, found)
+    report = show_measures(made, by_point([record]), "")
     (row,) = report.files[TABLE]
     assert row["axis.data"] == "old"
-    assert row["data"] == trial.measures[0].data.name
+    assert row["data"] == trial.training.measures[0].data.name
     assert (row["axis.minutes"], row["minutes"]) == ("few", 0.5)
     ((_, heads, (values,)),) = report.tables
     shown = dict(zip(heads, values, strict=True))
@@ -347,7 +346,7 @@ def test_curves_on_data_that_no_choice_tells_apart_are_all_drawn(folder):
     about = {"model": "m", "data": "d", "split": "test", "context": 2, "sequences": 1}
     found = {"summary": {**about, "embedding_seeds": 1}, "tokens": [0, 1], "means": {"bits": [1.0]}}
     points = {
-        name: [SimpleNamespace(trial=trial, measures=measures)]
+        name: [SimpleNamespace(training=trial.training, measures=measures)]
         for name, trial in plan(read_study(str(folder / "apart.toml"))).trials.items()
         for measures in [{"strings": found}]
     }

@@ -14,9 +14,9 @@ from logicgen.data.opening import read_data_recipe as read_data
 from logicgen.errors import LogicgenError
 from logicgen.model.recipe import read_model_recipe as read_model
 from logicgen.study.measure import EVALUATION
-from logicgen.study.plan import ExperimentPlan, open_study, plan
-from logicgen.study.study_recipe import read_study
-from logicgen.study.trial import Trial
+from logicgen.study.plan import combinations, open_study, plan
+from logicgen.study.recipe import read_study
+from logicgen.study.trial import Training
 from tests.study.conftest import TINY
 
 GRID = """
@@ -34,6 +34,11 @@ def planned(path):
     return plan(read_study(str(path)))
 
 
+def trainings(path):
+    """The arguments of the trainings of a study, by name of the trial."""
+    return {name: trial.training for name, trial in planned(path).trials.items()}
+
+
 def test_the_product_of_the_axes_with_every_seed(study_file):
     made = planned(study_file(GRID, "seeds = [3, 5]"))
     expected = [
@@ -44,7 +49,7 @@ def test_the_product_of_the_axes_with_every_seed(study_file):
     ]
     assert list(made.trials) == expected
     assert not made.impossible
-    trial = made.trials["cube,random_width=12,normalize_parts=false-5"]
+    trial = made.trials["cube,random_width=12,normalize_parts=false-5"].training
     embedding = trial.model.embedding
     assert (embedding.random_part, embedding.random_width) == ("hypercube", 12)
     assert embedding.normalize_parts is False
@@ -63,7 +68,7 @@ def test_keys_of_the_file_are_changed(study_file):
     }
     made = plan(read_study(str(study_file(GRID)), changes))
     assert len(made.trials) == 4
-    trial = made.trials["normal,random_width=4,normalize_parts=true-7"]
+    trial = made.trials["normal,random_width=4,normalize_parts=true-7"].training
     assert trial.model.training.steps == 2
     assert trial.model.network.width == 16  # of [base.set]
     assert trial.measures[0].measure.limit == 3
@@ -107,9 +112,8 @@ def test_an_alternative_may_change_recipes_size_and_data(study_file):
 { "region.length" = [3, 9], names = "perturbed" } },
     ]
     """
-    trials = planned(
-        study_file(axes, tiny=TINY.replace('"embedding.random_width" = 8\n', ""))
-    ).trials
+    tiny = TINY.replace('"embedding.random_width" = 8\n', "")
+    trials = trainings(study_file(axes, tiny=tiny))
     mine, other = trials["mine-0"], trials["other-0"]
     assert mine.model.embedding.method == "interchangeable"
     assert other.model.embedding.method == "learned"
@@ -126,9 +130,9 @@ def test_an_alternative_may_change_recipes_size_and_data(study_file):
 
 def test_evaluation_on_the_data_of_the_base(study_file):
     axes = '[axes]\nnames = [{ name = "p", data_set = { names = "perturbed" } }]'
-    own = planned(study_file(axes)).trials["p-0"]
+    own = trainings(study_file(axes))["p-0"]
     assert [each.data for each in own.measures] == [own.trained]
-    base = planned(study_file(axes, tiny=TINY + 'data = "base"\n')).trials["p-0"]
+    base = trainings(study_file(axes, tiny=TINY + 'data = "base"\n'))["p-0"]
     assert base.trained == own.trained
     (evaluated,) = (each.data for each in base.measures)
     assert evaluated.recipe.names == "shuffled"
@@ -137,13 +141,13 @@ def test_evaluation_on_the_data_of_the_base(study_file):
 
 def test_settings_are_chosen_on_data_of_another_seed(study_file):
     tiny = TINY.replace("size = 600", "size = 600\ndata_seed = 2")
-    reported = planned(study_file()).trials["normal-0"]
-    chosen = planned(study_file(tiny=tiny)).trials["normal-0"]
+    reported = trainings(study_file())["normal-0"]
+    chosen = trainings(study_file(tiny=tiny))["normal-0"]
     assert (chosen.trained.seed, reported.trained.seed) == (2, 0)
     assert chosen.trained.recipe == reported.trained.recipe
     assert chosen.trained.folder == f"{reported.trained.folder}-2"
     assert [each.data for each in chosen.measures] == [chosen.trained]
-    base = planned(study_file(tiny=tiny + 'data = "base"\n')).trials["normal-0"]
+    base = trainings(study_file(tiny=tiny + 'data = "base"\n'))["normal-0"]
     assert [each.data.seed for each in base.measures] == [2]
 
 
@@ -159,9 +163,8 @@ def test_a_measure_has_data_of_its_own(study_file):
     name = "same-seed"
     data = "copying-20"
     """
-    (trial,) = planned(
-        study_file('[axes]\nseed = [{ name = "x" }]', tiny=tiny + measures)
-    ).trials.values()
+    axes = '[axes]\nseed = [{ name = "x" }]'
+    (trial,) = trainings(study_file(axes, tiny=tiny + measures)).values()
     fresh, other = (each.data for each in trial.measures)
     assert (fresh.seed, other.seed) == (1, 2)
     assert sum(fresh.recipe.sizes.model_dump().values()) == 300
@@ -170,8 +173,8 @@ def test_a_measure_has_data_of_its_own(study_file):
 def test_a_trial_survives_being_written_down(study_file):
     made = planned(study_file(GRID))
     for name, trial in made.trials.items():
-        assert Trial.model_validate_json(trial.model_dump_json()) == trial
-        assert Trial.model_validate_json(json.dumps(made.points[name].arguments)) == trial
+        assert name == trial.name
+        assert Training.model_validate_json(json.dumps(trial.arguments)) == trial.training
 
 
 def test_points_whose_recipes_are_wrong_are_impossible_and_the_others_are_not(study_file):
@@ -230,8 +233,8 @@ def test_a_study_that_is_none_is_refused(study_file, axes, words):
 def test_what_the_evaluation_cannot_do_is_refused(study_file):
     with pytest.raises(LogicgenError, match=r"gramar.*grammar"):
         planned(study_file(tiny=TINY + "gramar = false\n"))
-    fine = planned(study_file(tiny=TINY + "grammar = false\nverified = 4\n"))
-    assert all(each.measures[0].measure.verified == 4 for each in fine.trials.values())
+    fine = trainings(study_file(tiny=TINY + "grammar = false\nverified = 4\n"))
+    assert all(each.measures[0].measure.verified == 4 for each in fine.values())
     for key in ("split", "covariance"):
         value = '"tset"' if key == "split" else '{ split = "tset" }'
         lines = [line for line in TINY.splitlines() if not line.startswith(f"{key} =")]
@@ -253,7 +256,7 @@ def test_a_trial_that_starts_from_another(study_file):
     ]
     "embedding.random_part" = ["normal", "hypercube"]
     """
-    trials = planned(study_file(axes, "seeds = [0, 7]")).trials
+    trials = trainings(study_file(axes, "seeds = [0, 7]"))
     assert trials["second,hypercube-7"].start == "first,hypercube-7"
     assert trials["third,hypercube-7"].start == "second,hypercube-7"
     assert trials["first,hypercube-7"].start is None
@@ -277,13 +280,13 @@ def test_a_trial_that_starts_from_kept_weights(study_file):
     ]
     """
     made = planned(study_file(axes))
-    kept = made.trials["kept-0"]
+    kept = made.trials["kept-0"].training
     assert (kept.weights, kept.start) == ("ltl-imitation", None)
     folder = recipes.folder("studies") / "weights" / "ltl-imitation"
-    context = made.context(made.points["kept-0"], Path("out"), "cpu")
+    context = made.context(made.trials["kept-0"], Path("out"), "cpu")
     assert context["source"] == str(folder)
-    assert made.trials["after-0"].weights is None
-    assert "kept-0-" in made.context(made.points["after-0"], Path("out"), "cpu")["source"]
+    assert made.trials["after-0"].training.weights is None
+    assert "kept-0-" in made.context(made.trials["after-0"], Path("out"), "cpu")["source"]
     assert made.impossible["both-0"].endswith("weights and from: both say what to start from")
     assert "weights/nothing holds no trained model" in made.impossible["lost-0"]
 
@@ -291,21 +294,22 @@ def test_a_trial_that_starts_from_kept_weights(study_file):
 STUDIES = recipes.names("studies", ".toml")
 
 
-OF_TRAININGS = [name for name in STUDIES if not isinstance(open_study(name), ExperimentPlan)]
+OF_TRAININGS = [name for name in STUDIES if not open_study(name).whole]
 
 
 @pytest.mark.parametrize("name", OF_TRAININGS)
 def test_shipped_studies_can_be_trained(name):
     made = planned(name)
     assert not made.impossible
-    assert made.study.description
-    for trial in made.trials.values():
+    assert read_study(name).description
+    trials = [trial.training for trial in made.trials.values()]
+    for trial in trials:
         if trial.measures[0].measure.name != EVALUATION:
             continue  # language models, whose rows are as many as their tokens
         embedding, region = trial.model.embedding, trial.trained.recipe.region
         if embedding.method in ("learned", "alpha-renaming"):
             assert embedding.max_symbols >= region.symbols[1]
-    seen = [(t.model, t.trained, t.measures) for t in made.trials.values()]
+    seen = [(t.model, t.trained, t.measures) for t in trials]
     assert all(a != b for a, b in itertools.combinations(seen, 2)), "two trials are the same"
 
 
@@ -326,14 +330,14 @@ def test_the_page_about_studies_is_true(tmp_path):
     (tmp_path / "my-widths.toml").write_text(example)
     made = planned(tmp_path / "my-widths.toml")
     assert not made.impossible
-    assert len(made.combinations) == 8
-    assert len(made.points) == 16
+    assert len(combinations(read_study(str(tmp_path / "my-widths.toml")))) == 8
+    assert len(made.trials) == 16
     counts = {}
     for names, numbers in re.findall(
         r"^\| ((?:`[\w-]+`(?:, )?)+) \| .* \| ([\d, ]+) \|$", page, re.M
     ):
         counts |= zip(re.findall(r"[\w-]+", names), map(int, numbers.split(", ")), strict=True)
-    assert counts == {name: len(open_study(name).points) for name in STUDIES}
+    assert counts == {name: len(open_study(name).trials) for name in STUDIES}
 
 
 @pytest.mark.parametrize("more", ["", f"sample = {10**18}", f"seeds = {list(range(3_001))}"])

@@ -18,8 +18,8 @@ from logicgen.model import checkpoint
 from logicgen.study.engine import environments
 from logicgen.study.measure import EVALUATION
 from logicgen.study.plan import plan
-from logicgen.study.record import FILE
-from logicgen.study.study_recipe import read_study
+from logicgen.study.recipe import read_study
+from logicgen.study.records import FILE
 from logicgen.study.trial import data_folder, make_data
 from logicgen.study.worker import Worker
 from logicgen.tasks.problems import alpha_class_of
@@ -245,13 +245,13 @@ def wait_for(ready):
 def test_a_process_that_dies_is_one_failed_trial(study_file, tmp_path):
     long = plan(read_study(str(study_file(ONE, tiny=LONG))))
     short = plan(read_study(str(study_file(ONE.replace("normal", "hypercube")))))
-    trials = [*long.trials.values(), *short.trials.values()]
-    assert not make_data(trials, tmp_path, workers=1, progress=lambda *_: None)
+    trainings = [trial.training for each in (long, short) for trial in each.trials.values()]
+    assert not make_data(trainings, tmp_path, workers=1, progress=lambda *_: None)
     worker = Worker(environments(1, "cpu")[0], tmp_path / "log", "cpu")
 
     def answer(planned):
-        (point,) = planned.points.values()
-        return worker.run(point, planned.context(point, tmp_path, "cpu"))
+        (trial,) = planned.trials.values()
+        return worker.run(trial, planned.context(trial, tmp_path, "cpu"))
 
     def kill():
         wait_for(lambda: appeared(tmp_path, "events*"))
@@ -284,7 +284,8 @@ def test_shuffled_and_perturbed_data_are_the_same_problems_in_every_split(study_
     [axes]
     names = [{ name = "shuffled" }, { name = "perturbed", data_set = { names = "perturbed" } }]
     """
-    both = list(plan(read_study(str(study_file(axes, tiny=tiny)))).trials.values())
+    made = plan(read_study(str(study_file(axes, tiny=tiny))))
+    both = [trial.training for trial in made.trials.values()]
     assert not make_data(both, tmp_path, workers=1, progress=lambda *_: None)
     shuffled, perturbed = (load_dataset(data_folder(each.trained, tmp_path)) for each in both)
     assert shuffled.splits == perturbed.splits

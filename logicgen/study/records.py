@@ -1,0 +1,260 @@
+"""The records of a study: the findings of each trial, a line each in one compressed file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import platform
+import subprocess
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from logicgen.errors import LogicgenError
+from logicgen.experiments import Json
+from logicgen.files import json_sha256, write_atomically
+from logicgen.recipes import Table
+from logicgen.study.measure import EVALUATION, headline
+from logicgen.study.trial import Training, Trial
+
+FILE = "trials.jsonl.gz"
+
+ONE = "take its line out of the file to run the point again"
+
+# What a record of the wrong shape raises while it is read.
+DAMAGE = (ValueError, KeyError, TypeError, IndexError)
+
+
+class Run(BaseModel):
+    """What is known of the training of a model.
+
+    Attributes:
+        minutes: of all its processes together.
+        validation: what was logged of held-out data, by name: pairs of a step and a value.
+    """
+
+    steps: int
+    minutes: float
+    parameters: int
+    validation: dict[str, list[tuple[int, float]]]
+
+
+class _Mean(BaseModel):
+    mean: float
+
+
+class _Strings(BaseModel):
+    strings: _Mean
+
+
+class Covariance(BaseModel):
+    """Alpha-covariance of exact strings, of all problems and by number of symbols."""
+
+    overall: _Strings
+    by_symbols: dict[str, _Strings]
+    data: str
+    split: str
+
+
+class Record(Table):
+    """A trial that is done, and the machine, source tree and packages that it ran on.
+
+    The properties are of trials that train a model. They raise one of `DAMAGE` if the record is of
+    another shape.
+    """
+
+    point: str  # name of the trial
+    arguments: Json
+    found: Json  # what the function returned
+    machine: str
+    commit: str | None
+    versions: dict[str, str]
+
+    @cached_property
+    def training(self) -> Training:
+        """Return the arguments."""
+        return Training.model_validate_json(json.dumps(self.arguments))
+
+    @cached_property
+    def run(self) -> Run:
+        """Return how long the model was trained."""
+        return Run.model_validate(self.found["training"])
+
+    @cached_property
+    def measures(self) -> dict[str, Json]:
+        """Return the findings of each measure by its name."""
+        names = [each.measure.name for each in self.training.measures]
+        return {name: self.found["measures"][name] for name in names}
+
+    @property
+    def score(self) -> tuple[float, bool]:
+        """Return the one number of the first measure, and whether less is better."""
+        return headline(next(iter(self.measures.values())))
+
+    @cached_property
+    def covariance(self) -> Covariance | None:
+        """Return the alpha-covariance that `[evaluate]` asks for."""
+        found = self.measures.get(EVALUATION, {}).get("covariance")
+        return None if found is None else Covariance.model_validate(found)
+
+    def line(self) -> str:
+        """Return the record as a line of JSON with its digest."""
+        content = self.model_dump()
+        return json.dumps({**content, "sha256": digest(content)})
+
+
+def digest(content: Json) -> str:
+    """Return the SHA-256 of all keys but `sha256`."""
+    return json_sha256(content, without="sha256")
+
+
+def write_records(records: Iterable[Record], folder: Path) -> None:
+    """Write the file of records; equal records give equal bytes."""
+    text = "".join(f"{record.line()}\n" for record in records)
+    compressed = gzip.compress(text.encode(), mtime=0)
+    write_atomically(folder / FILE, lambda part: part.write_bytes(compressed))
+
+
+def in_order(trials: Iterable[str], records: dict[str, Record]) -> list[Record]:
+    """Return records in the order of the names of trials; other records come last."""
+    return [records[name] for name in dict.fromkeys([*trials, *records]) if name in records]
+
+
+def read_records(trials: Mapping[str, Trial], folder: Path) -> dict[str, Record]:
+    """Return the records of a folder by name: those of the trials in their order, then others.
+
+    Raises LogicgenError for a damaged file, and for a record with other arguments than its trial.
+    """
+    stored = _stored(folder / FILE)
+    found = {record.point: record for record in in_order(trials, stored)}
+    for name, record in found.items():
+        if name in trials:
+            _check(trials[name], record, f"{folder / FILE}: {name}")
+    return found
+
+
+def _stored(path: Path) -> dict[str, Record]:
+    if not os.path.isfile(path):
+        return {}
+    try:
+        compressed = path.read_bytes()
+        lines = gzip.decompress(compressed).decode().splitlines()
+        if not compressed:  # which decompresses
+            raise EOFError
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError):
+        raise LogicgenError(
+            f"{path}: damaged: restore the file, or delete it to run all points again"
+        ) from None
+    found: dict[str, Record] = {}
+    for number, line in enumerate(lines, 1):
+        name = "?"
+        try:
+            content = json.loads(line)
+            name = content["point"]
+            if content.pop("sha256") != digest(content) or name in found:
+                raise ValueError
+            found[name] = Record.model_validate(content)
+        except (*DAMAGE, AttributeError, RecursionError):
+            raise LogicgenError(
+                f"{path}: line {number} ({name}): damaged: restore the file, or {ONE}"
+            ) from None
+    return found
+
+
+def _check(trial: Trial, record: Record, where: str) -> None:
+    """Raise LogicgenError if a record is damaged or its arguments are not those of the trial."""
+    differs = _difference(record.arguments, json.loads(json.dumps(trial.arguments)))
+    if differs is not None:
+        raise LogicgenError(
+            f"{where}: made with another recipe ({differs}): choose another folder with -o, or"
+            f" {ONE}"
+        )
+    try:
+        if trial.training is not None:
+            _ = record.run, record.score, record.covariance
+    except DAMAGE:
+        raise LogicgenError(f"{where}: damaged: restore the file, or {ONE}") from None
+
+
+def _difference(before: Any, now: Any, place: str = "") -> str | None:
+    """Return the first place where two trees differ, and how; None where they are equal."""
+    if before == now:
+        return None
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in [*now, *before]:
+            if before.get(key) != now.get(key):
+                return _difference(before.get(key), now.get(key), f"{place}.{key}".lstrip("."))
+    return f"{place}: {json.dumps(before)} there, {json.dumps(now)} now"
+
+
+# Machine, source tree and versions
+
+
+def made_with(records: Sequence[Record]) -> str:
+    """Return machines, commits and versions of records, for the page made from them."""
+    trainings = [record.found.get("training") for record in records]
+    values = {
+        "Machine": {record.machine for record in records},
+        "Commit": {record.commit for record in records if record.commit},
+        "Precision": {
+            each["precision"]
+            for each in trainings
+            if isinstance(each, dict) and "precision" in each
+        },
+    }
+    lines = [f"{key}: {'; '.join(sorted(each))}." for key, each in values.items() if each]
+    versions = [f"{name} {value}" for name, value in records[0].versions.items()]
+    return "\n".join([*lines, f"{', '.join(versions)}."])
+
+
+def machine(device: str) -> str:
+    """Return the name of the GPU, or of the processor and how many threads of it are used."""
+    import torch
+
+    if device != "cpu" and torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    threads = torch.get_num_threads()
+    return f"{processor()}, {threads} {'thread' if threads == 1 else 'threads'}"
+
+
+def processor() -> str:
+    """Return the name of this machine's processor."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def commit() -> str | None:
+    """Return the commit of the source tree that this runs from, if any, with a + if changed."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return None
+    try:
+        head = _git(root, "rev-parse", "--short=12", "HEAD")
+        changes = _git(root, "status", "--porcelain", "-uno")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return head + ("+" if changes else "")
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    # Only constants and the package's own folder are in the command.
+    found = subprocess.check_output(command, stderr=subprocess.DEVNULL, text=True)  # noqa: S603
+    return found.strip()
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what a result may depend on."""
+    found = {name: version(name) for name in ("torch", "numpy")}
+    return {"logicgen": version("logicgen"), "python": platform.python_version(), **found}
