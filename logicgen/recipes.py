@@ -194,9 +194,14 @@ def folder(kind: str) -> Path:
     )
 
 
+def _files(kind: str, suffix: str) -> dict[str, Path]:
+    """Return the files of all shipped declarations of a kind by name; studies are in folders."""
+    return {path.stem: path for path in folder(kind).rglob(f"*{suffix}")}
+
+
 def names(kind: str, suffix: str) -> list[str]:
     """Return the names of all shipped declarations of a kind, sorted."""
-    return sorted(path.stem for path in folder(kind).glob(f"*{suffix}"))
+    return sorted(_files(kind, suffix))
 
 
 def trained() -> list[str]:
@@ -215,8 +220,9 @@ def find(kind: str, suffix: str, name: str) -> Path:
         raise LogicgenError(
             f"{shortened(name)}: no such file (a shipped name has no {suffix} and no slash)"
         )
-    if name in names(kind, suffix):
-        return folder(kind) / f"{name}{suffix}"
+    shipped = _files(kind, suffix)
+    if name in shipped:
+        return shipped[name]
     nouns = {"datasets": "data-set recipe", "models": "model recipe", "studies": "study"}
-    near = nearest(name, names(kind, suffix))
+    near = nearest(name, sorted(shipped))
     raise LogicgenError(f"no {nouns.get(kind, 'grammar')} is called {shown(name)}: {near}")

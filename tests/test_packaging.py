@@ -41,7 +41,8 @@ def test_declarations_are_inside(wheel):
     kinds = {"grammars": ".lark", "datasets": ".toml", "models": ".toml", "studies": ".toml"}
     for kind, suffix in kinds.items():
         for name in recipes.names(kind, suffix):
-            assert f"logicgen/declarations/{kind}/{name}{suffix}" in inside
+            path = recipes.find(kind, suffix, name).relative_to(recipes.folder(kind))
+            assert f"logicgen/declarations/{kind}/{path.as_posix()}" in inside
     for name in recipes.trained():
         for file in ("model.json", "model.safetensors", "README.md"):
             assert f"logicgen/declarations/models/weights/{name}/{file}" in inside

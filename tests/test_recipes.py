@@ -60,3 +60,10 @@ def test_names_that_no_file_can_have(name):
     with pytest.raises(LogicgenError, match=r"no data-set recipe is called|no such file") as caught:
         recipes.find("datasets", ".toml", name)
     assert len(str(caught.value)) < 2000
+
+
+def test_studies_in_folders_are_found_by_their_names():
+    paths = list(recipes.folder("studies").glob("*/*.toml"))
+    assert sorted(path.stem for path in paths) == recipes.names("studies", ".toml")
+    for path in paths:
+        assert recipes.find("studies", ".toml", path.stem) == path
