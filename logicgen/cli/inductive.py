@@ -44,7 +44,7 @@ def show(run: Path, out: Path | None) -> None:
     Writes weights.png, weights.svg and report.html, a page, to --out, or to RUN if that is a
     folder.
     """
-    from logicgen.experiments._teacher import load_grammar
+    from logicgen.experiments.teachers import load_grammar
     from logicgen.files import prepare_folder
     from logicgen.report.figure_style import save
     from logicgen.report.grammar_figure import draw_grammars
@@ -74,7 +74,7 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     """
     import numpy as np
 
-    from logicgen.experiments._teacher import load_grammar
+    from logicgen.experiments.teachers import load_grammar
     from logicgen.files import prepare_folder, write_text
     from logicgen.productions import cut, find_connection, grammar_text, pruned
     from logicgen.report.figure_style import save
@@ -130,7 +130,7 @@ def generate(run: Path, prompt: str, count: int, seed: int, exact: bool) -> None
     """Draw sentences that agree with --prompt, each as probable as RUN's grammar has it."""
     import numpy as np
 
-    from logicgen.experiments._teacher import load_grammar
+    from logicgen.experiments.teachers import load_grammar
 
     grammar, _ = load_grammar(run)
     given = grammar.encode(prompt)

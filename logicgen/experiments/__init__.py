@@ -1,7 +1,7 @@
 """Published experiments, one file each, and their contract.
 
 A study with `experiment = "NAME"` is settings for `experiments/NAME.py`: from these follow its
-points (a function and its arguments each), and from what the functions returned its report.
+trials (a function and its arguments each), and from what the functions returned its report.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class Experiment(Generic[S]):
     """An experiment: `EXPERIMENT` of its module."""
 
     settings: type[S]  # the table its settings are checked against
-    points: Callable[[S], dict[str, Call]]  # by name, in order
-    report: Callable[[S, dict[str, Json]], Report]  # from settings and findings by point
+    trials: Callable[[S], dict[str, Call]]  # by name, in order
+    report: Callable[[S, dict[str, Json]], Report]  # from settings and findings by trial
 
 
 def open_experiment(name: str, where: str = "experiment") -> Experiment[Any]:
     """Return the experiment of that name. Raises LogicgenError, with `where`, if there is none."""
-    names = [each.name for each in pkgutil.iter_modules(__path__) if each.name[0] != "_"]
+    names = [each.name for each in pkgutil.iter_modules(__path__) if each.name != "teachers"]
     if name not in names:
         raise LogicgenError(f"{where}: none is called {name!r}; {nearest(name, names)}")
     experiment: Experiment[Any] = importlib.import_module(f"{__name__}.{name}").EXPERIMENT

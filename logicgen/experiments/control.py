@@ -14,8 +14,8 @@ import numpy as np
 
 from logicgen.errors import LogicgenError
 from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
-from logicgen.experiments._students import LessonTable, learn
 from logicgen.experiments.prompting import SETS, WORDS, sentence_ids
+from logicgen.experiments.teachers import LessonTable, learn
 from logicgen.productions import NEGLIGIBLE, Grammar, cut, find_connection, pruned, random_grammar
 from logicgen.report.grammar_figure import draw_grammars
 from logicgen.report.tables import Report
@@ -132,7 +132,7 @@ def random_cuts(grammars: int, seed: int, improbable: float) -> Json:
     return {"cuts": cuts, "refused": len(found) - len(cuts)}
 
 
-def points(settings: Settings) -> dict[str, Call]:
+def trials(settings: Settings) -> dict[str, Call]:
     """Return the published case, and all cuts of random grammars."""
     common = {"seed": settings.seed}
     students = {"students": settings.students, "lesson": settings.lesson.arguments()}
@@ -149,15 +149,6 @@ def report(settings: Settings, results: dict[str, Json]) -> Report:
         [sentence, _range(before[:, place]), _range(after[:, place])]
         for place, sentence in enumerate(sentences)
     ]
-    cuts = drawn["cuts"]
-    total = {
-        key: f"{sum(each[key] for each in cuts):,}"
-        for key in ("sentences", "vanished", "wrong", "untouched")
-    }
-    most = {
-        key: f"{max((each[key] for each in cuts), default=0):.1e}"
-        for key in ("proportion", "deviation")
-    }
     heads = ["sentence", "before", "big -> dog cut"]
     tables = [
         (
@@ -170,16 +161,7 @@ def report(settings: Settings, results: dict[str, Json]) -> Report:
             f"Every connection of {settings.grammars} grammars drawn at random, cut alone"
             f" ({drawn['refused']} that every sentence needs were refused):",
             ["", ""],
-            [
-                ["cuts", f"{len(cuts):,}"],
-                ["sentences, in all", total["sentences"]],
-                ["that vanished", total["vanished"]],
-                ["wrongly, or wrongly not", total["wrong"]],
-                ["that had nothing to do with the cut", total["untouched"]],
-                ["their proportions changed by at most", most["proportion"]],
-                ["any probability was away from what it should be by at most", most["deviation"]],
-                ["the same, of the students", f"{max(found['deviations']):.1e}"],
-            ],
+            _cut_rows(drawn["cuts"], found["deviations"]),
         ),
     ]
     grammar = Grammar.of_dict(found["grammar"])
@@ -198,8 +180,30 @@ def report(settings: Settings, results: dict[str, Json]) -> Report:
     )
 
 
+def _cut_rows(cuts: list[Json], deviations: list[float]) -> list[list[str]]:
+    """Return what all cuts of random grammars changed, and deviations of cuts of students."""
+    total = {
+        key: f"{sum(each[key] for each in cuts):,}"
+        for key in ("sentences", "vanished", "wrong", "untouched")
+    }
+    most = {
+        key: f"{max((each[key] for each in cuts), default=0):.1e}"
+        for key in ("proportion", "deviation")
+    }
+    return [
+        ["cuts", f"{len(cuts):,}"],
+        ["sentences, in all", total["sentences"]],
+        ["that vanished", total["vanished"]],
+        ["wrongly, or wrongly not", total["wrong"]],
+        ["that had nothing to do with the cut", total["untouched"]],
+        ["their proportions changed by at most", most["proportion"]],
+        ["any probability was away from what it should be by at most", most["deviation"]],
+        ["the same, of the students", f"{max(deviations):.1e}"],
+    ]
+
+
 def _range(values: np.ndarray) -> str:
     return f"{values.mean():.2%} ({values.min():.2%} to {values.max():.2%})"
 
 
-EXPERIMENT = Experiment(Settings, points, report)
+EXPERIMENT = Experiment(Settings, trials, report)

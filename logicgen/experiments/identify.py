@@ -16,8 +16,7 @@ import numpy as np
 
 from logicgen.errors import LogicgenError
 from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
-from logicgen.experiments._students import LessonTable, learn
-from logicgen.experiments._teacher import find_teacher
+from logicgen.experiments.teachers import LessonTable, find_teacher, learn
 from logicgen.productions import (
     Grammar,
     aligned,
@@ -127,8 +126,8 @@ def weights_by_name(grammar: Grammar, teacher: Grammar) -> list[tuple[str, float
     return found
 
 
-def points(settings: Settings) -> dict[str, Call]:
-    """Return the one point, all students of the teacher."""
+def trials(settings: Settings) -> dict[str, Call]:
+    """Return the only trial, all students of the teacher."""
     teacher = find_teacher(settings.teacher)
     try:
         teacher.sentences()  # which the divergence is a sum over
@@ -204,4 +203,4 @@ def _called(settings: Settings) -> str:
     return Path(settings.teacher).stem
 
 
-EXPERIMENT = Experiment(Settings, points, report)
+EXPERIMENT = Experiment(Settings, trials, report)

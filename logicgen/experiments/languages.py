@@ -90,8 +90,8 @@ def measure(
     return found
 
 
-def points(settings: Settings) -> dict[str, Call]:
-    """Return a point for each automaton."""
+def trials(settings: Settings) -> dict[str, Call]:
+    """Return a trial for each automaton."""
     left_out = {"description", "experiment", "draws", "chosen", "distance"}
     common = settings.model_dump(exclude=left_out)
     return {f"draw-{draw}": (measure, {**common, "draw": draw}) for draw in range(settings.draws)}
@@ -132,4 +132,4 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
     return Report("Languages", about, [(says, heads, rows)], [])
 
 
-EXPERIMENT = Experiment(Settings, points, report)
+EXPERIMENT = Experiment(Settings, trials, report)

@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
-from logicgen.experiments._students import LessonTable, learn
 from logicgen.experiments.identify import FOUND
+from logicgen.experiments.teachers import LessonTable, learn
 from logicgen.measures.answers_figures import ACCURACY
 from logicgen.productions import aligned, class_distance, distance, divergence, random_grammar
 from logicgen.report.tables import Report
@@ -81,8 +81,8 @@ def map_point(
     }
 
 
-def points(settings: Settings) -> dict[str, Call]:
-    """Return a point for each kind of teacher, size and number of sentences."""
+def trials(settings: Settings) -> dict[str, Call]:
+    """Return a trial for each kind of teacher, size and number of sentences."""
     found: dict[str, Call] = {}
     for kind, (_, own_words, crispness) in KINDS.items():
         for width, layers, words in settings.sizes:
@@ -104,6 +104,10 @@ def points(settings: Settings) -> dict[str, Call]:
     return found
 
 
+Places = dict[tuple[str, Size, int | None], Json]
+"""Rows of the table for programs by kind of teacher, size and number of sentences."""
+
+
 def report(settings: Settings, found: dict[str, Json]) -> Report:
     """Return a table for each kind of teacher, and a picture of the shares that were found."""
     rows = [
@@ -114,40 +118,25 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
             "distance": float(np.median(found[name]["distances"])),
             "kl_bits": float(np.median(found[name]["divergences"])),
         }
-        for name, (_, arguments) in points(settings).items()
+        for name, (_, arguments) in trials(settings).items()
     ]
     recorded = all("found_class" in row for row in rows)
     sentences = [None if count == "all" else count for count in settings.sentences]
-    by_place = {
+    by_place: Places = {
         (row["kind"], (row["width"], row["layers"], row["words"]), row["sentences"]): row
         for row in rows
     }
     sizes = [(width, layers, words) for width, layers, words in settings.sizes]
     heads = ["units", "layers", "words", *(_count(count) for count in sentences)]
-    tables = []
-    for kind, (says, _, _) in KINDS.items():
-        lines = [
-            [
-                *map(str, size),
-                *(
-                    ", ".join(
-                        [
-                            f"{row['found']:.0%}",
-                            *([f"{row['found_class']:.0%}"] if "found_class" in row else []),
-                            f"{row['distance']:.3f}",
-                            f"{row['kl_bits']:.3f}",
-                        ]
-                    )
-                    for count in sentences
-                    for row in [by_place[kind, size, count]]
-                ),
-            ]
-            for size in sizes
-            if (kind, size, sentences[0]) in by_place
-        ]
-        shares = "share found, share of which the class is found," if recorded else "share found,"
-        caption = f"{says.capitalize()}: {shares} median distance, median KL in bits."
-        tables.append((caption, heads, lines))
+    shares = "share found, share of which the class is found," if recorded else "share found,"
+    tables = [
+        (
+            f"{says.capitalize()}: {shares} median distance, median KL in bits.",
+            heads,
+            _lines(kind, by_place, sizes, sentences),
+        )
+        for kind, (says, _, _) in KINDS.items()
+    ]
     pictures = [("map", "share of teachers that were found", _draw(by_place, sizes, sentences))]
     if recorded:
         figure = _draw(by_place, sizes, sentences, "found_class")
@@ -164,11 +153,27 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
     )
 
 
-def _found_class(point: Json) -> Json:
+def _lines(
+    kind: str, by_place: Places, sizes: list[Size], sentences: list[int | None]
+) -> list[list[str]]:
+    """Return the lines of the table of a kind of teachers: one for each size that it has."""
+    return [
+        [*map(str, size), *(_cell(by_place[kind, size, count]) for count in sentences)]
+        for size in sizes
+        if (kind, size, sentences[0]) in by_place
+    ]
+
+
+def _cell(row: Json) -> str:
+    shares = [f"{row[key]:.0%}" for key in ("found", "found_class") if key in row]
+    return ", ".join([*shares, f"{row['distance']:.3f}", f"{row['kl_bits']:.3f}"])
+
+
+def _found_class(found: Json) -> Json:
     """Return the share of students in their teacher's class, if it was measured."""
-    if point["classes"] is None:
+    if found["classes"] is None:
         return {}
-    nearest = np.minimum(point["classes"], point["distances"])
+    nearest = np.minimum(found["classes"], found["distances"])
     return {"found_class": float(np.mean(nearest < FOUND))}
 
 
@@ -177,7 +182,7 @@ def _count(count: int | None) -> str:
 
 
 def _draw(
-    by_place: dict[tuple[str, Size, int | None], Json],
+    by_place: Places,
     sizes: list[Size],
     sentences: list[int | None],
     share: str = "found",
@@ -204,4 +209,4 @@ def _draw(
     return figure
 
 
-EXPERIMENT = Experiment(Settings, points, report)
+EXPERIMENT = Experiment(Settings, trials, report)

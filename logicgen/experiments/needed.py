@@ -19,7 +19,7 @@ from pydantic import Field
 from torch import Tensor
 
 from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json
-from logicgen.experiments._students import LessonTable, learn
+from logicgen.experiments.teachers import LessonTable, learn
 from logicgen.nn.language_model import CausalLM, CausalTransformer
 from logicgen.nn.token_rows import TokenRows
 from logicgen.productions import Grammar, divergence, random_grammar
@@ -171,8 +171,8 @@ def reached(bits: np.ndarray, sentences: list[int], threshold: float) -> np.ndar
     return found
 
 
-def points(settings: Settings) -> dict[str, Call]:
-    """Return a point for each teacher and number of sentences."""
+def trials(settings: Settings) -> dict[str, Call]:
+    """Return a trial for each teacher and number of sentences."""
     decoders = {name: size.model_dump() for name, size in settings.decoders.items()}
     common = {
         "lesson": settings.lesson.arguments(),
@@ -191,7 +191,7 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
     models = [INDUCTIVE, STOPPED, *settings.decoders]
     shape = teachers, len(sentences)
     bits = {
-        model: np.reshape([found[name]["bits"][model] for name in points(settings)], shape)
+        model: np.reshape([found[name]["bits"][model] for name in trials(settings)], shape)
         for model in models
     }
     parameters = next(iter(found.values()))["parameters"]
@@ -201,7 +201,7 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
             "model": model,
             "kl_bits": found[name]["bits"][model],
         }
-        for name, (_, arguments) in points(settings).items()
+        for name, (_, arguments) in trials(settings).items()
         for model in models
     ]
     rng = np.random.default_rng(0)
@@ -250,4 +250,4 @@ def _draw(bits: dict[str, np.ndarray], sentences: list[int]) -> Figure:
     return figure
 
 
-EXPERIMENT = Experiment(Settings, points, report)
+EXPERIMENT = Experiment(Settings, trials, report)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
-from logicgen.experiments._students import LessonTable, learn
+from logicgen.experiments.teachers import LessonTable, learn
 from logicgen.productions import Grammar
 from logicgen.report.grammar_figure import draw_grammars
 from logicgen.report.tables import Report
@@ -65,8 +65,8 @@ def ask(
     }
 
 
-def points(settings: Settings) -> dict[str, Call]:
-    """Return a point for each set of sentences."""
+def trials(settings: Settings) -> dict[str, Call]:
+    """Return a trial for each set of sentences."""
     common = settings.model_dump(include={"students", "generations", "seed"})
     common["lesson"] = settings.lesson.arguments()
     return {
@@ -102,4 +102,4 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
     )
 
 
-EXPERIMENT = Experiment(Settings, points, report)
+EXPERIMENT = Experiment(Settings, trials, report)

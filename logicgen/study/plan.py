@@ -120,7 +120,7 @@ def plan_experiment(tables: Json, name: str, where: str) -> Plan:
     def report(records: list[Record]) -> Report:
         return experiment.report(settings, {record.point: record.found for record in records})
 
-    trials = {each: Trial(each, *call) for each, call in experiment.points(settings).items()}
+    trials = {each: Trial(each, *call) for each, call in experiment.trials(settings).items()}
     command = f"logicgen study {name}"
     return Plan(name=name, command=command, report=report, trials=trials, cpu=True, whole=True)
 

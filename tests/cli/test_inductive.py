@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from logicgen.experiments._teacher import load_grammar
+from logicgen.experiments.teachers import load_grammar
 from logicgen.productions import read_grammar
 from tests.cli.test_commands import refused, run
 

@@ -44,7 +44,7 @@ def planned(**numbers):
 def computed(plan, folder):
     """What is found at the points that are missing, and why some failed."""
     records = read_records(plan.trials, folder)
-    todo = [point for name, point in plan.trials.items() if name not in records]
+    todo = [trial for name, trial in plan.trials.items() if name not in records]
     said = {}
     compute(plan, todo, records, folder, workers=2, device="cpu", settled=said.__setitem__)
     return {

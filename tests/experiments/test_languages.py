@@ -40,7 +40,7 @@ def test_one_symbol_leaves_nothing_to_find():
 
 def test_the_first_that_are_far_enough_are_chosen():
     settings = EXPERIMENT.settings(experiment="languages", **SMALL, draws=5, chosen=2, distance=0.3)
-    assert list(EXPERIMENT.points(settings)) == [f"draw-{draw}" for draw in range(5)]
+    assert list(EXPERIMENT.trials(settings)) == [f"draw-{draw}" for draw in range(5)]
     found = {
         f"draw-{draw}": {**FOUND, "PPM of order 3": 1.1 + far}
         for draw, far in enumerate((0.35, 0.2, 0.31, 0.5, 0.1))

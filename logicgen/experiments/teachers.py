@@ -1,15 +1,25 @@
-"""Grammars that commands and experiments are given by name."""
+"""Teachers and students of the experiments: grammars, given by name or learned from sentences."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from pydantic import Field
 
 from logicgen import recipes
 from logicgen.data.recipe import CorpusRecipe
 from logicgen.errors import LogicgenError, nearest, shortened
+from logicgen.experiments import Count, Json, Number
 from logicgen.productions import NEGLIGIBLE, Grammar, read_grammar
+from logicgen.recipes import Table
 from logicgen.tasks.grammar_sentences import GRAMMAR, GrammarSentencesSettings
+
+if TYPE_CHECKING:
+    from logicgen.training.students import Sentences
 
 
 def find_teacher(name: str) -> Grammar:
@@ -40,3 +50,32 @@ def load_grammar(run: Path) -> tuple[Grammar, float]:
             f"{run}: no trained model, no grammar file (.toml), and no folder with a {GRAMMAR}"
         )
     return load_model(run, "cpu").grammar(str(run)), NEGLIGIBLE
+
+
+class LessonTable(Table):
+    """The keys of a `training.students.Lesson` that experiments change."""
+
+    steps: Count
+    starts: Count
+    learning_rate: Annotated[Number, Field(gt=0)] = 0.1
+    crispness: Annotated[Number, Field(ge=0, le=1e6)] = 0.0
+    nudge: Annotated[Number, Field(ge=-100, le=100)] = 0.0
+
+    def arguments(self, **changes: Any) -> Json:
+        """Return all keys of the lesson, as an argument of a trial."""
+        from logicgen.training.students import Lesson
+
+        return asdict(Lesson(**{**self.model_dump(), **changes}))
+
+
+def learn(
+    lessons: list[Sentences], words: tuple[str, ...], width: int, lesson: Json, seed: int
+) -> tuple[list[Grammar], np.ndarray]:
+    """Return a student of each set of sentences, `width` units a layer, and the losses in nats."""
+    from logicgen.model.inductive import as_grammar
+    from logicgen.training.students import Lesson, teach
+
+    weights, losses = teach(
+        lessons, words=len(words), width=width, lesson=Lesson(**lesson), seed=seed
+    )
+    return [as_grammar(weights, number, words) for number in range(len(lessons))], losses
