@@ -14,6 +14,7 @@ from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_dataset
 from logicgen.errors import LogicgenError
+from logicgen.extras import load_plugin, plugins
 from logicgen.model.batches import Batch, BatchStream, Rank, make_batch
 from logicgen.model.model import Answer, Loss, Model, Request, check_same_keys, load_start
 from logicgen.model.recipe import EncoderDecoderTable, ModelRecipe
@@ -80,9 +81,9 @@ class EncoderDecoder(Model):
         self.task_name = task_name
         self.region = region
         options = self.rows.model_dump(exclude={"method", "resample"}, exclude_none=True)
-        self.embedding = EMBEDDINGS[self.rows.method](
-            len(vocabulary), self.network.width, **options
-        )
+        method = self.rows.method
+        made = EMBEDDINGS.get(method) or load_plugin(plugins("logicgen.embeddings")[method])
+        self.embedding: Embedding = made(len(vocabulary), self.network.width, **options)
         if self.embedding.max_symbols is not None and self.embedding.max_symbols < alphabet:
             raise LogicgenError(
                 f"the training data have {alphabet} symbols, the recipe's embedding has"

@@ -6,13 +6,14 @@ chosen by `embedding.method`. A class of networks knows its embeddings, and what
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializeAsAny, WrapValidator, model_validator
 
 from logicgen import recipes
 from logicgen.errors import LogicgenError, nearest
+from logicgen.extras import load_plugin, plugins
 from logicgen.recipes import Table, changed, read_toml, validate
 from logicgen.tokens import MOST_SYMBOLS
 
@@ -28,10 +29,27 @@ Batch = Annotated[int, Field(ge=1, le=2**20)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Context = Annotated[int, Field(ge=2, le=2**20)]
 
-EncoderPositions = Literal[
-    "sinusoidal", "randomized", "tree", "tree-relative", "rotary", "relative", "none"
+
+def _shipped_or_plugin(value: Any, check: Callable[[Any], Any]) -> Any:
+    """Check the name of a scheme of positions, which a plugin may have registered."""
+    try:
+        return check(value)
+    except ValueError:
+        if isinstance(value, str) and value in plugins("logicgen.positions"):
+            return value
+        raise
+
+
+Plugin = WrapValidator(_shipped_or_plugin)
+EncoderPositions = Annotated[
+    SerializeAsAny[
+        Literal["sinusoidal", "randomized", "tree", "tree-relative", "rotary", "relative", "none"]
+    ],
+    Plugin,
 ]
-DecoderPositions = Literal["sinusoidal", "randomized", "rotary", "relative", "none"]
+DecoderPositions = Annotated[
+    SerializeAsAny[Literal["sinusoidal", "randomized", "rotary", "relative", "none"]], Plugin
+]
 
 
 class EmbeddingTable(Table):
@@ -119,15 +137,23 @@ class PartialTable(EmbeddingTable):
     share: Annotated[float, Field(ge=0, le=1)]
 
 
-Embedding = (
-    LearnedTable
-    | AlphaRenamingTable
-    | InterchangeableTable
-    | StreamTable
-    | TokenRowsTable
-    | NamesTable
-    | PartialTable
-)
+def _read_before(value: Any, check: Callable[[Any], Any]) -> Any:
+    """Return a table that `NetworkTable.read_embedding` has read, perhaps of a plugin."""
+    return value if isinstance(value, EmbeddingTable) else check(value)
+
+
+Embedding = Annotated[
+    SerializeAsAny[
+        LearnedTable
+        | AlphaRenamingTable
+        | InterchangeableTable
+        | StreamTable
+        | TokenRowsTable
+        | NamesTable
+        | PartialTable
+    ],
+    WrapValidator(_read_before),
+]
 
 
 class LossTable(Table):
@@ -253,11 +279,14 @@ class NetworkTable(Table):
 
     Attributes:
         embeddings: the table of its embedding by method; none if it has no embedding.
+        takes_plugins: whether plugins of the group `logicgen.embeddings` are methods, too. Such a
+            plugin is a class of embeddings; its table is its attribute `Table`.
         counted: whether it is counted, not trained in steps.
         reads_sequences: whether it is trained on sequences of tokens, not on problems and answers.
     """
 
     embeddings: ClassVar[Mapping[str, type[EmbeddingTable]]] = {}
+    takes_plugins: ClassVar[bool] = False
     counted: ClassVar[bool] = False
     reads_sequences: ClassVar[bool] = True
 
@@ -276,14 +305,17 @@ class NetworkTable(Table):
             method = validate(EmbeddingTable, given, "", "embedding").method
         except LogicgenError as error:
             raise ValueError(str(error).removeprefix(": ")) from None
-        if method not in cls.embeddings:
-            *others, last = map(repr, cls.embeddings)
+        found = plugins("logicgen.embeddings") if cls.takes_plugins else {}
+        if method not in {*cls.embeddings, *found}:
+            *others, last = map(repr, {**cls.embeddings, **found})
             known = f"{', '.join(others)} or {last}" if others else last
             raise ValueError(
                 f"embedding.method: {method!r} is unknown for network.kind {kind!r}: use {known}"
             )
         try:
-            return validate(cls.embeddings[method], table, "", "embedding")
+            keys = cls.embeddings.get(method) or load_plugin(found[method]).Table
+            read: EmbeddingTable = validate(keys, table, "", "embedding")
+            return read
         except LogicgenError as error:
             said = str(error).removeprefix(": ")
             raise ValueError(f"{said}; embedding.method is {method!r}") from None
@@ -344,6 +376,7 @@ class EncoderDecoderTable(NetworkTable):
         "alpha-renaming": AlphaRenamingTable,
         "interchangeable": InterchangeableTable,
     }
+    takes_plugins = True
     reads_sequences = False
 
     kind: Literal["encoder-decoder"]
@@ -424,6 +457,7 @@ class SymbolInvariantTable(EncoderDecoderTable):
     """
 
     embeddings: ClassVar[Mapping[str, type[EmbeddingTable]]] = {"symbol-invariant": StreamTable}
+    takes_plugins = False
 
     kind: Literal["symbol-invariant"]  # type: ignore[assignment]
     decoder_own_attention: bool = True

@@ -8,6 +8,9 @@
     relative        attention scores, in every layer     one number per bucket and head
     tree-relative   attention scores, in every layer     one number per relation and head
 
+A plugin of the group `logicgen.positions` is a further scheme: a class with the interface of
+`RelativeBias`, which changes attention scores.
+
 Source: Vaswani et al. 2017 (sinusoidal), Su et al. 2021 (rotary), Raffel et al. 2020 (relative),
 Shiv and Quirk 2019 (tree), Ruoss et al. 2023 (randomized).
 """
@@ -20,6 +23,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from logicgen.extras import load_plugin, plugins
 
 Rotation = tuple[Tensor, Tensor]  # cosines and sines of the angles, each (T, 1, D / 2)
 
@@ -154,6 +159,21 @@ class RelativeBias(nn.Module):
         if self.causal:
             bias = bias.masked_fill((ahead > 0)[..., None], -math.inf)
         return bias.permute(2, 0, 1)[None].contiguous()  # (1, H, T, S)
+
+
+SCHEMES = ("sinusoidal", "randomized", "tree", "tree-relative", "rotary", "none")
+"""The schemes without a bias on distances."""
+
+
+def distance_bias(scheme: str, width: int, heads: int, *, causal: bool) -> nn.Module | None:
+    """Return the bias of a scheme, called as `RelativeBias`; None if the scheme has none."""
+    if scheme in SCHEMES:
+        return None
+    if scheme == "relative":
+        return RelativeBias(width, heads, causal=causal)
+    plugin = load_plugin(plugins("logicgen.positions")[scheme])
+    bias: nn.Module = plugin(width, heads, causal=causal)
+    return bias
 
 
 LEVELS = 64

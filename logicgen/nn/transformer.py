@@ -23,10 +23,10 @@ from torch import Tensor, nn
 from logicgen.nn.layers import DecoderLayer, EncoderLayer, Packing, Positions
 from logicgen.nn.memory import Memory
 from logicgen.nn.position import (
-    RelativeBias,
     Rotation,
     TreePositions,
     TreeRelativeBias,
+    distance_bias,
     random_positions,
     rotations,
     sinusoidal,
@@ -36,8 +36,8 @@ from logicgen.nn.position import (
 class Transformer(nn.Module):
     """An encoder and a decoder of the same width.
 
-    encoder_positions, decoder_positions: "sinusoidal", "randomized", "rotary", "relative" or
-        "none"; for the encoder also "tree" and "tree-relative", which need `arities`.
+    encoder_positions, decoder_positions: "sinusoidal", "randomized", "rotary", "relative", "none"
+        or a plugin; for the encoder also "tree" and "tree-relative", which need `arities`.
     position_range: number of positions that randomized ones are drawn from.
     shared_positions: whether tokens of an answer have the positions of the problem's tokens.
     arities: int64 (F + 1,), the number of operands of each fixed token, then of a symbol; 0 for
@@ -49,7 +49,7 @@ class Transformer(nn.Module):
     """
 
     arities: Tensor | None
-    encoder_bias: nn.Module  # of relative and tree-relative positions
+    encoder_bias: nn.Module | None  # of relative and tree-relative positions, and of plugins
     encoder_layer: Callable[..., EncoderLayer] = EncoderLayer
     decoder_layer: Callable[..., DecoderLayer] = DecoderLayer
 
@@ -87,10 +87,8 @@ class Transformer(nn.Module):
         self.norm_encoder = nn.LayerNorm(width)
         self.decoder = nn.ModuleList(self.decoder_layer(*sizes) for _ in range(decoder_layers))
         self.norm_decoder = nn.LayerNorm(width)
-        if encoder_positions == "relative":
-            self.encoder_bias = RelativeBias(width, heads, causal=False)
-        if decoder_positions == "relative":
-            self.decoder_bias = RelativeBias(width, heads, causal=True)
+        self.encoder_bias = distance_bias(encoder_positions, width, heads, causal=False)
+        self.decoder_bias = distance_bias(decoder_positions, width, heads, causal=True)
         if encoder_positions in ("tree", "tree-relative"):
             if arities is None:
                 raise ValueError("tree positions need arities")
@@ -171,8 +169,9 @@ class Transformer(nn.Module):
         elif self.encoder_positions == "tree":
             vectors = self.tree(self._arities(problems))
         elif self.encoder_positions == "tree-relative":
+            assert self.encoder_bias is not None
             mask = self.encoder_bias(self._arities(problems)).masked_fill(~mask, -math.inf)
-        elif self.encoder_positions == "relative":
+        elif self.encoder_bias is not None:
             mask = self.encoder_bias(0, length, length).masked_fill(~mask, -math.inf)
         rotation, crossing = self._rotations(self.encoder_positions, 0, length, device)
         return Positions(vectors, rotation, crossing, mask, of_answers=of_answers)
@@ -203,7 +202,7 @@ class Transformer(nn.Module):
             place = place.clamp(max=memory.positions.shape[1] - 1)
             vectors = self._at_random(memory.positions[:, place])  # (B, T, width)
             vectors = vectors.repeat_interleave(len(answers) // len(vectors), dim=0)
-        elif self.decoder_positions == "relative":
+        elif self.decoder_bias is not None:
             bias = self.decoder_bias(start, length, start + length)  # (1, H, T, start + T)
             if mask is not None:
                 bias = bias[..., memory.depth].masked_fill(~mask, -math.inf)  # (B, H, K, slots)
