@@ -19,7 +19,7 @@ from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.recipe import read_model_recipe
 from logicgen.nn.linear import bfloat16_products
 from logicgen.training.fit import training_data
-from logicgen.training.model_learner import ModelLearner
+from logicgen.training.learner import ModelLearner
 
 # FLOP/s of dense bf16 matrices, by what the names of cards hold, the most special ones first.
 PEAK = {

@@ -41,8 +41,8 @@ from logicgen.model.model import find_device
 from logicgen.model.recipe import ModelRecipe, read_model_recipe
 from logicgen.model.sequences import problem_data
 from logicgen.syntax.formula_language import ltl
+from logicgen.training.learner import ModelLearner
 from logicgen.training.loop import Steps
-from logicgen.training.model_learner import ModelLearner
 
 PROBLEM, ANSWER = 36, 20  # tokens that the straightforward one pads to, <end> included
 PEAK = {"H100": 989e12, "H200": 989e12, "A100": 312e12}  # FLOP/s of dense bf16 matrices

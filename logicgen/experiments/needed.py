@@ -27,7 +27,7 @@ from logicgen.recipes import Table
 from logicgen.report.figure_style import band, line_styles
 from logicgen.report.tables import Report
 from logicgen.training.learner import Learner
-from logicgen.training.schedule import Schedule
+from logicgen.training.optimizer import Schedule
 from logicgen.training.students import Sentences
 
 SIZE = {"width": 3, "layers": 3, "words": 8}

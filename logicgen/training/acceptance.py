@@ -33,7 +33,7 @@ from logicgen.model.recipe import RewardTable
 from logicgen.model.sequences import ProblemData
 from logicgen.nn.linear import float32_products
 from logicgen.tasks.right_tokens import KnownAnswers, NextTokens, RightTokens
-from logicgen.training.model_learner import ModelLearner
+from logicgen.training.learner import ModelLearner
 from logicgen.training.right_learner import RightPath, right_batch
 from logicgen.training.rounds import Asked, Round, Rounds
 

@@ -22,8 +22,8 @@ from logicgen.model.model import AnyData, Model, find_device
 from logicgen.model.recipe import ModelRecipe
 from logicgen.training.acceptance import AcceptanceLearner
 from logicgen.training.devices import Member, check_devices, together
+from logicgen.training.learner import ModelLearner
 from logicgen.training.loop import ProgressBar, Watcher, deadline, run_steps
-from logicgen.training.model_learner import ModelLearner
 from logicgen.training.right_learner import RightTokensLearner
 from logicgen.training.run_folder import choose_precision, open_run
 

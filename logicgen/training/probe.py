@@ -34,7 +34,7 @@ from logicgen.model.language_model import LanguageModel
 from logicgen.nn.probe import Probe
 from logicgen.tokens import NOTHING
 from logicgen.training.learner import Learner
-from logicgen.training.schedule import Schedule
+from logicgen.training.optimizer import Schedule
 
 WEIGHTS, CARD = "probe.safetensors", "probe.json"
 

@@ -21,7 +21,7 @@ from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.sequences import ProblemData
 from logicgen.tasks import load_task
 from logicgen.tasks.right_tokens import NextTokens, RightTokens
-from logicgen.training.model_learner import ModelLearner
+from logicgen.training.learner import ModelLearner
 
 STORED = 0.5
 """Share of the answers read by the decoder that are stored ones."""

@@ -20,7 +20,7 @@ from torch import Tensor
 from logicgen.model.inductive import ambiguity
 from logicgen.nn.inductive_transformer import Embedding, InductiveTransformer, LogWeights
 from logicgen.productions import Grammar
-from logicgen.training.schedule import Schedule, ScheduledRate
+from logicgen.training.optimizer import Schedule
 
 Progress = Callable[[int, int], None]
 """Called with steps done and steps in all."""
@@ -145,17 +145,16 @@ class _Course:
         """Train from step `begin` to step `end` of the lesson."""
         lesson = self.lesson
         optimizer = torch.optim.Adam(network.parameters(), lr=lesson.learning_rate)
-        scheduler = ScheduledRate(optimizer, Schedule(lesson.steps, lesson.learning_rate))
-        scheduler.load_state_dict({"last_epoch": begin})
+        schedule = Schedule(lesson.steps, lesson.learning_rate)
         for step in range(begin, end):
             done = step / lesson.steps
+            schedule.set_rate(optimizer, step)
             optimizer.zero_grad()
             loss = self.loss(network)
             if lesson.crispness and CRISP[0] <= done < CRISP[1]:
                 loss = loss + lesson.crispness * ambiguity(network.weights())
             torch.autograd.backward(loss.sum())
             optimizer.step()
-            scheduler.step()
             progress(step + 1, lesson.steps)
 
     @torch.no_grad()

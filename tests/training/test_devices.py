@@ -29,7 +29,7 @@ from logicgen.nn.loss import CrossEntropy
 from logicgen.tokens import NOTHING
 from logicgen.training import devices as several
 from logicgen.training.fit import fit, training_data
-from logicgen.training.model_learner import ModelLearner
+from logicgen.training.learner import ModelLearner
 from tests.cli.test_commands import appeared
 from tests.cli.test_commands import run as run_command
 from tests.data.data_sets import make

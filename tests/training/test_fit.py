@@ -22,9 +22,9 @@ from logicgen.model.sequences import TrainingData, TrainingRegion
 from logicgen.nn.embedding import Embedding
 from logicgen.tasks import load_task
 from logicgen.training.fit import fit
+from logicgen.training.learner import ModelLearner
 from logicgen.training.loop import Steps, step_seeds
-from logicgen.training.model_learner import ModelLearner
-from logicgen.training.schedule import Schedule
+from logicgen.training.optimizer import Schedule
 from tests.asking import likeliest
 from tests.forked import training
 from tests.training.conftest import REGION, copying, made, recipe_with
