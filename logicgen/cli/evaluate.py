@@ -127,8 +127,8 @@ def _measure_perplexity(
 ) -> None:
     """Measure perplexity behind a progress bar, and print what came out."""
     from logicgen.cli.progress import stage_bars
+    from logicgen.measures.curves import FIGURE, summary_lines
     from logicgen.measures.evaluation import evaluate_corpus
-    from logicgen.measures.perplexity_figures import FIGURE, summary_lines
 
     settings |= {"split": split or "test", "limit": settings["limit"] or 256}
     with stage_bars("sequences") as bars:

@@ -31,11 +31,11 @@ def command(folder: Path, out: Path | None, workers: int) -> None:
     is wrong: the word that falsifies the formula, and the truth of each subformula on it. logicgen
     compare writes such a page of several evaluations.
     """
+    from logicgen.cli.progress import stage_bars
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
     from logicgen.data.remote_data import cache
-    from logicgen.measures.evaluation_files import PREDICTIONS
-    from logicgen.measures.perplexity_figures import POSITIONS, read_readings, write_perplexity_page
+    from logicgen.measures import measure_in
     from logicgen.report.html.example_rows import REPORT
 
     if out is None and folder.is_relative_to(cache() / "data"):
@@ -44,10 +44,11 @@ def command(folder: Path, out: Path | None, workers: int) -> None:
         )
     if not isdir(folder):
         raise LogicgenError(f"{folder}: no such folder: give an evaluation, or a data set")
-    if isfile(folder / PREDICTIONS):
-        path = _evaluation(folder, out, workers)
-    elif isfile(folder / POSITIONS):
-        path = write_perplexity_page(read_readings(folder), out or folder / REPORT)
+    measure = measure_in(folder)
+    if measure is not None:
+        with stage_bars("answers") as bars:
+            explaining = partial(bars, "explaining")
+            path = measure.write_page(folder, out, workers=workers, progress=explaining)
     elif isfile(folder / Dataset.file):
         path = _dataset(folder, out, workers)
     elif isfile(folder / Corpus.file):
@@ -57,15 +58,6 @@ def command(folder: Path, out: Path | None, workers: int) -> None:
     else:
         raise LogicgenError(_neither(folder))
     say(f"report: {path}")
-
-
-def _evaluation(folder: Path, out: Path | None, workers: int) -> Path:
-    from logicgen.cli.progress import stage_bars
-    from logicgen.measures.evaluation_page import write_evaluation_page
-
-    with stage_bars("answers") as bars:
-        explaining = partial(bars, "explaining")
-        return write_evaluation_page(folder, out, workers=workers, progress=explaining)
 
 
 def _dataset(folder: Path, out: Path | None, workers: int) -> Path:

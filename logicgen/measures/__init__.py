@@ -1,1 +1,55 @@
-"""From arrays of token ids to numbers and pictures: solver-verified scores."""
+"""Measures of what models answer, expect and have learnt, and the list of all of them."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from logicgen.errors import LogicgenError, nearest
+
+if TYPE_CHECKING:
+    from logicgen.measures.measure import Measure
+
+MEASURES = {
+    "cells": "logicgen.measures.cells",
+    "answers": "logicgen.measures.accuracy",
+    "perplexity": "logicgen.measures.curves",
+    "keys": "logicgen.measures.keys_figures",
+}
+"""The modules of measures by their names. Each has an object `MEASURE`; see `measure.py`."""
+
+
+def find_measure(name: str, where: str = "measure") -> Measure:
+    """Return a measure. Raises LogicgenError, which begins with `where`, for an unknown one."""
+    if name not in MEASURES:
+        raise LogicgenError(f"{where}: no measure {name!r}; {nearest(name, list(MEASURES))}")
+    found: Measure = importlib.import_module(MEASURES[name]).MEASURE
+    return found
+
+
+def measure_in(folder: Path) -> Measure | None:
+    """Return the measure whose files a folder holds; None if there is none."""
+    for name in MEASURES:
+        found = find_measure(name)
+        if found.file and (folder / found.file).is_file():
+            return found
+    return None
+
+
+def compared(folders: list[Path]) -> Measure:
+    """Return the measure of folders to be compared: of answers, if none tells another.
+
+    Raises LogicgenError where only some are of another.
+    """
+    found = [measure_in(folder) for folder in folders]
+    other = next((each for each in found if each is not None and each.name != "answers"), None)
+    if other is None:
+        return find_measure("answers")
+    for folder, each in zip(folders, found, strict=True):
+        if each is not other:
+            raise LogicgenError(
+                f"{folders[found.index(other)]} is {other.noun}, and {folder} is not: compare"
+                " evaluations of the same data"
+            )
+    return other

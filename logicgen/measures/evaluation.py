@@ -129,8 +129,8 @@ def evaluate_corpus(
 
     settings: those of `measure_perplexity`. Others, and errors, as of `evaluate_answers`.
     """
+    from logicgen.measures.curves import write_curve
     from logicgen.measures.perplexity import measure_perplexity, without_ideal
-    from logicgen.measures.perplexity_figures import write_curve
     from logicgen.model import checkpoint
 
     model = checkpoint.as_language_model(checkpoint.load_model(run, device), run)

@@ -1,4 +1,4 @@
-"""The figures, the page and the files of a probe of ciphers.
+"""The measure of keys: the figures, the page and the files of a probe of ciphers.
 
 windows.csv     precision by window
 summary.json    means
@@ -21,7 +21,20 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 
-from logicgen.measures.keys import Keys, KeyWindow, ProbedRow
+from logicgen.data.opening import as_corpus
+from logicgen.errors import LogicgenError
+from logicgen.measures.keys import Keys, KeyWindow, ProbedRow, find_keys
+from logicgen.measures.measure import (
+    Findings,
+    Json,
+    Measure,
+    Picture,
+    Subject,
+    check_reads,
+    labels,
+    mean_share,
+)
+from logicgen.model.recipe import ModelRecipe
 from logicgen.report.figure_style import (
     LINES,
     band,
@@ -36,6 +49,7 @@ from logicgen.report.html.document import Document, Facts, write_document
 from logicgen.report.html.example_rows import REPORT
 from logicgen.report.tables import write_csv, write_json
 from logicgen.tokens import Tokens
+from logicgen.training.probe import ProbeSettings
 
 # White to the first colour of lines.
 PROBABILITY = LinearSegmentedColormap.from_list("probability", ["white", LINES[0][0]])
@@ -218,6 +232,21 @@ def draw_occurrences(row: ProbedRow, tokens: Tokens, width: int, title: str) -> 
     return figure
 
 
+def draw_windows(points: dict[str, list[dict[str, float]]], title: str) -> Figure:
+    """Draw key precision by window with 95% intervals, a line per point."""
+    figure, axes = new_axes(7, 4.2, title)
+    for (label, windows), style in zip(points.items(), line_styles(), strict=False):
+        places = [window["last"] for window in windows]
+        low, high = ([window[end] for window in windows] for end in ("low", "high"))
+        axes.plot(places, [w["precision"] for w in windows], label=label, markersize=5, **style)
+        band(axes, places, low, high, style["color"])
+    axes.set_ylim(0, 1)
+    shares(axes.yaxis)
+    axes.set(xlabel="end of the window (characters)", ylabel="key precision")
+    legend_below(figure, max(1, 75 // (max(map(len, points)) + 8)))  # of text that fits the width
+    return figure
+
+
 def write_key_page(found: Keys, tokens: Tokens, path: Path) -> Path:
     """Write the page of the keys that a probe found; return its path."""
     write_document(key_document(found, tokens), path)
@@ -317,3 +346,78 @@ def write_keys(found: Keys, tokens: Tokens, folder: Path) -> dict[str, Any]:
             save(figure, folder, name)
     write_key_page(found, tokens, folder / REPORT)
     return summary
+
+
+class KeyPrecision(Measure):
+    """The precision at which a probe of a language model finds the keys of ciphers."""
+
+    name = "keys"
+    noun = "a probe of ciphers"
+    of = ("sequences", "ciphers")
+
+    def check(self, settings: Any, data: Any, model: ModelRecipe, where: str) -> None:
+        """Raise LogicgenError for texts without keys, and for a model that reads no texts."""
+        if data.holds != "ciphers" and data.task != "automaton":
+            raise LogicgenError(
+                f"{where}: measure {settings.name}: keys: {data.task} has none: give data of the"
+                " task cipher or automaton"
+            )
+        check_reads(settings.name, model, where)
+
+    def take(self, settings: Any, data: Any, subject: Subject) -> Json:
+        """Return the precision by window, of the probe, of controls and of other layers."""
+        corpus, folder = as_corpus(data), subject.run / settings.name
+        probed = ProbeSettings(**settings.model_dump(include={"steps", "hidden", "layer", "last"}))
+        options = settings.model_dump(include={"split", "context", "window"})
+        options |= {"limit": settings.limit or 1000, "device": subject.device}
+        keys = find_keys(subject.run, subject.name, corpus, folder, probed, **options)
+        write_keys(keys, corpus.tokens, folder)
+        controls = {by: [asdict(each) for each in some] for by, some in keys.controls.items()}
+        return {"windows": [asdict(each) for each in keys.windows], "controls": controls} | {
+            "layer": keys.about["layer"],
+            "layers": {str(layer): asdict(some[-1]) for layer, some in keys.layers.items()},
+        }
+
+    def headline(self, found: Json) -> tuple[float, bool]:
+        """Return the precision of the last window."""
+        return float(found["windows"][-1]["precision"]), False
+
+    def columns(self, points: list[Findings], prefix: str) -> list[dict[str, str]]:
+        """Return the columns of the first and the last window, and of controls."""
+        return [
+            {
+                f"{point.measure}, {which} window": mean_share(
+                    [each["windows"][place] for each in point.found], "precision", "low", "high"
+                )
+                for which, place in (("first", 0), ("last", -1))
+            }
+            | {
+                f"{prefix}{by}, last window": f"{windows[-1]['precision']:.1%}"
+                for by, windows in point.found[0]["controls"].items()
+            }
+            for point in points
+        ]
+
+    def lines(self, found: Json) -> list[Json]:
+        """Return a line for each window, of the probe and of controls."""
+        return [
+            {"part": f"window {window['window']}", **window, "by": by}
+            for by, windows in {"probe": found["windows"], **found["controls"]}.items()
+            for window in windows
+        ]
+
+    def pictures(self, study: str, measured: list[list[Findings]]) -> list[Picture]:
+        """Return the precision by window of each measure."""
+        pictures = []
+        for points in measured:
+            name = points[0].measure
+            precisions = {
+                label: point.found[0]["windows"]
+                for label, point in zip(labels(points), points, strict=True)
+            }
+            figure = draw_windows(precisions, f"{study}: {name}")
+            pictures.append((name, f"{name}: key precision by window", figure))
+        return pictures
+
+
+MEASURE = KeyPrecision()

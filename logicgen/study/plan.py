@@ -19,14 +19,13 @@ from logicgen.data.cards import markdown_table
 from logicgen.data.opening import read_data_recipe
 from logicgen.errors import LogicgenError, nearest
 from logicgen.experiments import Json, open_experiment
+from logicgen.measures import find_measure
 from logicgen.model.recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
 from logicgen.recipes import validate
 from logicgen.report.tables import Report, write_page
-from logicgen.study.cell_tables import by_point, show_cells
-from logicgen.study.measure import EVALUATION, KEYS, PERPLEXITY
-from logicgen.study.measure_tables import show_measures
 from logicgen.study.recipe import PLAIN, Alternative, Study, read_study, read_tables
 from logicgen.study.records import Record, made_with
+from logicgen.study.results import by_point, study_report
 from logicgen.study.trial import (
     DataSet,
     MeasureOn,
@@ -142,8 +141,7 @@ def plan(study: Study) -> Plan:
     def report(records: list[Record]) -> Report:
         points = by_point(records)
         counted = f"{len(points):,} points of {len(combined):,}, {len(records):,} trials."
-        show = show_cells if EVALUATION in records[0].measures else show_measures
-        return show(study, points, counted)
+        return study_report(study, points, counted)
 
     made = Plan(name=study.name, command=f"logicgen study {study.name}", report=report)
     for each, seed in product(combined, study.seeds):
@@ -269,17 +267,13 @@ def read_data(name: str, size: int | None, changes: dict[str, Any], seed: int) -
 def check_measure(asked: MeasureOn, model: ModelRecipe, where: str) -> None:
     """Raise LogicgenError where the data, or the model, have not what a measure asks for."""
     measure, recipe = asked.measure, asked.data.recipe
-    kind = measure.kind(recipe.holds, where)
-    if kind == KEYS and recipe.holds != "ciphers" and recipe.task != "automaton":
+    found = find_measure(measure.kind(recipe.holds, where), f"{where}: measure {measure.name}")
+    if recipe.holds not in found.of:
         raise LogicgenError(
-            f"{where}: measure {measure.name}: keys: {recipe.task} has none: give data of the task"
-            " cipher or automaton"
+            f"{where}: measure {measure.name}: {found.name} needs data that hold"
+            f" {' or '.join(found.of)}; these data hold {recipe.holds}"
         )
-    if kind in (PERPLEXITY, KEYS) and not model.network.reads_sequences:
-        raise LogicgenError(
-            f"{where}: measure {measure.name}: a model that answers problems is scored by"
-            " [evaluate], on data that hold some: give a language model, or such data"
-        )
+    found.check(measure, recipe, model, where)
     for key, split in measure.needed_splits().items():
         if split not in recipe.splits:
             raise LogicgenError(

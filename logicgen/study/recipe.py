@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from logicgen import recipes
 from logicgen.errors import LogicgenError
 from logicgen.recipes import Table, changed, read_toml, validate
-from logicgen.study.measure import Count, Evaluation, Measure, Seed
+
+Count = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 Changes = dict[str, Any]
 """Values by dotted key of a recipe."""
@@ -24,6 +26,143 @@ PLAIN = ("model", "data", "size", "weights")
 AXIS = "axis."
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
+
+
+EVALUATION = "evaluation"
+"""Name of the measure that `[evaluate]` is."""
+
+
+class RenamedProblems(Table):
+    """A split whose alpha-covariance is measured, on so many problems."""
+
+    split: str = "test"
+    limit: Count = 100
+    embedding_seeds: Count = 1
+
+
+class DecodingKeys(Table):
+    """How answers are decoded; keys are as the options of `logicgen evaluate`.
+
+    Samples are drawn by verified decoding only.
+    """
+
+    beams: Count = 1
+    ensemble: Count = 1
+    grammar: bool = True
+    verified: Count | None = None
+    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    covariance: RenamedProblems | None = None
+
+
+class Evaluation(DecodingKeys):
+    """Right answers by cell, and alpha-covariance: the table `[evaluate]`."""
+
+    split: str = "grid"
+    limit: Count | None = None
+    embedding_seeds: Count = 1
+    data: Literal["own", "base"] = "own"  # what a point is trained on, or what [base] names
+
+    @property
+    def name(self) -> str:
+        """Return its name in records."""
+        return EVALUATION
+
+    def kind(self, holds: str, where: str) -> str:
+        """Return its kind on data that hold problems. Raises LogicgenError for a corpus."""
+        if holds != "problems":
+            raise LogicgenError(
+                f"{where}: data: a corpus, which has no problems and answers: give [[measure]] and"
+                " the recipe of a language model"
+            )
+        return "cells"
+
+    def data_recipe(self, base: Any) -> tuple[Any, ...] | None:
+        """Return name, size, changes and seed of its data; None if those of training."""
+        whose = (base.data, base.size, base.data_set, base.data_seed)
+        return None if self.data == "own" else whose
+
+    def needed_splits(self) -> dict[str, str]:
+        """Return the splits that the data have to have, by the key that names them."""
+        splits = {"evaluate.split": self.split}
+        if self.covariance is not None:
+            splits["evaluate.covariance.split"] = self.covariance.split
+        return splits
+
+
+class MeasureTable(DecodingKeys):
+    """One number or curve on data of its own: an entry of `[[measure]]`.
+
+    `data` is a recipe (what the model is trained on, if not given): of look-up or permutation,
+    whose answers are scored; of a cipher, whose keys a probe is asked for; of another corpus, of
+    which the perplexity is measured. Other keys are as options of `logicgen evaluate` and `probe`.
+
+    Attributes:
+        keys: of an automaton's strings, asks a probe what symbols stand for, instead.
+        by: draws right answers as a curve, too, over the number of symbols or the length.
+        measure: name of another measure that is taken instead, with its `settings`.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    data: str | None = None
+    size: Count | None = None  # of train, validation and test together; as in the data recipe
+    data_set: dict[str, Any] = Field(default={})  # changes to that recipe
+    data_seed: Seed | None = None  # of those data; that of [base] if not given
+    split: str = "test"
+    limit: Count | None = None
+    embedding_seeds: Count = 1
+    by: Literal["symbols", "length"] | None = None
+    context: Count | None = None
+    beyond: Count = 100
+    grammar: bool = False
+    keys: bool = False
+    steps: Count = 2000
+    hidden: Count = 256
+    layer: Count | None = None
+    last: Count | None = None
+    window: Count = 100
+    measure: str | None = None
+    settings: dict[str, Any] = Field(default={})
+
+    @model_serializer(mode="wrap")
+    def _without_unset(self, dumped: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return plain data. What names another measure is left out if there is none."""
+        found: dict[str, Any] = dumped(self)
+        left_out = () if self.measure else ("measure", "settings")
+        return {key: value for key, value in found.items() if key not in left_out}
+
+    @model_validator(mode="after")
+    def _changes_name_their_data(self) -> Self:
+        for key in ("size", "data_set", "data_seed"):
+            if self.data is None and getattr(self, key) not in (None, {}):
+                raise ValueError(f"{key}: is of the measure's own data: give data, too")
+        return self
+
+    def kind(self, holds: str, where: str) -> str:
+        """Return the name of the measure on data that hold problems, sequences or ciphers.
+
+        Raises LogicgenError where a key asks for what such data have not.
+        """
+        if self.measure is not None:
+            return self.measure
+        if self.by is not None and holds != "problems":
+            raise LogicgenError(
+                f"{where}: measure {self.name}: by: goes with answers to problems; these data hold"
+                f" {holds}"
+            )
+        if self.keys and holds == "problems":
+            raise LogicgenError(f"{where}: measure {self.name}: keys: problems have none")
+        if self.keys:
+            return "keys"
+        return {"problems": "answers", "sequences": "perplexity", "ciphers": "keys"}[holds]
+
+    def data_recipe(self, base: Any) -> tuple[Any, ...] | None:
+        """Return name, size, changes and seed of its data; None if those of training."""
+        seed = base.data_seed if self.data_seed is None else self.data_seed
+        return None if self.data is None else (self.data, self.size, self.data_set, seed)
+
+    def needed_splits(self) -> dict[str, str]:
+        """Return nothing: what a split lacks is said when it is read."""
+        return {}
 
 
 class Recipes(Table):
@@ -62,7 +201,7 @@ class _File(Table):
     sample_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     base: Base
     evaluate: Evaluation | None = None
-    measure: list[Measure] = Field(default_factory=list)
+    measure: list[MeasureTable] = Field(default_factory=list)
     axes: Annotated[dict[str, list[Any]], Field(min_length=1)]
 
 
@@ -74,7 +213,7 @@ class Study(_File):
     axes: dict[str, list[Alternative]]
 
     @property
-    def measures(self) -> tuple[Evaluation | Measure, ...]:
+    def measures(self) -> tuple[Evaluation | MeasureTable, ...]:
         """Return what is measured of every model: [[measure]], or one, the table [evaluate]."""
         return tuple(self.measure) or (self.evaluate or Evaluation(),)
 

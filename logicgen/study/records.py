@@ -19,8 +19,8 @@ from pydantic import BaseModel
 from logicgen.errors import LogicgenError
 from logicgen.experiments import Json
 from logicgen.files import json_sha256, write_atomically
+from logicgen.measures import find_measure
 from logicgen.recipes import Table
-from logicgen.study.measure import EVALUATION, headline
 from logicgen.study.trial import Training, Trial
 
 FILE = "trials.jsonl.gz"
@@ -43,23 +43,6 @@ class Run(BaseModel):
     minutes: float
     parameters: int
     validation: dict[str, list[tuple[int, float]]]
-
-
-class _Mean(BaseModel):
-    mean: float
-
-
-class _Strings(BaseModel):
-    strings: _Mean
-
-
-class Covariance(BaseModel):
-    """Alpha-covariance of exact strings, of all problems and by number of symbols."""
-
-    overall: _Strings
-    by_symbols: dict[str, _Strings]
-    data: str
-    split: str
 
 
 class Record(Table):
@@ -95,13 +78,8 @@ class Record(Table):
     @property
     def score(self) -> tuple[float, bool]:
         """Return the one number of the first measure, and whether less is better."""
-        return headline(next(iter(self.measures.values())))
-
-    @cached_property
-    def covariance(self) -> Covariance | None:
-        """Return the alpha-covariance that `[evaluate]` asks for."""
-        found = self.measures.get(EVALUATION, {}).get("covariance")
-        return None if found is None else Covariance.model_validate(found)
+        found = next(iter(self.measures.values()))
+        return find_measure(found["kind"]).headline(found)
 
     def line(self) -> str:
         """Return the record as a line of JSON with its digest."""
@@ -177,7 +155,9 @@ def _check(trial: Trial, record: Record, where: str) -> None:
         )
     try:
         if trial.training is not None:
-            _ = record.run, record.score, record.covariance
+            _ = record.run
+            for found in record.measures.values():
+                find_measure(found["kind"]).check_found(found)
     except DAMAGE:
         raise LogicgenError(f"{where}: damaged: restore the file, or {ONE}") from None
 

@@ -5,38 +5,26 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from logicgen import recipes
 from logicgen.data.dataset import Dataset
-from logicgen.data.opening import as_corpus, as_dataset, open_data
+from logicgen.data.opening import as_dataset, open_data
 from logicgen.data.recipe import CorpusRecipe, DataRecipe
 from logicgen.data.remote_data import make
 from logicgen.errors import LogicgenError
 from logicgen.experiments import Json
-from logicgen.files import prepare_folder, text_sha256
+from logicgen.files import text_sha256
+from logicgen.measures import find_measure
+from logicgen.measures.measure import Subject
 from logicgen.model.recipe import ModelRecipe
 from logicgen.recipes import Table
-from logicgen.study.measure import (
-    ANSWERS,
-    CELLS,
-    KEYS,
-    PERPLEXITY,
-    DecodingKeys,
-    Evaluation,
-    Measure,
-)
+from logicgen.study.recipe import Evaluation, MeasureTable
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from logicgen.measures.perplexity import Curve
-    from logicgen.measures.predictions import About
-    from logicgen.model.model import AnyData, Model
+    from logicgen.model.model import AnyData
 
 
 Progress = Callable[[str, int, int], None]
@@ -63,7 +51,7 @@ class DataSet(Table):
 class MeasureOn(Table):
     """A measure, and the data set it is taken on."""
 
-    measure: Evaluation | Measure
+    measure: Evaluation | MeasureTable
     data: DataSet
 
 
@@ -181,11 +169,11 @@ def train_and_measure(*, folder: str, device: str, source: str | None, **argumen
     run = run_folder(asked, root)
     _train(asked, root, run, device, None if source is None else Path(source))
     model = checkpoint.load_model(run, device)
-    measures = {}
+    subject, measures = Subject(model, asked.point, run, device), {}
     for each in asked.measures:
         opened = open_data(data_folder(each.data, root))
         kind = each.measure.kind(opened.holds, str(opened.folder))
-        found = TAKEN[kind](each.measure, opened, model, asked, run, device)
+        found = find_measure(kind).take(each.measure, opened, subject)
         measures[each.measure.name] = {"kind": kind, **found}
     training = {
         "steps": checkpoint.load_json(run / checkpoint.CARD)["steps"],
@@ -232,130 +220,3 @@ def check_answers(training: Training, data: AnyData, root: Path) -> None:
             answerer = new_model(training.model, data).answerer(dataset, training.point)
             about = About.of(answerer, training.point, dataset, each.measure.split)
             check_fits(answerer, dataset, about, each.measure.ensemble)
-
-
-def _predicted(
-    how: Any, data: Dataset, model: Model, training: Training, folder: Path
-) -> tuple[pa.Table, About]:
-    from logicgen.measures.evaluation_files import write_predictions
-    from logicgen.measures.predictions import About, predict_and_verify
-    from logicgen.measures.verified import Verified
-    from logicgen.nn.samples import Sampling
-
-    answerer = model.answerer(data, training.point)
-    about = About.of(answerer, training.point, data, how.split)
-    about = replace(about, precision=model.precision)
-    options = how.model_dump(include={"limit", "embedding_seeds"}) | _decoding(how)
-    options["verified"] = how.verified and Verified(how.verified, Sampling(how.temperature))
-    table = predict_and_verify(answerer, data, about, **options)
-    prepare_folder(folder)
-    write_predictions(table, folder)
-    return table, about
-
-
-def _cells(how: Any, opened: Any, model: Model, training: Training, run: Path, device: str) -> Json:
-    from logicgen.measures.scores import Scores
-
-    data = as_dataset(opened)
-    table, about = _predicted(how, data, model, training, run / how.split)
-    scores = Scores.of(table, about)
-    found: Json = {"about": asdict(about), "summary": scores.summary()}
-    covariance = _covariance(how, data, model, training, run)
-    return {**found, **covariance, "tally": scores.tally()}
-
-
-def _decoding(how: DecodingKeys) -> dict[str, Any]:
-    """Return how the first answer is decoded, as keywords of functions that predict."""
-    from logicgen.nn.decoding import BeamSearch
-
-    return {**how.model_dump(include={"grammar", "ensemble"}), "decoding": BeamSearch(how.beams)}
-
-
-def _covariance(how: Any, data: Dataset, model: Model, training: Training, run: Path) -> Json:
-    """Return the alpha-covariance that a measure asks for, if it does, as its records hold it."""
-    from logicgen.measures.covariance import predict_renamed, write_covariance
-    from logicgen.measures.predictions import About
-
-    if how.covariance is None:
-        return {}
-    split = how.covariance.split
-    answerer = model.answerer(data, training.point)
-    about = About.of(answerer, training.point, data, split)
-    options = how.covariance.model_dump(exclude={"split"}) | _decoding(how)
-    renamed = predict_renamed(answerer, data, about, **options)
-    folder = run / f"{how.name}-renamed"
-    prepare_folder(folder)
-    return {"covariance": write_covariance(renamed, folder)}
-
-
-def _answers(
-    how: Any, opened: Any, model: Model, training: Training, run: Path, device: str
-) -> Json:
-    from logicgen.measures.scores import Scores
-
-    data = as_dataset(opened)
-    table, about = _predicted(how, data, model, training, run / how.name)
-    scores = Scores.of(table, about)
-    found = {"score": scores.score().flat(), **_covariance(how, data, model, training, run)}
-    if how.by is not None:
-        places = scores.by_symbols() if how.by == "symbols" else scores.by_length()
-        found["by"] = [{how.by: place, **score.flat()} for place, score in places.items()]
-    return found
-
-
-def _perplexity(
-    how: Any, opened: Any, model: Model, training: Training, run: Path, device: str
-) -> Json:
-    from logicgen.measures.perplexity import measure_perplexity
-    from logicgen.measures.perplexity_figures import write_curve
-    from logicgen.model.checkpoint import as_language_model, load_model
-
-    options = how.model_dump(include={"split", "context", "embedding_seeds", "beyond"})
-    reader = as_language_model(load_model(run, device), run)
-    corpus = as_corpus(opened)
-    curve = measure_perplexity(reader, corpus, training.point, limit=how.limit or 256, **options)
-    prepare_folder(run / how.name)
-    return {
-        "summary": write_curve(curve, run / how.name),
-        "tokens": curve.tokens.tolist(),
-        "means": {name: np.round(values[1:], 6).tolist() for name, values in curve.means.items()},
-    }
-
-
-def _keys(how: Any, opened: Any, model: Model, training: Training, run: Path, device: str) -> Json:
-    from logicgen.measures.keys import find_keys
-    from logicgen.measures.keys_figures import write_keys
-    from logicgen.training.probe import ProbeSettings
-
-    corpus, folder = as_corpus(opened), run / how.name
-    settings = ProbeSettings(**how.model_dump(include={"steps", "hidden", "layer", "last"}))
-    options = how.model_dump(include={"split", "context", "window"})
-    options |= {"limit": how.limit or 1000, "device": device}
-    keys = find_keys(run, training.point, corpus, folder, settings, **options)
-    write_keys(keys, corpus.tokens, folder)
-    controls = {by: [asdict(each) for each in some] for by, some in keys.controls.items()}
-    return {"windows": [asdict(each) for each in keys.windows], "controls": controls} | {
-        "layer": keys.about["layer"],
-        "layers": {str(layer): asdict(some[-1]) for layer, some in keys.layers.items()},
-    }
-
-
-TAKEN: dict[str, Callable[[Any, Any, Model, Training, Path, str], Json]] = {
-    CELLS: _cells,
-    ANSWERS: _answers,
-    PERPLEXITY: _perplexity,
-    KEYS: _keys,
-}
-"""Functions of a measure, opened data, the trained model, its trial, run folder and device, which
-return what was found, as plain data; by the kind of measure."""
-
-
-def curve_of(found: Json) -> Curve:
-    """Return the curve that a measure of perplexity found."""
-    from logicgen.measures.perplexity import Curve
-
-    means = {
-        name: np.array([np.nan, *(np.nan if v is None else v for v in values)])
-        for name, values in found["means"].items()
-    }
-    return Curve.stored(found["summary"], np.array(found["tokens"]), means)

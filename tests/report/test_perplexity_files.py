@@ -9,14 +9,9 @@ import numpy as np
 import pytest
 
 from logicgen.errors import LogicgenError
+from logicgen.measures.curves import compare_curves, read_curve, summary_lines, write_curve
 from logicgen.measures.perplexity import measure_perplexity
-from logicgen.measures.perplexity_figures import (
-    compare_curves,
-    draw_curves,
-    read_curve,
-    summary_lines,
-    write_curve,
-)
+from logicgen.measures.perplexity_figures import draw_curves
 from logicgen.report.figure_style import save
 from tests.languages import untrained
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from logicgen.errors import LogicgenError
+from logicgen.measures.curves import read_readings, write_curve
 from logicgen.measures.perplexity import Reading, measure_perplexity
-from logicgen.measures.perplexity_figures import read_readings, write_curve, write_perplexity_page
+from logicgen.measures.perplexity_figures import write_perplexity_page
 from tests.languages import untrained
 
 

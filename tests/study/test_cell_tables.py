@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from logicgen.errors import LogicgenError
+from logicgen.measures.cells import point_score
 from logicgen.measures.scores import Scores
-from logicgen.study.cell_tables import Point, by_point
-from logicgen.study.measure import CELLS, EVALUATION
 from logicgen.study.plan import plan
-from logicgen.study.recipe import read_study
+from logicgen.study.recipe import EVALUATION, read_study
 from logicgen.study.records import read_records, write_records
+from logicgen.study.results import by_point, measured_of
 from tests.measures.predicted import ABOUT, predicted
 from tests.study.conftest import finished
 
@@ -35,7 +35,7 @@ def scores_of(right, distances=None, seeds=1):
 
 def answered(trial, scores, **rest):
     """Return the record of a trial with such answers."""
-    evaluation = {"kind": CELLS, "about": vars(ABOUT), "tally": scores.tally(), **rest}
+    evaluation = {"kind": "cells", "about": vars(ABOUT), "tally": scores.tally(), **rest}
     return finished(trial, {EVALUATION: evaluation})
 
 
@@ -76,11 +76,11 @@ def test_training_seeds_are_averaged_and_examples_counted_once(study_file, tmp_p
     )
     records = read_records(made.trials, tmp_path)
     assert list(records) == list(made.trials)
-    found = [Point(some) for some in by_point(records.values()).values()]
-    assert [point.name for point in found] == ["normal", "hypercube"]
+    ((_, found),) = measured_of(by_point(records.values()))
+    assert [point.point for point in found] == ["normal", "hypercube"]
     for point in found:
-        score = point.score
-        assert len(point.records) == 2
+        score = point_score(point)
+        assert len(point.found) == 2
         assert score.examples == 4 * len(GRID)
         assert score.accuracy == pytest.approx((0.75, 0.125**0.5))
         assert score.counts["exact"] == 6 * len(GRID)

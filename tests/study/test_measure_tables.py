@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import csv
 import shutil
-from types import SimpleNamespace
 
 import pytest
 
 from logicgen.errors import LogicgenError
+from logicgen.measures.accuracy import curve_points
+from logicgen.measures.curves import curve_groups
+from logicgen.measures.measure import Findings
 from logicgen.measures.statistics import wilson_interval
-from logicgen.study import measure_tables
-from logicgen.study.cell_tables import TABLE, by_point
-from logicgen.study.measure import KEYS
-from logicgen.study.measure_tables import curve_points, show_measures
 from logicgen.study.plan import plan
 from logicgen.study.recipe import read_study
 from logicgen.study.records import FILE
+from logicgen.study.results import TABLE, by_point, study_report
 from tests.cli.test_commands import refused, run
 from tests.study.conftest import finished, read_lines
 
@@ -284,9 +283,9 @@ def test_axes_with_the_names_of_results_have_columns_of_their_own(folder):
     made = read_study(str(folder / "taken.toml"))
     (trial,) = plan(made).trials.values()
     window = {"window": 1, "last": 9, "precision": 0.5, "low": 0.4, "high": 0.6}
-    found = {"strings": {"kind": KEYS, "windows": [window], "controls": {}}}
+    found = {"strings": {"kind": "keys", "windows": [window], "controls": {}}}
     record = finished(trial, found)
-    report = show_measures(made, by_point([record]), "")
+    report = study_report(made, by_point([record]), "")
     (row,) = report.files[TABLE]
     assert row["axis.data"] == "old"
     assert row["data"] == trial.training.measures[0].data.name
@@ -336,21 +335,15 @@ def test_models_of_the_other_kind(folder):
     refused(run("study", path, "-o", folder / "other"), "[[measure]]")
 
 
-def test_curves_on_data_that_no_choice_tells_apart_are_all_drawn(folder):
+def test_curves_on_data_that_no_choice_tells_apart_are_all_drawn():
     """Points whose data differ with their models, on one axis."""
-    study = (folder / "strings.toml").read_text(encoding="utf-8").partition("[axes]")[0]
-    other = ', data_set = { "corpus.draw" = 1 }'
-    tables = (f'{{ name = "{name}"{other if name in "cd" else ""} }}' for name in "abcd")
-    study += f"[axes]\nmodel = [{', '.join(tables)}]\n"
-    (folder / "apart.toml").write_text(study, encoding="utf-8")
     about = {"model": "m", "data": "d", "split": "test", "context": 2, "sequences": 1}
     found = {"summary": {**about, "embedding_seeds": 1}, "tokens": [0, 1], "means": {"bits": [1.0]}}
-    points = {
-        name: [SimpleNamespace(training=trial.training, measures=measures)]
-        for name, trial in plan(read_study(str(folder / "apart.toml"))).trials.items()
-        for measures in [{"strings": found}]
-    }
-    groups = measure_tables._curves("strings", points)
+    points = [
+        Findings("strings", None, name, {"model": name}, "d", folder, [0], [], [found])
+        for name, folder in zip("abcd", ("d-1", "d-1", "d-2", "d-2"), strict=True)
+    ]
+    groups = curve_groups(points)
     assert {name: [label for label, _ in curves] for name, curves in groups.items()} == {
         "data 1": ["a", "b"],
         "data 2": ["c", "d"],

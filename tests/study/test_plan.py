@@ -13,9 +13,8 @@ from logicgen import recipes
 from logicgen.data.opening import read_data_recipe as read_data
 from logicgen.errors import LogicgenError
 from logicgen.model.recipe import read_model_recipe as read_model
-from logicgen.study.measure import EVALUATION
 from logicgen.study.plan import combinations, open_study, plan
-from logicgen.study.recipe import read_study
+from logicgen.study.recipe import EVALUATION, read_study
 from logicgen.study.trial import Training
 from tests.study.conftest import TINY
 

@@ -7,9 +7,8 @@ import gzip
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.study.measure import EVALUATION
 from logicgen.study.plan import plan
-from logicgen.study.recipe import read_study
+from logicgen.study.recipe import EVALUATION, read_study
 from logicgen.study.records import FILE, digest, in_order, made_with, read_records, write_records
 from logicgen.study.trial import Trial
 from tests.study.conftest import read_lines, write_lines

@@ -16,9 +16,8 @@ from logicgen.data.dataset import load_dataset
 from logicgen.data.folder import alone
 from logicgen.model import checkpoint
 from logicgen.study.engine import environments
-from logicgen.study.measure import EVALUATION
 from logicgen.study.plan import plan
-from logicgen.study.recipe import read_study
+from logicgen.study.recipe import EVALUATION, read_study
 from logicgen.study.records import FILE
 from logicgen.study.trial import data_folder, make_data
 from logicgen.study.worker import Worker

@@ -1,0 +1,312 @@
+"""The measure of answers to problems: one score, and a curve over symbols or lengths."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from logicgen.data.dataset import Dataset
+from logicgen.data.opening import as_dataset
+from logicgen.files import prepare_folder
+from logicgen.measures.evaluation_files import PREDICTIONS
+from logicgen.measures.measure import (
+    Comparison,
+    Counted,
+    Findings,
+    Json,
+    Measure,
+    Picture,
+    Subject,
+    labels,
+)
+from logicgen.measures.predictions import About
+from logicgen.measures.scores import Scores
+from logicgen.measures.statistics import deviation, wilson_interval
+from logicgen.report.figure_style import (
+    LINES,
+    band,
+    legend_below,
+    line_styles,
+    new_axes,
+    shares,
+    whole_numbers,
+)
+from logicgen.report.tables import percent
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Problems of a point of a curve: neighbouring numbers of symbols, or lengths, are one point.
+FEWEST = 30
+
+# Of bars whose colours begin again.
+HATCHES: list[dict[str, Any]] = [
+    {},
+    {"hatch": "////", "edgecolor": "white"},
+    {"hatch": "....", "edgecolor": "white"},
+]
+
+
+class Accuracy(Measure):
+    """Right answers to problems as one score."""
+
+    name = "answers"
+    noun = "an evaluation of answers"
+    file = PREDICTIONS
+    of = ("problems",)
+
+    def take(self, settings: Any, data: Any, subject: Subject) -> Json:
+        """Return the score of the answers, with what else the settings ask for."""
+        dataset = as_dataset(data)
+        table, about = predicted(settings, dataset, subject, subject.run / settings.name)
+        scores = Scores.of(table, about)
+        found = {"score": scores.score().flat(), **covariance(settings, dataset, subject)}
+        if settings.by is not None:
+            places = scores.by_symbols() if settings.by == "symbols" else scores.by_length()
+            found["by"] = [{settings.by: place, **each.flat()} for place, each in places.items()]
+        return found
+
+    def headline(self, found: Json) -> tuple[float, bool]:
+        """Return the share of right answers."""
+        return float(found["score"]["accuracy"]), False
+
+    def columns(self, points: list[Findings], prefix: str) -> list[dict[str, str]]:
+        """Return the columns of shares, and of alpha-covariance."""
+        # Problems have several right answers if a right one is not the stored one.
+        several = any(found["score"]["correct"] for point in points for found in point.found)
+        return [_columns(point, several) for point in points]
+
+    def lines(self, found: Json) -> list[Json]:
+        """Return one line."""
+        return [{"part": "overall", **found["score"]}]
+
+    def pictures(self, study: str, measured: list[list[Findings]]) -> list[Picture]:
+        """Return bars, the accuracy while models were trained, and curves."""
+        pictures = [("answers", "right answers", draw_shares(_shares(measured), study))]
+        if (learning := _learning(measured[0])) is not None:
+            pictures.append(("learning", "accuracy while training", draw_learning(learning, study)))
+        for points in measured:
+            name, by = points[0].measure, points[0].settings.by
+            if by is not None:
+                curves = {
+                    label: curve_points(by, [found["by"] for found in point.found])
+                    for label, point in zip(labels(points), points, strict=True)
+                }
+                figure = draw_answers_by(curves, by, f"{study}: {name}")
+                pictures.append((f"{name}-by-{by}", f"{name}: right answers by {by}", figure))
+        return pictures
+
+    def compare(
+        self, folders: list[Path], out: Path, *, workers: int, progress: Counted
+    ) -> Comparison:
+        """Write heat maps on one scale, differences, and a page of the examples."""
+        from logicgen.measures.comparison import compare, markdown
+
+        rows = compare(folders, out, workers=workers, progress=progress)
+        figures = f"figures: {out / 'heatmaps.png'}, differences.png, symbols.png"
+        page = f"report, with every answer: {out / 'report.html'}"
+        return Comparison([markdown(rows)], [figures, page])
+
+    def write_page(
+        self, folder: Path, path: Path | None, *, workers: int, progress: Counted
+    ) -> Path:
+        """Write heat maps, and every answer behind them."""
+        from logicgen.measures.evaluation_page import write_evaluation_page
+
+        return write_evaluation_page(folder, path, workers=workers, progress=progress)
+
+
+MEASURE = Accuracy()
+
+
+# What is taken of a model
+
+
+def predicted(
+    settings: Any, data: Dataset, subject: Subject, folder: Path
+) -> tuple[pa.Table, About]:
+    """Return the answers of a model with their verdicts; write them into a folder."""
+    from logicgen.measures.evaluation_files import write_predictions
+    from logicgen.measures.predictions import predict_and_verify
+    from logicgen.measures.verified import Verified
+    from logicgen.nn.samples import Sampling
+
+    answerer = subject.model.answerer(data, subject.name)
+    about = About.of(answerer, subject.name, data, settings.split)
+    about = replace(about, precision=subject.model.precision)
+    options = settings.model_dump(include={"limit", "embedding_seeds"}) | _decoding(settings)
+    verified = settings.verified
+    options["verified"] = verified and Verified(verified, Sampling(settings.temperature))
+    table = predict_and_verify(answerer, data, about, **options)
+    prepare_folder(folder)
+    write_predictions(table, folder)
+    return table, about
+
+
+def _decoding(settings: Any) -> dict[str, Any]:
+    """Return how the first answer is decoded, as keywords of functions that predict."""
+    from logicgen.nn.decoding import BeamSearch
+
+    asked = settings.model_dump(include={"grammar", "ensemble"})
+    return {**asked, "decoding": BeamSearch(settings.beams)}
+
+
+def covariance(settings: Any, data: Dataset, subject: Subject) -> Json:
+    """Return the alpha-covariance that settings ask for, if they do, as records hold it."""
+    from logicgen.measures.covariance import predict_renamed, write_covariance
+
+    if settings.covariance is None:
+        return {}
+    answerer = subject.model.answerer(data, subject.name)
+    about = About.of(answerer, subject.name, data, settings.covariance.split)
+    options = settings.covariance.model_dump(exclude={"split"}) | _decoding(settings)
+    renamed = predict_renamed(answerer, data, about, **options)
+    folder = subject.run / f"{settings.name}-renamed"
+    prepare_folder(folder)
+    return {"covariance": write_covariance(renamed, folder)}
+
+
+# How points are shown
+
+
+def _columns(point: Findings, several: bool) -> dict[str, str]:
+    name, scores = point.measure, [each["score"] for each in point.found]
+    columns = {name: percent(_pooled(scores))}
+    if several:
+        columns[f"{name}, exact"] = percent(_pooled(scores, "exact_match"))
+    if all("token_accuracy" in score for score in scores):
+        columns[f"{name}, tokens"] = percent(_pooled(scores, "token_accuracy"))
+    if "verified_accuracy" in scores[0]:
+        columns[f"{name}, verified"] = percent(_pooled(scores, "verified_accuracy"))
+    if "covariance" in point.found[0]:
+        means = [each["covariance"]["overall"]["strings"]["mean"] for each in point.found]
+        columns[f"{name}, alpha-covariance"] = f"{np.mean(means):.3f}"
+    return columns
+
+
+def _pooled(scores: list[Json], what: str = "accuracy") -> Json:
+    """Return a share of several training seeds: their mean; the interval is over problems."""
+    found = [score[what] for score in scores]
+    mean, examples = float(np.mean(found)), int(scores[0]["examples"])
+    low, high = wilson_interval(mean, examples)
+    return {
+        "examples": examples,
+        "accuracy": mean,
+        "accuracy_std": deviation(found),
+        "accuracy_low": low,
+        "accuracy_high": high,
+    }
+
+
+def _shares(measured: list[list[Findings]]) -> dict[str, dict[str, Json]]:
+    """Return the share of right answers to each measure, by the labels of points."""
+    found: dict[str, dict[str, Json]] = {point.label: {} for point in measured[0]}
+    for points in measured:
+        for point in points:
+            scores = [each["score"] for each in point.found]
+            for called, what in (("", "accuracy"), (", verified", "verified_accuracy")):
+                if what in scores[0]:
+                    found[point.label][f"{point.measure}{called}"] = _pooled(scores, what)
+    return found
+
+
+def _learning(points: list[Findings]) -> dict[str, list[list[tuple[float, float]]]] | None:
+    """Return minutes and share of exact answers while models were trained; None if not kept."""
+    found: dict[str, list[list[tuple[float, float]]]] = {}
+    for point in points:
+        for run in point.runs:
+            curve = run.validation.get("exact")
+            if not curve:
+                return None
+            a_step = run.minutes / run.steps
+            line = [(step * a_step, share) for step, share in curve]
+            found.setdefault(point.label, []).append(line)
+    return found
+
+
+def curve_points(by: str, seeds: list[list[Json]]) -> list[tuple[float, float, float, float]]:
+    """Return points of a curve, over training seeds: mean place, share, and its 95% interval."""
+    points, group = [], []
+    for place in range(len(seeds[0])):
+        group.append(place)
+        examples = [seeds[0][each]["examples"] for each in group]
+        rest = sum(each["examples"] for each in seeds[0][place + 1 :])
+        if rest and (sum(examples) < FEWEST or rest < FEWEST):
+            continue
+        middle = float(np.average([seeds[0][each][by] for each in group], weights=examples))
+        right = [
+            np.average([found[each]["accuracy"] for each in group], weights=examples)
+            for found in seeds
+        ]
+        share = float(np.mean(right))
+        points.append((middle, share, *wilson_interval(share, sum(examples))))
+        group = []
+    return points
+
+
+def draw_shares(points: dict[str, dict[str, dict[str, float]]], title: str) -> Figure:
+    """Draw the right answers to each measure as bars with 95% intervals, a colour per point."""
+    measures = list(next(iter(points.values())))
+    figure, axes = new_axes(max(6, 1.6 * len(measures) + 2), 4.2, title)
+    width = 0.8 / len(points)
+    for number, ((label, found), style) in enumerate(
+        zip(points.items(), line_styles(), strict=False)
+    ):
+        places = np.arange(len(measures)) + (number - (len(points) - 1) / 2) * width
+        right, low, high = (
+            np.array([found[measure][f"accuracy{end}"] for measure in measures])
+            for end in ("", "_low", "_high")
+        )
+        hatch = HATCHES[number // len(LINES) % len(HATCHES)]
+        axes.bar(places, right, 0.92 * width, color=style["color"], label=label, **hatch)
+        ends = [right - low, high - right]
+        axes.errorbar(places, right, ends, fmt="none", ecolor="#333333", capsize=2)
+    axes.set_xticks(range(len(measures)), [fill(measure, 16) for measure in measures], fontsize=9)
+    axes.set_ylim(0, 1.03)
+    shares(axes.yaxis)
+    axes.set_ylabel("right answers")
+    legend_below(figure)
+    return figure
+
+
+def draw_learning(points: dict[str, list[list[tuple[float, float]]]], title: str) -> Figure:
+    """Draw the share of exact answers to held-out problems against minutes of training.
+
+    points: by label, the pairs (minutes, share) of each training seed; a line each.
+    """
+    figure, axes = new_axes(7, 4.2, title)
+    for (label, seeds), style in zip(points.items(), line_styles(), strict=False):
+        for number, pairs in enumerate(seeds):
+            minutes, exact = zip(*pairs, strict=True)
+            axes.plot(minutes, exact, label=None if number else label, markersize=4, **style)
+    axes.set_ylim(0, 1.03)
+    shares(axes.yaxis)
+    axes.set(xlabel="minutes of training", ylabel="exact answers, held-out problems")
+    legend_below(figure)
+    return figure
+
+
+def draw_answers_by(
+    points: dict[str, list[tuple[float, float, float, float]]], by: str, title: str
+) -> Figure:
+    """Draw the share of right answers over the number of symbols, or the length, of problems.
+
+    points: by label, (place, share, and the ends of its 95% interval) in order; a line each.
+    """
+    figure, axes = new_axes(7, 4.2, title)
+    for (label, line), style in zip(points.items(), line_styles(), strict=False):
+        places, right, low, high = zip(*line, strict=True)
+        axes.plot(places, right, label=label, markersize=5, **style)
+        band(axes, places, low, high, style["color"])
+    whole_numbers(axes.xaxis)
+    axes.set_ylim(0, 1.03)
+    shares(axes.yaxis)
+    named = {"symbols": "symbols in the problem", "length": "length of the problem (tokens)"}
+    axes.set(xlabel=named[by], ylabel="right answers")
+    legend_below(figure)
+    return figure

@@ -1,0 +1,288 @@
+"""The measure of answers by cell: what a study with the table `[evaluate]` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from pydantic import BaseModel
+
+from logicgen.data.opening import as_dataset
+from logicgen.measures.accuracy import covariance, predicted
+from logicgen.measures.comparison import COLUMNS, comparison_figures, part_rows
+from logicgen.measures.measure import (
+    MOST_NAMED,
+    Findings,
+    Json,
+    Measure,
+    Picture,
+    Ranking,
+    Subject,
+)
+from logicgen.measures.predictions import About
+from logicgen.measures.scores import Score, Scores
+from logicgen.report.figure_style import legend_below, line_styles, new_axes, whole_numbers
+from logicgen.report.tables import percent
+
+
+class _Mean(BaseModel):
+    mean: float
+
+
+class _Strings(BaseModel):
+    strings: _Mean
+
+
+class Covariance(BaseModel):
+    """Alpha-covariance of exact strings, of all problems and by number of symbols."""
+
+    overall: _Strings
+    by_symbols: dict[str, _Strings]
+    data: str
+    split: str
+
+
+class Cells(Measure):
+    """Right answers by cell, and alpha-covariance."""
+
+    name = "cells"
+    of = ("problems",)
+
+    def take(self, settings: Any, data: Any, subject: Subject) -> Json:
+        """Return the verdicts, counted by cell."""
+        dataset = as_dataset(data)
+        table, about = predicted(settings, dataset, subject, subject.run / settings.split)
+        scores = Scores.of(table, about)
+        found: Json = {"about": asdict(about), "summary": scores.summary()}
+        return {**found, **covariance(settings, dataset, subject), "tally": scores.tally()}
+
+    def headline(self, found: Json) -> tuple[float, bool]:
+        """Return the mean edit distance where the task has one, else the share of right answers."""
+        return goal(_scores_of(found).score())
+
+    def check_found(self, found: Json) -> None:
+        """Raise as `Measure` says, also for alpha-covariance of another shape."""
+        self.headline(found)
+        if found.get("covariance") is not None:
+            Covariance.model_validate(found["covariance"])
+
+    def says(self, points: list[Findings]) -> str:
+        """Return how answers are judged, and of which region the parts are."""
+        firsts = _firsts(points)
+        reference = points[0].point if len(firsts) == 1 else "the first point of the same task"
+        return (
+            "Shares of right answers, judged by the solver, with Wilson's 95% interval over"
+            " problems; ± is the standard deviation over training seeds and draws of the embedding."
+            f" Inside and beyond: of the region that {reference} is trained on."
+        )
+
+    def columns(self, points: list[Findings], prefix: str) -> list[dict[str, str]]:
+        """Return the columns of parts of the problems, of other scores, and of seeds."""
+        columns = [
+            *_part_columns(points),
+            *_score_columns(points),
+            ("seeds", lambda point: str(len(point.found))),
+        ]
+        return [{head: cell(point) for head, cell in columns} for point in points]
+
+    def rows(self, points: list[Findings]) -> list[list[tuple[int, Json]]]:
+        """Return a line for each part of the problems, of all training seeds together."""
+        firsts = _firsts(points)
+        return [
+            [(0, line) for line in part_rows(_head(point), scores, firsts[scores.about.task])]
+            for point in points
+            for scores in [_scores(point)]
+        ]
+
+    def pictures(self, study: str, measured: list[list[Findings]]) -> list[Picture]:
+        """Return maps side by side of up to 12 points, and alpha-covariance."""
+        (points,) = measured
+        pictures = _side_by_side(points) if len(points) <= MOST_NAMED else []
+        by_symbols = {
+            point.label: each for point in points if (each := _covariance_of(point)) is not None
+        }
+        first = points[0].found[0].get("covariance")
+        if first is not None and len(by_symbols) <= MOST_NAMED:
+            figure = draw_covariance(by_symbols, f"{study}: {first['data']} ({first['split']})")
+            pictures.append(("covariance", "alpha-covariance", figure))
+        return pictures
+
+    def ranking(self, points: list[Findings]) -> Ranking | None:
+        """Return the scores of points, also on problems of trained and of other lengths.
+
+        Models that fail on all longer problems would hide what distinguishes them on the others. A
+        part without problems is left out.
+        """
+        about = _scores(points[0]).about
+        goals = [goal(point_score(point)) for point in points]
+        less = goals[0][1]
+        parts = {}
+        for where, trained in (("trained lengths", True), ("other lengths", False)):
+            some = [
+                scores.select(scores.as_trained("length", about) == trained)
+                for scores in map(_scores, points)
+            ]
+            if all(len(part) for part in some):
+                parts[where] = [goal(part.score())[0] for part in some]
+        called = "mean edit distance (tokens)" if less else "right answers"
+        values = [value for value, _ in goals]
+        return Ranking(called, less, values, f"{about.data} ({about.split})", parts)
+
+
+MEASURE = Cells()
+
+
+def goal(score: Score) -> tuple[float, bool]:
+    """Return the mean edit distance where the task has one, else the share of right answers.
+
+    Beside it: whether less is better.
+    """
+    if score.edit_distance is not None:
+        return score.edit_distance[0], True
+    return score.accuracy[0], False
+
+
+# Answers of a point
+
+
+def _scores_of(found: Json) -> Scores:
+    """Return the counted answers of an evaluation."""
+    return Scores.of_tally(found["tally"], About.of_json(found["about"]))
+
+
+@lru_cache(maxsize=4096)
+def _scores(point: Findings) -> Scores:
+    """Return the answers of all training seeds, as of one model with more embedding seeds."""
+    return Scores.joined([_scores_of(found) for found in point.found])
+
+
+@lru_cache(maxsize=4096)
+def point_score(point: Findings) -> Score:
+    """Return the score of all answers of a point."""
+    return _scores(point).score()
+
+
+def _covariance_of(point: Findings) -> dict[str, float] | None:
+    """Return alpha-covariance of exact strings by number of symbols, and of `all`.
+
+    It is the mean over training seeds. None if it was not measured.
+    """
+    measured = [
+        {**each["by_symbols"], "all": each["overall"]}
+        for found in point.found
+        if (each := found.get("covariance")) is not None
+    ]
+    if not measured:
+        return None
+    shared = [key for key in measured[0] if all(key in other for other in measured)]
+    means = {key: [each[key]["strings"]["mean"] for each in measured] for key in shared}
+    return {key: float(np.mean(values)) for key, values in means.items()}
+
+
+def _head(point: Findings) -> dict[str, Any]:
+    """Return the values that are equal in all lines of a point in `results.csv`."""
+    measured = _covariance_of(point)
+    return {
+        "seeds": len(point.found),
+        "steps": max(each.steps for each in point.runs),
+        "minutes": float(np.mean([each.minutes for each in point.runs])),
+        "parameters": point.runs[0].parameters,
+        **({} if measured is None else {"alpha_covariance": measured.get("all")}),
+    }
+
+
+def _firsts(points: list[Findings]) -> dict[str, About]:
+    """Return the facts of the first point of each task, whose region splits the problems."""
+    abouts = [_scores(point).about for point in reversed(points)]
+    return {about.task: about for about in abouts}
+
+
+# Columns
+
+Columns = list[tuple[str, Callable[[Findings], str]]]
+"""Heads, and functions that return the cell of a point."""
+
+
+def _part_columns(points: list[Findings]) -> Columns:
+    """Return the columns of right answers: of all problems, and of parts that have problems."""
+    firsts, there = _firsts(points), _scores(points[0]).parts()
+
+    def share(name: str, point: Findings) -> str:
+        part = _scores(point)
+        if name != "overall":
+            part = part.select(part.parts(firsts[part.about.task])[name])
+        return percent(part.score().flat()) if len(part) else "-"
+
+    shown = [name for name in COLUMNS if name == "overall" or there[name].any()]
+    return [(COLUMNS[name], partial(share, name)) for name in shown]
+
+
+def _score_columns(points: list[Findings]) -> Columns:
+    """Return the columns of other scores of all problems, if the points have them."""
+
+    def of(key: str, point: Findings) -> str:
+        counted = getattr(point_score(point), key, 0) is not None
+        return percent(point_score(point).flat(), key) if counted else "-"
+
+    first, columns = point_score(points[0]), Columns()
+    if any(point_score(point).counts["correct"] for point in points):
+        columns.append(("all, exact", partial(of, "exact_match")))
+    if first.token_accuracy is not None:
+        columns.append(("all, tokens", partial(of, "token_accuracy")))
+    if first.verified_accuracy is not None:
+        columns.append(("all, verified", partial(of, "verified_accuracy")))
+        columns.append(("draws", _draws))
+    if first.edit_distance is not None:
+        columns.append(("edit distance", _edit_distance))
+    if any(_covariance_of(point) is not None for point in points):
+        columns.append(("alpha-covariance", _covariance))
+    return columns
+
+
+def _draws(point: Findings) -> str:
+    draws = point_score(point).draws
+    return f"{draws[0]:.1f}" if draws else "-"
+
+
+def _covariance(point: Findings) -> str:
+    measured = _covariance_of(point)
+    return "-" if measured is None else f"{measured['all']:.3f}"
+
+
+def _edit_distance(point: Findings) -> str:
+    mean, deviation = point_score(point).edit_distance or (float("nan"), 0.0)
+    return f"{mean:.2f}" + (f" ± {deviation:.2f}" if len(point.found) > 1 else "")
+
+
+# Figures
+
+
+def _side_by_side(points: list[Findings]) -> list[Picture]:
+    """Return figures with a panel or a line for each point, by task."""
+    tasks = list(dict.fromkeys(_scores(point).about.task for point in points))
+    return [
+        (f"{name}-{task}" if len(tasks) > 1 else name, called, figure)
+        for task in tasks
+        for name, called, figure in comparison_figures(
+            [(each.label, _scores(each)) for each in points if _scores(each).about.task == task]
+        )
+    ]
+
+
+def draw_covariance(points: dict[str, dict[str, float]], title: str) -> Figure:
+    """Draw the mean alpha-covariance by number of symbols, a line per point."""
+    figure, axes = new_axes(7, 4.5, title)
+    for (label, by_symbols), style in zip(points.items(), line_styles(), strict=False):
+        pairs = sorted((int(key), value) for key, value in by_symbols.items() if key != "all")
+        symbols, values = zip(*pairs, strict=True)
+        axes.plot(symbols, values, label=label, markersize=5, **style)
+    whole_numbers(axes.xaxis)
+    axes.set_ylim(-0.03, 1.03)
+    axes.set(xlabel="symbols in the problem", ylabel="alpha-covariance (mean, exact strings)")
+    columns = 77 // (max(map(len, points)) + 6)  # of text that fits the width
+    legend_below(figure, min(max(columns, 1), 3))
+    return figure

@@ -1,0 +1,190 @@
+"""The table of a study and its figures: every measure gives its own columns, lines and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from logicgen.measures import MEASURES, find_measure
+from logicgen.measures.measure import MOST_NAMED, Findings, Measure, Picture, Ranking
+from logicgen.report.tables import Report
+from logicgen.study.correlation import Correlation, correlations
+from logicgen.study.figures import draw_choices, draw_correlations
+from logicgen.study.recipe import AXIS, Study, short
+from logicgen.study.records import Record
+
+TABLE = "results.csv"
+
+# If there are more points than a figure can tell apart, the table for people has this number of
+# the best points.
+MOST_ROWS = 20
+
+Cells = tuple[str, list[str], list[list[str]]]
+"""A sentence, column heads and rows of a table for people."""
+
+Measured = list[tuple[Measure, list[Findings]]]
+"""Each measure of a study in order, and its findings in each point."""
+
+
+def by_point(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Return the records of each combination of choices, one for each training seed."""
+    points: dict[str, list[Record]] = {}
+    for record in records:
+        points.setdefault(record.training.point, []).append(record)
+    return points
+
+
+def study_report(study: Study, records: dict[str, list[Record]], counted: str) -> Report:
+    """Return tables and figures of the points of a study.
+
+    Of more than 12 points a measure may rank them: then the table has the best, a box plot shows
+    the scores by choice, and a second table the correlation of each choice with the score.
+    counted: a sentence with the number of finished trials.
+    """
+    measured = measured_of(records)
+    says = " ".join(dict.fromkeys(measure.says(points) for measure, points in measured))
+    heads, rows = _table(list(records.values()), measured)
+    first, points = measured[0]
+    ranking = first.ranking(points) if len(points) > MOST_NAMED else None
+    tables: list[Cells] = [(f"{counted} {says}", heads, rows)]
+    pictures: list[Picture] = []
+    if ranking is not None:
+        choices = [point.choices for point in points]
+        tables, pictures = _ranked(study, choices, tables[0], ranking)
+    for kind in MEASURES:
+        of_kind = [points for measure, points in measured if measure.name == kind]
+        if of_kind:
+            pictures += find_measure(kind).pictures(study.name, of_kind)
+    return Report(study.name, study.description, tables, pictures, {TABLE: _lines(measured)})
+
+
+def measured_of(records: dict[str, list[Record]]) -> Measured:
+    """Return the findings of each measure in each point."""
+    first = next(iter(records.values()))[0]
+    return [
+        (find_measure(found["kind"]), [_findings(some, number) for some in records.values()])
+        for number, found in enumerate(first.measures.values())
+    ]
+
+
+def _findings(records: list[Record], number: int) -> Findings:
+    """Return what measure `number` found in a point."""
+    training = records[0].training
+    asked = training.measures[number]
+    return Findings(
+        measure=asked.measure.name,
+        settings=asked.measure,
+        point=training.point,
+        choices=training.choices,
+        data=asked.data.name,
+        data_folder=asked.data.folder,
+        seeds=[record.training.seed for record in records],
+        runs=[record.run for record in records],
+        found=[record.measures[asked.measure.name] for record in records],
+    )
+
+
+def _lines(measured: Measured) -> list[dict[str, Any]]:
+    """Return the lines of `results.csv`: by point, training seed and measure."""
+    lines = []
+    found = [measure.rows(points) for measure, points in measured]
+    for place, point in enumerate(measured[0][1]):
+        numbered = [line for rows in found for line in rows[place]]
+        numbered.sort(key=lambda line: line[0])  # of one seed, in the order of measures
+        lines += [(point.point, point.choices, line) for _, line in numbered]
+    return beside_choices(lines)
+
+
+def _table(records: list[list[Record]], measured: Measured) -> tuple[list[str], list[list[str]]]:
+    """Return column heads and a row for each point, for people."""
+    kinds = [measure.name for measure, _ in measured]
+    columns = [
+        # Heads of measures of one kind are told apart by the measure's name.
+        measure.columns(points, f"{points[0].measure}: " if kinds.count(measure.name) > 1 else "")
+        for measure, points in measured
+    ]
+    lines = []
+    for place, some in enumerate(records):
+        runs = [record.run for record in some]
+        took = {
+            "steps": f"{max(run.steps for run in runs):,}",
+            "parameters": f"{runs[0].parameters:,}",
+            "minutes": f"{float(np.mean([run.minutes for run in runs])):.1f}",
+        }
+        training = some[0].training
+        chosen = {axis: short(name) for axis, name in training.choices.items()}
+        values = {head: value for each in columns for head, value in each[place].items()}
+        lines.append((training.point, chosen, {**values, **took}))
+    rows = beside_choices(lines)
+    # Columns may differ: only a model with a cache has the share of the cache.
+    every = list(dict.fromkeys(head for row in rows for head in row))
+    heads = [head for head in every if head not in (*took, "point")] + list(took)
+    return heads, [[row.get(head, "") for head in heads] for row in rows]
+
+
+def _ranked(
+    study: Study, choices: list[dict[str, str]], table: Cells, ranking: Ranking
+) -> tuple[list[Cells], list[Picture]]:
+    """Return a table of the best points, and how scores go with choices."""
+    says, heads, rows = table
+    values, less = ranking.values, ranking.less_is_better
+    order = np.argsort(values if less else np.negative(values), kind="stable")[:MOST_ROWS]
+    best = [rows[place] for place in order]
+    tables = [(f"{says}\n\nThe best {len(best)}; all are in `{TABLE}`:", heads, best)]
+    title = f"{study.name}: {ranking.of}"
+    boxes = draw_choices(choices, values, ranking.called, title)
+    pictures: list[Picture] = [("choices", "score by choice", boxes)]
+    # A choice that only one point has is left out: its row contains its score.
+    related = {
+        where: [each for each in correlations(choices, scores) if each.points > 1]
+        for where, scores in ranking.parts.items()
+    }
+    related = {where: found for where, found in related.items() if found}
+    if related:
+        tables.append(_correlation_table(related))
+    for where, some in related.items():
+        bars = [(each.label, each.rho, each.chance) for each in some]
+        figure = draw_correlations(bars, ranking.called, less, f"{title}, {where}")
+        name = "-".join(["correlations", *where.split()])
+        pictures.append((name, f"correlations with the score, {where}", figure))
+    return tables, pictures
+
+
+def _correlation_table(
+    related: dict[str, list[Correlation]],
+) -> tuple[str, list[str], list[list[str]]]:
+    """Return what a table of correlations says, its heads, and a row for each choice."""
+    says = (
+        "Spearman's rank correlation of each choice with the score, on problems of each length;"
+        " chance: 95% of random assignments of the scores stay below it."
+    )
+    heads = ["choice", "points", *(f"{w}{of}" for w in related for of in ("", ", chance", ", p"))]
+    by_choice = list(zip(*related.values(), strict=True))  # the same choices, in the same order
+    lines = []
+    for parts in sorted(by_choice, key=lambda parts: -abs(parts[0].rho)):
+        values = [parts[0].label, f"{parts[0].points}"]
+        for each in parts:
+            values += [f"{each.rho:+.2f}", f"{each.chance:.2f}", f"{each.p:.4f}"]
+        lines.append(values)
+    return says, heads, lines
+
+
+def beside_choices(
+    lines: Iterable[tuple[str, dict[str, str], dict[str, Any]]],
+) -> list[dict[str, Any]]:
+    """Return rows of a table from (point, choices by axis, values by column).
+
+    The column of an axis is its name, or `axis.NAME` if a value has a column of that name.
+    """
+    lines = list(lines)
+    taken = {"point", *(column for *_, values in lines for column in values)}
+    return [
+        {
+            "point": point,
+            **{AXIS * (axis in taken) + axis: name for axis, name in choices.items()},
+            **values,
+        }
+        for point, choices, values in lines
+    ]
