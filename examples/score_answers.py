@@ -9,7 +9,7 @@ import json
 from collections import Counter
 
 from logicgen.processes.pool import Limits
-from logicgen.tasks.bulk import verify_lines
+from logicgen.tasks.lines import verify_lines
 
 ANSWERS = {
     "a & !b": "a=1, b=0",

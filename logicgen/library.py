@@ -46,9 +46,9 @@ def solve(
     LogicgenError for an unknown task or solver, FormatError (with line and column) for a problem
     that does not parse.
     """
-    from logicgen.tasks import limited
+    from logicgen.tasks import judge
 
-    return limited.solve(task, problem, solver, timeout)
+    return judge.solve(task, problem, solver, timeout)
 
 
 def verify(
@@ -65,9 +65,9 @@ def verify(
 
     Raises as `solve` does for everything else.
     """
-    from logicgen.tasks import limited
+    from logicgen.tasks import judge
 
-    return limited.verify(task, problem, answer, solver, timeout)[0]
+    return judge.verify(task, problem, answer, solver, timeout)[0]
 
 
 def score(

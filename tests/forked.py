@@ -32,8 +32,8 @@ SOLVING = [
     "logicgen.data.generate",
     "logicgen.solvers.pysat",
     "logicgen.solvers.truth_table",
-    "logicgen.tasks.bulk",
-    "logicgen.tasks.limited",
+    "logicgen.tasks.lines",
+    "logicgen.tasks.judge",
     "logicgen.processes.worker",
 ]
 TRAINING = [

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, TextIO
 from logicgen.cli.terminal import is_standard_output, say
 from logicgen.errors import LogicgenError, reading
 from logicgen.files import write_atomically
-from logicgen.tasks.bulk import LONGEST
+from logicgen.tasks.lines import LONGEST
 
 Row = dict[str, Any]
 

@@ -70,7 +70,7 @@ def command(
     """
     from logicgen.cli.dimacs_files import check_options, is_dimacs, solve_files
     from logicgen.processes.pool import MEMORY, Limits
-    from logicgen.tasks.bulk import solve_lines
+    from logicgen.tasks.lines import solve_lines
 
     if bool(problems) == (source is not None):
         raise click.UsageError("give either PROBLEMs or --in FILE")
@@ -115,9 +115,9 @@ def command(
 
 def _answer(task: str, problem: str, solver: str | None, timeout: float | None) -> str:
     from logicgen.solvers import Status
-    from logicgen.tasks import limited, load_task
+    from logicgen.tasks import judge, load_task
 
-    solution = limited.solve(task, problem, solver, timeout)  # raises with the place in the text
+    solution = judge.solve(task, problem, solver, timeout)  # raises with the place in the text
     if solution.status is Status.UNKNOWN:
         return f"unknown: {solution.reason}"
     if solution.status is Status.UNSAT:

@@ -48,7 +48,7 @@ def command(
     """
     from logicgen.cli.dimacs_files import check_options, is_dimacs, verify_file
     from logicgen.processes.pool import MEMORY, Limits
-    from logicgen.tasks.bulk import ERROR, verify_lines
+    from logicgen.tasks.lines import ERROR, verify_lines
 
     if (source is None) == (problem is None):
         raise click.UsageError("give either PROBLEM and ANSWER or --in FILE")
@@ -76,9 +76,9 @@ def command(
     if is_dimacs(problem):
         verdict = verify_file(str(problem), answer)
     else:
-        from logicgen.tasks import limited
+        from logicgen.tasks import judge
 
-        found, reason = limited.verify(str(task), str(problem), answer, solver, timeout)
+        found, reason = judge.verify(str(task), str(problem), answer, solver, timeout)
         verdict = str(found)
     if reason and verdict == "invalid":
         put(verdict)

@@ -35,7 +35,7 @@ from logicgen.syntax.clauses import (
 )
 from logicgen.syntax.formula_language import propositional
 from logicgen.tasks import Task
-from logicgen.tasks.bulk import fields_of, text_of
+from logicgen.tasks.lines import fields_of, text_of
 from logicgen.tasks.task import symbols_of
 from logicgen.tokens import symbol_index, symbol_name
 

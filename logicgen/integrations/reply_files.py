@@ -10,7 +10,7 @@ from typing import Any
 from logicgen.errors import LogicgenError, at, reading
 from logicgen.extras import extras_named
 from logicgen.integrations.versions import at_least
-from logicgen.tasks.bulk import LONGEST, fields_of
+from logicgen.tasks.lines import LONGEST, fields_of
 
 SAID = ("row", "problem", "split", "dataset", "fingerprint", "prompt_version")
 """What the metadata of a sample say of the problem that it asks."""

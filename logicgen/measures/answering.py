@@ -19,7 +19,8 @@ from logicgen.model.model import Request
 from logicgen.nn.samples import Sampling
 from logicgen.solvers import Status, Verdict
 from logicgen.tasks import Task, fitting_solver, load_task
-from logicgen.tasks.bulk import fields_of, text_of, unread
+from logicgen.tasks.judge import Item
+from logicgen.tasks.lines import fields_of, text_of, unread
 from logicgen.tasks.task import rename
 from logicgen.tokens import symbol_name
 
@@ -141,8 +142,9 @@ class Answering:
             ]
 
         def judge(rows: np.ndarray, answers: list[str]) -> list[str]:
-            problems = [questions[row].problem for row in rows]
-            return self.verifier.verdicts(list(zip(problems, answers, answers, strict=True)))
+            pairs = zip(rows, answers, strict=True)
+            items = [Item(questions[row].problem, answer, answer) for row, answer in pairs]
+            return self.verifier.verdicts(items)
 
         verdicts = judge(np.arange(len(ids)), first)
         return draw_until_accepted(first, verdicts, self.verified.draws, others, judge)

@@ -100,7 +100,7 @@ def comparison_document(
         rows[f"verdict_{number}"] = table["verdict"]
         answer = {"label": label, "text": name, "verdict": f"verdict_{number}"}
         if drawn:
-            items = list(zip(table["problem"], table["prediction"], table["verdict"], strict=True))
+            items = zip(table["problem"], table["prediction"], table["verdict"], strict=True)
             explained = explanations(task, items, workers, _part_of(progress, number, labels))
             rows[name] = [text for text, _ in explained]
             rows[f"explained_{number}"] = [found for _, found in explained]

@@ -66,7 +66,7 @@ def evaluation_document(
     listed = table.take(pa.array(places)).to_pydict()
 
     items = zip(listed["problem"], listed["prediction"], listed["verdict"], strict=True)
-    explained = explanations(task, list(items), workers, progress)
+    explained = explanations(task, items, workers, progress)
     seeds = [""] if scores.seeds == 1 else [f"-{seed}" for seed in range(scores.seeds)]
     rows: dict[str, list[Any]] = {
         "key": [

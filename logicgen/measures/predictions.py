@@ -17,9 +17,8 @@ from logicgen.data.dataset import Dataset, encode
 from logicgen.errors import LogicgenError
 from logicgen.measures.verified import Verified, draw_until_accepted
 from logicgen.processes.engines import open_pool
-from logicgen.processes.pool import Failure
-from logicgen.solvers import Verdict
-from logicgen.tasks import Task, load_task
+from logicgen.tasks import Task
+from logicgen.tasks.judge import Item, Wants, finding_of, judge
 
 if TYPE_CHECKING:
     from logicgen.model.model import Answer, Answerer
@@ -167,12 +166,13 @@ def predict_and_verify(
     if data.task.token_accuracy:
         columns["right_tokens"] = list(map(right_tokens, predictions, columns["answer"]))
 
-    def triples(places: np.ndarray, answers: list[str]) -> list[Triple]:
+    def items(places: np.ndarray, answers: list[str]) -> list[Item]:
         problems, stored = columns["problem"], columns["answer"]
-        return [(problems[p], answer, stored[p]) for p, answer in zip(places, answers, strict=True)]
+        pairs = zip(places, answers, strict=True)
+        return [Item(problems[place], answer, stored[place]) for place, answer in pairs]
 
     with Verifier(data.task, data.recipe.verifier, workers, seconds) as verifier:
-        asked = triples(places, predictions)
+        asked = items(places, predictions)
         columns["verdict"] = verifier.verdicts(asked, partial(progress, "verifying"))
         if verified is not None:
             outcomes = draw_until_accepted(
@@ -182,7 +182,7 @@ def predict_and_verify(
                 lambda left: predictor.others(
                     left, predictions, verified, partial(progress, "drawing again")
                 ),
-                lambda left, answers: verifier.verdicts(triples(left, answers)),
+                lambda left, answers: verifier.verdicts(items(left, answers)),
             )
             verified_columns = ("verified_prediction", "verified_verdict", "draws")
             columns |= {name: [o[i] for o in outcomes] for i, name in enumerate(verified_columns)}
@@ -332,17 +332,14 @@ class Predictor:
             yield np.array(batch)
 
 
-Triple = tuple[str, str, str]
-"""A problem, an answer to it and the stored answer, in prefix notation."""
-
-
 class Verifier:
     """Worker processes that judge answers, each different one once. Use as a context manager."""
 
     def __init__(self, task: Task, solver: str | None, workers: int, seconds: float) -> None:
-        self._known: dict[Triple, str] = {}
+        self._known: dict[Item, str] = {}
         self._seconds = seconds
-        self._pool = open_pool(verdict_of, (task.name, solver), count=workers)
+        wants = Wants(prefix=True, solver=solver)
+        self._pool = open_pool(judge, (task.name, wants), count=workers)
 
     def __enter__(self) -> Self:
         return self
@@ -350,17 +347,16 @@ class Verifier:
     def __exit__(self, *_: object) -> None:
         self._pool.close()
 
-    def verdicts(self, triples: list[Triple], progress: Counted = _uncounted) -> list[str]:
-        """Return the verdicts, `unknown` where a limit was reached."""
-        new = [triple for triple in dict.fromkeys(triples) if triple not in self._known]
+    def verdicts(self, items: list[Item], progress: Counted = _uncounted) -> list[str]:
+        """Return the verdicts on answers in prefix notation, `unknown` if a limit was reached."""
+        new = [item for item in dict.fromkeys(items) if item not in self._known]
         progress(0, len(new))
         found = zip(new, self._pool.map(new, self._seconds, 256), strict=True)
-        for done, (triple, verdict) in enumerate(found, 1):
-            unknown = isinstance(verdict, Failure)
-            self._known[triple] = str(Verdict.UNKNOWN if unknown else verdict)
+        for done, (item, result) in enumerate(found, 1):
+            self._known[item] = str(finding_of(result).verdict)
             if done % 256 == 0 or done == len(new):
                 progress(done, len(new))
-        return [self._known[triple] for triple in triples]
+        return [self._known[item] for item in items]
 
 
 def alphabets(model: Answerer, data: Dataset, symbols: np.ndarray) -> np.ndarray:
@@ -380,9 +376,3 @@ def right_tokens(prediction: str, answer: str) -> int:
     """Return how many tokens of the answer the prediction has at the same place."""
     pairs = zip(prediction.split(), answer.split(), strict=False)
     return sum(predicted == right for predicted, right in pairs)
-
-
-def verdict_of(task: str, solver: str | None) -> Callable[[Triple], str]:
-    """Return a function from (problem, prediction, answer) to its verdict, for a worker process."""
-    chosen = load_task(task)
-    return lambda triple: str(chosen.verdict(*triple, solver))

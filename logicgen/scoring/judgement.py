@@ -11,6 +11,7 @@ from logicgen.scoring.lexer import NoAnswerError
 from logicgen.solvers import Verdict
 from logicgen.syntax.answers import NoAnswer
 from logicgen.tasks.formula_task import FormulaTask
+from logicgen.tasks.judge import Wants, check
 from logicgen.tasks.task import Task
 
 
@@ -53,13 +54,9 @@ def judge(
     if foreign := _foreign(task, problem, answer, mode):
         names = shortened(", ".join(foreign))
         return Judgement(Verdict.INVALID, reason=f"the problem does not contain {names}")
-    verdict = task.check(problem, answer)
-    reason = ""
-    if verdict is Verdict.UNKNOWN:
-        reason = "the solver gave up"
-    elif reasons and not verdict.is_right:
-        reason = task.reason(problem, answer, verdict)
-    return Judgement(verdict, task.show(answer), reason)
+    found = check(task, Wants(shown=True, reason=reasons), problem, answer)
+    reason = "the solver gave up" if found.verdict is Verdict.UNKNOWN else found.reason
+    return Judgement(found.verdict, found.answer or "", reason)
 
 
 def _foreign(task: Task, problem: Any, answer: Any, mode: Mode) -> list[str]:

@@ -20,9 +20,7 @@ from logicgen.scoring.completions import Mode
 from logicgen.scoring.judgement import Judgement, judge, refusal
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
-
-Item = tuple[str, object, Verdict | None]
-"""A problem, and a completion to be judged, or an answer whose verdict is to be explained."""
+from logicgen.tasks.judge import Item, Wants, check
 
 
 class Scorer:
@@ -115,7 +113,9 @@ class Scorer:
                 raise LogicgenError(f"a problem is {type(problem).__name__}, not text")
         refused = [refusal(completion) for completion in completions]
         asked = zip(problems, completions, refused, strict=True)
-        items = [(problem, text, None) for problem, text, judgement in asked if judgement is None]
+        items = [
+            Item(problem, str(text)) for problem, text, judgement in asked if judgement is None
+        ]
         return refused, self._pool.submit_all(items, self.timeout)
 
     def _ask_reasons(
@@ -127,7 +127,10 @@ class Scorer:
             for place, each in enumerate(found)
             if self.reasons and not each.reason and each.reward == 0.0
         ]
-        items = [(problems[place], found[place].answer, found[place].verdict) for place in places]
+        items = [
+            Item(problems[place], found[place].answer, verdict=found[place].verdict)
+            for place in places
+        ]
         return places, self._pool.submit_all(items, self.timeout)
 
 
@@ -146,7 +149,10 @@ def _explained(found: list[Judgement], places: list[int], reasons: list[Any]) ->
 
 
 def _judging(task: str, mode: Mode) -> Callable[[Item], Any]:
-    """Return the function that judges or explains, and returns what is wrong with a problem."""
+    """Return the function that judges a completion, or explains an answer whose verdict is known.
+
+    It returns the error of a problem that does not parse.
+    """
     chosen = load_task(task)
     read = lru_cache(256)(chosen.read_problem)  # a trainer asks several completions of a problem
     # Grammars and solvers are made when they are first used: before the first item comes.
@@ -155,15 +161,15 @@ def _judging(task: str, mode: Mode) -> Callable[[Item], Any]:
             judge(chosen, chosen.read_problem("a"), completion, mode)
 
     def decide(item: Item) -> Any:
-        problem, text, verdict = item
         try:
-            parsed = read(problem)
+            parsed = read(item.problem)
         except LogicgenError as error:
             return error
         try:
-            if verdict is not None:
-                return chosen.reason(parsed, chosen.read_answer(str(text)), verdict)
-            judgement = judge(chosen, parsed, text, mode, reasons=False)
+            if item.verdict is not None:
+                answer = chosen.read_answer(item.answer)
+                return check(chosen, Wants(reason=True), parsed, answer, None, item.verdict).reason
+            judgement = judge(chosen, parsed, item.answer, mode, reasons=False)
         except MemoryError:
             raise
         except Exception as error:  # a fault of ours must not end a training, nor be paid

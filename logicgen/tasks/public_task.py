@@ -10,7 +10,7 @@ from logicgen.solvers import Solution, Verdict
 from logicgen.syntax import rewriting
 from logicgen.syntax.answers import Trace
 from logicgen.syntax.formula import Formula
-from logicgen.tasks import limited, load_task
+from logicgen.tasks import judge, load_task
 from logicgen.tasks.problems import ProblemSamples, Range
 
 Notation = Literal["infix", "prefix", "unicode", "latex"]
@@ -85,7 +85,7 @@ class PublicTask:
         self, problem: Any, *, solver: str | None = None, timeout: float | None = None
     ) -> Solution:
         """Return the canonical answer to a problem, as `logicgen.solve`."""
-        return limited.solve(self.name, self._problem(problem), solver, timeout)
+        return judge.solve(self.name, self._problem(problem), solver, timeout)
 
     def verify(
         self,
@@ -97,7 +97,7 @@ class PublicTask:
     ) -> Verdict:
         """Return the verdict on an answer, as `logicgen.verify`."""
         said = answer if isinstance(answer, str) else self._written(self._task.show, answer)
-        return limited.verify(self.name, self._problem(problem), said, solver, timeout)[0]
+        return judge.verify(self.name, self._problem(problem), said, solver, timeout)[0]
 
     def _problem(self, value: Any) -> str:
         """Return the text of a problem."""

@@ -33,18 +33,18 @@ from logicgen.model.model import Request
 from logicgen.model.recipe import RewardTable
 from logicgen.nn.linear import float32_products
 from logicgen.nn.samples import Sampling
-from logicgen.processes.pool import MEMORY, Failure, Pool
+from logicgen.processes.pool import MEMORY, Pool
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
-from logicgen.tasks.limited import judging
-from logicgen.tasks.problems import ProblemSamples, alpha_class_of, fingerprint
+from logicgen.tasks.judge import Finding, Item, Wants, finding_of, judge
+from logicgen.tasks.problems import EFFORT, ProblemSamples, alpha_class_of, fingerprint
 from logicgen.tasks.task import symbols_of
 from logicgen.training.curriculum import Curriculum, Kind, kind_of
 
 FOLDER = "rounds"
 
 SECONDS = 60.0
-"""Time that the answers to one problem may take a verifier, which mostly takes milliseconds."""
+"""Time that an answer may take a verifier, which mostly takes milliseconds."""
 
 CHUNK = 256
 """Problems that are answered in one call; the verifier has those before them meanwhile."""
@@ -210,8 +210,10 @@ class Rounds:
         stored = int(data.encoded("train").answers.lengths.max(initial=0))
         self.longest = ROOM + math.ceil(stored * max(1.0, length[1] / region.length[1]))
         self.mask = grammar_mask(self.task, self.longest)
-        self.judges: Pool[tuple[str, list[str]], list[Verdict]] = Pool(
-            judging, (recipe.task, recipe.verifier), count=workers, memory=MEMORY
+        # A round follows from its seed on every machine, so verdicts depend on an effort.
+        wants = Wants(prefix=True, solver=recipe.verifier, effort=EFFORT)
+        self.judges: Pool[Item, Finding] = Pool(
+            judge, (recipe.task, wants), count=workers, memory=MEMORY
         )
 
     def close(self) -> None:
@@ -271,19 +273,20 @@ class Rounds:
                 answers = self._answers(chunk, number)
                 drawn += answers
                 items = [
-                    (problem, [text for text, _ in each])
+                    Item(problem, text)
                     for problem, each in zip(chunk, answers, strict=True)
+                    for text in dict(each)
                 ]
                 judged.append(self.judges.submit_all(items, SECONDS))
         self.model.train(training)
         waiting = time.monotonic()
-        verdicts = [each for part in judged for each in part.result()]
+        verdicts = (finding_of(each).verdict for part in judged for each in part.result())
+        asked = []
+        for problem, attempted in zip(problems, drawn, strict=True):
+            known = {text: next(verdicts) for text in dict(attempted)}
+            attempts = [Attempt(text, score, known[text]) for text, score in attempted]
+            asked.append(Asked(problem, attempts))
         waited = time.monotonic() - waiting
-        asked = [
-            Asked(problem, [Attempt(*a, v) for a, v in zip(answers, of_each, strict=True)])
-            for problem, answers, found in zip(problems, drawn, verdicts, strict=True)
-            for of_each in [_known(found, len(answers))]
-        ]
         return Round(number, asked, following, curriculum, (time.monotonic() - started, waited))
 
     def _chosen(self, first: int, curriculum: Curriculum) -> tuple[list[str], int]:
@@ -330,10 +333,6 @@ class Rounds:
                     if math.isfinite(each.score)  # it has ended
                 ]
         return found
-
-
-def _known(found: list[Verdict] | Failure, count: int) -> list[Verdict]:
-    return [Verdict.UNKNOWN] * count if isinstance(found, Failure) else found
 
 
 def _written(made: Round) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from logicgen.processes.pool import MEMORY, Limits
-from logicgen.tasks.bulk import LONGEST, solve_lines, verify_lines
+from logicgen.tasks.lines import LONGEST, solve_lines, verify_lines
 from tests.cli.test_commands import rows, run
 
 BAD = {

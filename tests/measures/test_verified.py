@@ -16,6 +16,7 @@ from logicgen.measures.verified import Outcome, Verified, draw_until_accepted
 from logicgen.model.model import Answer
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.samples import Sampling
+from logicgen.tasks.judge import Item
 from tests.asking import only
 from tests.measures.conftest import Parrot
 
@@ -172,13 +173,13 @@ def test_a_limit_that_was_reached_is_no_acceptance():
 
 
 def test_no_answer_is_judged_twice(data):
-    one, other = ("| a b", "a 1", "b 1"), ("| a b", "a 0", "b 1")
+    one, other = Item("| a b", "a 1", "b 1"), Item("| a b", "a 0", "b 1")
     asked = []
     with Verifier(data.task, None, 1, 10.0) as verifier:
-        for triples in ([one, other, one], [other], [one, ("a", "a 1", "a 1")]):
-            verdicts = verifier.verdicts(triples, lambda done, total: asked.append((done, total)))
+        for items in ([one, other, one], [other], [one, Item("a", "a 1", "a 1")]):
+            verdicts = verifier.verdicts(items, lambda done, total: asked.append((done, total)))
             assert verdicts == [
-                {one: "correct", other: "incorrect"}.get(triple, "exact") for triple in triples
+                {one: "correct", other: "incorrect"}.get(item, "exact") for item in items
             ]
     assert asked == [(0, 2), (2, 2), (0, 0), (0, 1), (1, 1)]
 

@@ -166,7 +166,7 @@ SCRIPT = """
 import logicgen
 from logicgen.data.recipe import DataRecipe
 from logicgen.data.remote_data import make
-from logicgen.tasks.bulk import solve_lines
+from logicgen.tasks.lines import solve_lines
 from logicgen.processes.pool import Limits
 print(*[row["status"] for row in solve_lines("ltl", ["F a", "a & !a"], None, 2, Limits(9))])
 print(logicgen.solve("propositional", "a", timeout=9).status)

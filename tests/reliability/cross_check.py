@@ -15,7 +15,7 @@ from logicgen.processes.pool import Limits
 from logicgen.solvers import load_solver
 from logicgen.syntax import Assignment, Formula, Trace, ltl, propositional
 from logicgen.syntax.sampling import FormulaSampler
-from logicgen.tasks.bulk import solve_lines, verify_lines
+from logicgen.tasks.lines import solve_lines, verify_lines
 from tests.solvers.lasso_words import holds
 from tests.solvers.random_traces import random_formulas, trace_for
 from tests.solvers.test_ltl_storm import words

@@ -18,7 +18,7 @@ from logicgen.cli.bulk import run_bulk
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Status, Verdict
 from logicgen.tasks import TASKS
-from logicgen.tasks.bulk import ERROR, deciding
+from logicgen.tasks.lines import ERROR, judge_line, wants_of
 from tests.reliability.mutation import JSON_VALUES, ODD, mutated
 from tests.reliability.problems import ANSWER_TEXTS, PROBLEM_TEXTS
 from tests.reliability.target import Target, refused
@@ -79,7 +79,7 @@ def check_line(decide: Callable[[str], dict[str, Any]], key: str, line: str) -> 
 
 def check_file(content: bytes) -> None:
     """A file of lines is refused as a whole, or gives one row for each line that is not blank."""
-    decide = _counted(deciding("propositional", None))
+    decide = _counted(judge_line("propositional", wants_of(None, verify=False)))
     with tempfile.TemporaryDirectory() as folder, redirect_stderr(io.StringIO()):
         source, target = Path(folder, "in"), Path(folder, "out")
         source.write_bytes(content)
@@ -104,7 +104,7 @@ def _targets() -> list[Target]:
     found = []
     for task in TASKS:
         for verify, key in ((False, "status"), (True, "verdict")):
-            decide = deciding(task, None, verify)
+            decide = judge_line(task, wants_of(None, verify))
             name = f"{task}-lines-to-{'verify' if verify else 'solve'}"
             found.append(Target(name, lines(task), partial(check_line, decide, key)))
     content = st.one_of(

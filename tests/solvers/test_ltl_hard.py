@@ -7,7 +7,7 @@ import pytest
 from logicgen.processes.pool import Limits
 from logicgen.solvers import Verdict, load_solver
 from logicgen.syntax import ltl
-from logicgen.tasks.bulk import solve_lines
+from logicgen.tasks.lines import solve_lines
 from tests.solvers.ltl_families import arbiter, counter, nested
 
 EMBEDDED = load_solver("embedded", "ltl")

@@ -13,7 +13,7 @@ from logicgen.processes.pool import Limits
 from logicgen.solvers import Status, Verdict, load_solver
 from logicgen.solvers.spot import SpotSolver
 from logicgen.syntax import Formula, Trace, ltl, propositional
-from logicgen.tasks.bulk import solve_lines, verify_lines
+from logicgen.tasks.lines import solve_lines, verify_lines
 from tests.solvers.random_traces import POSITIONS, random_formulas, trace_for
 from tests.solvers.test_ltl import rows
 

@@ -14,7 +14,7 @@ from logicgen.processes.pool import Limits
 from logicgen.solvers import Verdict, load_solver
 from logicgen.solvers.storm import StormSolver
 from logicgen.syntax import Trace, ltl
-from logicgen.tasks.bulk import solve_lines, verify_lines
+from logicgen.tasks.lines import solve_lines, verify_lines
 from tests.solvers.lasso_words import allows, holds
 from tests.solvers.random_traces import random_formulas, trace_for
 from tests.solvers.test_ltl import rows

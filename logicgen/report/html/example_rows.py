@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ from logicgen.errors import FormatError
 from logicgen.processes.engines import open_pool
 from logicgen.processes.pool import Failure
 from logicgen.solvers import Verdict
-from logicgen.tasks import Task, load_task
+from logicgen.tasks import Task
+from logicgen.tasks.judge import Finding, Item, Wants, judge
 from logicgen.tasks.task import Explanation
 
 REPORT = "report.html"
@@ -23,9 +24,6 @@ MOST = 10_000
 # Seconds after which the reason of a verdict is no longer looked for.
 SECONDS = 2.0
 
-Item = tuple[str, str, str]
-"""A problem, an answer to it, both in prefix notation, and its verdict."""
-
 Explained = tuple[str, list[Any] | None]
 """An answer as people write it; and reason, truth, letters, loop, picture, as pages hold them.
 
@@ -36,55 +34,42 @@ Progress = Callable[[int, int], None]
 
 
 def explanations(
-    task: Task, items: Sequence[Item], workers: int = 1, progress: Progress = lambda *_: None
+    task: Task,
+    answers: Iterable[tuple[str, str, str]],
+    workers: int = 1,
+    progress: Progress = lambda *_: None,
 ) -> list[Explained]:
-    """Return what there is to see of each answer; found by worker processes, each item once."""
+    """Return what a page shows of answers; worker processes explain each different answer once.
+
+    answers: problem, answer, both in prefix notation, and the verdict.
+    """
+    items = [Item(problem, text, verdict=Verdict(verdict)) for problem, text, verdict in answers]
     new = list(dict.fromkeys(items))
     found: dict[Item, Explained] = {}
-    with open_pool(explaining, (task.name,), count=workers) as pool:
+    wants = Wants(prefix=True, shown=True, explanation=True)
+    with open_pool(judge, (task.name, wants), count=workers) as pool:
         results = pool.map(new, SECONDS, 64)
         for done, (item, result) in enumerate(zip(new, results, strict=True), 1):
-            if isinstance(result, Failure):
-                wrong = not Verdict(item[2]).is_right
-                said = f"looking for the reason was given up: {result.reason}" if wrong else ""
-                result = item[1], [said, "", None, None, ""]
-            found[item] = result
+            found[item] = _packed(item, result)
             progress(done, len(new))
     return [found[item] for item in items]
 
 
-def explaining(task: str) -> Callable[[Item], Explained]:
-    """Return the function that explains items of a task, for a worker process."""
-    chosen = load_task(task)
-
-    def explain(item: Item) -> Explained:
-        problem, text, verdict = item
-        try:
-            parsed = chosen.decode_problem(problem)
-        except FormatError:  # of a damaged file
-            return text, None
-        try:
-            answer = chosen.decode_answer(text)
-        except FormatError as error:
-            first = str(error).partition("\n")[0]
-            return text, [f"it does not parse: {first}", "", None, None, ""]
-        try:
-            found = chosen.explain(parsed, answer, Verdict(verdict))
-        except MemoryError:
-            raise
-        except Exception as error:  # such as a verdict of another solver that ours contradicts
-            found = Explanation(f"no explanation: {error}")
-        letters = ";".join(" ".join(letter) for letter in found.letters)
-        packed = [
-            found.reason,
-            ",".join(found.truth),
-            letters if found.letters else None,
-            found.loop,
-            chosen.picture(answer),
-        ]
-        return chosen.show(answer), packed
-
-    return explain
+def _packed(item: Item, result: Finding | Failure) -> Explained:
+    """Return a finding as pages hold it."""
+    if isinstance(result, Failure):
+        wrong = item.verdict is not None and not item.verdict.is_right
+        said = f"looking for the reason was given up: {result.reason}" if wrong else ""
+        return item.answer, [said, "", None, None, ""]
+    if result.error is not None:  # of a damaged file
+        return item.answer, None
+    if result.answer is None:
+        first = result.reason.partition("\n")[0]
+        return item.answer, [f"it does not parse: {first}", "", None, None, ""]
+    seen = result.explanation or Explanation()
+    letters = ";".join(" ".join(letter) for letter in seen.letters)
+    shown = letters if seen.letters else None
+    return result.answer, [seen.reason, ",".join(seen.truth), shown, seen.loop, result.picture]
 
 
 def shown_answers(task: Task, texts: Iterable[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Solving and verifying of many problems: worker processes, limits, one JSON object per line."""
+"""Solve and verify many problems: JSON lines in and out, judged by worker processes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from logicgen.processes.engines import open_pool
 from logicgen.processes.pool import Failure, Limits
 from logicgen.solvers import Status
 from logicgen.solvers.registry import in_words
-from logicgen.tasks import fitting_solver, load_task
-from logicgen.tasks.limited import checked
+from logicgen.tasks.judge import Item, Wants, judge
 
 # Lines per chunk: sending one costs little next to solving it, and results keep coming.
 CHUNK = 256
@@ -34,7 +33,7 @@ def solve_lines(
     A `reason` follows where there is one. Reading counts under the limits as solving does.
     Raises LogicgenError for an unknown task or solver.
     """
-    return _mapped((task, solver, False), lines, workers, limits)
+    return _mapped(task, lines, wants_of(solver, verify=False), workers, limits)
 
 
 def verify_lines(
@@ -46,13 +45,18 @@ def verify_lines(
     its answer does not. A `reason` follows where there is one. Reading counts under the limits.
     Raises LogicgenError for an unknown task or solver.
     """
-    return _mapped((task, solver, True), lines, workers, limits)
+    return _mapped(task, lines, wants_of(solver, verify=True), workers, limits)
+
+
+def wants_of(solver: str | None, verify: bool) -> Wants:
+    """Return the findings that a row holds."""
+    return Wants(verdict=verify, solution=not verify, shown=not verify, solver=solver)
 
 
 def _mapped(
-    setup: tuple[str, str | None, bool], lines: Iterable[str], workers: int, limits: Limits
+    task: str, lines: Iterable[str], wants: Wants, workers: int, limits: Limits
 ) -> Iterator[Row]:
-    deciding(*setup)  # complain here, not in a worker
+    judge(task, wants)  # complain here, not in a worker
     sent: list[str] = []
 
     def remembered() -> Iterator[str]:
@@ -61,51 +65,51 @@ def _mapped(
                 sent.append(line)
                 yield line
 
-    with open_pool(deciding, setup, count=workers, memory=limits.memory) as pool:
+    with open_pool(judge_line, (task, wants), count=workers, memory=limits.memory) as pool:
         for result in pool.map(remembered(), limits.seconds, CHUNK):
             line = sent.pop(0)
             if isinstance(result, Failure):
-                yield {**_readable(line), **_undecided(setup[2], Status.UNKNOWN, result.reason)}
+                yield {**_readable(line), **_undecided(wants, Status.UNKNOWN, result.reason)}
             else:
                 yield result
 
 
-def deciding(task: str, solver: str | None, verify: bool = False) -> Callable[[str], Row]:
-    """Return the function that solves, or verifies, one line in a worker."""
-    chosen, solver = load_task(task), fitting_solver(task, solver)
+def judge_line(task: str, wants: Wants) -> Callable[[str], Row]:
+    """Return the function that solves, or verifies, one line."""
+    decide = judge(task, wants)
+    verify = wants.verdict
+    wrong = ERROR if verify else Status.INVALID
 
     def decided(line: str) -> Row:
         row = unread(line)
         try:
             row = fields_of(line, json_only=verify)
-            problem = chosen.read_problem(text_of(row, "problem"))
-            answer = text_of(row, "answer") if verify else ""
+            item = Item(text_of(row, "problem"), text_of(row, "answer") if verify else "")
         except LogicgenError as error:
-            status = ERROR if verify else Status.INVALID
-            return {**row, **_undecided(verify, status, str(error).splitlines()[0])}
+            return {**row, **_undecided(wants, wrong, str(error))}
         try:
-            if verify:
-                verdict, reason = checked(chosen, problem, answer, solver)
-                reasons = {"reason": reason.splitlines()[0]} if reason else {}
-                return {**row, "verdict": str(verdict), **reasons}
-            solution = chosen.solve(problem, solver)
-            witness = None if solution.witness is None else chosen.show(solution.witness)
+            found = decide(item)
         except MemoryError:
             raise  # a limit, which the worker reports
         except LogicgenError as error:  # a problem beyond the solver's limits
-            return {**row, **_undecided(verify, Status.UNKNOWN, str(error).splitlines()[0])}
+            return {**row, **_undecided(wants, Status.UNKNOWN, str(error))}
         except Exception as error:  # whatever a plugin raises, the other problems go on
             reason = f"the solver failed: {in_words(error)}"
-            return {**row, **_undecided(verify, Status.UNKNOWN, reason)}
-        reasons = {"reason": solution.reason} if solution.reason else {}
-        return {**row, "status": str(solution.status), "witness": witness, **reasons}
+            return {**row, **_undecided(wants, Status.UNKNOWN, reason)}
+        if found.error is not None:
+            return {**row, **_undecided(wants, wrong, str(found.error))}
+        if found.solution is None:
+            reasons = {"reason": found.reason.splitlines()[0]} if found.reason else {}
+            return {**row, "verdict": str(found.verdict), **reasons}
+        reasons = {"reason": found.reason} if found.reason else {}
+        return {**row, "status": str(found.solution.status), "witness": found.answer, **reasons}
 
     return decided
 
 
-def _undecided(verify: bool, status: str, reason: str) -> Row:
-    result = {"verdict": str(status)} if verify else {"status": str(status), "witness": None}
-    return {**result, "reason": reason}
+def _undecided(wants: Wants, status: str, reason: str) -> Row:
+    result = {"verdict": str(status)} if wants.verdict else {"status": str(status), "witness": None}
+    return {**result, "reason": reason.splitlines()[0]}
 
 
 def unread(line: str) -> Row:

@@ -1,0 +1,206 @@
+"""Judge one item: read a problem and an answer, solve, check and explain.
+
+    decide = judge("propositional", Wants())
+    decide(Item("a | b", "a=1")).verdict  # correct
+
+The function is called here or, as the setup of a pool (`processes/pool.py`), in worker processes.
+The limits of a pool, in seconds and bytes, depend on the machine. An effort does not: it limits the
+steps of each call of a solver. Only callers whose verdicts decide what is written give an effort.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+from logicgen.errors import FormatError, LogicgenError
+from logicgen.processes.pool import MEMORY, Failure, Pool
+from logicgen.solvers import Solution, Status, Verdict
+from logicgen.tasks import Task, fitting_solver, load_task
+from logicgen.tasks.task import Explanation
+
+# Problems that a judge remembers, because a data set or a model often repeats a problem.
+REMEMBERED = 16
+
+
+class Item(NamedTuple):
+    """A problem and an answer to it, as text.
+
+    Attributes:
+        expected: a right answer in prefix notation; an equal answer is `exact`.
+        verdict: of the answer, if it is known; then the answer is not checked.
+    """
+
+    problem: str
+    answer: str = ""
+    expected: str | None = None
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True)
+class Wants:
+    """The findings that a judge is asked for, and how it finds them.
+
+    Attributes:
+        verdict: on the answer of the item.
+        solution: the canonical answer to the problem.
+        shown: the answer as people write it. Without a verdict this is the canonical answer.
+        reason: why an answer is not right.
+        explanation: what a page shows of the answer, with the reason.
+        prefix: items are in prefix notation, as in data sets; otherwise in any notation.
+        effort: steps after which a solver gives up; None is no limit.
+    """
+
+    verdict: bool = True
+    solution: bool = False
+    shown: bool = False
+    reason: bool = False
+    explanation: bool = False
+    prefix: bool = False
+    solver: str | None = None
+    effort: int | None = None
+
+
+class Finding(NamedTuple):
+    """The findings about an item; see `Wants`.
+
+    Attributes:
+        verdict: `unknown` also if no verdict is wanted.
+        reason: why the answer is not right, does not parse, or why its verdict is unknown.
+        picture: the answer drawn for a person; with the explanation.
+        error: of a problem that does not parse; nothing else is found then.
+    """
+
+    verdict: Verdict = Verdict.UNKNOWN
+    solution: Solution | None = None
+    answer: str | None = None
+    reason: str = ""
+    explanation: Explanation | None = None
+    picture: str = ""
+    error: LogicgenError | None = None
+
+
+def judge(task: str | Task, wants: Wants) -> Callable[[Item], Finding]:
+    """Return the function that judges an item.
+
+    Raises LogicgenError for an unknown task, and for a solver that does not fit it. The function
+    raises what a solver raises.
+    """
+    chosen = load_task(task) if isinstance(task, str) else task
+    fitting_solver(chosen.name, wants.solver)
+    if wants.effort is not None:
+        chosen = chosen.limited(wants.effort, None)
+    read_problem, read_answer = chosen.read_problem, chosen.read_answer
+    if wants.prefix:
+        read_problem = lru_cache(REMEMBERED)(chosen.decode_problem)
+        read_answer = chosen.decode_answer
+
+    def decide(item: Item) -> Finding:
+        try:
+            problem = read_problem(item.problem)
+        except LogicgenError as error:
+            # A copy does not refer to the variables of the parser, which can be large.
+            return Finding(
+                error=copy(error) if type(error) is FormatError else LogicgenError(str(error))
+            )
+        if not wants.verdict:
+            return solved(chosen, wants, problem)
+        try:
+            answer = read_answer(item.answer)
+        except FormatError as error:
+            return Finding(Verdict.INVALID, reason=str(error))
+        return check(chosen, wants, problem, answer, item.expected, item.verdict)
+
+    return decide
+
+
+def solved(task: Task, wants: Wants, problem: Any) -> Finding:
+    """Return the canonical answer to a problem of the task."""
+    solution = task.solve(problem, wants.solver)
+    shown = wants.shown and solution.witness is not None
+    answer = task.show(solution.witness) if shown else None
+    return Finding(solution=solution, answer=answer, reason=solution.reason)
+
+
+def check(
+    task: Task,
+    wants: Wants,
+    problem: Any,
+    answer: Any,
+    expected: str | None = None,
+    verdict: Verdict | None = None,
+) -> Finding:
+    """Return the findings about an answer to a problem, both values of the task."""
+    solution = task.solve(problem, wants.solver) if wants.solution else None
+    if verdict is None:
+        verdict = task.check(problem, answer, wants.solver)
+        if verdict is Verdict.CORRECT and expected is not None:
+            exact = task.same(answer, task.decode_answer(expected))
+            verdict = Verdict.EXACT if exact else verdict
+    reason, picture, explanation = "", "", None
+    if wants.explanation:
+        try:
+            explanation = task.explain(problem, answer, verdict)
+        except MemoryError:
+            raise
+        except Exception as error:  # such as a verdict of another solver that ours contradicts
+            explanation = Explanation(f"no explanation: {error}")
+        reason, picture = explanation.reason, task.picture(answer)
+    elif wants.reason and verdict in (Verdict.INCORRECT, Verdict.INVALID):
+        reason = task.reason(problem, answer, verdict)
+    shown = task.show(answer) if wants.shown else None
+    return Finding(verdict, solution, shown, reason, explanation, picture)
+
+
+def finding_of(result: Finding | Failure) -> Finding:
+    """Return what a pool found about an item: `unknown` with a reason if a limit was reached.
+
+    Raises the error of a problem that does not parse.
+    """
+    if isinstance(result, Failure):
+        unknown = Solution(Status.UNKNOWN, reason=result.reason)
+        return Finding(solution=unknown, reason=result.reason)
+    if result.error is not None:
+        raise result.error
+    return result
+
+
+def solve(task: str, problem: str, solver: str | None, seconds: float | None) -> Solution:
+    """Return the canonical answer to a problem, `unknown` if reading and solving take longer.
+
+    Raises LogicgenError for an unknown task or solver, FormatError for what does not parse.
+    """
+    wants = Wants(verdict=False, solution=True, solver=solver)
+    solution = _judge_within(task, wants, Item(problem), seconds).solution
+    assert solution is not None
+    return solution
+
+
+def verify(
+    task: str, problem: str, answer: str, solver: str | None, seconds: float | None
+) -> tuple[Verdict, str]:
+    """Return the verdict on an answer, and the reason if it does not parse or a limit was reached.
+
+    Raises as `solve` does for everything but the answer.
+    """
+    found = _judge_within(task, Wants(solver=solver), Item(problem, answer), seconds)
+    return found.verdict, found.reason
+
+
+def _judge_within(task: str, wants: Wants, item: Item, seconds: float | None) -> Finding:
+    """Judge an item here or, if there is a limit, in a worker."""
+    decide = judge(task, wants)  # complain here, not in a worker
+    if seconds is None:
+        return finding_of(decide(item))
+    if not (isinstance(seconds, int | float) and seconds > 0):
+        raise LogicgenError(f"timeout: {seconds!r}; it has to be a number of seconds above 0")
+    return finding_of(_pool(task, wants).call(item, seconds))
+
+
+@cache
+def _pool(task: str, wants: Wants) -> Pool[Item, Finding]:
+    return Pool(judge, (task, wants), count=os.cpu_count() or 1, memory=MEMORY)
