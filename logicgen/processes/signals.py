@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -63,11 +64,12 @@ class StopOnSignal:
 
     Attributes:
         heeded: if not, signals are ignored: another process tells this one to stop.
+        then: is called when a signal is noted.
         received: the signal, if there was one.
     """
 
-    def __init__(self, heeded: bool = True) -> None:
-        self.heeded = heeded
+    def __init__(self, heeded: bool = True, then: Callable[[], object] = lambda: None) -> None:
+        self.heeded, self.then = heeded, then
         self.received: int | None = None
         self._before: dict[int, Any] = {}
 
@@ -85,3 +87,4 @@ class StopOnSignal:
         if self.heeded:
             self.received = number
             signal.signal(number, self._before[number])
+            self.then()

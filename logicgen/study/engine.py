@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
 
 from logicgen.experiments import Json
 from logicgen.files import write_text
 from logicgen.processes.engines import cluster, shared
-from logicgen.processes.signals import interruption
+from logicgen.processes.signals import StopOnSignal, interruption
 from logicgen.study.plan import Plan
 from logicgen.study.records import Record, commit, in_order, versions, write_records
 from logicgen.study.trial import RUNS, Trial
 from logicgen.study.worker import ClusterWorker, Worker
+
+GOES_ON = "stopped: the same command goes on from there"
 
 Settled = Callable[[str, "Record | str"], None]
 """Called with the name of a trial and its record, or why it failed, in one line."""
@@ -33,18 +34,22 @@ def compute(
     device: str,
     settled: Settled,
 ) -> None:
-    """Compute trials, so many at a time; add each to `records` and write these at once.
+    """Compute trials in `workers` processes; add each to `records` and write the file at once.
 
     Trials that come `after` others are computed when all that come after fewer are. One that fails,
     or whose process dies, is `settled` with the reason, and the others go on.
-    Ctrl-C or SIGTERM stops all processes, of which each saves a checkpoint, and raises
-    KeyboardInterrupt. Raises LogicgenError where a file cannot be written.
+    Ctrl-C or SIGTERM stops all processes. Each saves a checkpoint, then KeyboardInterrupt is
+    raised. Raises LogicgenError if a file cannot be written.
     """
     # Data sets, weights and predictions are made from recipes: nothing for a repository.
     write_text(folder / RUNS / ".gitignore", "*\n")
     about = {"commit": commit(), "versions": versions()}
     folder = shared(folder)
-    pool = Pool(handles(min(workers, len(trials)), folder, device))
+    there = handles(min(workers, len(trials)), folder, device)
+
+    def stop() -> None:
+        for worker in there:
+            worker.stop()
 
     def answered(trial: Trial, answer: Json) -> None:
         if "error" in answer:
@@ -56,80 +61,51 @@ def compute(
         write_records(in_order(plan.trials, records), folder)
         settled(trial.name, record)
 
-    waves: dict[int, list[Trial]] = {}
-    for trial in trials:
-        waves.setdefault(_depth(plan, trial), []).append(trial)
-    with pool:
-        for _, wave in sorted(waves.items()):
-            pool.map([(trial, plan.context(trial, folder, device)) for trial in wave], answered)
-
-
-def _depth(plan: Plan, trial: Trial) -> int:
-    """Return how many trials have to be done before this one, each after the one before."""
-    return 0 if trial.after is None else 1 + _depth(plan, plan.trials[trial.after])
-
-
-class Pool:
-    """Worker processes that share trials out among themselves; used as a context manager.
-
-    While it is entered, Ctrl-C and SIGTERM stop the processes instead of this one.
-    """
-
-    def __init__(self, workers: Sequence[Worker | ClusterWorker]) -> None:
-        self.workers = workers
-        self.stopping: int | None = None  # the signal that stops the processes
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> Pool:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._interrupted)
-        return self
-
-    def _interrupted(self, number: int, frame: Any) -> None:
-        signal.signal(number, self._before[number])  # a second one does not wait
-        self.stopping = number
-        self._stop()
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        self._stop()
-        for worker in self.workers:
+    try:
+        with StopOnSignal(then=stop) as signals:
+            for wave in _waves(plan, trials):
+                jobs = [(trial, plan.context(trial, folder, device)) for trial in wave]
+                for trial, answer in _answers(there, jobs):
+                    if signals.received is None or "error" not in answer:
+                        answered(trial, answer)
+                if signals.received is not None:
+                    raise interruption(signals.received, GOES_ON)
+    finally:
+        stop()
+        for worker in there:
             worker.wait()
 
-    def _stop(self) -> None:
-        for worker in self.workers:
-            worker.stop()
 
-    def map(self, jobs: list[tuple[Trial, Json]], answered: Callable[[Trial, Json], None]) -> None:
-        """Compute trials, each with its context; call `answered` with each as soon as it is done.
+def _waves(plan: Plan, trials: list[Trial]) -> list[list[Trial]]:
+    """Return trials in groups; each comes in a later group than the trial that it comes after."""
 
-        Raises KeyboardInterrupt once all processes have stopped after a signal.
-        """
-        waiting: SimpleQueue[tuple[Trial, Json] | None] = SimpleQueue()
-        answers: SimpleQueue[tuple[Trial, Json]] = SimpleQueue()
-        for job in [*jobs, *[None] * len(self.workers)]:
-            waiting.put(job)
+    def depth(trial: Trial) -> int:
+        return 0 if trial.after is None else 1 + depth(plan.trials[trial.after])
 
-        def serve(worker: Worker | ClusterWorker) -> None:
-            while (job := waiting.get()) is not None:
-                trial, context = job
-                stopped = {"error": "stopped"}
-                ending = self.stopping is not None
-                answers.put((trial, stopped if ending else worker.run(trial, context)))
+    return [list(wave) for _, wave in groupby(sorted(trials, key=depth), key=depth)]
 
-        for each in self.workers:
-            threading.Thread(target=serve, args=[each], daemon=True).start()
-        for _ in jobs:
-            trial, answer = answers.get()
-            if self.stopping is None or "error" not in answer:
-                answered(trial, answer)
-        if self.stopping is not None:
-            raise interruption(self.stopping, "stopped: the same command goes on from there")
+
+def _answers(
+    workers: Sequence[Worker | ClusterWorker], jobs: list[tuple[Trial, Json]]
+) -> Iterator[tuple[Trial, Json]]:
+    """Compute trials, each with its context; yield each with its answer as soon as it is done."""
+    waiting: SimpleQueue[tuple[Trial, Json] | None] = SimpleQueue()
+    answers: SimpleQueue[tuple[Trial, Json]] = SimpleQueue()
+    for job in [*jobs, *[None] * len(workers)]:
+        waiting.put(job)
+
+    def serve(worker: Worker | ClusterWorker) -> None:
+        while (job := waiting.get()) is not None:
+            answers.put((job[0], worker.run(*job)))
+
+    for each in workers:
+        threading.Thread(target=serve, args=[each], daemon=True).start()
+    for _ in jobs:
+        yield answers.get()
 
 
 def handles(count: int, folder: Path, device: str) -> list[Worker | ClusterWorker]:
-    """Return so many handles, on processes of this machine or of the cluster in use."""
+    """Return handles on processes of this machine or of the cluster in use."""
     logs = [folder / RUNS / f"worker-{number}.log" for number in range(count)]
     if (there := cluster()) is not None:
         one_thread = environments(1, "cpu")[0]
@@ -139,7 +115,7 @@ def handles(count: int, folder: Path, device: str) -> list[Worker | ClusterWorke
 
 
 def environments(count: int, device: str) -> list[dict[str, str]]:
-    """Return variables for so many processes: on a CPU one thread each, else one GPU, in turn."""
+    """Return the variables of each process: one thread on a CPU, else one of the GPUs in turn."""
     if device == "cpu" or not (cards := _cards()):
         return [{"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"} for _ in range(count)]
     return [{"CUDA_VISIBLE_DEVICES": cards[i % len(cards)]} for i in range(count)]
