@@ -1,7 +1,17 @@
 """From a recipe to a data set on disk: resumable, and the same bytes however it is run.
 
-The work is done in steps (`making.py`) by any number of processes. This one plans them; it never
-holds an example, and of each slot no more than its cell.
+The splits are made in rounds. A round has four steps, each of which any number of processes share:
+
+    draw      a unit: a first example for each of its slots, whatever other units draw
+    gather    a bucket of units: what settling has to know of their examples, by part
+    settle    a part of the cells: which slot keeps an example that several have drawn, and further
+              examples for the others (`unique.py`)
+    finish    a bucket of units: their shards
+
+In the end each part is checked: its keys are different, and are those of the shards. The first
+process plans the steps (`_Run`). It never holds an example, and of each slot no more than its cell.
+Workers do them (`Maker`). They hand on what they found in work files (`work_files.py`). A
+step that is done again writes the same bytes.
 """
 
 from __future__ import annotations
@@ -20,28 +30,11 @@ from logicgen.data.cards import card
 from logicgen.data.dataset import Dataset
 from logicgen.data.estimate import of_plans
 from logicgen.data.folder import head
-from logicgen.data.making import (
-    Check,
-    Draw,
-    Facts,
-    Finish,
-    Gather,
-    Look,
-    Lost,
-    Settle,
-    maker,
-)
-from logicgen.data.partition import Partition
-from logicgen.data.plan import (
-    CellPlan,
-    DrawingRound,
-    Listing,
-    first_round,
-    next_round,
-    shard_size,
-)
+from logicgen.data.maker import Facts, Maker, Settled
+from logicgen.data.plan import CellPlan, DrawingRound, first_round, next_round, shard_size
 from logicgen.data.recipe import SPLITS, DataRecipe, Progress
-from logicgen.data.work_files import LostError, WorkFiles
+from logicgen.data.unique import Partition
+from logicgen.data.work_files import LostError, WorkFiles, keys_file, settled_file
 from logicgen.errors import LogicgenError
 from logicgen.extras import DECISIVE
 from logicgen.files import write_text
@@ -49,7 +42,7 @@ from logicgen.processes.engines import AnyPool, open_pool, shared
 from logicgen.processes.pool import Failure
 from logicgen.tasks import Cell, Source
 
-Step = TypeVar("Step")
+Result = TypeVar("Result")
 
 CELLS = "cells.csv"
 
@@ -91,7 +84,7 @@ def generate(
         try:
             run.make(workers)
         except LostError:  # somebody has deleted files meanwhile
-            WorkFiles(folder).clear()
+            run.files.clear()
             run = _Run(recipe, folder, seed, progress, planned(recipe, source, name, progress))
             try:
                 run.make(workers)
@@ -103,7 +96,7 @@ def generate(
         description = {**begin, "complete": True, **run.account()}
         write_text(folder / CELLS, run.cells())
         Dataset.finish(folder, description, card(recipe, description))
-        WorkFiles(folder).clear()
+        run.files.clear()
     return description
 
 
@@ -139,17 +132,17 @@ class _Run:
             self.plans[split] = self.plans.get(split, []) + plans
         every = chain.from_iterable(plans for _, plans in stages)
         self.partition = Partition.of(every, recipe.load_task())
-        self.tables: dict[int, str] = {}  # by part of the partition, the work file of its keys
+        self.keys: dict[int, str] = {}  # by part of the partition, the work file of its keys
         self.shards: dict[str, list[Facts]] = {split: [] for split in self.plans}
         self.next_number = dict.fromkeys(self.plans, 0)  # of a shard
 
     def make(self, workers: int) -> None:
         """Make all shards, and check that no two of their problems are the same."""
         made = self.recipe, self.seed, shared(self.folder), self.partition
-        with open_pool(maker, made, count=workers) as engine:
+        with open_pool(Maker, made, count=workers) as pool:
             for split, plans in self.stages:
-                self._stage(split, plans, engine)
-            found = list(_results(engine, map(Check, self.tables.values())))
+                self._stage(split, plans, pool)
+            found = list(_each(pool, Maker.check, ((name,) for name in self.keys.values())))
         shards = list(chain.from_iterable(self.shards.values()))
         there = sum(shard.examples for shard in shards), sum(shard.keys for shard in shards) % 2**64
         if there != (sum(count for count, _ in found), sum(keys for _, keys in found) % 2**64):
@@ -158,7 +151,7 @@ class _Run:
                 " command again"
             )
 
-    def _stage(self, split: str, plans: list[CellPlan], engine: AnyPool) -> None:
+    def _stage(self, split: str, plans: list[CellPlan], pool: AnyPool) -> None:
         """Make the shards of some cells: a first round, then further ones for what is missing."""
         whole = self.plans[split]
         everywhere, total = (sum(plan.quota for plan in part) for part in (whole, plans))
@@ -168,7 +161,7 @@ class _Run:
             before = sum(plan.held for plan in whole)
             say = partial(self._say, split, before, everywhere)
             say(0)
-            self._round(one, plans, engine, say)
+            self._round(one, plans, pool, say)
             say(sum(plan.held for plan in whole) - before)
             self.next_number[split] = one.end
             missing = total - sum(plan.held for plan in plans)
@@ -184,92 +177,55 @@ class _Run:
         self.progress(split, min(before + new, total), total)
 
     def _round(
-        self,
-        one: DrawingRound,
-        plans: list[CellPlan],
-        engine: AnyPool,
-        say: Callable[[int], None],
+        self, one: DrawingRound, plans: list[CellPlan], pool: AnyPool, say: Callable[[int], None]
     ) -> None:
-        """Make the shards of a round, or take them as they were made."""
-        stem = f"{one.split}/{one.number:05d}"
-        done = self.files.read_json(f"{stem}-done.json")
-        if done is None:
-            settled = self.files.read_json(f"{stem}-settled.json")
-            if settled is None:
-                settled = self._settled(one, self._drawn(one, engine, say), engine)
-                self.files.write_json(f"{stem}-settled.json", settled)
-            facts = self._finished(one, settled, engine)
-            done = {**settled, "shards": [asdict(each) for each in facts]}
-            self.files.write_json(f"{stem}-done.json", done)
-            self.files.remove_all(one.split, f"{one.number:05d}-*-*")
+        """Make the shards of a round, or take them as they were made; count what it gave."""
+        known = self.files.read_json(settled_file(one))
+        if known is None:
+            parts = self._settled(one, self._drawn(one, pool, say), pool)
+            self.files.write_json(settled_file(one), [asdict(each) for each in parts])
         else:
-            facts = [Facts(**each) for each in done["shards"]]
-            facts = list(_results(engine, map(Look, facts)))
-        self.shards[one.split] += facts
-        self.tables |= {int(part): name for part, name in done["tables"].items()}
-        held = {int(cell): count for cell, count in done["held"].items()}
-        _count(plans, one, {self.partition.cells[cell]: count for cell, count in held.items()})
-
-    def _drawn(
-        self, one: DrawingRound, engine: AnyPool, say: Callable[[int], None]
-    ) -> dict[int, dict[int, int]]:
-        """Draw all units, and gather their records; return how many, by part and bucket."""
-        drawn = 0
-        for found in _results(engine, map(Draw, one.units())):
-            drawn += found
-            say(drawn)
-        steps = (
-            Gather(one.split, one.number, bucket, one.drawn_in(bucket))
-            for bucket in range(one.buckets)
-        )
-        counts: dict[int, dict[int, int]] = {}
-        for bucket, gathered in enumerate(_results(engine, steps)):
-            for part, count in gathered.items():
-                counts.setdefault(part, {})[bucket] = count
-        return counts
-
-    def _settled(
-        self, one: DrawingRound, counts: dict[int, dict[int, int]], engine: AnyPool
-    ) -> dict[str, Any]:
-        """Settle all parts; return, as JSON has it, tables, examples by cell, and changes."""
-        numbers, parts = self.partition.numbers, self.partition.parts
-        listings: dict[int, list[tuple[int, Listing]]] = {}
-        for listing in one.listings:
-            part = parts[numbers[listing.cell]]
-            listings.setdefault(part, []).append((one.bucket(listing.unit), listing))
-        rationed = frozenset(numbers[cell] for cell in one.reserved)
-        steps = [
-            Settle(
-                part=part,
-                split=one.split,
-                number=one.number,
-                first_drawn=one.first_drawn,
-                size=one.size,
-                buckets=tuple(counts.get(part, ())),
-                records=sum(counts.get(part, {}).values()),
-                listings=tuple(listings.get(part, ())),
-                rationed=rationed,
-                table=self.tables.get(part),
-            )
-            for part in sorted({*counts, *listings})
-        ]
-        tables, held, changes = {}, dict[int, int](), dict[int, list[int]]()
-        for settled in _results(engine, steps):
-            tables[settled.part] = settled.table
-            held |= settled.held
+            parts = [Settled(**each) for each in known]
+        changes: dict[int, list[int]] = {}
+        held: dict[Cell, int] = {}
+        for settled in parts:
+            self.keys[settled.part] = keys_file(one, settled.part)
+            held |= {self.partition.cells[cell]: count for cell, count in settled.held}
             for bucket in settled.buckets:
                 changes.setdefault(bucket, []).append(settled.part)
-        return {"tables": tables, "held": held, "changes": changes}
+        brief = one.outline()
+        steps = ((brief, bucket, changes.get(bucket, ())) for bucket in range(one.buckets))
+        for facts in _each(pool, Maker.finish, steps):
+            self.shards[one.split] += facts
+        self.files.remove_settled(one)
+        _count(plans, one, held)
 
-    def _finished(self, one: DrawingRound, settled: dict[str, Any], engine: AnyPool) -> list[Facts]:
-        """Write the shards of all units; return what there is to say of those with examples."""
-        changes = {int(bucket): tuple(parts) for bucket, parts in settled["changes"].items()}
-        split, number, drawn = one.split, one.number, one.first_drawn
+    def _drawn(
+        self, one: DrawingRound, pool: AnyPool, say: Callable[[int], None]
+    ) -> dict[int, list[int]]:
+        """Draw all units, and gather their records; return which buckets have any, by part."""
+        drawn = 0
+        for found in _each(pool, Maker.draw, ((unit,) for unit in one.units())):
+            drawn += found
+            say(drawn)
+        brief, buckets = one.outline(), dict[int, list[int]]()
+        steps = ((brief, bucket, one.drawn_in(bucket)) for bucket in range(one.buckets))
+        for bucket, parts in enumerate(_each(pool, Maker.gather, steps)):
+            for part in parts:
+                buckets.setdefault(part, []).append(bucket)
+        return buckets
+
+    def _settled(
+        self, one: DrawingRound, buckets: dict[int, list[int]], pool: AnyPool
+    ) -> list[Settled]:
+        """Settle all parts that have records in buckets, or listings."""
+        brief = one.outline()
+        listed = {self.partition.part(listing.cell) for listing in one.listings}
         steps = (
-            Finish(split, number, drawn, bucket, one.units_in(bucket), changes.get(bucket, ()))
-            for bucket in range(one.buckets)
+            (brief, part, buckets.get(part, ()), self.keys.get(part))
+            for part in sorted({*buckets, *listed})
         )
-        return list(chain.from_iterable(_results(engine, steps)))
+        return list(_each(pool, Maker.settle, steps))
 
     def cells(self) -> str:
         """Return a CSV line per cell: how many examples were asked for, are held, and exist."""
@@ -317,14 +273,19 @@ def _count(plans: list[CellPlan], one: DrawingRound, held: dict[Cell, int]) -> N
             plan.exhausted |= held.get(plan.cell, 0) < asked[plan.cell]
 
 
-def _results(engine: AnyPool, steps: Iterable[Step]) -> Iterator[Any]:
-    """Yield the results of steps, in order. LogicgenError: a process died. LostError: see there."""
-    for result in engine.map(steps):
+def _each(
+    pool: AnyPool, step: Callable[..., Result], arguments: Iterable[tuple[Any, ...]]
+) -> Iterator[Result]:
+    """Do a step with each arguments; yield the results, in order.
+
+    Raises LogicgenError where a process died, and LostError where a step lacks a file.
+    """
+    for result in pool.map((step, *each) for each in arguments):
         if isinstance(result, Failure):
             raise LogicgenError(
                 f"a worker failed ({result.reason}); run the same command again, with fewer workers"
                 " if memory is short"
             )
-        if isinstance(result, Lost):
-            raise LostError(result.file)
+        if isinstance(result, LostError):
+            raise result
         yield result

@@ -12,7 +12,7 @@ import math
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from random import Random
 
@@ -198,6 +198,8 @@ class DrawingRound:
         slots: by slot, the place of its cell in `cells`, in an order shuffled by the seed.
         reserved: cells that may only take problems that are reserved for held-out splits.
         size: slots of a unit.
+        first_drawn: number of the first shard whose slots are drawn.
+        end: number of the shard behind the last one.
     """
 
     split: str
@@ -208,16 +210,12 @@ class DrawingRound:
     slots: array[int] = field(repr=False)
     reserved: frozenset[Cell] = field(repr=False)
     size: int
+    first_drawn: int
+    end: int
 
-    @property
-    def first_drawn(self) -> int:
-        """Return the number of the first shard whose slots are drawn."""
-        return self.listings[-1].unit + 1 if self.listings else self.number
-
-    @property
-    def end(self) -> int:
-        """Return the number of the shard behind the last one."""
-        return self.first_drawn + -(-len(self.slots) // self.size)
+    def outline(self) -> DrawingRound:
+        """Return the round without its slots, which a worker is not sent."""
+        return replace(self, cells=(), shares=(), slots=array("B"))
 
     @property
     def buckets(self) -> int:
@@ -237,6 +235,11 @@ class DrawingRound:
         """Return the numbers of a bucket's units whose slots are drawn."""
         units = self.units_in(bucket)
         return range(max(units.start, self.first_drawn), max(units.stop, self.first_drawn))
+
+    def slot(self, unit: int, place: int, cell: Cell) -> Slot:
+        """Return a slot that is drawn, by the number of its unit and its place there."""
+        number = (unit - self.first_drawn) * self.size + place
+        return Slot(self.split, self.number, number, cell, cell in self.reserved)
 
     def units(self) -> Iterator[Unit]:
         """Yield the units to draw."""
@@ -261,7 +264,7 @@ def first_round(
             listings.append(Listing(unit, place, plan.cell, plan.quota))
             place += plan.quota
     shares = [(plan.cell, plan.quota) for plan in plans if plan.quota and not plan.listed]
-    return _round(shares, plans, tuple(listings), split, seed, number, size)
+    return next_round(shares, plans, split, seed, number, size, tuple(listings))
 
 
 def next_round(
@@ -271,23 +274,14 @@ def next_round(
     seed: int,
     number: int,
     size: int,
+    listings: tuple[Listing, ...] = (),
 ) -> DrawingRound:
-    """Return a further round, of so many slots of each cell."""
-    return _round(shares, plans, (), split, seed, number, size)
-
-
-def _round(
-    shares: Sequence[tuple[Cell, int]],
-    plans: Iterable[CellPlan],
-    listings: tuple[Listing, ...],
-    split: str,
-    seed: int,
-    number: int,
-    size: int,
-) -> DrawingRound:
+    """Return a further round; `shares` says how many slots each cell has."""
     slots = shuffled(shares, f"{seed}/{split}/{number}")
     cells, counts = tuple(cell for cell, _ in shares), tuple(count for _, count in shares)
-    return DrawingRound(split, number, listings, cells, counts, slots, rationed(plans), size)
+    drawn = listings[-1].unit + 1 if listings else number
+    end, reserved = drawn + -(-len(slots) // size), rationed(plans)
+    return DrawingRound(split, number, listings, cells, counts, slots, reserved, size, drawn, end)
 
 
 def shuffled(shares: Sequence[tuple[Cell, int]], key: str) -> array[int]:

@@ -8,15 +8,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logicgen.data import partition
-from logicgen.data.partition import KeyTable, sum_of_keys
+from logicgen.data import unique
+from logicgen.data.unique import KeyTable, sum_of_keys
 
 KEYS = st.sets(st.one_of(st.integers(0, 20), st.integers(0, 2**63 - 1)))
 
 
 @given(KEYS, KEYS, KEYS, KEYS, st.integers(1, 5))
 def test_a_table_is_a_set(held, added, more, asked, waiting):
-    with patch.object(partition, "ADDED", waiting):
+    with patch.object(unique, "ADDED", waiting):
         check(held, added, more, asked)
 
 

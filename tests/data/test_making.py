@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from logicgen.data import generate, making, partition
+from logicgen.data import generate, unique
 from logicgen.data import plan as planning
 from logicgen.data.dataset import load_dataset
 from logicgen.data.plan import first_round, next_round, shard_size
@@ -104,10 +104,9 @@ def test_what_is_made_is_what_the_definition_says(changes, here, tmp_path):
 
 def test_it_does_not_depend_on_parts_buckets_and_records(here, tmp_path):
     make(tmp_path / "one", SCARCE)
-    here.setattr(partition, "EXAMPLES", 50)
-    here.setattr(making, "RECORDS", 7)
-    for module in (making, planning):
-        here.setattr(module, "BUCKET", 2)
+    here.setattr(unique, "EXAMPLES", 50)
+    here.setattr(unique, "RECORDS", 7)
+    here.setattr(planning, "BUCKET", 2)
     make(tmp_path / "other", SCARCE)
     assert contents(tmp_path / "other") == contents(tmp_path / "one")
     assert not (tmp_path / "one" / FOLDER).exists()
@@ -116,7 +115,8 @@ def test_it_does_not_depend_on_parts_buckets_and_records(here, tmp_path):
 @pytest.mark.parametrize("harm", ["none", "lost", "cut", "changed", "shard"])
 def test_stopped_after_each_step_it_goes_on_to_the_same_bytes(here, tmp_path, harm):
     """Also where a power cut has left work files in pieces, or somebody has deleted some."""
-    here.setattr(partition, "EXAMPLES", 200)
+    here.setattr(unique, "EXAMPLES", 200)
+    here.setattr(planning, "BUCKET", 2)
     make(tmp_path / "whole", SCARCE)
     wanted, rng, folder = contents(tmp_path / "whole"), random.Random(0), tmp_path / "d"
 
@@ -132,7 +132,7 @@ def test_stopped_after_each_step_it_goes_on_to_the_same_bytes(here, tmp_path, ha
     stops = 0
     while True:
         # What is there already is looked at again, so a later run needs more steps.
-        left = [None] * (4 * (stops + 1))
+        left = [None] * (3 * (stops + 1))
         try:
             make(folder, SCARCE)
             break

@@ -6,11 +6,11 @@ from itertools import chain
 
 import pytest
 
-from logicgen.data import partition
 from logicgen.data import plan as planning
+from logicgen.data import unique
 from logicgen.data.opening import read_data_recipe
-from logicgen.data.partition import Partition
 from logicgen.data.plan import CellPlan
+from logicgen.data.unique import Partition
 from logicgen.tasks import Cell, load_task
 
 
@@ -24,7 +24,7 @@ def parts(cells, task="propositional", quotas=None):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(partition, "EXAMPLES", 1)  # as many parts as there may be
+    monkeypatch.setattr(unique, "EXAMPLES", 1)  # as many parts as there may be
 
 
 def test_formulas_show_their_symbols():
@@ -49,7 +49,7 @@ def test_lengths_that_overlap_belong_together():
 
 
 def test_parts_are_about_equal(monkeypatch):
-    monkeypatch.setattr(partition, "EXAMPLES", 1000)
+    monkeypatch.setattr(unique, "EXAMPLES", 1000)
     cells = [Cell(1, n) for n in range(1, 41)]
     found = parts(cells, quotas=[100] * 40)
     loads = [found.count(part) for part in set(found)]

@@ -1,0 +1,246 @@
+"""Which slot keeps a problem that several have drawn: no two of a data set are the same.
+
+The cells are in parts: problems of different parts are different. So each part is settled alone, at
+the same time, and with the keys of no other in memory. Keys are sorted numbers, eight bytes each,
+not Python objects.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from logicgen.data.plan import CellPlan, DrawingRound, Listing
+from logicgen.data.work_files import Found
+from logicgen.tasks import Cell, Task
+from logicgen.tasks.problems import REMAINDERS, Drawer
+
+# Examples for which a partition is worth its files.
+EXAMPLES = 250_000
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Cells, each once, with their numbers, and the number of the part that each is in."""
+
+    cells: tuple[Cell, ...]
+    parts: tuple[int, ...]
+    numbers: Mapping[Cell, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        numbers = {cell: number for number, cell in enumerate(self.cells)}
+        object.__setattr__(self, "numbers", numbers)
+
+    def part(self, cell: Cell) -> int:
+        """Return the number of the part that a cell is in."""
+        return self.parts[self.numbers[cell]]
+
+    @staticmethod
+    def of(plans: Iterable[CellPlan], task: Task) -> Partition:
+        """Return the partition of all cells of a plan, into about equal parts."""
+        quotas: dict[Cell, int] = {}
+        for plan in plans:
+            quotas[plan.cell] = quotas.get(plan.cell, 0) + plan.quota
+        shown = task.symbols_meaning == Task.symbols_meaning  # how many distinct ones it shows
+        kinds = _kinds(list(quotas), shown)
+        sizes: dict[int, int] = {}
+        for cell, kind in kinds.items():
+            sizes[kind] = sizes.get(kind, 0) + quotas[cell]
+        count = min(len(sizes), max(1, math.ceil(sum(sizes.values()) / EXAMPLES)))
+        loads, part_of = [0] * count, {}
+        for kind in sorted(sizes, key=lambda kind: -sizes[kind]):
+            part = loads.index(min(loads))
+            part_of[kind] = part
+            loads[part] += sizes[kind]
+        return Partition(tuple(kinds), tuple(part_of[kind] for kind in kinds.values()))
+
+
+def _kinds(cells: list[Cell], by_symbols: bool) -> dict[Cell, int]:
+    """Return a number for each cell, the same for cells that may hold the same problem.
+
+    Equal problems have equal lengths, and as many symbols; but a cell may have no number of symbols
+    or, where problems do not show all symbols they were drawn from (`by_symbols` is false), any.
+    """
+    by_symbols = by_symbols and all(cell.symbols is not None for cell in cells)
+    above: dict[tuple[int | None, int], tuple[int | None, int]] = {}
+
+    def top(item: tuple[int | None, int]) -> tuple[int | None, int]:
+        while (higher := above.setdefault(item, item)) != item:
+            item = higher
+        return item
+
+    firsts = {}
+    for cell in cells:
+        symbols = cell.symbols if by_symbols else None
+        firsts[cell] = top((symbols, cell.length))
+        for length in cell.lengths:
+            above[top((symbols, length))] = top(firsts[cell])
+    numbers: dict[tuple[int | None, int], int] = {}
+    return {cell: numbers.setdefault(top(firsts[cell]), len(numbers)) for cell in cells}
+
+
+# Keys that are added one by one wait in a set until there are so many.
+ADDED = 100_000
+
+
+class KeyTable:
+    """A set of keys: those of a sorted array, and a few that were added since."""
+
+    def __init__(self, keys: np.ndarray) -> None:
+        self._sorted = keys  # int64 (N,), strictly increasing
+        self._added: set[int] = set()  # none of them is in the array
+
+    def __contains__(self, key: object) -> bool:
+        if key in self._added:
+            return True
+        place = int(self._sorted.searchsorted(key))  # type: ignore[call-overload]
+        return place < len(self._sorted) and bool(self._sorted[place] == key)
+
+    def add(self, key: int) -> None:
+        """Add a key."""
+        if key not in self:
+            self._added.add(key)
+        if len(self._added) >= ADDED:
+            self.array()
+
+    def hold(self, keys: np.ndarray) -> np.ndarray:
+        """Return which keys are in the table, bool (N,)."""
+        known = self.array()
+        places = known.searchsorted(keys)
+        there = places < len(known)
+        there[there] = known[places[there]] == keys[there]
+        return there
+
+    def extend(self, keys: np.ndarray) -> None:
+        """Add keys (N,), of which none is in the table and none comes twice."""
+        self._sorted = np.sort(np.concatenate([self.array(), keys]))
+
+    def array(self) -> np.ndarray:
+        """Return all keys, int64 (N,), strictly increasing."""
+        if self._added:
+            added = np.sort(np.fromiter(self._added, np.int64, len(self._added)))
+            self._sorted = np.insert(self._sorted, self._sorted.searchsorted(added), added)
+            self._added = set()
+        return self._sorted
+
+
+def sum_of_keys(keys: np.ndarray) -> int:
+    """Return a number that other keys, also one fewer or one twice, have with chance 2^-64.
+
+    It does not depend on their order: the sum, modulo 2^64, of the keys after the mixing function
+    of SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
+    """
+    mixed = keys.astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return int((mixed ^ (mixed >> np.uint64(31))).sum(dtype=np.uint64))
+
+
+# What settling knows of an example that a slot has found; `cell` is a number of `Partition`.
+RECORD = np.dtype(
+    [("key", "i8"), ("unit", "i4"), ("place", "i4"), ("attempt", "i4"), ("cell", "i4")]
+)
+
+# Records in memory at a time.
+RECORDS = 100_000
+
+
+def records(tables: Iterable[pa.Table]) -> np.ndarray:
+    """Return the records (N,) of what was drawn, in order of their keys, then of slots."""
+    found = [np.empty(0, RECORD)]
+    for table in tables:
+        table = table.filter(pc.is_valid(table["key"]))
+        found.append(np.empty(len(table), RECORD))
+        for column in RECORD.names or ():
+            found[-1][column] = table[column].to_numpy()
+    together = np.concatenate(found)
+    return together[np.argsort(together["key"], kind="stable")]
+
+
+class Settling:
+    """The settling of a part of the cells in a round: which slot keeps a problem.
+
+    Of slots that drew the same problem the earliest keeps it. The others then draw again, in order,
+    each until it has a problem that nobody has; after one that finds none, its cell is given up.
+
+    Attributes:
+        seen: keys of all examples of the part.
+        held: how many examples the round gave, by number of the cell.
+    """
+
+    def __init__(
+        self, drawer: Drawer, partition: Partition, one: DrawingRound, part: int, keys: np.ndarray
+    ) -> None:
+        self._drawer, self._partition, self._one, self._part = drawer, partition, one, part
+        self.seen, self.held = KeyTable(keys), Counter[int]()
+
+    def changes(self, drawn: Sequence[np.ndarray]) -> Iterator[Found]:
+        """Yield listed examples, then what takes the place of drawn ones, in order of units.
+
+        drawn: the records of the part, those of a bucket in order of their keys.
+        """
+        for listing in self._one.listings:
+            if self._partition.part(listing.cell) == self._part:
+                yield from self._listed(listing)
+        yield from self._drawn_again(self._losers(drawn))
+
+    def _listed(self, listing: Listing) -> Iterator[Found]:
+        cell = self._partition.numbers[listing.cell]
+        split, reserved = self._one.split, listing.cell in self._one.reserved
+        remainder = REMAINDERS[split] if reserved else None
+        before, place = self._drawer.given_up, listing.place
+        found = self._drawer.listed(listing.cell, split, remainder, self.seen)
+        for example in islice(found, listing.quota):
+            self.held[cell] += 1
+            yield Found(listing.unit, place, 0, cell, self._drawer.given_up - before, example)
+            before, place = self._drawer.given_up, place + 1
+        if self._drawer.given_up > before:
+            yield Found(listing.unit, place, 0, cell, self._drawer.given_up - before, None)
+
+    def _losers(self, drawn: Sequence[np.ndarray]) -> np.ndarray:
+        """Return, in order of slots, the records whose key an earlier slot has; take the others."""
+        keys, losers = [np.empty(0, np.int64)], [np.empty(0, RECORD)]
+        for some in _merged(drawn):
+            new = ~self.seen.hold(some["key"])
+            new[1:] &= some["key"][1:] != some["key"][:-1]
+            keys.append(some["key"][new])
+            losers.append(some[~new])
+            self.held.update(Counter(some["cell"][new].tolist()))
+        self.seen.extend(np.concatenate(keys))
+        return np.sort(np.concatenate(losers), order=("unit", "place"))
+
+    def _drawn_again(self, losers: np.ndarray) -> Iterator[Found]:
+        exhausted: set[int] = set()
+        for _, unit, place, attempt, cell in map(np.void.item, losers):
+            example, before = None, self._drawer.given_up
+            if cell not in exhausted:
+                slot = self._one.slot(unit, place, self._partition.cells[cell])
+                example, _ = self._drawer.slot(slot, attempt + 1, self.seen)
+                if example is None:
+                    exhausted.add(cell)
+                else:
+                    self.held[cell] += 1
+            yield Found(unit, place, 0, cell, self._drawer.given_up - before, example)
+
+
+def _merged(drawn: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+    """Yield records in order of their keys, then of slots; some at a time.
+
+    drawn: arrays of records, each in order of keys.
+    """
+    ranges = -(-sum(map(len, drawn)) // RECORDS)  # of equal widths: keys are hashes of 63 bits
+    for number in range(ranges):
+        ends = [min(2**63 * each // ranges, 2**63 - 1) for each in (number, number + 1)]
+        some = []
+        for each in drawn:
+            low, high = np.searchsorted(each["key"], np.array(ends, np.int64))
+            some.append(np.array(each[low : len(each) if number == ranges - 1 else high]))
+        together = np.concatenate(some)
+        yield together[np.lexsort((together["place"], together["unit"], together["key"]))]
