@@ -8,21 +8,47 @@ What needs an extra says which, as MissingExtraError, a LogicgenError.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from os.path import isdir, isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, printable
 from logicgen.extras import extras_named
 
 if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
+    from logicgen.data.recipe import DataRecipe, Recipe
+    from logicgen.measures.completion import Completion
+    from logicgen.model.language_model import LanguageModel
     from logicgen.model.model import Model
+    from logicgen.model.prompted import Elected
     from logicgen.scoring import Judgement
     from logicgen.scoring.audit import Audit
     from logicgen.solvers import Solution, Verdict
     from logicgen.tasks.public_task import PublicTask
+
+Progress = Callable[..., None]
+"""A function of (stage, done, total)."""
+
+Bars = Callable[..., AbstractContextManager[Progress]]
+"""A function of (unit, prefix of the stages) whose context yields the progress of a long work."""
+
+Say = Callable[[str], None]
+"""A function that reports a line."""
+
+
+@contextmanager
+def no_bars(unit: str, prefix: str = "") -> Iterator[Progress]:
+    """Yield a progress that shows nothing."""
+    yield lambda *_: None
+
+
+def silent(line: str) -> None:
+    """Report nothing."""
 
 
 def task(name: str) -> PublicTask:
@@ -116,14 +142,45 @@ def generate(
 
     Raises LogicgenError for a recipe that is wrong, and a folder that holds something else.
     """
-    from logicgen.data.opening import open_data, read_data_recipe
-    from logicgen.data.remote_data import make
+    from logicgen.data.opening import open_data
 
-    read, name = read_data_recipe(str(recipe)), Path(recipe).stem
+    make_data(recipe, folder, seed=seed, size=size, workers=workers)
+    return open_data(folder)
+
+
+def make_data(
+    recipe: str | Path | DataRecipe,
+    folder: str | Path,
+    *,
+    name: str | None = None,
+    seed: int = 0,
+    size: int | None = None,
+    workers: int | None = None,
+    bars: Bars = no_bars,
+    say: Say = silent,
+) -> None:
+    """Make data as `generate` does, without opening them, and report what came out.
+
+    name: of the recipe; the stem of its path if not given.
+    """
+    from logicgen.data.estimate import announcement
+    from logicgen.data.opening import read_data_recipe
+    from logicgen.data.remote_data import kind_of, make
+
+    if isinstance(recipe, str | Path):
+        read: Recipe = read_data_recipe(str(recipe))
+        name = name or Path(recipe).stem
+    else:
+        read, name = recipe, name or recipe.task
     if size is not None:
         read = read.resized(size, name)
-    make(read, folder, name=name, seed=seed, workers=workers or os.cpu_count() or 1)
-    return open_data(folder)
+    for line in announcement(read, name):
+        say(line)
+    count = workers or os.cpu_count() or 1
+    with bars(read.progress_unit, f"{printable(name)} ") as progress:
+        made = make(read, folder, name=name, seed=seed, workers=count, progress=progress)
+    for line in kind_of(read).summary(made, folder):
+        say(line)
 
 
 def load_dataset(folder: str | Path) -> Dataset:
@@ -210,7 +267,7 @@ def evaluate(
     from logicgen.data.opening import as_dataset, open_data
 
     opened, out = open_data(data), None if folder is None else Path(folder)
-    if os.path.isfile(run):
+    if isfile(run):
         _check_default({"beams": beams, "verified": verified}, f"{run}: replies are given")
         from logicgen.integrations.reply_files import read_replies
 
@@ -236,3 +293,224 @@ def _check_default(given: dict[str, Any], why: str) -> None:
     for name, value in given.items():
         if value not in (None, 1):
             raise LogicgenError(f"{name}: {value}; {why}: leave it out")
+
+
+def convert(task: str, source: str | Path, target: str, *, split: str = "train") -> int:
+    """Write examples in another format, and return how many there are.
+
+    source: a data-set folder, a text of two lines an example (`.txt`), JSON lines (`.jsonl`), or a
+        `.cnf` file or a folder of them.
+    target: ends in `.txt`, in `.jsonl`, or in `/` for a folder of `.cnf` files.
+    Raises LogicgenError for another source or target, and for DIMACS of another task.
+    """
+    from logicgen.data.exchange import convert
+
+    return convert(task, Path(source), target, split)
+
+
+def export_model(run: Path, target: Path, name: str | None, description: str | None) -> int:
+    """Write a trained model to be passed on, and return the bytes of its weights."""
+    with extras_named():
+        from logicgen.measures.export import export
+    return export(run, target, name or target.resolve().name, description)
+
+
+def export_prompts(
+    data: Path, target: Path, kind: str, *, bars: Bars = no_bars, **settings: Any
+) -> dict[str, int]:
+    """Write the splits of a data set as prompts, and return how many each has.
+
+    settings: `examples` and `notation`, as of `logicgen.prompt`.
+    """
+    from logicgen.data.prompts import write_prompts
+
+    with bars("prompts") as progress:
+        return write_prompts(load_dataset(data), target, kind, progress=progress, **settings)
+
+
+def catalog(kind: str) -> list[tuple[str, str]]:
+    """Return names and one line each of what ships.
+
+    kind: `tasks`, `datasets`, `models`, `studies` or `solvers`.
+    """
+    from logicgen import recipes
+    from logicgen.solvers import solver_facts, solver_plugins
+    from logicgen.tasks import CORPORA, load_corpus_task, load_task, task_names
+
+    if kind == "solvers":
+        return [(name, solver_facts(name).line) for name in solver_plugins()]
+    if kind != "tasks":
+        return [
+            (name, recipes.read_toml(recipes.find(kind, ".toml", name)).get("description", ""))
+            for name in recipes.names(kind, ".toml")
+        ]
+    rows = []
+    for names, load in ((task_names(), load_task), (CORPORA, load_corpus_task)):
+        for name in names:
+            try:
+                with extras_named():
+                    rows.append((name, load(name).about))
+            except LogicgenError as error:  # a broken plugin disturbs no other task
+                rows.append((name, f"(not available: {error})"))
+    return sorted(rows)
+
+
+def write_gallery(path: Path, bars: Bars = no_bars) -> None:
+    """Write one HTML page with examples of every recipe."""
+    from logicgen.report.html.gallery_page import write_gallery
+
+    with bars("recipes") as progress:
+        write_gallery(path, progress=partial(progress, "drawing"))
+
+
+def solver_states() -> dict[str, str]:
+    """Return by name of each solver whether it can run, or what to install."""
+    from logicgen.solvers import solver_facts, solver_plugins
+
+    return {name: solver_facts(name).state for name in solver_plugins()}
+
+
+def number_formats() -> tuple[list[str], bool]:
+    """Return the CPU's bfloat16 instructions, and whether it is faster in it than in float32."""
+    import torch
+
+    from logicgen.nn.linear import bfloat16_instructions, faster_in_bfloat16
+
+    return list(bfloat16_instructions()), faster_in_bfloat16(torch.device("cpu"))
+
+
+def complete(
+    run: str | Path,
+    prompt: str,
+    tokens: int,
+    *,
+    sampling: dict[str, Any] | None,
+    beams: int | None = None,
+    vote: bool = False,
+    seed: int = 0,
+    device: str = "auto",
+    **settings: Any,
+) -> tuple[list[Completion], Elected[str] | None]:
+    """Return what a language model writes after a prompt, and the elected text with `vote`.
+
+    sampling: settings of random draws, or None for the likeliest tokens.
+    beams: of a beam search, instead of draws. settings: `count` and `until`.
+    """
+    with extras_named():
+        from logicgen.measures.completion import complete, most_probable
+        from logicgen.model.prompted import elect
+        from logicgen.nn.samples import Sampling
+    model = _language_model(run, device)
+    if beams is not None:
+        return most_probable(model, prompt, tokens, beams=beams, seed=seed, **settings), None
+    if sampling is None and settings.get("count", 1) > 1 and not model.random:
+        raise LogicgenError(
+            f"--greedy and --count {settings['count']}: this model draws no rows, so that all texts"
+            " would be the same; leave one out"
+        )
+    drawn = None if sampling is None else Sampling(**sampling, seed=seed)
+    found = complete(model, prompt, tokens, sampling=drawn, seed=seed, **settings)
+    if not vote:
+        return found, None
+    return found, elect([each.text for each in found], [each.log_probability for each in found])
+
+
+def text_probability(
+    run: str | Path, text: str, *, device: str = "auto", **settings: Any
+) -> list[str]:
+    """Return, in words, the probability of a text under a language model, as log2.
+
+    settings: `after`, `whole`, `samples` and `seed`, as of `logicgen measure probability`.
+    """
+    with extras_named():
+        from logicgen.measures.tokenisations import text_probability
+    return text_probability(_language_model(run, device), text, **settings).lines
+
+
+def tightness(
+    run: str | Path, data: str | Path | None = None, *, device: str = "auto", **settings: Any
+) -> list[str]:
+    """Return, in words, whether a language model ends every text with probability 1.
+
+    data: a corpus, to look for the least probability of `<end>`. settings: `split`, `limit` and
+    `context`, as of `logicgen measure tightness`.
+    """
+    from logicgen.data.opening import as_corpus, open_data
+
+    with extras_named():
+        from logicgen.measures.tightness import tightness_lines
+    model = _language_model(run, device)
+    corpus = None if data is None else as_corpus(open_data(data))
+    return tightness_lines(model, str(run), corpus, **settings)
+
+
+def _language_model(run: str | Path, device: str) -> LanguageModel:
+    from logicgen.model.checkpoint import as_language_model
+
+    return as_language_model(load_model(run, device), run)
+
+
+def report(
+    folder: str | Path, out: Path | None = None, *, workers: int = 1, bars: Bars = no_bars
+) -> Path:
+    """Write an evaluation, a data set or a corpus as one HTML page, and return its path.
+
+    out: the page; `report.html` in the folder if not given.
+    Raises LogicgenError for a folder that holds something else.
+    """
+    from logicgen.data.corpus import Corpus
+    from logicgen.data.dataset import Dataset
+    from logicgen.data.remote_data import cache
+    from logicgen.measures import measure_in
+    from logicgen.report.html.corpus_page import write_corpus_page
+    from logicgen.report.html.dataset_page import write_dataset_page
+    from logicgen.report.html.example_rows import REPORT
+
+    folder = Path(folder)
+    if out is None and folder.is_relative_to(cache() / "data"):
+        raise LogicgenError(
+            "-o: name the page: the data have been copied from a URL, and a copy may be deleted"
+        )
+    if not isdir(folder):
+        raise LogicgenError(f"{folder}: no such folder: give an evaluation, or a data set")
+    if (measure := measure_in(folder)) is not None:
+        with bars("answers") as progress:
+            explaining = partial(progress, "explaining")
+            return measure.write_page(folder, out, workers=workers, progress=explaining)
+    if isfile(folder / Dataset.file):
+        with bars("examples") as progress:
+            explaining = partial(progress, "explaining")
+            dataset, page = load_dataset(folder), out or folder / REPORT
+            return write_dataset_page(dataset, page, workers=workers, progress=explaining)
+    if isfile(folder / Corpus.file):
+        return write_corpus_page(Corpus(folder), out or folder / REPORT)
+    raise LogicgenError(_no_report(folder))
+
+
+def _no_report(folder: Path) -> str:
+    """Return why a folder has no report, and what to give instead."""
+    from logicgen.measures.evaluation_files import PREDICTIONS
+
+    below = [str(path.parent) for path in sorted(folder.glob(f"*/{PREDICTIONS}"))]
+    if below:
+        return f"{folder}: no {PREDICTIONS}; did you mean {' or '.join(below)}?"
+    return (
+        f"{folder}: neither an evaluation (no {PREDICTIONS}) nor a data set (no dataset.json): run"
+        " logicgen evaluate or logicgen generate first"
+    )
+
+
+def compare(
+    folders: Sequence[Path], out: Path, *, workers: int = 1, bars: Bars = no_bars
+) -> tuple[list[str], list[str]]:
+    """Set evaluations of the same examples side by side; return a table, and what was written.
+
+    folders: of evaluations of one data set, or of one corpus. out: for figures and the page.
+    """
+    from logicgen.measures import compared
+
+    measure = compared(list(folders))
+    with bars("answers") as progress:
+        explaining = partial(progress, "explaining")
+        found = measure.compare(list(folders), out, workers=workers, progress=explaining)
+    return found.lines, found.files

@@ -102,7 +102,7 @@ def _write(rows: Iterator[Row], file: TextIO, key: str, counts: Counter[str]) ->
 
 
 def _with_bar(rows: Iterator[Row], name: str) -> Iterator[Row]:
-    from logicgen.cli.progress import progress_bars
+    from logicgen.cli.terminal import progress_bars
 
     with progress_bars("problems") as bars:
         bar = bars.add_task(name, total=None)

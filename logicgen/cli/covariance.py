@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logicgen.cli.options import SCORING, integer_option
-from logicgen.cli.reply_options import REPLIES, check_no_replies, check_options
+from logicgen.cli.options import REPLIES, SCORING, check_no_replies, check_options, integer_option
 from logicgen.cli.terminal import put, say
 from logicgen.errors import LogicgenError
 
@@ -100,7 +99,7 @@ def _of_model(
     **options: Any,
 ) -> tuple[Table, Path]:
     """Return the table of a model's answers to renamed problems, and the folder for it."""
-    from logicgen.cli.progress import stage_bars
+    from logicgen.cli.terminal import stage_bars
     from logicgen.files import prepare_folder
     from logicgen.measures.covariance import predict_renamed
     from logicgen.measures.predictions import About, check_fits

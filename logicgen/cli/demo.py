@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logicgen.cli.options import out_option
-from logicgen.cli.terminal import put
+from logicgen.cli.terminal import put, say, stage_bars
 
 if TYPE_CHECKING:
     from logicgen.data.recipe import DataRecipe
@@ -79,10 +78,10 @@ def command(out: Path | None, quick: bool, train: bool) -> None:
     six minutes on two cores. Interrupted, the same command goes on.
     """
     from logicgen.cli.evaluate import evaluate_with_bars
-    from logicgen.cli.generate import generate_with_bars
     from logicgen.data.dataset import load_dataset
     from logicgen.data.recipe import DataRecipe
     from logicgen.extras import need
+    from logicgen.library import make_data
     from logicgen.library import train as train_model
 
     need("train")
@@ -98,7 +97,7 @@ def command(out: Path | None, quick: bool, train: bool) -> None:
             recipe = _grid_alone(recipe, 1 if quick else part.per_cell)
         data, run = _folders(out, part)
         seed = FRESH_SEED if part.steps is None else TRAINED_SEED
-        generate_with_bars(recipe, data, name=part.data, seed=seed, workers=os.cpu_count() or 1)
+        make_data(recipe, data, name=part.data, seed=seed, bars=stage_bars, say=say)
         if part.steps is not None and not (run / "model.json").exists():
             steps, resume = QUICK_STEPS if quick else part.steps, (run / "run.json").exists()
             train_model(part.model, data, run, steps=steps, resume=resume, quiet=False)

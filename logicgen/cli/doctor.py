@@ -15,7 +15,7 @@ def command() -> None:
     from importlib.metadata import PackageNotFoundError, version
 
     from logicgen.extras import EXTRAS
-    from logicgen.solvers import solver_facts, solver_plugins
+    from logicgen.library import solver_states
 
     put(f"python      {platform.python_version()} on {platform.platform()}")
     for package in ("logicgen", "python-sat", "lark", "pyarrow", *EXTRAS):
@@ -26,8 +26,8 @@ def command() -> None:
             put(f"{package:<11} missing: pip install '{extra}'")
     put(f"cpu         {os.cpu_count()} cores")
     _devices()
-    for name in solver_plugins():
-        put(f"solver      {name}: {solver_facts(name).state}")
+    for name, state in solver_states().items():
+        put(f"solver      {name}: {state}")
 
 
 def _devices() -> None:
@@ -36,11 +36,11 @@ def _devices() -> None:
         import torch
     except ModuleNotFoundError:
         return
-    from logicgen.nn.linear import bfloat16_instructions, faster_in_bfloat16
+    from logicgen.library import number_formats
 
     put(f"threads     torch uses {torch.get_num_threads()}")
-    names = ", ".join(bfloat16_instructions()) or "no instructions for it"
-    fast = faster_in_bfloat16(torch.device("cpu"))
+    instructions, fast = number_formats()
+    names = ", ".join(instructions) or "no instructions for it"
     put(f"bfloat16    {'' if fast else 'not '}faster than float32 on this CPU ({names})")
     if torch.cuda.is_available():
         for number in range(torch.cuda.device_count()):

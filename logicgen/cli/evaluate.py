@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logicgen.cli import options as opt
-from logicgen.cli.reply_options import REPLIES, check_no_replies, check_options
+from logicgen.cli.options import REPLIES, check_no_replies, check_options
 from logicgen.cli.terminal import put, say
 from logicgen.errors import LogicgenError
 
@@ -109,7 +109,7 @@ def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
 
 def _judge_replies(path: Path, dataset: Dataset, out: Path | None, **settings: Any) -> None:
     """Judge a file of replies behind a progress bar, and print what came out."""
-    from logicgen.cli.progress import stage_bars
+    from logicgen.cli.terminal import stage_bars
     from logicgen.integrations.reply_files import read_replies
     from logicgen.measures.evaluation import evaluate_replies
 
@@ -126,7 +126,7 @@ def _measure_perplexity(
     run: Path, corpus: Corpus, out: Path | None, *, split: str | None, **settings: Any
 ) -> None:
     """Measure perplexity behind a progress bar, and print what came out."""
-    from logicgen.cli.progress import stage_bars
+    from logicgen.cli.terminal import stage_bars
     from logicgen.measures.curves import FIGURE, summary_lines
     from logicgen.measures.evaluation import evaluate_corpus
 
@@ -152,7 +152,7 @@ def evaluate_with_bars(
     search, random = _decoding(sample=sample, verified=verified, votes=votes, **options)
     others = {name: options[name] for name in options if name not in opt.SEARCH + opt.RANDOM}
 
-    from logicgen.cli.progress import stage_bars
+    from logicgen.cli.terminal import stage_bars
     from logicgen.measures.evaluation import evaluate_answers
     from logicgen.measures.verified import Verified
     from logicgen.nn.decoding import BeamSearch

@@ -52,8 +52,20 @@ MEASURES = {
 }
 
 
+# Modules that hold several commands, by their functions; other commands have one of their name.
+MODULES = {
+    "data": {"generate": "generate", "list": "list_", "convert": "convert", "export": "export"},
+    "language_models": {
+        "complete": "complete",
+        "probability": "probability",
+        "tightness": "tightness",
+    },
+    "report": {"report": "report", "compare": "compare"},
+}
+
+
 class LazyGroup(click.Group):
-    """A group of commands that imports `logicgen.cli.NAME` when command NAME runs.
+    """A group of commands that imports the module of a command when the command runs.
 
     sections: first help lines by name of the command, by section of the help.
     """
@@ -72,7 +84,13 @@ class LazyGroup(click.Group):
             return None
         if name == "measure":
             return measure
-        command: click.Command = import_module(f"logicgen.cli.{name}").command
+        for module, functions in MODULES.items():
+            if name in functions:
+                found = getattr(import_module(f"logicgen.cli.{module}"), functions[name])
+                break
+        else:
+            found = import_module(f"logicgen.cli.{name}").command
+        command: click.Command = found
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
+from os.path import exists
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -63,7 +64,7 @@ class DataPath(click.Path):
         """Return the path. Raises LogicgenError where a URL leads to no finished data."""
         if not is_url(value):
             return super().convert(value, param, ctx)
-        from logicgen.cli.progress import stage_bars
+        from logicgen.cli.terminal import stage_bars
         from logicgen.data.remote_data import local_copy
 
         with stage_bars("files", f"{value} ") as progress:
@@ -224,3 +225,36 @@ def changed() -> list[click.Parameter]:
         if isinstance(parameter, click.Argument)
         or context.params[str(parameter.name)] not in (None, parameter.get_default(context))
     ]
+
+
+SUFFIXES = (".jsonl", ".json", ".eval")
+OF_REPLIES = ("mode", "mixed_prompts")
+REPLIES = together(
+    click.option(
+        "--mode",
+        type=click.Choice(["strict", "tolerant"]),
+        help="Of replies: which places of a completion may hold the answer [strict].",
+    ),
+    click.option(
+        "--mixed-prompts",
+        is_flag=True,
+        help="Of replies: allow those to prompts of different versions.",
+    ),
+)
+"""What is said of a file of replies alone."""
+
+
+def check_options(allowed: Collection[str], why: str) -> None:
+    """Raise LogicgenError for an option that is given and not allowed; `why` says why not."""
+    for parameter in changed():
+        if (name := str(parameter.name)) not in allowed:
+            raise LogicgenError(f"{flag(name)}: {why}; leave it out")
+
+
+def check_no_replies(run: Path) -> None:
+    """Raise LogicgenError for what goes with replies alone, where there is no file of them."""
+    if run.suffix in SUFFIXES and not exists(run):
+        raise LogicgenError(f"{run}: no such file of replies")
+    for parameter in changed():
+        if (name := str(parameter.name)) in OF_REPLIES:
+            raise LogicgenError(f"{flag(name)}: goes with a file of replies; leave it out")

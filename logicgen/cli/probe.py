@@ -52,7 +52,7 @@ def command(
     stand the controls: what can be found without a model. Writes windows.csv, summary.json and
     pictures of the precision, of a key and of a symbol.
     """
-    from logicgen.cli.progress import stage_bars
+    from logicgen.cli.terminal import stage_bars
     from logicgen.data.corpus import Corpus
     from logicgen.measures.keys import find_keys
     from logicgen.measures.keys_figures import PRECISION, write_keys

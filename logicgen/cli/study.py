@@ -94,7 +94,7 @@ def _compute(
     device: str,
 ) -> dict[str, str]:
     """Compute trials and add their records; return why some failed, by name."""
-    from logicgen.cli.progress import progress_bars, stage_bars
+    from logicgen.cli.terminal import progress_bars, stage_bars
     from logicgen.study.engine import compute, default_workers
 
     count = workers or default_workers(device)

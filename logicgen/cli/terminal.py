@@ -1,14 +1,19 @@
-"""Standard input, output and error of a command: there, safe to write to, and flushed."""
+"""Standard input, output and error of a command, and progress bars on standard error."""
 
 from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 import click
 
 from logicgen.errors import LogicgenError, printable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 
 class OutputClosedError(Exception):
@@ -72,3 +77,43 @@ def drop_output() -> None:
     with suppress(OSError):  # an output that is no file has nothing to write at exit
         os.dup2(nothing, sys.stdout.fileno())
     os.close(nothing)
+
+
+@contextmanager
+def progress_bars(unit: str) -> Iterator[Progress]:
+    """Yield progress bars that count `unit`s, with time taken and time left."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description:<24}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        yield bars
+
+
+@contextmanager
+def stage_bars(unit: str, prefix: str = "") -> Iterator[Callable[[str, int, int], None]]:
+    """Yield a function of (stage, done, total) that keeps one bar, `prefix` + stage, for each."""
+    with progress_bars(unit) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def progress(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(prefix + stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        yield progress

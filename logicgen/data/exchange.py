@@ -15,11 +15,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import zip_longest
+from os.path import isdir
 from pathlib import Path
 
+from logicgen.data.dataset import load_dataset
 from logicgen.errors import LogicgenError, at, reading
 from logicgen.files import part_path, write_atomically
 from logicgen.syntax.answers import Assignment
@@ -34,7 +37,7 @@ from logicgen.syntax.clauses import (
     write_model,
 )
 from logicgen.syntax.formula_language import propositional
-from logicgen.tasks import Task
+from logicgen.tasks import Task, load_task
 from logicgen.tasks.lines import fields_of, text_of
 from logicgen.tasks.task import symbols_of
 from logicgen.tokens import symbol_index, symbol_name
@@ -44,6 +47,42 @@ Example = tuple[str, str | None]
 """A problem and its answer, if there is one, in prefix notation, tokens separated by blanks."""
 
 _SEVERAL = {character: token for token, character in ONE_CHARACTER.items()}
+
+
+def convert(task: str, source: Path, target: str, split: str = "train") -> int:
+    """Write the examples of a source in the format of the target, and return how many there are.
+
+    source: a data-set folder (its `split`), a `.txt`, `.jsonl` or `.cnf` file, or a folder of
+        `.cnf` files. target: ends in `.txt`, in `.jsonl`, or in `/` for a folder of `.cnf` files.
+    Raises LogicgenError for another source or target, and for DIMACS of another task.
+    """
+    chosen, out = load_task(task), Path(target)
+    folder = isdir(source)
+    writers: dict[str, Callable[[Iterable[Example], Path], int]] = {
+        ".txt": write_two_lines,
+        ".jsonl": write_json_lines,
+        "/": partial(write_dimacs, label=f"{source.name} {split}" if folder else source.name),
+    }
+    kind = "/" if target.endswith("/") else out.suffix
+    if kind not in writers:
+        raise LogicgenError(f"{out}: a target ends in .txt, in .jsonl, or in / for .cnf files")
+    dimacs = source.suffix == ".cnf" or (folder and any(source.glob("*.cnf")))
+    if (dimacs or kind == "/") and task != "propositional":
+        raise LogicgenError(f"DIMACS files hold propositional problems, not {task} ones")
+    if dimacs:
+        examples = read_dimacs(source, chosen)
+    elif folder:
+        examples = load_dataset(source).pairs(split)
+    elif source.suffix == ".txt":
+        examples = read_two_lines(source, chosen)
+    elif source.suffix == ".jsonl":
+        examples = read_json_lines(source, chosen)
+    else:
+        raise LogicgenError(f"{source}: a source is a data-set folder, a .txt, .jsonl or .cnf file")
+    try:
+        return writers[kind](examples, out)
+    except OSError as error:
+        raise LogicgenError(f"{error.filename}: {error.strerror}") from error
 
 
 def compact(text: str) -> str:

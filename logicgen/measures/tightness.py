@@ -203,3 +203,42 @@ def least_end(
             sequence, position = divmod(int(ends.argmin()), longest)
             least = LeastEnd(float(ends.min()), first + sequence, position + 1, len(tokens))
     return least
+
+
+def tightness_lines(
+    model: LanguageModel,
+    run: str,
+    corpus: Corpus | None,
+    split: str,
+    limit: int,
+    context: int | None,
+) -> list[str]:
+    """Return in words whether a model is tight, and how improbable `<end>` is at least.
+
+    corpus: in whose split the least probability is looked for, if given.
+    """
+    found = tightness(model, range(limit))
+    lines = [f"{'tight' if found.is_tight else 'not tight'}: {found.reason}"]
+    # Rows that are drawn have no bound together: theirs is that of so many draws.
+    of_draws = f" (in {limit:,} draws of rows)" if model.random and model.any_tokens else ""
+    if found.log_least > -math.inf:
+        least_ever = power_of_ten(found.log_least)
+        lines.append(f"probability of <end> after any text: at least {least_ever}{of_draws}")
+    if found.mean_length < math.inf:
+        mean = f"{found.mean_length:,.4g}"
+        lines.append(f"tokens that follow, on average: at most {mean}{of_draws}")
+    if corpus is not None:
+        least = least_end(model, corpus, run, split=split, limit=limit, context=context)
+        lines.append(
+            f"least in {least.sequences:,} sequences of {corpus.name}, {split}:"
+            f" {power_of_ten(least.log_probability)}, after {least.position:,} tokens of number"
+            f" {least.sequence:,}"
+        )
+    return lines
+
+
+def power_of_ten(log: float) -> str:
+    """Return the number whose natural logarithm is given, also where it is below all floats."""
+    if log == -math.inf:
+        return "0"
+    return f"{math.exp(log):.3g}" if log > -600 else f"1e{log / math.log(10):.0f}"

@@ -44,6 +44,19 @@ class TextProbability(NamedTuple):
     marginal: float  # of all together
     standard_error: float  # of `marginal`, in bits; 0 where all were summed
 
+    @property
+    def lines(self) -> list[str]:
+        """Return the numbers in words."""
+        error = f" (standard error {self.standard_error:.4f})" if self.standard_error else ""
+        # Both are -inf where the model excludes the text.
+        above = 0.0 if self.marginal == self.canonical else self.marginal - self.canonical
+        return [
+            f"tokenisations  {magnitude(self.tokenisations)}",
+            f"canonical      {self.canonical:.4f}",
+            f"marginal       {self.marginal:.4f}{error}",
+            f"difference     {above:.4f}",
+        ]
+
 
 def text_probability(
     model: LanguageModel,

@@ -32,6 +32,14 @@ class Facts:
         """Return `available`, what to install, or what is wrong."""
         return f"broken: {self.broken}" if self.broken else self.missing or "available"
 
+    @property
+    def line(self) -> str:
+        """Return logic and description, with what to install, or what is wrong."""
+        if self.broken:
+            return self.state
+        missing = f" (not available: {self.missing})" if self.missing else ""
+        return f"{self.logic}: {self.about}{missing}"
+
 
 def facts_of(load: Callable[[], Any]) -> Facts:
     """Return the facts of the class that `load` returns, whatever it raises or is."""

@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from logicgen.cli.tightness import power_of_ten
-from logicgen.measures.tightness import tightness
+from logicgen.measures.tightness import power_of_ten, tightness
 from logicgen.model.checkpoint import save_model
 from tests.cli.test_commands import refused, run
 from tests.data.corpora import automaton_recipe, opened

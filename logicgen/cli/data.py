@@ -1,0 +1,183 @@
+"""Commands on data: `logicgen generate`, `list`, `convert` and `export`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from logicgen.cli.options import (
+    DATA,
+    PAGE,
+    PATH,
+    SEED,
+    DataPath,
+    LocalPath,
+    OutPath,
+    engine_options,
+    integer_option,
+)
+from logicgen.cli.terminal import say, stage_bars
+from logicgen.errors import LogicgenError, printable
+
+KINDS = ["tasks", "datasets", "models", "studies", "solvers"]
+
+
+@click.command("generate")
+@click.argument("recipe")
+@click.option(
+    "-o",
+    "--out",
+    type=OutPath(path_type=Path),
+    help="Folder, or a URL such as s3://bucket/folder; data/RECIPE if not given.",
+)
+@SEED
+@integer_option(
+    "--size", help="Examples in train, validation and test together; the grid shrinks with them."
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=os.cpu_count() or 1,
+    help="All cores if not given.",
+)
+@engine_options
+def generate(
+    recipe: str,
+    out: Path | str | None,
+    seed: int,
+    size: int | None,
+    workers: int,
+) -> None:
+    """Make the data set of RECIPE, a shipped name or the path of a TOML file.
+
+    Interrupted, it goes on where it stopped when the same command is run again; the bytes are the
+    same as without the interruption, and with any number of workers.
+    """
+    from logicgen import library
+
+    folder = out or Path("data") / Path(recipe).stem
+    try:
+        library.make_data(
+            recipe, folder, seed=seed, size=size, workers=workers, bars=stage_bars, say=say
+        )
+    except KeyboardInterrupt as stopped:
+        raise type(stopped)("stopped: the same command goes on from there") from None
+
+
+@click.command("list")
+@click.argument("kind", required=False, type=click.Choice(KINDS))
+@click.option(
+    "--html", type=PAGE, metavar="FILE.html", help="Write a gallery: examples of every recipe."
+)
+def list_(kind: str | None, html: Path | None) -> None:
+    """Show what ships: tasks, data-set recipes, model recipes, studies, solvers.
+
+    A recipe's name is what `generate`, `train` and `study` take; the path of a TOML file works as
+    well.
+    """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from logicgen import library
+
+    if html is not None:
+        if kind:
+            raise LogicgenError("--html: shows tasks and data sets with examples: leave KIND out")
+        library.write_gallery(html, stage_bars)
+        say(f"gallery: {html}")
+        return
+    console = Console()
+    for each in [kind] if kind else KINDS:
+        table = Table(title=each, title_justify="left", box=None, show_header=False, pad_edge=False)
+        table.add_column(no_wrap=True, style="bold")
+        table.add_column(overflow="fold")
+        for row in library.catalog(each):
+            # As it is: [brackets] are no markup, and nothing commands the terminal.
+            table.add_row(*(Text(printable(cell)) for cell in row))
+        console.print(table)
+        if not kind:
+            console.print()
+
+
+@click.command("convert")
+@click.option("--task", required=True, help="A name from `logicgen list tasks`.")
+@click.option("--split", default="train", show_default=True, help="The split of a data-set folder.")
+@click.argument("source", type=DataPath(), metavar="SOURCE")
+@click.argument("target", type=LocalPath(), metavar="TARGET")
+def convert(task: str, split: str, source: str, target: str) -> None:
+    """Turn examples into the two-lines-per-example text of DeepLTL-style code or DIMACS, or back.
+
+    SOURCE is a data-set folder or its URL, a .jsonl file with problem and answer, such a text
+    (.txt), or a .cnf file or folder of them; TARGET ends in .txt or .jsonl, or in / for a folder of
+    .cnf files.
+
+    \b
+    logicgen convert --task ltl data/ltl-35 --split test test.txt
+    logicgen convert --task ltl test.txt test.jsonl
+    logicgen convert --task propositional data/propositional-cnf --split test test/
+    """
+    from logicgen import library
+
+    count = library.convert(task, source, target, split=split)
+    say(f"{Path(target)}: {count:,} examples")
+
+
+@click.command("export")
+@click.argument("source", type=DATA)
+@click.argument("target", type=PATH)
+@click.option("--name", help="What the card calls the model; TARGET's name if not given.")
+@click.option("--description", help="What it is, in a sentence; that of its recipe if not given.")
+@click.option(
+    "--for",
+    "kind",
+    metavar="FORMAT",
+    help="A data set as prompts: jsonl, lm-eval, openrlhf, sft, trl or verl.",
+)
+@click.option(
+    "--examples", type=click.IntRange(min=0), default=0, help="Worked examples in each prompt."
+)
+@click.option(
+    "--notation",
+    type=click.Choice(["infix", "prefix"]),
+    default="infix",
+    help="In which prompts write formulas.",
+)
+def export(
+    source: Path,
+    target: Path,
+    name: str | None,
+    description: str | None,
+    kind: str | None,
+    examples: int,
+    notation: str,
+) -> None:
+    """Write a trained model, or a data set as prompts, into the folder TARGET to be passed on.
+
+    SOURCE is the run of a model, which is written in half precision with a card that tells what
+    scores SOURCE/grid and SOURCE/test hold, if they do. With --for it is a data set: each split
+    becomes a file of prompts that trainers of language models read.
+
+    \b
+    logicgen export runs/ltl-symbol-invariant my-model
+    logicgen export data/ltl-35 prompts --for trl
+    """
+    from logicgen import library
+
+    if kind is None:
+        if examples or notation != "infix":
+            raise click.UsageError("--examples and --notation are of prompts: give --for, too")
+        size = library.export_model(source, target, name, description)
+        say(f"{target}: {size / 2**20:.2f} MiB")
+        return
+    for option, given in (("--name", name), ("--description", description)):
+        if given is not None:
+            said = f"{option} is of a model, and --for writes prompts: leave one out"
+            raise click.UsageError(said)
+    counts = library.export_prompts(
+        source, target, kind, examples=examples, notation=notation, bars=stage_bars
+    )
+    said = ", ".join(f"{split} {count:,}" for split, count in counts.items())
+    say(f"{target}: prompts for {kind}: {said}")

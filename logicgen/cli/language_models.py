@@ -1,0 +1,156 @@
+"""`logicgen complete`, and `probability` and `tightness` of `logicgen measure`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from logicgen.cli import options as opt
+from logicgen.cli.options import DATA, DEVICE, PATH, integer_option
+from logicgen.cli.terminal import put, read_text, say
+from logicgen.errors import LogicgenError
+
+
+@click.command("complete")
+@click.argument("run", metavar="RUN", type=opt.PATH)
+@click.argument("prompt", required=False)
+@opt.integer_option("--tokens", 100, help="At most so many.")
+@opt.sampling_options("random draws")
+@click.option("--greedy", is_flag=True, help="Write the likeliest token each time; draw nothing.")
+@click.option(
+    "--beams",
+    type=click.IntRange(1, 1000),
+    help="Write the most probable text that a beam search with so many beams finds; draw nothing.",
+)
+@opt.integer_option(
+    "--count",
+    1,
+    help="So many texts, of --beams the best; several as JSON lines with text and"
+    " log_probability (nats).",
+)
+@click.option(
+    "--vote",
+    is_flag=True,
+    help="Only the most frequent of --count texts; of several, that of most probability in total.",
+)
+@click.option("--until", metavar="TEXT", help="Stop before TEXT.")
+@opt.SEED
+@opt.DEVICE
+def complete(
+    run: Path,
+    prompt: str | None,
+    tokens: int,
+    greedy: bool,
+    beams: int | None,
+    count: int,
+    vote: bool,
+    until: str | None,
+    seed: int,
+    device: str,
+    **options: Any,
+) -> None:
+    """Write what follows PROMPT, or standard input, by the language model in RUN.
+
+    A text ends before --until, at the end of a document, or after --tokens. A line break at the
+    end of standard input is no part of the prompt.
+
+    \b
+    logicgen complete runs/english "A list is" --temperature 0.8
+    logicgen complete runs/english "A list is" --beams 10 --until .
+    logicgen complete runs/lookup "a -> b c -> d a ->" --count 20 --vote
+    """
+    random = opt.given(options, opt.RANDOM)
+    if greedy and random:
+        raise LogicgenError(f"--greedy and {opt.flag(*random)}: nothing is drawn; leave one out")
+    others = [*random, *["greedy"] * greedy, *["vote"] * vote]
+    if beams is not None and others:
+        raise LogicgenError(
+            f"--beams and {opt.flag(*others)}: a beam search has its own way to choose; leave one"
+            " out"
+        )
+    if vote and count == 1:
+        raise LogicgenError("--vote: one text has nothing to be compared with; give --count N")
+
+    from logicgen import library
+
+    asked = read_text() if prompt is None else prompt
+    settings: dict[str, Any] = {"count": count, "until": until, "seed": seed, "vote": vote}
+    sampling = None if greedy else random
+    texts, winner = library.complete(
+        run, asked, tokens, beams=beams, sampling=sampling, device=device, **settings
+    )
+    if winner is not None:
+        put(winner.answer)
+        say(f"{winner.votes} of {count} texts ({winner.votes / count:.0%})")
+    elif count == 1:
+        put(texts[0].text)
+    else:
+        for each in texts:
+            put(json.dumps(each._asdict(), ensure_ascii=False))
+
+
+@click.command("probability")
+@click.argument("run", metavar="RUN", type=opt.PATH)
+@click.argument("text", required=False)
+@click.option(
+    "--after", metavar="TEXT", default="", help="What stands before; if not given, <end>."
+)
+@click.option("--whole", is_flag=True, help="The document ends behind the text.")
+@opt.integer_option(
+    "--samples", least=2, help="Estimate from so many where there are more tokenisations."
+)
+@opt.SEED
+@opt.DEVICE
+def probability(
+    run: Path,
+    text: str | None,
+    after: str,
+    whole: bool,
+    samples: int | None,
+    seed: int,
+    device: str,
+) -> None:
+    """Give the log2-probability of TEXT, or standard input, by the language model in RUN.
+
+    Byte pairs can write a text in many ways. The canonical one is the model's own; marginal is the
+    probability of all of them together. A line break at the end of standard input does not count.
+
+    \b
+    logicgen measure probability runs/english "A list is"
+    logicgen measure probability runs/english " a sequence" --after "A list is" --samples 1000
+    """
+    from logicgen import library
+
+    asked = read_text() if text is None else text
+    settings = {"after": after, "whole": whole, "samples": samples, "seed": seed}
+    for line in library.text_probability(run, asked, device=device, **settings):
+        put(line)
+
+
+@click.command("tightness")
+@click.argument("run", type=PATH)
+@click.option("--data", type=DATA, help="Folder of a corpus, to see what <end> has there at least.")
+@click.option("--split", help="Of the corpus; test if not given.")
+@integer_option("--limit", 256, help="At most so many sequences, and draws of random rows.")
+@integer_option("--context", least=2, help="Tokens of a sequence; those of training if not given.")
+@DEVICE
+def tightness(
+    run: Path, data: Path | None, split: str | None, limit: int, context: int | None, device: str
+) -> None:
+    """Say whether the language model in RUN ends every text with probability 1.
+
+    Prints a lower bound of the probability of <end> after any text of any length, computed from the
+    weights, and how many tokens follow on average at most. A model with random rows has a bound for
+    each draw; the least is printed.
+    """
+    from logicgen import library
+
+    for option, value in (("--split", split), ("--context", context)):
+        if value is not None and data is None:
+            raise LogicgenError(f"{option} says what is read of a corpus: give --data, too")
+    settings = {"split": split or "test", "limit": limit, "context": context}
+    for line in library.tightness(run, data, device=device, **settings):
+        put(line)
