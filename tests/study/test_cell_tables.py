@@ -180,23 +180,6 @@ def test_what_counts_at_trained_lengths_need_not_count_at_others(study_file, tmp
 OF_A_LENGTH = ("", ", chance", ", p")
 
 
-def test_the_same_trials_give_the_same_files(study_file, tmp_path):
-    made = plan(read_study(str(study_file(MANY))))
-    folders = tmp_path / "a", tmp_path / "b"
-    for folder in folders:
-        records = {
-            name: answered(trial, scores_of(number % 5))
-            for number, (name, trial) in enumerate(made.trials.items())
-        }
-        write_records(records.values(), folder)
-        made.write(records, folder)
-    names = [sorted(p.relative_to(f) for p in f.rglob("*") if p.is_file()) for f in folders]
-    assert names[0] == names[1]
-    assert len(names[0]) == 6
-    for name in names[0]:
-        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name
-
-
 def test_nothing_to_show(study_file, tmp_path):
     with pytest.raises(LogicgenError, match="no trial is done"):
         plan(read_study(str(study_file()))).write({}, tmp_path)

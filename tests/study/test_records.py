@@ -70,20 +70,22 @@ def test_the_page_of_a_study_names_the_precisions_of_its_trainings(made):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"text", gzip.compress(b"{}", mtime=0)[:-9], gzip.compress(b"\xff", mtime=0)]
+    ("content", "place"),
+    [
+        (b"", ""),
+        (b"text", ""),
+        (gzip.compress(b"{}", mtime=0)[:-9], ""),
+        (gzip.compress(b"\xff", mtime=0), ""),
+        *(
+            (gzip.compress(f"{line}\n".encode()), r"line 1 .*: ")
+            for line in ("", "{", "{}", "[]", '{"point": "a"}', "7")
+        ),
+    ],
 )
-def test_a_damaged_file_is_named(made, tmp_path, content):
+def test_a_damaged_file_or_line_is_named(made, tmp_path, content, place):
     (tmp_path / FILE).write_bytes(content)
-    with pytest.raises(LogicgenError, match=r"trials.jsonl.gz: damaged: restore the file"):
-        read_records(made.trials, tmp_path)
-
-
-@pytest.mark.parametrize("line", ["", "{", "{}", "[]", '{"point": "a"}', "7"])
-def test_a_damaged_line_is_named(made, tmp_path, line):
-    (tmp_path / FILE).write_bytes(gzip.compress(f"{line}\n".encode()))
-    with pytest.raises(
-        LogicgenError, match=r"trials.jsonl.gz: line 1 .*: damaged: .* its line out"
-    ):
+    remedy = ".* its line out" if place else " restore the file, or delete it"
+    with pytest.raises(LogicgenError, match=f"trials.jsonl.gz: {place}damaged:{remedy}"):
         read_records(made.trials, tmp_path)
 
 

@@ -117,16 +117,6 @@ def test_records_alone_give_the_same_tables_and_figures(done, tmp_path):
         assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path.name
 
 
-def test_a_changed_study_is_not_mixed_with_old_trials(done, tmp_path):
-    folder, _ = done
-    text = (folder / "tiny.toml").read_text()
-    (tmp_path / "tiny.toml").write_text(text.replace('steps" = 4', 'steps" = 5'))
-    shutil.copy(folder / "out" / FILE, tmp_path)
-    refused(
-        run("study", tmp_path / "tiny.toml", "-o", tmp_path), "another recipe", "steps: 4 there"
-    )
-
-
 FAILING = """
 [axes]
 method = [
