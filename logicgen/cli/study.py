@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command("study")
 @click.argument("name")
 @out_option("Folder; runs/studies/NAME if not given.")
-@integer_option("--workers", help="Points at a time; one per GPU, or else per core, if not given.")
+@integer_option("--workers", help="Trials at a time; one per GPU, or else per core, if not given.")
 @click.option(
     "--set",
     "changes",
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 def command(
     name: str, out: Path | None, workers: int | None, changes: tuple[str, ...], device: str
 ) -> None:
-    """Compute the points of study NAME, a shipped name or the path of a TOML file.
+    """Compute the trials of study NAME, a shipped name or the path of a TOML file.
 
-    A point is a model that is trained and scored, or a part of a published experiment. Leaves a
-    record of each in OUT/trials.jsonl.gz, and a table and figures made from these alone. A point
-    that has its record is not computed again, so the same command goes on after an interruption,
-    and tries again what failed.
+    A trial trains and scores a model, or computes a part of a published experiment. Leaves a
+    record of each in OUT/trials.jsonl.gz, and a table and figures made from the records alone. A
+    trial that has its record is not computed again. So the same command continues after an
+    interruption, and tries failed trials again.
     """
     from logicgen.errors import at
     from logicgen.extras import need
@@ -102,7 +102,7 @@ def _compute(
         failed = plan.prepare(todo, folder, workers=count, progress=progress)
     _say(failed)
     ready = [trial for trial in todo if trial.name not in failed]
-    with progress_bars("points") as bars:
+    with progress_bars("trials") as bars:
         total = len(plan.trials)
         bar = bars.add_task(plan.name, total=total, completed=total - len(ready))
         best: list[float] = []
