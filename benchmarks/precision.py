@@ -26,7 +26,7 @@ from logicgen.model.kinds import new_model, training_data
 from logicgen.model.model import find_device
 from logicgen.model.recipe import read_model_recipe
 from logicgen.nn.linear import bfloat16_instructions, bfloat16_products, faster_in_bfloat16
-from logicgen.training.loop import moved
+from logicgen.training.ahead import moved
 from logicgen.training.optimizer import make_optimizer
 
 SIZE, WARM_UP = 1000, 2

@@ -9,7 +9,7 @@ nearest of several trainings of other lengths.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -124,11 +124,35 @@ class DecoderLearner(Learner):
         return self.module.loss(batch), {}
 
 
+class Patience:
+    """A watcher that ends a training when a measure has not fallen for a while.
+
+    Attributes:
+        measure: what is measured; less is better. It is measured before the first step, too.
+        every: steps between two measurements.
+        patience: steps without a new least value after which the training ends.
+        least: the least value, measured after step `at`.
+    """
+
+    def __init__(self, measure: Callable[[], float], every: int, patience: int) -> None:
+        self.measure, self.every, self.patience = measure, every, patience
+        self.least, self.at = measure(), 0
+
+    def __call__(self, done: int, loss: Tensor) -> bool:
+        """Measure if it is time; return whether to end the training."""
+        if done % self.every:
+            return False
+        value = self.measure()
+        if value < self.least:
+            self.least, self.at = value, done
+        return done - self.at >= self.patience
+
+
 def _decoder(
     teacher: Grammar, sample: np.ndarray, size: dict[str, Any], training: DecoderTraining, seed: int
 ) -> tuple[float, int]:
     """Return the least divergence in bits of all looked at during training, and the parameters."""
-    from logicgen.training.loop import Patience, run_steps
+    from logicgen.training.loop import run_steps
 
     ids, probabilities = teacher.sentences()
     truth, every = torch.from_numpy(probabilities), _rows(ids)

@@ -1,12 +1,13 @@
-"""Batches that a thread makes ahead of the steps that want them."""
+"""Batches that a thread makes ahead of the steps that want them, and their way to a device."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from queue import Empty, Full, Queue
 from threading import Event, Thread, current_thread
 from typing import Any
 
+import torch
 from torch import Tensor
 
 # Batches that wait: enough for a step that takes a little longer than others.
@@ -35,7 +36,7 @@ def made_ahead(batches: Iterator[Any], pinned: bool = False) -> Generator[Any]:
     def make() -> None:
         try:
             for batch in batches:
-                if not put(True, pin(batch) if pinned else batch):
+                if not put(True, with_tensors(batch, Tensor.pin_memory) if pinned else batch):
                     return
             put(False, None)
         except BaseException as error:  # for whoever asks for the batch
@@ -61,11 +62,16 @@ def made_ahead(batches: Iterator[Any], pinned: bool = False) -> Generator[Any]:
             thread.join()
 
 
-def pin(batch: Any) -> Any:
-    """Return a batch, a named tuple of tensors and other values, with pinned tensors."""
+def moved(batch: Any, device: torch.device) -> Any:
+    """Return a batch on a device."""
+    return with_tensors(batch, lambda tensor: tensor.to(device, non_blocking=True))
+
+
+def with_tensors(batch: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Return a batch, a tensor or a tuple of tensors and other values, with changed tensors."""
     if isinstance(batch, Tensor):
-        return batch.pin_memory()
-    if isinstance(batch, tuple):
-        parts = map(pin, batch)
-        return type(batch)(*parts) if hasattr(batch, "_fields") else tuple(parts)
+        return change(batch)
+    if isinstance(batch, (tuple, list)):
+        parts = [with_tensors(part, change) for part in batch]
+        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
     return batch

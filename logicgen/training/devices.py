@@ -1,7 +1,7 @@
-"""Several devices of this machine that train one model, a process for each.
+"""Several devices that train one model, a process for each.
 
-The first process is the caller's own; it alone writes the run's folder, and it tells the others,
-which are helpers without signals, when to stop. They read the data again from their folder.
+The first process alone writes the run's folder, and it tells the others when to stop. Either it
+starts the others, helpers without signals that read the data again, or torchrun has started all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -26,6 +26,8 @@ from logicgen.errors import LogicgenError
 from logicgen.model.batches import Rank
 from logicgen.processes.helper import die_with_parent, private_streams, start_helper
 from logicgen.processes.worker import packed, unpacked
+
+Helper = subprocess.Popen[bytes]
 
 # How long a process waits for the others, which may read data, validate or write a checkpoint.
 PATIENCE = timedelta(minutes=30)
@@ -41,27 +43,40 @@ SECONDS, GRACE = 10, 60
 class Member:
     """The place of this process among those that train together, and where they meet.
 
-    port: of the first process, on this machine.
+    local: number of its device on this machine.
+    meeting: a URL, as of `torch.distributed.init_process_group`.
     """
 
     rank: Rank
-    port: int
+    local: int
+    meeting: str
+
+    @property
+    def first(self) -> bool:
+        """Return whether this is the process that writes and decides."""
+        return self.rank.number == 0
 
     def device(self, device: torch.device) -> torch.device:
         """Return the device of this process, of the kind of `device`."""
-        return torch.device("cuda", self.rank.number) if device.type == "cuda" else device
+        return torch.device("cuda", self.local) if device.type == "cuda" else device
 
     def join(self, device: torch.device) -> None:
         """Wait for all processes, and form a group with them."""
         if device.type == "cuda":
-            torch.cuda.set_device(device)
+            torch.cuda.set_device(self.device(device))
         distributed.init_process_group(
             "nccl" if device.type == "cuda" else "gloo",
-            init_method=f"tcp://127.0.0.1:{self.port}",
+            init_method=self.meeting,
             rank=self.rank.number,
             world_size=self.rank.devices,
             timeout=PATIENCE,
         )
+
+    def told(self, number: int, device: torch.device) -> int:
+        """Return the number that the first process gives."""
+        said = torch.tensor(number, device=self.device(device))
+        distributed.broadcast(said, 0)
+        return int(said)
 
     def mean(self, value: Tensor) -> Tensor:
         """Return the mean of a number over all processes."""
@@ -76,8 +91,17 @@ class Member:
         return bool(votes)
 
 
-def check_devices(devices: int, device: torch.device, batch_size: int) -> None:
-    """Raise LogicgenError where so many devices are not there, or a batch has no equal parts."""
+def launched() -> Member | None:
+    """Return the place that torchrun has given this process; None where it has not started it."""
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK")
+    if any(name not in os.environ for name in names):
+        return None
+    number, devices, local = (int(os.environ[name]) for name in names)
+    return Member(Rank(number, devices), local, "env://") if devices > 1 else None
+
+
+def check_devices(devices: int, device: torch.device) -> None:
+    """Raise LogicgenError where this machine has not so many devices."""
     if device.type == "cuda":
         there, noun = torch.cuda.device_count(), "CUDA device"
     else:
@@ -88,16 +112,11 @@ def check_devices(devices: int, device: torch.device, batch_size: int) -> None:
             f"--devices {devices}: this process may use {there} {noun}{'s' * (there != 1)}: ask for"
             " no more"
         )
-    if batch_size % devices:
-        raise LogicgenError(
-            f"--devices {devices}: training.batch_size {batch_size} is not divisible by it: choose"
-            " a number of devices that divides it"
-        )
 
 
 @contextmanager
 def together(
-    devices: int, function: Callable[..., None], arguments: tuple[Any, ...]
+    devices: int, device: torch.device, function: Callable[..., None], arguments: tuple[Any, ...]
 ) -> Iterator[Member | None]:
     """Start the other processes, and give the place of this one; None where it is the only one.
 
@@ -110,55 +129,37 @@ def together(
         return
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
-    threads = torch.get_num_threads()
-    each = max(1, threads // devices)
-    helpers: list[subprocess.Popen[bytes]] = []
+        meeting = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    member, *others = (Member(Rank(each, devices), each, meeting) for each in range(devices))
+    helpers: list[Helper] = []
     left = threading.Event()
-    with ExitStack() as stack:
-        stack.callback(_set_variable, "OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS"))
-        os.environ["OMP_NUM_THREADS"] = str(each)
-        stack.callback(torch.set_num_threads, threads)
-        torch.set_num_threads(each)
-        stack.callback(_end, helpers)
-        stack.callback(left.set)
-        for number in range(1, devices):
-            member = Member(Rank(number, devices), port)
-            helpers.append(_start(packed((function, arguments, member))))
-        for number, helper in enumerate(helpers, start=1):
-            assert helper.stdout is not None
-            said = helper.stdout.readline().strip()
-            if said != READY:
-                raise LogicgenError(
-                    said.decode(errors="replace")
-                    or f"device {number} of {devices}: its process ended with status"
-                    f" {helper.wait()} before the first step"
-                )
+    threads = torch.get_num_threads()
+    torch.set_num_threads(max(1, threads // devices))
+    try:
+        helpers += [_start(packed((function, arguments, other))) for other in others]
+        _wait_until_ready(helpers)
         threading.Thread(target=_watch, args=(helpers, left), daemon=True).start()
         try:
-            yield Member(Rank(0, devices), port)
+            member.join(device)
+            yield member
         except (RuntimeError, LogicgenError) as error:
-            # One that is told of a lost connection is told before the helper has ended.
-            seconds = SECONDS if isinstance(error, RuntimeError) else 1
-            if (lost := _lost(helpers, seconds)) is not None:
-                raise lost from error
-            if isinstance(error, distributed.DistError):
-                line = str(error).partition("\n")[0]
-                raise LogicgenError(
-                    f"--devices {devices}: the processes have lost each other ({line}); the same"
-                    " command with --resume goes on from the last checkpoint"
-                ) from error
-            raise
+            raise _explained(error, helpers) from error
         left.set()
-        if distributed.is_initialized():  # before the others end, which may need this one
-            distributed.destroy_process_group()
+        distributed.destroy_process_group()  # before the others end, which may need this one
         _lost(helpers, 60)  # whatever they end with: the model is there
+    finally:
+        left.set()
+        _end(helpers)
+        torch.set_num_threads(threads)
 
 
-def _start(work: bytes) -> subprocess.Popen[bytes]:
+def _start(work: bytes) -> Helper:
     """Start a helper."""
     helper = start_helper(
-        "logicgen.training.devices:serve", stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        "logicgen.training.devices:serve",
+        environment={"OMP_NUM_THREADS": str(torch.get_num_threads())},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     assert helper.stdin is not None
     with suppress(BrokenPipeError):
@@ -167,7 +168,20 @@ def _start(work: bytes) -> subprocess.Popen[bytes]:
     return helper
 
 
-def _end(helpers: list[subprocess.Popen[bytes]]) -> None:
+def _wait_until_ready(helpers: list[Helper]) -> None:
+    """Wait for all helpers. Raises LogicgenError with what one of them says instead."""
+    for number, helper in enumerate(helpers, start=1):
+        assert helper.stdout is not None
+        said = helper.stdout.readline().strip()
+        if said != READY:
+            raise LogicgenError(
+                said.decode(errors="replace")
+                or f"device {number} of {len(helpers) + 1}: its process ended with status"
+                f" {helper.wait()} before the first step"
+            )
+
+
+def _end(helpers: list[Helper]) -> None:
     """End the helpers that are left, and the process group."""
     for helper in helpers:
         helper.kill()
@@ -178,15 +192,20 @@ def _end(helpers: list[subprocess.Popen[bytes]]) -> None:
         distributed.destroy_process_group()
 
 
-def _set_variable(name: str, value: str | None) -> None:
-    """Set a variable of the environment; None removes it."""
-    if value is None:
-        os.environ.pop(name, None)
-    else:
-        os.environ[name] = value
+def _explained(error: Exception, helpers: list[Helper]) -> Exception:
+    """Return the error of a helper that has failed, if one has, instead of the error it led to."""
+    # One that is told of a lost connection is told before the helper has ended.
+    lost = _lost(helpers, SECONDS if isinstance(error, RuntimeError) else 1)
+    if lost is None and isinstance(error, distributed.DistError):
+        line = str(error).partition("\n")[0]
+        lost = LogicgenError(
+            f"--devices {len(helpers) + 1}: the processes have lost each other ({line}); the same"
+            " command with --resume goes on from the last checkpoint"
+        )
+    return lost or error
 
 
-def _lost(helpers: list[subprocess.Popen[bytes]], seconds: float) -> LogicgenError | None:
+def _lost(helpers: list[Helper], seconds: float) -> LogicgenError | None:
     """Return what to say of a helper that fails within some seconds; None if none does."""
     end = time.monotonic() + seconds
     for helper in helpers:
@@ -207,7 +226,7 @@ def _lost(helpers: list[subprocess.Popen[bytes]], seconds: float) -> LogicgenErr
     )
 
 
-def _watch(helpers: list[subprocess.Popen[bytes]], left: threading.Event) -> None:
+def _watch(helpers: list[Helper], left: threading.Event) -> None:
     """End this process where a helper has failed and native code still waits for it.
 
     Neither a rendezvous nor NCCL would notice for half an hour, nor let Ctrl-C through.

@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import torch
 from rich.console import Console
 from rich.progress import track
+from torch import distributed
 
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import open_data
@@ -21,9 +23,9 @@ from logicgen.model.kinds import new_model, training_data
 from logicgen.model.model import AnyData, Model, find_device
 from logicgen.model.recipe import ModelRecipe
 from logicgen.training.acceptance import AcceptanceLearner
-from logicgen.training.devices import Member, check_devices, together
+from logicgen.training.devices import Member, check_devices, launched, together
 from logicgen.training.learner import ModelLearner
-from logicgen.training.loop import ProgressBar, Watcher, deadline, run_steps
+from logicgen.training.loop import Watcher, progress_bar, run_steps
 from logicgen.training.right_learner import RightTokensLearner
 from logicgen.training.run_folder import choose_precision, open_run
 
@@ -46,6 +48,7 @@ def fit(
     held_out: Sequence[Dataset] = (),
     workers: int = 1,
     devices: int = 1,
+    torchrun: bool = False,
     quiet: bool = False,
 ) -> Path:
     """Train a model into the run folder `out`, and return that folder.
@@ -60,6 +63,8 @@ def fit(
     workers: likewise, processes that judge.
     devices: how many of this machine's learn together, each from a share of every batch. Where one
         of their processes is lost and this one waits for it inside PyTorch, it is ended, too.
+    torchrun: whether to train together with other processes where torchrun has started this one and
+        all of them call this function.
     quiet: no progress bar.
 
     Ctrl-C (or SIGTERM) finishes the step, saves a checkpoint but no model, and raises
@@ -67,15 +72,66 @@ def fit(
     Raises LogicgenError for a folder that holds something else, or another training.
     """
     started = time.monotonic()
-    where = find_device(device)
+    where, member = find_device(device), launched() if torchrun else None
+    recipe = _checked(recipe, data, steps, max_minutes, start)
+    with (
+        torch.random.fork_rng(devices=[0] if where.type == "cuda" else []),
+        ExitStack() as stack,
+    ):
+        torch.manual_seed(0 if recipe.training is None else recipe.training.seed)
+        # What cannot be trained fails here, before there is a folder.
+        model = _untrained(recipe, data, start)
+        _check_devices(devices, member, recipe, model, where)
+        learner = _learner(model, data, out, held_out, workers)
+        if isinstance(learner, AcceptanceLearner):
+            stack.callback(learner.close)
+        if member is not None:
+            member.join(where)
+            stack.callback(distributed.destroy_process_group)
+            if not member.first:
+                assert learner is not None
+                _run(learner, [], out, where, 0, False, member)
+                return out
+        identity = _identity(model, data, start, held_out)
+        wanted = 1 if learner is None else learner.schedule.steps
+        done = open_run(out, identity, wanted, resume=resume)
+        if done >= wanted and (out / checkpoint.CARD).is_file():
+            if member is not None:
+                member.told(-1, where)
+            return out
+        if learner is None:
+            pieces = data.train.once(WINDOWS, CONTEXT)
+            shown = track(pieces, "counting", console=Console(stderr=True), disable=quiet)
+            model.learn_once(shown)
+            done = 1
+        else:
+            precision, model.precision = choose_precision(out, learner.table.precision, where)
+            end = math.inf if max_minutes is None else started + 60 * max_minutes
+            watchers: list[Watcher] = [lambda done, loss: time.monotonic() >= end]
+            if not quiet:
+                watchers.append(stack.enter_context(progress_bar(wanted, done)))
+            asked = recipe, data.folder, data.fingerprint, start, out, where
+            place = member or stack.enter_context(together(devices, where, _train_beside, asked))
+            done = _run(learner, watchers, out, where, done, precision == "bf16", place)
+    checkpoint.save_model(model, out, steps=done, fingerprint=data.fingerprint)
+    return out
+
+
+def _checked(
+    recipe: ModelRecipe,
+    data: AnyData,
+    steps: int | None,
+    max_minutes: float | None,
+    start: Path | None,
+) -> ModelRecipe:
+    """Return the recipe with its steps. Raises LogicgenError for options that do not fit it."""
     if steps is not None:
         if steps < 1:
             raise LogicgenError(f"--steps {steps}: has to be at least 1")
         recipe = recipe.with_steps(steps)
     if len(data.train) == 0:
         raise LogicgenError("the data set has no training examples: nothing to train on")
-    table = recipe.training
-    if table is None:
+    if recipe.training is None:
         given = {"--from": start, "--steps": steps, "--max-minutes": max_minutes}
         for option, value in given.items():
             if value is not None:
@@ -87,48 +143,29 @@ def fit(
             "--learn accepted: learns from right answers of its own, and untrained weights give"
             " none: start from a trained model with --from RUN"
         )
-    with (
-        torch.random.fork_rng(devices=[0] if where.type == "cuda" else []),
-        ExitStack() as stack,
-    ):
-        torch.manual_seed(0 if table is None else table.seed)
-        # What cannot be trained fails here, before there is a folder.
-        model = _untrained(recipe, data, start)
-        if devices > 1:
-            _check_devices(devices, recipe, model, where)
-        learner: ModelLearner | None = None
-        if isinstance(model, EncoderDecoder) and recipe.learns == "accepted":
-            learner = AcceptanceLearner(model, data, out, held_out, workers)
-            stack.callback(learner.close)
-        elif isinstance(model, EncoderDecoder) and recipe.learns == "right":
-            learner = RightTokensLearner(model, data)
-        elif table is not None:
-            learner = ModelLearner(model, data)
-        begun = None if start is None else checkpoint.weights_digest(start)
-        identity = {**model.identity(), "data": data.fingerprint, "start": begun}
-        if recipe.learns == "accepted":  # other data sets would make other rounds
-            identity["held_out"] = sorted({each.fingerprint for each in held_out})
-        wanted = 1 if table is None else table.steps
-        done = open_run(out, identity, wanted, resume=resume)
-        if done >= wanted and (out / checkpoint.CARD).is_file():
-            return out
-        if table is None or learner is None:
-            pieces = data.train.once(WINDOWS, CONTEXT)
-            shown = track(pieces, "counting", console=Console(stderr=True), disable=quiet)
-            model.learn_once(shown)
-            done = 1
-        else:
-            precision, model.precision = choose_precision(out, table.precision, where)
-            end = math.inf if max_minutes is None else started + 60 * max_minutes
-            watchers: list[Watcher] = [deadline(end)]
-            if not quiet:
-                watchers.append(stack.enter_context(ProgressBar(wanted, done)))
-            bf16 = precision == "bf16"
-            asked = recipe, data.folder, data.fingerprint, start, out, where, done, bf16
-            with together(devices, _train_beside, asked) as member:
-                done = _run(learner, watchers, out, where, done, bf16, member)
-    checkpoint.save_model(model, out, steps=done, fingerprint=data.fingerprint)
-    return out
+    return recipe
+
+
+def _learner(
+    model: Model, data: AnyData, out: Path, held_out: Sequence[Dataset], workers: int
+) -> ModelLearner | None:
+    """Return the learner of a model; None of one that is counted."""
+    if isinstance(model, EncoderDecoder) and model.recipe.learns == "accepted":
+        return AcceptanceLearner(model, data, out, held_out, workers)
+    if isinstance(model, EncoderDecoder) and model.recipe.learns == "right":
+        return RightTokensLearner(model, data)
+    return None if model.recipe.training is None else ModelLearner(model, data)
+
+
+def _identity(
+    model: Model, data: AnyData, start: Path | None, held_out: Sequence[Dataset]
+) -> dict[str, Any]:
+    """Return what a run has to have in common with the training that goes on with it."""
+    begun = None if start is None else checkpoint.weights_digest(start)
+    identity = {**model.identity(), "data": data.fingerprint, "start": begun}
+    if model.recipe.learns == "accepted":  # other data sets would make other rounds
+        identity["held_out"] = sorted({each.fingerprint for each in held_out})
+    return identity
 
 
 def _untrained(recipe: ModelRecipe, data: AnyData, start: Path | None) -> Model:
@@ -151,6 +188,12 @@ def _run(
     bf16: bool,
     member: Member | None,
 ) -> int:
+    """Train from a step on, in a precision, both of which the first of several processes tells."""
+    if member is not None:
+        first_step = member.told(first_step, device)
+        if first_step < 0:
+            return first_step
+        bf16 = bool(member.told(int(bf16), device))
     table = learner.table
     return run_steps(
         learner,
@@ -172,8 +215,6 @@ def _train_beside(
     start: Path | None,
     out: Path,
     device: torch.device,
-    first_step: int,
-    bf16: bool,
     member: Member,
     ready: Callable[[], None],
 ) -> None:
@@ -185,14 +226,30 @@ def _train_beside(
     torch.manual_seed(recipe.training.seed)
     learner = ModelLearner(_untrained(recipe, data, start), data)
     ready()
-    _run(learner, [], out, device, first_step, bf16, member)
+    member.join(device)
+    _run(learner, [], out, device, 0, False, member)
 
 
-def _check_devices(devices: int, recipe: ModelRecipe, model: Model, device: torch.device) -> None:
+def _check_devices(
+    devices: int, member: Member | None, recipe: ModelRecipe, model: Model, device: torch.device
+) -> None:
     """Raise LogicgenError where a model cannot be trained on so many devices."""
+    if devices == 1 and member is None:
+        return
+    option = "--devices" if member is None else "torchrun"
+    if member is not None and devices > 1:
+        raise LogicgenError("--devices: torchrun has started the processes; leave it out")
     if recipe.training is None or recipe.learns in ("right", "accepted"):
         how = "from counts" if recipe.training is None else f"with training.learn {recipe.learns!r}"
-        raise LogicgenError(f"--devices: {how} a model learns on one device; leave it out")
+        raise LogicgenError(f"{option}: {how} a model learns on one device; leave it out")
     if not model.several_devices:
-        raise LogicgenError(f"--devices: {model.noun} is trained on one device; leave it out")
-    check_devices(devices, device, recipe.training.batch_size)
+        raise LogicgenError(f"{option}: {model.noun} is trained on one device; leave it out")
+    if member is None:
+        check_devices(devices, device)
+    else:
+        devices = member.rank.devices
+    if (size := recipe.training.batch_size) % devices:
+        raise LogicgenError(
+            f"{option} {devices}: training.batch_size {size} is not divisible by it: choose"
+            " a number of devices that divides it"
+        )

@@ -7,12 +7,11 @@ needs only weights, optimizer and `t` to go on exactly as if it had never stoppe
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,9 +25,10 @@ from logicgen.model import checkpoint
 from logicgen.nn.linear import bfloat16_products
 from logicgen.nn.loss import AdaCos
 from logicgen.processes.signals import StopOnSignal, interruption
-from logicgen.training.ahead import made_ahead
+from logicgen.training.ahead import made_ahead, moved
 from logicgen.training.devices import Member
 from logicgen.training.learner import Learner
+from logicgen.training.run_folder import open_log
 
 CPU = torch.device("cpu")
 
@@ -36,14 +36,9 @@ Watcher = Callable[[int, Tensor], bool]
 """Called after each step with the number of steps done and the loss; True ends the training."""
 
 # Errors that no checkpoint is to blame for.
-DEVICE_ERRORS = tuple(
-    kind
-    for kind in (
-        torch.OutOfMemoryError,
-        getattr(torch, "AcceleratorError", None),
-        getattr(torch.distributed, "DistError", None),
-    )
-    if kind is not None
+DEVICE_ERRORS = (
+    torch.OutOfMemoryError,
+    getattr(torch, "AcceleratorError", torch.OutOfMemoryError),
 )
 
 
@@ -71,7 +66,7 @@ def run_steps(
     At Ctrl-C or SIGTERM the step is finished and saved. Then KeyboardInterrupt (`Terminated`) is
     raised, unless a training with a folder is complete.
     """
-    first = member is None or member.rank.number == 0
+    first = member is None or member.first
     total = learner.schedule.steps
     with ExitStack() as stack:
         stop = stack.enter_context(StopOnSignal(heeded=first))
@@ -79,25 +74,25 @@ def run_steps(
         steps = Steps(learner, device, bf16, first_step, member)
         if folder is not None and first_step:
             steps.restore(folder / checkpoint.LAST)
-        log = stack.enter_context(_logging(folder if first else None))
-        batches = stack.enter_context(steps.batches())
-        while steps.done < total:
+        log = None if folder is None or not first else stack.enter_context(open_log(folder))
+        batches = stack.enter_context(closing(steps.batches()))
+        stopping = False
+        while steps.done < total and not stopping:
             loss, measures = steps.step(next(batches))
-            stopping = stop.received is not None
-            for watch in watchers:
-                stopping |= watch(steps.done, loss)
+            # Every watcher is called, whatever others say.
+            stopping = any(
+                [stop.received is not None, *(see(steps.done, loss) for see in watchers)]
+            )
             if member is not None:
                 stopping = member.any(stopping, device)
+            if folder is None or log is None:
+                continue
             last = stopping or steps.done == total
-            if folder is not None and first:
-                if last or (checkpoint_every and steps.done % checkpoint_every == 0):
-                    steps.save(folder / checkpoint.LAST)
-                if measures:
-                    log(measures, steps.done - 1)
-                if validate_every and steps.done % validate_every == 0:
-                    log(steps.validate(), steps.done - 1)
-            if last:
-                break
+            if last or _is_due(steps.done, checkpoint_every):
+                steps.save(folder / checkpoint.LAST)
+            log(measures, steps.done - 1)
+            if _is_due(steps.done, validate_every):
+                log(steps.validate(), steps.done - 1)
     if stop.received is not None and (folder is None or steps.done < total):
         raise interruption(
             stop.received,
@@ -107,6 +102,11 @@ def run_steps(
             " with --resume goes on from there",
         )
     return steps.done
+
+
+def _is_due(done: int, every: int | None) -> bool:
+    """Return whether to act after this many steps."""
+    return every is not None and done % every == 0
 
 
 class Steps:
@@ -131,7 +131,6 @@ class Steps:
         self.optimizer = learner.optimizer()
         self.loss: nn.Module = LearnerLoss(learner)
         if member is not None:
-            member.join(self.device)
             for part in self.module.modules():
                 if isinstance(part, AdaCos):
                     part.several_devices = True
@@ -140,9 +139,7 @@ class Steps:
 
     def step(self, batch: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """Make one step; return the loss and, where it is measured, what is logged."""
-        rate = self.learner.schedule.learning_rate(self.done)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
+        rate = self.learner.schedule.set_rate(self.optimizer, self.done)
         loss, measures = self.forward(batch)
         self.backward(loss)
         self.optimizer.step()
@@ -195,20 +192,14 @@ class Steps:
             part.training = True
         return {name: value / examples for name, value in sums.items()}
 
-    @contextmanager
-    def batches(self) -> Iterator[Iterator[Any]]:
-        """Give the batches from the next step on, or this device's share of them."""
+    def batches(self) -> Generator[Any]:
+        """Return the batches from the next step on, or this device's share of them."""
         batches = self.learner.batches(self.done)
         if self.member is not None:
             batches = map(partial(self.learner.shared, rank=self.member.rank), batches)
-        if not self.learner.ahead:
-            yield batches
-            return
-        ahead: Generator[Any] = made_ahead(batches, pinned=self.device.type == "cuda")
-        try:
-            yield ahead
-        finally:
-            ahead.close()
+        if self.learner.ahead:
+            return made_ahead(batches, pinned=self.device.type == "cuda")
+        return (batch for batch in batches)
 
     def save(self, path: Path) -> None:
         """Write a checkpoint. Raises LogicgenError where the file cannot be written."""
@@ -255,94 +246,24 @@ class LearnerLoss(nn.Module):
         return self.learner.loss(batch, generator, measured)
 
 
-class ProgressBar:
-    """A watcher that shows steps, loss and time left on standard error. Use as a context manager.
+@contextmanager
+def progress_bar(total: int, done: int) -> Iterator[Watcher]:
+    """Give a watcher that shows steps, loss and time left on standard error, every ten steps.
 
     total: all steps of the training. done: those that an earlier run has made.
     """
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("loss {task.fields[loss]}"))
+    with Progress(
+        TextColumn("training"), *columns, TimeRemainingColumn(), console=Console(stderr=True)
+    ) as bar:
+        task = bar.add_task("", total=total, completed=done, loss="")
 
-    def __init__(self, total: int, done: int) -> None:
-        self._progress = Progress(
-            TextColumn("training"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("loss {task.fields[loss]}"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-        )
-        self._total = total
-        self._task = self._progress.add_task("", total=total, completed=done, loss="")
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def __call__(self, done: int, loss: Tensor) -> bool:
-        """Move the bar every ten steps."""
-        if done % 10 == 0 or done >= self._total:
-            self._progress.update(self._task, completed=done, loss=f"{float(loss):.4f}")
-        return False
-
-
-def deadline(end: float) -> Watcher:
-    """Return a watcher that ends a training at a time of the monotonic clock."""
-    return lambda done, loss: time.monotonic() >= end
-
-
-class Patience:
-    """A watcher that ends a training when a measure has not fallen for a while.
-
-    Attributes:
-        measure: what is measured; less is better. It is measured before the first step, too.
-        every: steps between two measurements.
-        patience: steps without a new least value after which the training ends.
-        least: the least value, measured after step `at`.
-    """
-
-    def __init__(self, measure: Callable[[], float], every: int, patience: int) -> None:
-        self.measure, self.every, self.patience = measure, every, patience
-        self.least, self.at = measure(), 0
-
-    def __call__(self, done: int, loss: Tensor) -> bool:
-        """Measure if it is time; return whether to end the training."""
-        if done % self.every:
+        def show(done: int, loss: Tensor) -> bool:
+            if done % 10 == 0 or done >= total:
+                bar.update(task, completed=done, loss=f"{float(loss):.4f}")
             return False
-        value = self.measure()
-        if value < self.least:
-            self.least, self.at = value, done
-        return done - self.at >= self.patience
 
-
-@contextmanager
-def _logging(folder: Path | None) -> Iterator[Callable[[dict[str, Tensor], int], None]]:
-    """Give a function that logs measures of a step for TensorBoard; nothing without a folder."""
-    if folder is None:
-        yield lambda measures, step: None
-        return
-    from torch.utils.tensorboard import SummaryWriter
-
-    def log(measures: dict[str, Tensor], step: int) -> None:
-        for name, value in measures.items():
-            writer.add_scalar(name, value.item(), step)
-
-    writer = SummaryWriter(str(folder / "logs"))
-    try:
-        yield log
-    finally:
-        writer.close()
-
-
-def moved(batch: Any, device: torch.device) -> Any:
-    """Return a batch, a tensor or a tuple of tensors and other values, on a device."""
-    if isinstance(batch, Tensor):
-        return batch.to(device, non_blocking=True)
-    if isinstance(batch, (tuple, list)):
-        parts = [moved(part, device) for part in batch]
-        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
-    return batch
+        yield show
 
 
 def _seed(seed: int, device: torch.device) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from logicgen.errors import LogicgenError
 from logicgen.files import is_part, prepare_folder
@@ -86,6 +89,22 @@ def choose_precision(out: Path, wanted: str, device: torch.device) -> tuple[str,
     used = chosen if before in (None, chosen) else "fp32 and bf16"
     checkpoint.save_json({**content, "precision": used}, out / checkpoint.RUN)
     return chosen, used
+
+
+@contextmanager
+def open_log(out: Path) -> Iterator[Callable[[dict[str, Tensor], int], None]]:
+    """Give a function that logs measures of a step for TensorBoard."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    def log(measures: dict[str, Tensor], step: int) -> None:
+        for name, value in measures.items():
+            writer.add_scalar(name, value.item(), step)
+
+    writer = SummaryWriter(str(out / "logs"))
+    try:
+        yield log
+    finally:
+        writer.close()
 
 
 def validation_curves(out: Path) -> dict[str, list[tuple[int, float]]]:

@@ -23,7 +23,7 @@ from logicgen.errors import LogicgenError
 from logicgen.model.batches import BatchStream, Rank, Share, make_batch
 from logicgen.model.checkpoint import LAST, load_model, load_tree
 from logicgen.model.kinds import new_model
-from logicgen.model.recipe import ModelRecipe
+from logicgen.model.recipe import ModelRecipe, read_model_recipe
 from logicgen.model.sequences import TokenBatch
 from logicgen.nn.loss import CrossEntropy
 from logicgen.tokens import NOTHING
@@ -184,7 +184,7 @@ def test_what_cannot_be(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     with pytest.raises(LogicgenError, match=r"--devices 2: this process may use 1 CUDA device: "):
-        several.check_devices(2, torch.device("cuda"), 32)
+        several.check_devices(2, torch.device("cuda"))
 
 
 def test_a_process_that_ends_or_cannot_begin(folder, tmp_path, monkeypatch):
@@ -254,6 +254,56 @@ def test_a_process_group_of_the_caller_is_left_alone(folder, tmp_path):
     finally:
         torch.distributed.all_gather = gathered
         torch.distributed.destroy_process_group()
+
+
+def launched(
+    model: Path, data: Path, run: Path, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    """`logicgen train` in two processes of torchrun."""
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    launcher += ["--nproc-per-node=2", "--no-python"]
+    command = [Path(sys.executable).with_name("logicgen"), "train", model, "--data", data]
+    command += ["-o", run, "--device=cpu"]
+    return subprocess.run(
+        [*launcher, *map(str, command), *arguments],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_torchrun_has_the_weights_of_two_devices(folder, tmp_path):
+    """To the last bit; the first process alone writes and prints."""
+    (model := tmp_path / "model.toml").write_text(MODEL)
+    runs = [tmp_path / "own", tmp_path / "torchrun"]
+    trained(read_model_recipe(str(model)), folder, runs[0], 2)
+    ended = launched(model, folder, runs[1])
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr.count("try logicgen evaluate") == 1
+    ours, theirs = ((run / "model.safetensors").read_bytes() for run in runs)
+    assert ours == theirs
+    assert losses(runs[0]) == losses(runs[1])
+    assert len(list((runs[1] / "logs").iterdir())) == 1
+
+
+@pytest.mark.slow
+def test_torchrun_goes_on_and_ends_where_nothing_is_left_or_fits(folder, tmp_path):
+    (model := tmp_path / "model.toml").write_text(MODEL)
+    recipe, runs = read_model_recipe(str(model)), [tmp_path / "own", tmp_path / "torchrun"]
+    for run in runs:
+        trained(recipe, folder, run, 2, steps=10)
+    trained(recipe, folder, runs[0], 2, resume=True)
+    for _ in range(2):  # the second time nothing is left
+        ended = launched(model, folder, runs[1], "--resume")
+        assert ended.returncode == 0, ended.stderr
+        ours, theirs = ((run / "model.safetensors").read_bytes() for run in runs)
+        assert ours == theirs
+    model.write_text(MODEL.replace("batch_size = 8", "batch_size = 9"))
+    ended = launched(model, folder, tmp_path / "other")
+    assert ended.returncode != 0
+    assert "torchrun 2: training.batch_size 9 is not divisible by it" in ended.stderr
 
 
 def helpers_of(process: int) -> list[int]:
