@@ -14,9 +14,8 @@ import time
 from pathlib import Path
 from statistics import median
 
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import load_dataset, make
 from logicgen.data.recipe import DataRecipe
-from logicgen.data.remote_data import make
 from logicgen.model.checkpoint import as_encoder_decoder, load_model
 from logicgen.model.recipe import RewardTable
 from logicgen.training.rounds import SECONDS, Round, Rounds

@@ -13,7 +13,7 @@ import torch
 from precision_accuracy import rates  # benchmarks/precision_accuracy.py
 from torch.utils.flop_counter import FlopCounterMode
 
-from logicgen.data.opening import open_data
+from logicgen.data.opening import load_dataset
 from logicgen.model.checkpoint import CARD, load_json, load_model
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.recipe import read_model_recipe
@@ -54,7 +54,7 @@ def report(folder: Path, data: Path, device: torch.device) -> None:
     run = folder / "run"
     model = load_model(run, str(device)).train()
     assert isinstance(model, EncoderDecoder)
-    examples = training_data(model.recipe, open_data(data))
+    examples = training_data(model.recipe, load_dataset(data))
     learner = ModelLearner(model, examples)
     batches = [batch.to(device) for batch in islice(learner.batches(0), 30)]
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import logicgen
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import load_dataset
 from logicgen.report.tables import write_json
 from logicgen.study.records import commit, processor, versions
 

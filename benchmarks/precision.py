@@ -19,9 +19,8 @@ from statistics import median
 
 import torch
 
-from logicgen.data.opening import open_data, read_data_recipe
+from logicgen.data.opening import load_dataset, make, read_data_recipe
 from logicgen.data.recipe import DataRecipe
-from logicgen.data.remote_data import make
 from logicgen.model.kinds import new_model, training_data
 from logicgen.model.model import find_device
 from logicgen.model.recipe import read_model_recipe
@@ -59,7 +58,7 @@ def speeds(name: str, data: Path, steps: int, device: torch.device) -> tuple[flo
             made = made.resized(SIZE, data.name)
         make(made, data, name=data.name, seed=0, workers=1)
     recipe = read_model_recipe(name)
-    examples = training_data(recipe, open_data(data))
+    examples = training_data(recipe, load_dataset(data))
     torch.manual_seed(0)
     model = new_model(recipe, examples).to(device)
     assert recipe.training is not None

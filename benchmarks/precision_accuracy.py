@@ -19,7 +19,7 @@ from statistics import median
 import torch
 
 import logicgen
-from logicgen.data.opening import open_data
+from logicgen.data.opening import load_dataset
 from logicgen.model.checkpoint import CARD, load_json
 from logicgen.model.recipe import ModelRecipe, read_model_recipe
 from logicgen.nn.linear import faster_in_bfloat16
@@ -84,7 +84,7 @@ def main() -> None:
 
 def train_in_turns(recipes: dict[str, ModelRecipe], data: Path, folder: Path, device: str) -> None:
     """Train each recipe into a folder of its name, a minute at a time."""
-    opened = open_data(data)
+    opened = load_dataset(data)
     left = dict(recipes)
     while left:
         for precision, recipe in list(left.items()):

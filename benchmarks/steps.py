@@ -35,8 +35,8 @@ from pathlib import Path
 from statistics import median
 import torch
 from logicgen.data.recipe import DataRecipe
-from logicgen.data.opening import open_data
-from logicgen.data.remote_data import make
+from logicgen.data.opening import load_dataset
+from logicgen.data.opening import make
 from logicgen.model.kinds import new_model, training_data
 from logicgen.model.recipe import read_model_recipe
 from logicgen.training.optimizer import make_optimizer
@@ -56,7 +56,7 @@ for called in (name + "-adamw", name):
         break
     except Exception as error:
         problem = error
-examples = training_data(recipe, open_data(data))
+examples = training_data(recipe, load_dataset(data))
 torch.manual_seed(0)
 model = new_model(recipe, examples)
 optimizer, batches = make_optimizer(model, recipe.training), model.batches(examples, 0)

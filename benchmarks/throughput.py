@@ -178,7 +178,7 @@ def generation(full: bool) -> None:
             sys.exit("generation failed")
         seconds = time.perf_counter() - start
         watcher.join()
-        from logicgen.data.dataset import load_dataset
+        from logicgen.data.opening import load_dataset
 
         examples = load_dataset(f"{folder}/data").description["examples"]
         show(

@@ -32,9 +32,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from logicgen.data.dataset import EncodedSplit, Ragged, load_dataset
+from logicgen.data.dataset import EncodedSplit, Ragged
 from logicgen.data.generate import generate
-from logicgen.data.opening import read_data_recipe
+from logicgen.data.opening import load_dataset, read_data_recipe
 from logicgen.model.batches import Batch, BatchStream, make_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.model import find_device

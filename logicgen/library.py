@@ -142,10 +142,8 @@ def generate(
 
     Raises LogicgenError for a recipe that is wrong, and a folder that holds something else.
     """
-    from logicgen.data.opening import open_data
-
     make_data(recipe, folder, seed=seed, size=size, workers=workers)
-    return open_data(folder)
+    return load_dataset(folder)
 
 
 def make_data(
@@ -164,8 +162,7 @@ def make_data(
     name: of the recipe; the stem of its path if not given.
     """
     from logicgen.data.estimate import announcement
-    from logicgen.data.opening import read_data_recipe
-    from logicgen.data.remote_data import kind_of, make
+    from logicgen.data.opening import kind_of, make, read_data_recipe
 
     if isinstance(recipe, str | Path):
         read: Recipe = read_data_recipe(str(recipe))
@@ -183,11 +180,14 @@ def make_data(
         say(line)
 
 
-def load_dataset(folder: str | Path) -> Dataset:
-    """Return the finished data set in a folder, or at a URL, of which a copy is kept."""
-    from logicgen.data.opening import as_dataset, open_data
+def load_dataset(folder: str | Path) -> Dataset | Corpus:
+    """Return the finished data set or corpus in a folder, or at a URL, of which a copy is kept.
 
-    return as_dataset(open_data(folder))
+    Raises LogicgenError where there is none, and for unfinished or damaged data.
+    """
+    from logicgen.data import opening
+
+    return opening.load_dataset(folder)
 
 
 def train(
@@ -211,10 +211,10 @@ def train(
     Raises LogicgenError for data that do not fit the recipe, and a folder that holds something
     else; KeyboardInterrupt once a checkpoint is saved.
     """
-    from logicgen.data.opening import as_dataset, open_data
+    from logicgen.data.opening import as_dataset
     from logicgen.model.recipe import read_model_recipe
 
-    chosen, opened = read_model_recipe(str(recipe)), open_data(data)  # before anything slow
+    chosen, opened = read_model_recipe(str(recipe)), load_dataset(data)  # before anything slow
     if learn is not None:
         chosen = chosen.learning(learn)
     if held_out and chosen.learns != "accepted":
@@ -223,7 +223,7 @@ def train(
             " out"
         )
     settings = {"quiet": True, **settings}
-    settings["held_out"] = [as_dataset(open_data(each)) for each in held_out]
+    settings["held_out"] = [as_dataset(load_dataset(each)) for each in held_out]
     with extras_named():
         from logicgen.training.fit import fit, training_data
     return fit(chosen, training_data(chosen, opened), Path(run), **settings)
@@ -264,9 +264,9 @@ def evaluate(
     Raises LogicgenError where the model does not fit the data, or the folder holds other things.
     """
     from logicgen.data.dataset import Dataset
-    from logicgen.data.opening import as_dataset, open_data
+    from logicgen.data.opening import as_dataset
 
-    opened, out = open_data(data), None if folder is None else Path(folder)
+    opened, out = load_dataset(data), None if folder is None else Path(folder)
     if isfile(run):
         _check_default({"beams": beams, "verified": verified}, f"{run}: replies are given")
         from logicgen.integrations.reply_files import read_replies
@@ -322,10 +322,12 @@ def export_prompts(
 
     settings: `examples` and `notation`, as of `logicgen.prompt`.
     """
+    from logicgen.data.opening import as_dataset
     from logicgen.data.prompts import write_prompts
 
     with bars("prompts") as progress:
-        return write_prompts(load_dataset(data), target, kind, progress=progress, **settings)
+        dataset = as_dataset(load_dataset(data))
+        return write_prompts(dataset, target, kind, progress=progress, **settings)
 
 
 def catalog(kind: str) -> list[tuple[str, str]]:
@@ -435,12 +437,12 @@ def tightness(
     data: a corpus, to look for the least probability of `<end>`. settings: `split`, `limit` and
     `context`, as of `logicgen measure tightness`.
     """
-    from logicgen.data.opening import as_corpus, open_data
+    from logicgen.data.opening import as_corpus
 
     with extras_named():
         from logicgen.measures.tightness import tightness_lines
     model = _language_model(run, device)
-    corpus = None if data is None else as_corpus(open_data(data))
+    corpus = None if data is None else as_corpus(load_dataset(data))
     return tightness_lines(model, str(run), corpus, **settings)
 
 
@@ -460,7 +462,7 @@ def report(
     """
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
-    from logicgen.data.remote_data import cache
+    from logicgen.data.remote import cache
     from logicgen.measures import measure_in
     from logicgen.report.html.corpus_page import write_corpus_page
     from logicgen.report.html.dataset_page import write_dataset_page
@@ -480,7 +482,7 @@ def report(
     if isfile(folder / Dataset.file):
         with bars("examples") as progress:
             explaining = partial(progress, "explaining")
-            dataset, page = load_dataset(folder), out or folder / REPORT
+            dataset, page = Dataset(folder), out or folder / REPORT
             return write_dataset_page(dataset, page, workers=workers, progress=explaining)
     if isfile(folder / Corpus.file):
         return write_corpus_page(Corpus(folder), out or folder / REPORT)

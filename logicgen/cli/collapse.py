@@ -22,13 +22,13 @@ def command(run: Path, data: Path, out: Path | None, device: str) -> None:
     Such rows can become alike, as inputs and as outputs. Their mean cosine, relative spread and
     effective rank stand beside those of the symbols that occur in training. Writes collapse.json.
     """
-    from logicgen.data.opening import open_data
+    from logicgen.data.opening import load_dataset
     from logicgen.files import prepare_folder
     from logicgen.measures.collapse import collapse, trained_rows
     from logicgen.model.checkpoint import load_model, scores_folder
     from logicgen.report.tables import write_json
 
-    rows, seen = trained_rows(run, load_model(run, device), open_data(data))
+    rows, seen = trained_rows(run, load_model(run, device), load_dataset(data))
     found = collapse(rows, seen)
     folder = out or scores_folder(run, "collapse")
     prepare_folder(folder)

@@ -56,10 +56,10 @@ def command(
     logicgen measure covariance replies.jsonl --data DIR
     Each line of the second file is one of the first, with `completion`.
     """
-    from logicgen.data.dataset import load_dataset
+    from logicgen.data.opening import as_dataset, load_dataset
     from logicgen.measures.covariance import write_covariance
 
-    dataset = load_dataset(data)
+    dataset = as_dataset(load_dataset(data))
     if prompts:
         check_options(_OF_PROMPTS, "writes prompts, and no model is asked")
         _write_prompts(dataset, split or "test", options["limit"], run)

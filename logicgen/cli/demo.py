@@ -78,7 +78,7 @@ def command(out: Path | None, quick: bool, train: bool) -> None:
     six minutes on two cores. Interrupted, the same command goes on.
     """
     from logicgen.cli.evaluate import evaluate_with_bars
-    from logicgen.data.dataset import load_dataset
+    from logicgen.data.opening import as_dataset, load_dataset
     from logicgen.data.recipe import DataRecipe
     from logicgen.extras import need
     from logicgen.library import make_data
@@ -103,7 +103,7 @@ def command(out: Path | None, quick: bool, train: bool) -> None:
             train_model(part.model, data, run, steps=steps, resume=resume, quiet=False)
         results[part.data] = evaluate_with_bars(
             run if part.steps is not None else Path(part.model),
-            load_dataset(data),
+            as_dataset(load_dataset(data)),
             run / "grid",
             split="grid",
             limit=QUICK_LIMIT if quick else part.limit,

@@ -84,9 +84,9 @@ def command(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     mode, mixed = options.pop("mode"), options.pop("mixed_prompts")
     _decoding(**options)  # complains
 
-    from logicgen.data.opening import as_corpus, as_dataset, open_data
+    from logicgen.data.opening import as_corpus, as_dataset, load_dataset
 
-    opened = open_data(data)
+    opened = load_dataset(data)
     if replies:
         kept = {name: options[name] for name in ("split", "workers", "timeout")}
         kept |= {"mode": mode or "strict", "mixed_prompts": mixed}

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import click
 from click.core import ParameterSource
 
-from logicgen.data.store import is_url
+from logicgen.data.remote import is_url
 from logicgen.errors import LogicgenError
 
 Option: TypeAlias = Callable[[Any], Any]
@@ -65,7 +65,7 @@ class DataPath(click.Path):
         if not is_url(value):
             return super().convert(value, param, ctx)
         from logicgen.cli.terminal import stage_bars
-        from logicgen.data.remote_data import local_copy
+        from logicgen.data.remote import local_copy
 
         with stage_bars("files", f"{value} ") as progress:
             return local_copy(_lasting(value), progress)

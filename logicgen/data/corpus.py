@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from logicgen.data.cards import corpus_card
-from logicgen.data.dataset import CORPUS
 from logicgen.data.estimate import of_corpus
 from logicgen.data.folder import DataFolder, confined, head, write_json
 from logicgen.data.recipe import CorpusRecipe, Progress
@@ -34,7 +33,7 @@ from logicgen.tokens import Tokens
 class Corpus(DataFolder[CorpusRecipe]):
     """A finished corpus, which consists of `tokens`."""
 
-    noun, file, counted = "corpus", CORPUS, "tokens"
+    noun, file, counted = "corpus", "corpus.json", "tokens"
     Description = CorpusDescription
 
     def __init__(self, folder: Path) -> None:

@@ -155,7 +155,6 @@ class EncodedSplit:
         return len(self.problems)
 
 
-CORPUS = "corpus.json"  # the description of the other kind of data (`data/corpus.py`)
 ROWS = 100_000  # encoded at a time
 COLUMNS = ("problem", "answer", "symbols", "length")  # what a model is trained on
 
@@ -167,11 +166,6 @@ class Dataset(DataFolder[DataRecipe]):
     Description = DatasetDescription
 
     def __init__(self, folder: Path) -> None:
-        if isfile(folder / CORPUS):
-            raise LogicgenError(
-                f"{folder}: a corpus, which has no problems and answers; train and evaluate a"
-                " language model on it, or give a data set of another task"
-            )
         super().__init__(folder)
         self.region: Region = self.recipe.region
         self._checked: set[str] = set()  # files whose checksum is right
@@ -312,8 +306,3 @@ def _ragged(texts: pa.ChunkedArray, vocabulary: Vocabulary) -> Ragged:
     flat = np.array(ids, dtype=np.int32)[tokens.indices.to_numpy(zero_copy_only=False)]
     offsets = np.concatenate([[0], np.cumsum(np.where(empty, 0, lengths))])
     return Ragged(flat[flat >= 0], offsets.astype(np.int64))
-
-
-def load_dataset(folder: str | Path) -> Dataset:
-    """Return the data set in a folder. LogicgenError: there is none, or it is not finished."""
-    return Dataset(Path(folder))

@@ -22,7 +22,7 @@ from itertools import zip_longest
 from os.path import isdir
 from pathlib import Path
 
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import as_dataset, load_dataset
 from logicgen.errors import LogicgenError, at, reading
 from logicgen.files import part_path, write_atomically
 from logicgen.syntax.answers import Assignment
@@ -72,7 +72,7 @@ def convert(task: str, source: Path, target: str, split: str = "train") -> int:
     if dimacs:
         examples = read_dimacs(source, chosen)
     elif folder:
-        examples = load_dataset(source).pairs(split)
+        examples = as_dataset(load_dataset(source)).pairs(split)
     elif source.suffix == ".txt":
         examples = read_two_lines(source, chosen)
     elif source.suffix == ".jsonl":

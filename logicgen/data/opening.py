@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from logicgen import recipes
-from logicgen.data.corpus import Corpus
+from logicgen.data.corpus import Corpus, make_corpus
 from logicgen.data.dataset import Dataset
-from logicgen.data.recipe import CorpusRecipe, DataRecipe
-from logicgen.data.store import is_url
+from logicgen.data.folder import head
+from logicgen.data.recipe import CorpusRecipe, DataRecipe, Progress, Recipe
+from logicgen.data.remote import fill, is_url, local_copy
 from logicgen.errors import LogicgenError
 from logicgen.recipes import read_toml
 from logicgen.tasks import CORPORA
@@ -26,17 +27,49 @@ def read_data_recipe(
     return (CorpusRecipe if corpus else DataRecipe).read(name, changes)
 
 
-def open_data(folder: str | Path) -> Dataset | Corpus:
-    """Return the data set or corpus in a folder. LogicgenError: none, unfinished, or damaged.
+def make(
+    recipe: Recipe,
+    folder: str | os.PathLike[str],
+    *,
+    name: str,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Progress = lambda split, done, total: None,
+) -> dict[str, Any]:
+    """Make the data of a recipe in a folder, or finish them there; return their description.
 
-    folder: or a URL that fsspec knows, such as `s3://bucket/folder`; see `remote_data.py`.
+    folder: or the URL of one.
+    name: of the recipe file; the description and the card have it.
+    workers: processes that share the work, where it can be shared; the bytes are the same.
+    Raises LogicgenError where the folder holds something else or cannot be written, or the store
+        does not do as it should.
     """
-    if is_url(folder):
-        from logicgen.data.remote_data import local_copy
+    from logicgen.data.generate import generate
 
-        folder = local_copy(folder)
-    folder = Path(folder)
-    return Corpus(folder) if os.path.isfile(folder / Corpus.file) else Dataset(folder)
+    def made(local: Path, progress: Progress) -> dict[str, Any]:
+        settings: dict[str, Any] = {"name": name, "seed": seed, "workers": workers}
+        if isinstance(recipe, DataRecipe):
+            return generate(recipe, local, **settings, progress=progress)
+        assert isinstance(recipe, CorpusRecipe)
+        return make_corpus(recipe, local, **settings, progress=progress)
+
+    if not is_url(folder):
+        return made(Path(folder), progress)
+    return fill(str(folder), kind_of(recipe), head(recipe, name, seed), made, progress)
+
+
+def kind_of(recipe: Recipe) -> type[Dataset] | type[Corpus]:
+    """Return which kind of data a recipe makes."""
+    return Corpus if isinstance(recipe, CorpusRecipe) else Dataset
+
+
+def load_dataset(folder: str | os.PathLike[str]) -> Dataset | Corpus:
+    """Return the finished data set or corpus in a folder, or at a URL, of which a copy is kept.
+
+    Raises LogicgenError where there is none, and for unfinished or damaged data.
+    """
+    found = local_copy(folder)
+    return Corpus(found) if os.path.isfile(found / Corpus.file) else Dataset(found)
 
 
 def as_dataset(data: Dataset | Corpus) -> Dataset:
@@ -44,8 +77,8 @@ def as_dataset(data: Dataset | Corpus) -> Dataset:
     if isinstance(data, Dataset):
         return data
     raise LogicgenError(
-        f"{data.folder}: a corpus, which has no problems and answers: give the recipe of a language"
-        " model, such as one with network.kind = 'language-model'"
+        f"{data.folder}: a corpus, which has no problems and answers: train and evaluate a language"
+        " model on it, such as one with network.kind = 'language-model', or give a data set"
     )
 
 

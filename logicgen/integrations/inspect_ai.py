@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from logicgen.data.opening import as_dataset, open_data
+from logicgen.data.opening import as_dataset, load_dataset
 from logicgen.data.prompts import prompt_rows
 from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named
@@ -49,7 +49,7 @@ def solve(
     Raises LogicgenError where there is no such data set or split, for a task without prompts, and
     a setting that cannot be.
     """
-    made = as_dataset(open_data(data))
+    made = as_dataset(load_dataset(data))
     rows = islice(prompt_rows(made, split, examples, notation), limit)
     source = {"dataset": made.name, "fingerprint": made.fingerprint}
     samples = MemoryDataset([_sample(row, source) for row in rows], made.name, str(data))

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from logicgen.data.opening import as_dataset, open_data
+from logicgen.data.opening import as_dataset, load_dataset
 from logicgen.data.prompts import prompt_rows
 from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named
@@ -122,7 +122,7 @@ class LogicTaskset(vf.Taskset[LogicTask, LogicConfig]):
         config = self.config
         if not config.data:
             raise LogicgenError("no data set is given: set --env.taskset.data to its folder")
-        data = as_dataset(open_data(config.data))
+        data = as_dataset(load_dataset(config.data))
         shared_scorer(data.task_name, config.task.mode, config.task.timeout, reasons=True)
         for row in prompt_rows(data, config.split, config.examples, config.notation):
             row["logic"] = row.pop("task")

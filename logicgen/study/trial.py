@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from logicgen import recipes
 from logicgen.data.dataset import Dataset
-from logicgen.data.opening import as_dataset, open_data
+from logicgen.data.opening import as_dataset, load_dataset, make
 from logicgen.data.recipe import CorpusRecipe, DataRecipe
-from logicgen.data.remote_data import make
 from logicgen.errors import LogicgenError
 from logicgen.experiments import Json
 from logicgen.files import text_sha256
@@ -171,7 +170,7 @@ def train_and_measure(*, folder: str, device: str, source: str | None, **argumen
     model = checkpoint.load_model(run, device)
     subject, measures = Subject(model, asked.point, run, device), {}
     for each in asked.measures:
-        opened = open_data(data_folder(each.data, root))
+        opened = load_dataset(data_folder(each.data, root))
         kind = each.measure.kind(opened.holds, str(opened.folder))
         found = find_measure(kind).take(each.measure, opened, subject)
         measures[each.measure.name] = {"kind": kind, **found}
@@ -197,9 +196,11 @@ def _train(asked: Training, root: Path, run: Path, device: str, start: Path | No
             f"starts from {asked.start}, whose weights are not in {start}: take the line of"
             f" {asked.start} out of the file of trials to train it again"
         )
-    data = training_data(asked.model, open_data(data_folder(asked.trained, root)))
+    data = training_data(asked.model, load_dataset(data_folder(asked.trained, root)))
     check_answers(asked, data, root)
-    measured_on = [(each.data, open_data(data_folder(each.data, root))) for each in asked.measures]
+    measured_on = [
+        (each.data, load_dataset(data_folder(each.data, root))) for each in asked.measures
+    ]
     held_out = [
         opened
         for declared, opened in measured_on
@@ -216,7 +217,7 @@ def check_answers(training: Training, data: AnyData, root: Path) -> None:
 
     for each in training.measures:
         if each.data.recipe.holds == "problems":
-            dataset = as_dataset(open_data(data_folder(each.data, root)))
+            dataset = as_dataset(load_dataset(data_folder(each.data, root)))
             answerer = new_model(training.model, data).answerer(dataset, training.point)
             about = About.of(answerer, training.point, dataset, each.measure.split)
             check_fits(answerer, dataset, about, each.measure.ensemble)

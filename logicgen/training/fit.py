@@ -15,7 +15,7 @@ from rich.progress import track
 from torch import distributed
 
 from logicgen.data.dataset import Dataset
-from logicgen.data.opening import open_data
+from logicgen.data.opening import load_dataset
 from logicgen.errors import LogicgenError
 from logicgen.model import checkpoint
 from logicgen.model.encoder_decoder import EncoderDecoder
@@ -219,7 +219,7 @@ def _train_beside(
     ready: Callable[[], None],
 ) -> None:
     """Train as one of the other processes, which write nothing; see `fit`."""
-    data = training_data(recipe, open_data(folder))
+    data = training_data(recipe, load_dataset(folder))
     if data.fingerprint != fingerprint:
         raise LogicgenError(f"{folder}: has changed since the training began: start again")
     assert recipe.training is not None

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from logicgen.cli.group import group
-from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
+from logicgen.data.opening import load_dataset
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import save_model

@@ -9,7 +9,7 @@ import pytest
 
 from logicgen.data import corpus as corpus_file
 from logicgen.data.corpus import Corpus, make_corpus
-from logicgen.data.opening import open_data
+from logicgen.data.opening import load_dataset
 from logicgen.data.recipe import CorpusRecipe
 from logicgen.errors import LogicgenError
 from logicgen.tasks import corpus_task as rows
@@ -139,7 +139,7 @@ def test_arrays_are_mapped_and_as_small_as_their_numbers(files, tmp_path):
             assert array.dtype == np.uint8
     pairs = opened(recipe_of("byte-pairs", files), tmp_path / "d")
     assert pairs.arrays("train")[0].dtype == np.uint16
-    assert isinstance(open_data(tmp_path / "c"), Corpus)
+    assert isinstance(load_dataset(tmp_path / "c"), Corpus)
     with pytest.raises(LogicgenError, match="a corpus of text has no keys"):
         pairs.arrays("train", "keys")
     with pytest.raises(LogicgenError, match=r"no split is called 'trai'.*train"):

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from logicgen.data import dataset
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import load_dataset
 from logicgen.data.shards import read_shard
 from logicgen.errors import LogicgenError
 from logicgen.files import sha256

@@ -12,10 +12,9 @@ import pytest
 
 from logicgen.data import estimate
 from logicgen.data import plan as planning
-from logicgen.data.opening import read_data_recipe
+from logicgen.data.opening import make, read_data_recipe
 from logicgen.data.plan import first_round
 from logicgen.data.recipe import MOST_CELLS, MOST_EXAMPLES
-from logicgen.data.remote_data import make
 from logicgen.errors import LogicgenError
 
 DATA = ("propositional-mini", "propositional-cnf", "ltl-mini", "copying-mini", "lookup-mini")
@@ -186,7 +185,7 @@ import json, resource, sys
 from pathlib import Path
 import logicgen.data.corpus, logicgen.data.generate
 from logicgen.data.opening import read_data_recipe
-from logicgen.data.remote_data import make
+from logicgen.data.opening import make
 from logicgen.errors import LogicgenError
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 for number, (name, changes) in enumerate(json.loads(sys.argv[1])):

@@ -17,8 +17,8 @@ from logicgen.data import folder as folders
 from logicgen.data import plan as planning
 from logicgen.data import shards
 from logicgen.data.corpus import Corpus, make_corpus
-from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
+from logicgen.data.opening import load_dataset
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from tests.cli.test_commands import run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import logicgen
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import load_dataset
 from logicgen.errors import LogicgenError
 from logicgen.tasks.problems import fingerprint
 from logicgen.tasks.task import symbols_of

@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import load_dataset, make
 from logicgen.data.recipe import DataRecipe
-from logicgen.data.remote_data import make
 from logicgen.data.shards import given_up
 from logicgen.errors import LogicgenError
 

@@ -15,7 +15,7 @@ import pytest
 
 from logicgen.data import shards
 from logicgen.data.corpus import Ciphers, Corpus
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import load_dataset
 from logicgen.data.shards import SCHEMA
 from logicgen.errors import LogicgenError
 from logicgen.files import sha256

@@ -11,7 +11,7 @@ import pytest
 
 from logicgen.data import generate, unique
 from logicgen.data import plan as planning
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import load_dataset
 from logicgen.data.plan import first_round, next_round, shard_size
 from logicgen.data.recipe import DataRecipe
 from logicgen.data.work_files import FOLDER, WorkFiles

@@ -7,8 +7,7 @@ import pytest
 from logicgen import recipes
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
-from logicgen.data.opening import open_data, read_data_recipe
-from logicgen.data.remote_data import make
+from logicgen.data.opening import load_dataset, make, read_data_recipe
 from logicgen.errors import LogicgenError
 from logicgen.tasks import CORPORA, TASKS
 from tests.data.corpora import automaton_recipe, cipher_recipe, text_files, text_recipe
@@ -34,7 +33,7 @@ def test_data_of_either_kind(tmp_path):
         assert (recipe.splits, recipe.holds) == (splits, holds)
         folder = tmp_path / recipe.task
         described = make(recipe, folder, name="tiny", seed=3, workers=2)
-        data = open_data(str(folder))
+        data = load_dataset(str(folder))
         assert isinstance(data, kind)
         assert (data.description, data.recipe, data.folder) == (described, recipe, folder)
         assert (data.name, data.holds, data.task_name) == ("tiny", holds, recipe.task)
@@ -46,7 +45,7 @@ def test_data_of_either_kind(tmp_path):
 
 def test_neither_kind(tmp_path):
     with pytest.raises(LogicgenError, match=r"not a data set \(no dataset.json\); make one with"):
-        open_data(tmp_path)
+        load_dataset(tmp_path)
 
 
 def test_sizes_are_for_data_sets():

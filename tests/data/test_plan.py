@@ -6,7 +6,7 @@ import csv
 from collections import Counter
 
 import logicgen
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import load_dataset
 from logicgen.data.plan import fill
 from tests.data.data_sets import RECIPE, make
 

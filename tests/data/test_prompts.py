@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from logicgen.data import prompts
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import load_dataset
 from logicgen.data.prompts import FORMATS, write_prompts
 from logicgen.errors import LogicgenError
 from logicgen.scoring.judgement import judge

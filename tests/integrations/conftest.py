@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import load_dataset
 from logicgen.data.prompts import write_prompts
 from logicgen.integrations import scorers
 from logicgen.scoring import Judgement

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from logicgen.data.dataset import load_dataset
 from logicgen.data.folder import DataFolder
+from logicgen.data.opening import load_dataset
 from logicgen.scoring.prompts import answer_text
 from tests.data.data_sets import make
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
+from logicgen.data.opening import load_dataset
 from logicgen.data.recipe import DataRecipe
 from logicgen.measures.predictions import About
 from tests.asking import only

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from logicgen.cli.group import group
 from logicgen.data.corpus import Corpus
-from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
+from logicgen.data.opening import load_dataset
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.measures.collapse import RowSpread, collapse, reset_rows, row_spread, trained_rows

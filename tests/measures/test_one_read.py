@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from logicgen.data import dataset
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import load_dataset
 from logicgen.data.shards import read_shard
 from logicgen.files import sha256
 from logicgen.measures.predictions import check_fits, predict_and_verify

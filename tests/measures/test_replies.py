@@ -7,7 +7,7 @@ import json
 import pytest
 
 import logicgen
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import load_dataset
 from logicgen.errors import LogicgenError
 from logicgen.extras import EXTRAS
 from logicgen.measures.covariance import count_inequivalent

@@ -10,8 +10,9 @@ import torch
 
 from logicgen import recipes
 from logicgen.data.corpus import Corpus
-from logicgen.data.dataset import Dataset, load_dataset
+from logicgen.data.dataset import Dataset
 from logicgen.data.generate import generate
+from logicgen.data.opening import load_dataset
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import as_encoder_decoder, as_language_model, load_model

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
+from logicgen.data.opening import load_dataset
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.measures.predictions import About, predict_and_verify

@@ -165,7 +165,7 @@ def test_slow_items_are_shared_and_come_one_by_one():
 SCRIPT = """
 import logicgen
 from logicgen.data.recipe import DataRecipe
-from logicgen.data.remote_data import make
+from logicgen.data.opening import make
 from logicgen.tasks.lines import solve_lines
 from logicgen.processes.pool import Limits
 print(*[row["status"] for row in solve_lines("ltl", ["F a", "a & !a"], None, 2, Limits(9))])

@@ -17,8 +17,8 @@ import pytest
 from click.testing import CliRunner
 
 from logicgen.cli.group import group
+from logicgen.data.opening import make as fill
 from logicgen.data.recipe import DataRecipe
-from logicgen.data.remote_data import make as fill
 from logicgen.errors import LogicgenError
 from logicgen.processes import engines, ray_pool
 from logicgen.processes.engines import engine, open_pool

@@ -22,9 +22,8 @@ from hypothesis.strategies import SearchStrategy
 
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
-from logicgen.data.opening import open_data
+from logicgen.data.opening import load_dataset, make
 from logicgen.data.recipe import CorpusRecipe, DataRecipe
-from logicgen.data.remote_data import make
 from logicgen.model.sequences import sequences_of, tokens_of
 from tests.reliability.mutation import json_bytes, mutated_bytes, mutated_json
 from tests.reliability.target import Target, value_or_refusal
@@ -210,7 +209,7 @@ def _batch(data: Dataset | Corpus, split: str) -> None:
 def check_folder(files: Files) -> None:
     """A folder is refused, or all of its splits are read or refused."""
     with laid(files) as folder:
-        data = value_or_refusal(lambda: open_data(folder))
+        data = value_or_refusal(lambda: load_dataset(folder))
         if data is not None:
             value_or_refusal(lambda: _all(data))
 

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import load_dataset
 from logicgen.measures.comparison import compare
 from logicgen.measures.evaluation import write_report
 from logicgen.report.html.dataset_page import write_dataset_page

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import load_dataset
+from logicgen.data.opening import make as make_data
 from logicgen.data.recipe import DataRecipe
-from logicgen.data.remote_data import make as make_data
 from logicgen.errors import LogicgenError
 from logicgen.measures.evaluation_files import read_predictions, write_predictions
 from logicgen.measures.evaluation_page import evaluation_document, write_evaluation_page

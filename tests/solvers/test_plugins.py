@@ -8,7 +8,7 @@ import re
 import pytest
 
 import logicgen
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import load_dataset
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Status, Verdict, load_solver, separate, solver_facts, solver_plugins
 from logicgen.solvers.separate import foreign_facts

@@ -12,8 +12,8 @@ import time
 
 import pytest
 
-from logicgen.data.dataset import load_dataset
 from logicgen.data.folder import alone
+from logicgen.data.opening import load_dataset
 from logicgen.model import checkpoint
 from logicgen.study.engine import environments
 from logicgen.study.plan import plan

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from logicgen.data.dataset import load_dataset
 from logicgen.data.generate import generate
+from logicgen.data.opening import load_dataset
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.syntax.clauses import clauses_of

@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 import logicgen
-from logicgen.data.dataset import load_dataset
+from logicgen.data.opening import load_dataset
 from logicgen.data.plan import Unit
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError

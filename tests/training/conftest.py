@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from logicgen.data.dataset import Dataset, EncodedSplit, Ragged, load_dataset
+from logicgen.data.dataset import Dataset, EncodedSplit, Ragged
+from logicgen.data.opening import load_dataset
 from logicgen.model.recipe import ModelRecipe
 from logicgen.model.sequences import TrainingData, TrainingRegion
 from logicgen.tokens import Vocabulary

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from logicgen.data.generate import generate
-from logicgen.data.opening import open_data
+from logicgen.data.opening import load_dataset
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.model.batches import BatchStream, Rank, Share, make_batch
@@ -92,7 +92,7 @@ MODELS = {
 
 
 def trained(recipe: ModelRecipe, data: Path, run: Path, devices: int, **settings: Any) -> Path:
-    opened = training_data(recipe, open_data(data))
+    opened = training_data(recipe, load_dataset(data))
     return fit(recipe, opened, run, device="cpu", devices=devices, quiet=True, **settings)
 
 
@@ -213,7 +213,7 @@ def test_a_process_that_ends_or_cannot_begin(folder, tmp_path, monkeypatch):
     # What is left can be gone on with.
     trained(recipe, folder, run / "run", 1, steps=40, resume=True)
     # Data that are no longer those with which the training began.
-    data = training_data(recipe, open_data(folder))
+    data = training_data(recipe, load_dataset(folder))
     changed = type(data)(**{**vars(data), "fingerprint": "0" * 64})
     with pytest.raises(LogicgenError, match=r"has changed since the training began: start again$"):
         fit(recipe, changed, tmp_path / "other", device="cpu", devices=2, quiet=True)
@@ -234,7 +234,7 @@ def test_a_failure_before_the_checkpoint_is_read_does_not_blame_it(folder, tmp_p
 
 def test_a_device_with_fillers_alone_measures_nothing(folder):
     recipe = encoder_decoder()
-    data = training_data(recipe, open_data(folder))
+    data = training_data(recipe, load_dataset(folder))
     model = new_model(recipe, data)
     batch = make_batch(data.train, np.arange(1)).shared(Rank(1, 2), data.vocabulary.pad)
     assert batch.share.weight == 0

@@ -10,11 +10,8 @@ from typing import Any
 
 import pytest
 
-from logicgen.data import lease as leases
-from logicgen.data.lease import FILE as LEASE
 from logicgen.data.recipe import DataRecipe
-from logicgen.data.remote_data import local_copy
-from logicgen.data.store import Store
+from logicgen.data.remote import Store, local_copy
 from tests.data.data_sets import RECIPE, contents
 
 
@@ -76,7 +73,7 @@ def recipe() -> DataRecipe:
 
 
 def names(url: str) -> list[str]:
-    return sorted(set(Store(url).sizes()) - {LEASE})
+    return sorted(Store(url).sizes())
 
 
 def check_whole(url: str, whole: dict[Any, bytes]) -> None:
@@ -84,14 +81,7 @@ def check_whole(url: str, whole: dict[Any, bytes]) -> None:
     assert names(url) == sorted(str(name) for name in whole)
     store = Store(url)
     assert {name: store.fs.cat_file(store.path(str(name))) for name in whole} == whole
-    assert store.read(LEASE) is None
     assert contents(local_copy(url)) == whole
-
-
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have leases be renewed and watched for moments."""
-    for name, seconds in (("RENEWED", 0.2), ("WATCHED", 0.5), ("SETTLED", 3.0)):
-        monkeypatch.setattr(leases, name, seconds)
 
 
 def empty(folder: Path) -> None:

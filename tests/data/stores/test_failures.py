@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from pathlib import Path
 
 import pytest
 
-from logicgen.data import lease as leases
-from logicgen.data.opening import open_data
-from logicgen.data.remote_data import BEGUN, local_copy, make
-from logicgen.data.store import Store
+from logicgen.data.opening import load_dataset, make
+from logicgen.data.remote import Store, local_copy
 from logicgen.errors import LogicgenError
 from tests.data.data_sets import contents
-from tests.data.stores.scene import Proxy, check_whole, empty, hurry, point, recipe
+from tests.data.stores.scene import Proxy, check_whole, empty, point, recipe
 
 pytestmark = pytest.mark.store
 
@@ -58,8 +55,6 @@ def test_a_connection_that_never_holds(server, bucket, whole, monkeypatch):
     assert "\n" not in str(said.value)
     fine[0] = True
     monkeypatch.setattr(Store, "_put", put)
-    hurry(monkeypatch)
-    monkeypatch.setattr(leases, "EXPIRES", 0.0)  # its lease could not be given back
     make(recipe(), url, name="some")
     check_whole(url, whole)
 
@@ -104,10 +99,10 @@ def test_nothing_to_write_to_or_read_from(bucket, server, monkeypatch, tmp_path)
     with pytest.raises(LogicgenError, match=r"^s3://no-such-bucket/x: .*the bucket has to exist"):
         make(recipe(), "s3://no-such-bucket/x", name="some")
     with pytest.raises(LogicgenError, match=r"^s3://no-such-bucket/x: "):
-        open_data("s3://no-such-bucket/x")
+        load_dataset("s3://no-such-bucket/x")
     with pytest.raises(LogicgenError, match=r"^s4://b/x: .*logicgen\[s3\]"):
-        open_data("s4://b/x")
-    with pytest.raises(LogicgenError, match=r"no lease can be held in a store of this kind"):
+        load_dataset("s4://b/x")
+    with pytest.raises(LogicgenError, match=r"a store of this kind refuses no second writer"):
         make(recipe(), "http://127.0.0.1:9/x", name="some")
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
@@ -115,7 +110,7 @@ def test_nothing_to_write_to_or_read_from(bucket, server, monkeypatch, tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     point(monkeypatch, server)
     with pytest.raises(LogicgenError, match=r"check the credentials"):
-        open_data(f"s3://{bucket}/some")
+        load_dataset(f"s3://{bucket}/some")
 
 
 def test_what_the_store_has_lost_or_damaged(bucket, whole, cache):
@@ -125,33 +120,23 @@ def test_what_the_store_has_lost_or_damaged(bucket, whole, cache):
     store, shard = Store(url), "train/00000.parquet"
     store.write(shard, b"x" * len(whole[Path(shard)]))
     with pytest.raises(LogicgenError, match=r"00000.parquet is not what the description says"):
-        open_data(url)
+        load_dataset(url)
     store.write(shard, b"x")  # which the same command sees
     make(recipe(), url, name="some")
     check_whole(url, whole)
     empty(cache)
     store.remove(shard)
     with pytest.raises(LogicgenError, match=r"00000.parquet: missing: the same logicgen generate"):
-        open_data(url)
+        load_dataset(url)
     make(recipe(), url, name="some")  # as it says
     check_whole(url, whole)
-    begin = {
-        key: json.loads(whole[Path("dataset.json")])[key] for key in ("name", "seed", "recipe")
-    }
-    for digest in (hashlib.sha256(whole[Path("dataset.json")]).hexdigest(), "0" * 64):
-        # Killed when all was there; or when files of another version lay over some.
-        store.write(BEGUN, json.dumps({**begin, "description": digest}).encode())
-        if digest.startswith("0000"):
-            store.write(shard, b"x" * len(whole[Path(shard)]))
-        assert make(recipe(), f"{url}/", name="some")
-        check_whole(url, whole)
     unfinished = json.loads(whole[Path("dataset.json")]) | {"complete": False}
     store.write("dataset.json", json.dumps(unfinished).encode())
     with pytest.raises(LogicgenError, match=r"not finished; run the same logicgen generate"):
-        open_data(url)
+        load_dataset(url)
     for content in (b'{"half', b"[]", b"\xff\xfe", b"{}"):
         store.write("dataset.json", content)
-        for what in (lambda: make(recipe(), url, name="some"), lambda: open_data(url)):
+        for what in (lambda: make(recipe(), url, name="some"), lambda: load_dataset(url)):
             with pytest.raises(LogicgenError, match=r"dataset.json: damaged; make the data set"):
                 what()
 
@@ -165,7 +150,7 @@ def test_no_room_for_a_copy(bucket, cache, monkeypatch):
     room = shutil.disk_usage("/")._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: room)
     with pytest.raises(LogicgenError, match=r"a local copy takes 0.0 GB, .* set LOGICGEN_CACHE"):
-        open_data(url)
+        load_dataset(url)
 
 
 def test_a_local_folder_that_cannot_be_written_names_the_variable(bucket, tmp_path, monkeypatch):

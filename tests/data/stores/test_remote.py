@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +17,12 @@ from click.testing import CliRunner
 
 import logicgen
 from logicgen.cli.group import group
-from logicgen.data.opening import open_data
+from logicgen.data.opening import load_dataset, make
 from logicgen.data.recipe import DataRecipe
-from logicgen.data.remote_data import BEGUN, _staging, local_copy, make
-from logicgen.data.store import Store
+from logicgen.data.remote import MARKER, Store, local_copy
 from logicgen.errors import LogicgenError
 from tests.data.data_sets import RECIPE, contents
-from tests.data.data_sets import make as make_locally
-from tests.data.stores.scene import check_whole, empty, names, recipe
+from tests.data.stores.scene import Proxy, check_whole, empty, names, recipe
 
 pytestmark = pytest.mark.store
 
@@ -50,86 +53,123 @@ def test_the_bytes_of_a_local_folder(kind, bucket, whole, made, tmp_path, cache)
     # A machine that made nothing copies them, once; other data under the URL are copied anew.
     first = local_copy(url)
     empty(cache)
-    assert logicgen.load_dataset(url).splits == open_data(made).splits
+    assert logicgen.load_dataset(url).splits == load_dataset(made).splits
     assert contents(first) == whole
     Store(url).fs.rm(Store(url).root, recursive=True)
     assert not names(url)
     with pytest.raises(LogicgenError, match=r"no finished data set or corpus there"):
-        open_data(url)
+        load_dataset(url)
     make(recipe(), url, name="some", seed=1)
     assert local_copy(url) != first
     with pytest.raises(LogicgenError, match=r"holds a data set of another seed; choose"):
         make(recipe(), url, name="some", seed=2)
 
 
-def test_what_is_put_is_put_last_and_finished_later(bucket, whole, monkeypatch):
-    """Stopped after each put in turn, with and without what was made locally."""
-    url, put, stopped = f"s3://{bucket}/some", Store._put, 0
+def stopping_at(monkeypatch: pytest.MonkeyPatch, part: str, left: int = 1) -> None:
+    """Have puts stop the process once that many files with `part` in their names are there."""
+    put, counts = Store._put, [left]
 
-    class StopError(BaseException):
-        pass
+    def limited(self, path, name):
+        if not counts[0]:
+            raise KeyboardInterrupt
+        put(self, path, name)
+        counts[0] -= part in name
+        if not counts[0]:
+            raise KeyboardInterrupt
 
-    for allowed in range(len(whole)):
-        left = [allowed]
+    monkeypatch.setattr(Store, "_put", limited)
 
-        def limited(self, path, name, left=left):
-            if not left[0]:
-                raise StopError
-            left[0] -= 1
-            put(self, path, name)
 
-        monkeypatch.setattr(Store, "_put", limited)
-        with pytest.raises(StopError):
+def test_stopped_after_each_put_it_is_finished_later(bucket, whole, monkeypatch):
+    url, put = f"s3://{bucket}/some", Store._put
+    for allowed in range(1, len(whole) + 1):
+        stopping_at(monkeypatch, "")
+        with pytest.raises(KeyboardInterrupt):
             make(recipe(), url, name="some")
-        stopped += 1
+        monkeypatch.setattr(Store, "_put", put)
+        # The last put is that of the description: then only the marker is left.
+        assert MARKER in names(url)
+        if allowed == len(whole):
+            break
         assert "dataset.json" not in names(url)
         with pytest.raises(LogicgenError, match="no finished data set"):
-            open_data(url)
-        if len(names(url)) >= 2:  # one has been put for good, so it goes on
-            break
-    with pytest.raises(LogicgenError, match="unfinished data of another recipe or seed"):
-        make(recipe(), url, name="some", seed=5)
-    monkeypatch.setattr(Store, "_put", put)
+            load_dataset(url)
+        with pytest.raises(LogicgenError, match="has begun to write there: wait"):
+            make(recipe(), url, name="some", seed=5)
     make(recipe(), url, name="some")
-    assert stopped
+    check_whole(url, whole)
+
+
+def test_shards_are_put_when_they_are_finished(bucket, monkeypatch, whole):
+    """Before the last one is made."""
+    url, seen = f"s3://{bucket}/some", []
+    make(recipe(), url, name="some", progress=lambda *_: seen.append(names(url)))
+    assert any("grid/" in str(some) and "train/" not in str(some) for some in seen)
+    check_whole(url, whole)
+
+
+def test_killed_it_goes_on(server, bucket, monkeypatch, whole, tmp_path):
+    """With SIGKILL, in the middle of a put."""
+    url, begun = f"s3://{bucket}/some", threading.Event()
+
+    def disturb(sent: bytes) -> bytes | None:
+        if sent.startswith(b"PUT ") and b"/train/" in sent.partition(b"\r\n")[0]:
+            begun.set()
+            time.sleep(60)
+        return None
+
+    code = f"""if True:
+        from logicgen.data.opening import make
+        from tests.data.stores.scene import recipe
+        make(recipe(), {url!r}, name="some")
+    """
+    environment = {**os.environ, "AWS_ENDPOINT_URL": Proxy(server, disturb).address}
+    process = subprocess.Popen([sys.executable, "-c", code], env=environment)
+    assert begun.wait(60)
+    process.kill()
+    process.wait()
+    assert MARKER in names(url)
+    assert "grid/" in str(names(url))
+    assert "dataset.json" not in names(url)
+    make(recipe(), url, name="some")
     check_whole(url, whole)
 
 
 def test_data_that_were_not_finished_here_are_finished_elsewhere(bucket, cache, monkeypatch, whole):
-    url = f"s3://{bucket}/some"
+    url, put = f"s3://{bucket}/some", Store._put
+    stopping_at(monkeypatch, "grid")
+    with pytest.raises(KeyboardInterrupt):
+        make(recipe(), url, name="some")
+    monkeypatch.setattr(Store, "_put", put)
+    for name, content in whole.items():
+        Store(url).write(name.as_posix(), content)
+    Store(url).remove(MARKER)
     make(recipe(), url, name="some")
-    empty(cache)
-    # What a killed command has left.
-    local = _staging(
-        Store(url), {"name": "some", "seed": 0, "recipe": recipe().model_dump(mode="json")}
-    )
-    make_locally(local)
-    description = json.loads((local / "dataset.json").read_text()) | {"complete": False}
-    (local / "dataset.json").write_text(json.dumps(description))
-    make(recipe(), url, name="some")
-    assert not local.exists()
+    assert not list((cache / "unfinished").iterdir())
     assert not list((cache / "data").glob("*"))
     check_whole(url, whole)
 
 
-def test_files_of_another_making_are_put_again(bucket, monkeypatch, whole):
-    """Stopped; meanwhile another version is installed, whose shards have the same sizes."""
+@pytest.mark.parametrize("change", ["content", "lost", "more"])
+def test_what_was_put_before_a_stop_is_checked(change, bucket, cache, monkeypatch, whole):
+    """Other content with another checksum, a file that the store has lost, and one too many."""
     url, put = f"s3://{bucket}/some", Store._put
-
-    def stop(self, path, name):
-        put(self, path, name)
-        if name.startswith("train"):
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(Store, "_put", stop)
+    stopping_at(monkeypatch, "train", 2)
     with pytest.raises(KeyboardInterrupt):
         make(recipe(), url, name="some")
     monkeypatch.setattr(Store, "_put", put)
-    store = Store(url)
-    (shard,) = [name for name in names(url) if name.startswith("train")]
-    store.write(shard, b"x" * len(whole[Path(shard)]))
-    mark = json.loads(store.read(BEGUN) or b"")
-    store.write(BEGUN, json.dumps({**mark, "description": "0" * 64}).encode())
+    store, shard = Store(url), "train/00000.parquet"
+    (record,) = (cache / "unfinished").glob("*/put")
+    text = record.read_text()
+    assert f" {shard}" in text
+    if change == "content":
+        store.write(shard, b"x" * len(whole[Path(shard)]))
+        record.write_text(re.sub(rf"\w+ {shard}", f"{'0' * 64} {shard}", text))
+    elif change == "lost":
+        store.remove(shard)
+    else:
+        store.write("train/00009.parquet", b"x")
+        record.write_text(f"{text}{'0' * 64} train/00009.parquet\n{'0' * 30}")
     make(recipe(), url, name="some")
     check_whole(url, whole)
 
@@ -172,7 +212,7 @@ def test_a_corpus(bucket, tmp_path, cache):
     logicgen.generate(corpus, url)
     made = logicgen.generate(corpus, tmp_path / "local")
     empty(cache)
-    read = open_data(url)
+    read = load_dataset(url)
     assert contents(read.folder) == contents(tmp_path / "local")
     assert read.fingerprint == made.fingerprint
 

@@ -1,0 +1,497 @@
+"""Data at a URL, in any store that fsspec reaches: put there, and copied from there to be read.
+
+An object store has no locks and no renaming, and finished shards are read again while data are
+made. So data are made in a local work folder. Each shard is put when it is finished, and the
+description last: a folder without a description is unfinished. Who reads data copies them once to a
+local folder, file by file and each with its checksum.
+
+A marker file in the store, put only where there is none, keeps all other writers away. It contains
+a token whose copy lies in the work folder. So the same command, run by the same user on the same
+machine, continues after an interruption.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shutil
+import socket
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from logicgen.data.corpus import Corpus
+from logicgen.data.dataset import Dataset
+from logicgen.data.folder import DataFolder, alone, confined
+from logicgen.data.recipe import SPLITS, Progress
+from logicgen.errors import LogicgenError
+from logicgen.files import (
+    is_part,
+    own_part_path,
+    prepare_folder,
+    sha256,
+    text_sha256,
+    write_atomically,
+    write_text,
+)
+
+KINDS: tuple[type[DataFolder[Any]], ...] = (Dataset, Corpus)
+
+MARKER = ".begun.json"
+"""File of a folder that is being filled: by which process, with its token."""
+
+SHARDS = (".parquet", ".npy")
+"""Suffixes of files that never change once they are there."""
+
+LOCAL = {"file", "local"}
+
+# Stores whose fsspec package puts a file only where there is none, as one operation.
+EXCLUSIVE = {*LOCAL, "abfs", "az", "gcs", "gs", "memory", "s3", "s3a"}
+
+TRIES = 4
+
+PRECONDITION_FAILED = 412  # of HTTP
+
+REFUSALS = ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound", "PermissionError")
+"""Names of errors that other credentials would cure."""
+
+FINAL = (FileNotFoundError, FileExistsError, PermissionError, NotImplementedError, LogicgenError)
+"""Errors that another try would not change."""
+
+
+class ArrivalError(OSError):
+    """A file that did not arrive as it is."""
+
+
+class Store:
+    """A folder named by a URL, whose `url` has no slash at its end.
+
+    An error of any package becomes a LogicgenError of one line with a remedy. What may have failed
+    for a moment is tried again.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.protocol, _, rest = url.partition("://")
+        self.protocol = self.protocol.lower()
+        self.url = f"{self.protocol}://{rest.rstrip('/')}"
+        if "::" in url:
+            raise LogicgenError(f"{url}: give the URL of the store itself, without ::")
+        options: dict[str, Any] = {}
+        if self.protocol in LOCAL:
+            options = {"auto_mkdir": True}
+        elif self.protocol in ("s3", "s3a"):  # it is tried again here, and by s3fs
+            options = {"config_kwargs": {"retries": {"total_max_attempts": 1}}}
+        try:
+            from fsspec.core import url_to_fs
+
+            self.fs, self.root = url_to_fs(self.url, use_listings_cache=False, **options)
+        except (ImportError, ValueError) as error:
+            raise LogicgenError(
+                f"{url}: {error}; pip install 'logicgen[s3]' brings what s3:// needs"
+            ) from None
+        except Exception as error:
+            raise self._failure(error) from None
+
+    def path(self, name: str) -> str:
+        """Return where a file is, as the file system wants it."""
+        return f"{self.root}/{name}"
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of all files by name, those in folders as `train/00000.parquet`.
+
+        The result is empty for a store, such as HTTP, that cannot list its files.
+        """
+        self.fs.invalidate_cache()
+        found = self._tried(partial(self.fs.find, self.root, detail=True), missing={})
+        names = {str(path).removeprefix(self.root).lstrip("/"): path for path in found}
+        return {name: int(found[path].get("size") or 0) for name, path in names.items() if name}
+
+    def read(self, name: str) -> bytes | None:
+        """Return a small file; None if it does not exist."""
+        content = self._tried(partial(self.fs.cat_file, self.path(name)), missing=None)
+        return None if content is None else bytes(content)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put a small file."""
+        self._tried(partial(self.fs.pipe_file, self.path(name), content))
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Put a small file unless the file exists; return whether it did not exist."""
+        try:
+            self._tried(partial(self._create, self.path(name), content))
+        except FileExistsError:
+            return False
+        return True
+
+    def _create(self, path: str, content: bytes) -> None:
+        if self.protocol in LOCAL:  # fsspec would look first, then write
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "xb") as file:
+                file.write(content)
+            return
+        try:
+            self.fs.pipe_file(path, content, mode="create")
+        except OSError as error:  # s3fs recognizes the answer of some servers only
+            answer = getattr(error.__cause__, "response", None) or {}
+            if answer.get("ResponseMetadata", {}).get("HTTPStatusCode") == PRECONDITION_FAILED:
+                raise FileExistsError(path) from None
+            raise
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it exists."""
+        self._tried(partial(self.fs.rm_file, self.path(name)), missing=None)
+
+    def put(self, path: Path, name: str) -> None:
+        """Put a file, and check its size."""
+        self._tried(partial(self._put, path, name))
+
+    def _put(self, path: Path, name: str) -> None:
+        self.fs.put_file(str(path), self.path(name))
+        self.fs.invalidate_cache()
+        if self.fs.info(self.path(name))["size"] != path.stat().st_size:
+            raise ArrivalError("a file arrived with another size")
+
+    def get(self, name: str, target: Path, digest: str | None = None) -> None:
+        """Copy a file to a local one, which is there whole or not at all.
+
+        digest: its SHA-256, if it is known.
+        """
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if self._tried(partial(self._get, name, target, digest), missing=False) is False:
+            raise LogicgenError(
+                f"{self.url}/{name}: missing: the same logicgen generate command puts it there"
+                " again"
+            )
+
+    def _get(self, name: str, target: Path, digest: str | None) -> None:
+        part = own_part_path(target)  # others may copy it at the same time
+        try:
+            self.fs.get_file(self.path(name), str(part))
+            if digest is not None and sha256(part) != digest:
+                raise ArrivalError(f"{name} is not what the description says")
+            os.replace(part, target)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise LogicgenError(
+                    f"{self.url}: its local copy does not fit on the disk of {target.parent}: make"
+                    " room, or set LOGICGEN_CACHE to a folder elsewhere; the same command goes on"
+                ) from None
+            raise
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _tried(self, function: Callable[[], Any], **result: Any) -> Any:
+        """Return what a function returns, at the fourth try at the latest.
+
+        missing: the result where a file is missing; without it, the bucket is missing.
+        """
+        for pause in range(1, TRIES + 1):
+            try:
+                return function()
+            except (LogicgenError, FileExistsError):
+                raise
+            except Exception as error:
+                if isinstance(error, (FileNotFoundError, NotImplementedError)) and result:
+                    return result["missing"]
+                final = isinstance(error, FINAL) or type(error).__name__ in REFUSALS
+                if pause == TRIES or final:
+                    raise self._failure(error) from None
+                time.sleep(pause / 2)
+        raise AssertionError
+
+    def _failure(self, error: Exception) -> LogicgenError:
+        """Return the error of a store in one line."""
+        advice = "the same command goes on"
+        if isinstance(error, ArrivalError):
+            advice = (
+                "the connection was cut, or it is damaged: delete it there, and the same logicgen"
+                " generate command puts it again"
+            )
+        elif isinstance(error, FileNotFoundError):
+            advice = "the bucket has to exist; create it, or correct the URL"
+        elif {kind.__name__ for kind in type(error).__mro__} & {*REFUSALS}:
+            advice = "check the credentials, such as AWS_ACCESS_KEY_ID or ~/.aws"
+        line = str(error).partition("\n")[0].strip().rstrip(".") or type(error).__name__
+        return LogicgenError(f"{self.url}: {line}: {advice}")
+
+
+class Upload:
+    """The files of a work folder that this process puts into a store.
+
+    local: the folder of the data. Beside it are the token of the marker, and a file with a line for
+    each file that was put: its checksum and name.
+    """
+
+    def __init__(self, store: Store, work: Path) -> None:
+        self.store, self.local = store, work / "data"
+        token, self._record = work / "token", work / "put"
+        if not token.exists():
+            write_text(token, uuid.uuid4().hex)
+        self._token = token.read_text(encoding="utf-8")
+        self._sent: dict[str, str] = {}
+        if self._record.exists():
+            for line in self._record.read_text(encoding="utf-8").splitlines():
+                digest, _, name = line.partition(" ")
+                self._sent[name] = digest
+
+    def held(self) -> bool:
+        """Return whether our marker is there. Raises LogicgenError for the marker of another."""
+        content, found = self.store.read(MARKER), None
+        if content is None:
+            return False
+        with suppress(ValueError):
+            found = json.loads(content)
+        found = found if isinstance(found, dict) else {}
+        if found.get("token") == self._token:
+            return True
+        raise LogicgenError(
+            f"{self.store.url}: process {found.get('process', '?')} on {found.get('host', '?')} has"
+            " begun to write there: wait for it, or run its own command again; if it is gone,"
+            f" delete {self.store.url}/{MARKER} and the unfinished files beside it"
+        )
+
+    def begin(self, known: bool) -> None:
+        """Put the marker, unless ours is there.
+
+        known: whether the folder has the description of these data.
+        Raises LogicgenError where another process fills the folder, or it holds other things.
+        """
+        if self.held():
+            return
+        if not known and self.store.sizes():
+            raise LogicgenError(
+                f"{self.store.url}: holds other things: choose another folder with -o"
+            )
+        self._record.unlink(missing_ok=True)
+        self._sent.clear()
+        mark = {"token": self._token, "host": socket.gethostname(), "process": os.getpid()}
+        content = json.dumps(mark).encode()
+        while not self.store.create(MARKER, content):
+            if self.held():  # it was put, but the store's answer was lost
+                break
+        if self.store.create(MARKER, content):  # although it is there
+            self.store.remove(MARKER)
+            raise LogicgenError(
+                f"{self.store.url}: this store puts files where there are some already, so that no"
+                " second writer is refused: generate into a local folder, then copy it there, the"
+                " description last"
+            )
+
+    def abandon(self) -> None:
+        """Remove the marker if nothing was put."""
+        with suppress(LogicgenError):
+            if not self._sent and self.held():
+                self.store.remove(MARKER)
+
+    def follow(self, progress: Progress) -> Progress:
+        """Return a progress that also puts the shards that were finished meanwhile."""
+
+        def called(split: str, done: int, total: int) -> None:
+            progress(split, done, total)
+            for path in sorted(path for each in SPLITS for path in (self.local / each).glob("*.*")):
+                name = path.relative_to(self.local).as_posix()
+                if path.suffix in SHARDS and not is_part(path) and name not in self._sent:
+                    self._send(name, sha256(path))
+
+        return called
+
+    def finish(self, last: str, description: dict[str, str], progress: Progress) -> None:
+        """Put all files that are not there yet, one of them last, and remove the marker.
+
+        description: checksums of shards.
+        """
+        there = self.store.sizes()
+        paths = sorted(each for each in self.local.rglob("*") if each.is_file())
+        files = {each.relative_to(self.local).as_posix(): each for each in paths}
+        names = [name for name in files if name != last and not name.startswith(".")]
+        for name in self._sent.keys() - {*names}:
+            self.store.remove(name)
+        for done, name in enumerate(names, start=1):
+            digest = description.get(name) or sha256(files[name])
+            if name not in there or self._sent.get(name) != digest:
+                self._send(name, digest)
+            progress("files put", done, len(names) + 1)
+        if not self.held():
+            raise LogicgenError(
+                f"{self.store.url}: {MARKER} was deleted while this process wrote there: run the"
+                " same command again"
+            )
+        self.store.put(files[last], last)
+        progress("files put", len(names) + 1, len(names) + 1)
+        self.store.remove(MARKER)
+
+    def _send(self, name: str, digest: str) -> None:
+        self._sent.setdefault(name, "")  # an interrupted put may have arrived
+        self.store.put(self.local / name, name)
+        self._sent[name] = digest
+        with self._record.open("a", encoding="utf-8") as file:
+            file.write(f"{digest} {name}\n")
+
+
+def fill(
+    url: str,
+    kind: type[DataFolder[Any]],
+    begin: dict[str, Any],
+    made: Callable[[Path, Progress], dict[str, Any]],
+    progress: Progress,
+) -> dict[str, Any]:
+    """Make data with `made`, and put them into a folder of a store; return their description.
+
+    begin: what the description begins with. Raises LogicgenError where the folder holds something
+    else or is being filled, or the store does not do as it should.
+    """
+    store = Store(url)
+    if store.protocol not in EXCLUSIVE:
+        raise LogicgenError(
+            f"{store.url}: a store of this kind refuses no second writer: generate into a local"
+            " folder, then copy it there, the description last"
+        )
+    begin = {key: value for key, value in begin.items() if key != "format"}
+    text = json.dumps(begin, sort_keys=True, ensure_ascii=False)
+    work = cache() / "unfinished" / text_sha256(f"{store.url} {text}")[:16]
+    try:
+        prepare_folder(work)
+        with alone(work):
+            description = _filled(Upload(store, work), kind, begin, made, progress)
+            _keep(work / "data", store, kind)
+            shutil.rmtree(work, ignore_errors=True)
+    except LogicgenError as error:
+        if str(work) not in str(error):
+            raise
+        raise LogicgenError(
+            f"{store.url}: data are made in a local folder first, in {cache()} or where"
+            f" LOGICGEN_CACHE says: {error}"
+        ) from None
+    return description
+
+
+def _filled(
+    upload: Upload,
+    kind: type[DataFolder[Any]],
+    begin: dict[str, Any],
+    made: Callable[[Path, Progress], dict[str, Any]],
+    progress: Progress,
+) -> dict[str, Any]:
+    """Return the description of data that are whole in a store, or put there now."""
+    store = upload.store
+    content = store.read(kind.file)
+    if content is not None:
+        found, _ = kind.checked(content, f"{store.url}/{kind.file}")
+        if differs := [key for key in begin if found.get(key) != begin[key]]:
+            raise LogicgenError(
+                f"{store.url}: holds a {kind.noun} of another {' and '.join(differs)}; choose"
+                " another folder with -o"
+            )
+        if found["complete"] and not upload.held():
+            there = store.sizes()  # of files of corpora, the description has no sizes
+            files = {name: file.get("bytes", there.get(name)) for name, file in kind.files(found)}
+            if files.items() <= there.items():
+                return found
+    upload.begin(known=content is not None)
+    try:
+        description = made(upload.local, upload.follow(progress))
+    except BaseException:
+        upload.abandon()
+        raise
+    digests = {name: file["sha256"] for name, file in kind.files(description)}
+    upload.finish(kind.file, digests, progress)
+    return description
+
+
+def local_copy(folder: str | os.PathLike[str], progress: Progress | None = None) -> Path:
+    """Return the local folder of data: the folder itself, or a copy of what a URL names.
+
+    It is copied once, file by file, and again only where what the URL names has changed. Raises
+    LogicgenError where there is nothing finished, or the store cannot be read.
+    """
+    if not is_url(folder):
+        return Path(folder)
+    store = Store(str(folder))
+    for kind in KINDS:
+        content = store.read(kind.file)
+        if content is not None:
+            break
+    else:
+        raise LogicgenError(
+            f"{store.url}: no finished data set or corpus there (no {Dataset.file}, no"
+            f" {Corpus.file}); the same logicgen generate command finishes one"
+        )
+    copy = _copy_of(store, content)
+    path = copy / kind.file
+    if not path.is_file():
+        description, _ = kind.checked(content, f"{store.url}/{kind.file}")
+        if not description["complete"]:
+            raise LogicgenError(
+                f"{store.url}: not finished; run the same logicgen generate command again"
+            )
+        _copy(store, copy, kind, description, progress)
+        write_atomically(path, lambda part: part.write_bytes(content), part=own_part_path(path))
+    return copy
+
+
+def _copy(
+    store: Store,
+    copy: Path,
+    kind: type[DataFolder[Any]],
+    description: dict[str, Any],
+    progress: Progress | None,
+) -> None:
+    """Copy the files that a description names, and cards and tables beside it."""
+    sizes = store.sizes()
+    wanted: dict[str, str | None] = {
+        name: None for name in sizes if "/" not in name and name[0] != "." and name != kind.file
+    }
+    wanted |= {name: file["sha256"] for name, file in kind.files(description)}
+    missing = {name: digest for name, digest in wanted.items() if not (copy / name).exists()}
+    copy.mkdir(parents=True, exist_ok=True)
+    needed, free = sum(sizes.get(name, 0) for name in missing), shutil.disk_usage(copy).free
+    if needed > free:
+        raise LogicgenError(
+            f"{store.url}: a local copy takes {needed / 1e9:.1f} GB, the disk of {copy} has"
+            f" {free / 1e9:.1f}: make room, or set LOGICGEN_CACHE to a folder elsewhere"
+        )
+    for done, (name, digest) in enumerate(missing.items(), start=1):
+        store.get(name, confined(copy, copy / name), digest)
+        if progress is not None:
+            progress("files copied", done, len(missing))
+
+
+def cache() -> Path:
+    """Return the folder for copies: LOGICGEN_CACHE, or `logicgen` where caches are."""
+    if own := os.environ.get("LOGICGEN_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "logicgen"
+
+
+def _copy_of(store: Store, description: bytes) -> Path:
+    """Return the folder of a copy; other data under the same URL have another one."""
+    name = store.url.rpartition("/")[2]
+    key = text_sha256(f"{store.url} {description.hex()}")[:16]
+    return cache() / "data" / f"{name}-{key}"
+
+
+def _keep(local: Path, store: Store, kind: type[DataFolder[Any]]) -> None:
+    """Make data that were made here, if the store has the same, the copy that is read."""
+    path, content = local / kind.file, store.read(kind.file)
+    if content is not None and path.is_file() and path.read_bytes() == content:
+        copy = _copy_of(store, content)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # somebody has copied them already
+            os.replace(local, copy)
+
+
+def is_url(folder: str | os.PathLike[str]) -> bool:
+    """Return whether a folder is named by a URL.
+
+    Raises LogicgenError for what a URL becomes as a `Path`, which makes one slash of two.
+    """
+    text = os.fspath(folder)
+    if re.match(r"[a-z0-9]{2,}:/[^/]", text, re.IGNORECASE):
+        raise LogicgenError(f"{text}: has one slash where a URL has two; give it as text")
+    return re.match(r"[a-z][a-z0-9+.:-]*://", text, re.IGNORECASE) is not None
