@@ -4,7 +4,7 @@
 draws figures or computes with automata is imported where it is used, and an extra brings it.
 
 A plugin is an entry point of an installed package, in one of the groups `logicgen.tasks`,
-`logicgen.solvers`, `logicgen.embeddings` and `logicgen.positions`.
+`logicgen.solvers`, `logicgen.embeddings`, `logicgen.positions` and `logicgen.measures`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from tests.page_program import BLOCK
 from tests.tasks import test_tasks as promises
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("adding-a-task", "adding-a-solver", "adding-an-embedding")
+PAGES = ("adding-a-task", "adding-a-solver", "adding-an-embedding", "adding-a-measure")
 MOST_WORDS = 400
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logicgen.errors import LogicgenError, nearest
+from logicgen.extras import load_plugin, plugins
 
 if TYPE_CHECKING:
     from logicgen.measures.measure import Measure
@@ -17,14 +18,22 @@ MEASURES = {
     "perplexity": "logicgen.measures.curves",
     "keys": "logicgen.measures.keys_figures",
 }
-"""The modules of measures by their names. Each has an object `MEASURE`; see `measure.py`."""
+"""The modules of measures by their names. Each has an object `MEASURE`; see `measure.py`.
+
+A plugin of the group `logicgen.measures` is the object of a further measure, which a study names.
+"""
 
 
 def find_measure(name: str, where: str = "measure") -> Measure:
     """Return a measure. Raises LogicgenError, which begins with `where`, for an unknown one."""
-    if name not in MEASURES:
-        raise LogicgenError(f"{where}: no measure {name!r}; {nearest(name, list(MEASURES))}")
-    found: Measure = importlib.import_module(MEASURES[name]).MEASURE
+    if name in MEASURES:
+        found: Measure = importlib.import_module(MEASURES[name]).MEASURE
+        return found
+    others = plugins("logicgen.measures")
+    if name not in others:
+        known = [*MEASURES, *others]
+        raise LogicgenError(f"{where}: no measure {name!r}; {nearest(name, known)}")
+    found = load_plugin(others[name])
     return found
 
 

@@ -53,7 +53,7 @@ def study_report(study: Study, records: dict[str, list[Record]], counted: str) -
     if ranking is not None:
         choices = [point.choices for point in points]
         tables, pictures = _ranked(study, choices, tables[0], ranking)
-    for kind in MEASURES:
+    for kind in dict.fromkeys([*MEASURES, *(measure.name for measure, _ in measured)]):
         of_kind = [points for measure, points in measured if measure.name == kind]
         if of_kind:
             pictures += find_measure(kind).pictures(study.name, of_kind)
