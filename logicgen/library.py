@@ -359,7 +359,7 @@ def catalog(kind: str) -> list[tuple[str, str]]:
 
 def write_gallery(path: Path, bars: Bars = no_bars) -> None:
     """Write one HTML page with examples of every recipe."""
-    from logicgen.report.html.gallery_page import write_gallery
+    from logicgen.report.gallery_page import write_gallery
 
     with bars("recipes") as progress:
         write_gallery(path, progress=partial(progress, "drawing"))
@@ -464,9 +464,9 @@ def report(
     from logicgen.data.dataset import Dataset
     from logicgen.data.remote import cache
     from logicgen.measures import measure_in
-    from logicgen.report.html.corpus_page import write_corpus_page
-    from logicgen.report.html.dataset_page import write_dataset_page
-    from logicgen.report.html.example_rows import REPORT
+    from logicgen.report.corpus_page import write_corpus_page
+    from logicgen.report.dataset_page import write_dataset_page
+    from logicgen.report.rows import REPORT
 
     folder = Path(folder)
     if out is None and folder.is_relative_to(cache() / "data"):

@@ -47,9 +47,8 @@ def show(run: Path, out: Path | None) -> None:
     from logicgen.experiments.teachers import load_grammar
     from logicgen.files import prepare_folder
     from logicgen.report.figure_style import save
-    from logicgen.report.grammar_figure import draw_grammars
-    from logicgen.report.html.example_rows import REPORT
-    from logicgen.report.html.grammar_page import write_grammar_page
+    from logicgen.report.grammar_page import draw_grammars, write_grammar_page
+    from logicgen.report.rows import REPORT
 
     grammar, _ = load_grammar(run)
     folder = out or (run if run.is_dir() else Path("."))
@@ -78,9 +77,8 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     from logicgen.files import prepare_folder, write_text
     from logicgen.productions import cut, find_connection, grammar_text, pruned
     from logicgen.report.figure_style import save
-    from logicgen.report.grammar_figure import draw_grammars
-    from logicgen.report.html.example_rows import REPORT
-    from logicgen.report.html.grammar_page import write_grammar_page
+    from logicgen.report.grammar_page import draw_grammars, write_grammar_page
+    from logicgen.report.rows import REPORT
     from logicgen.tasks.grammar_sentences import GRAMMAR
 
     whole, least = load_grammar(run)

@@ -56,9 +56,9 @@ def command(
     from logicgen.data.corpus import Corpus
     from logicgen.measures.keys import find_keys
     from logicgen.measures.keys_figures import PRECISION, write_keys
+    from logicgen.measures.probe import ProbeSettings
     from logicgen.model.checkpoint import scores_folder
     from logicgen.report.tables import percent_interval
-    from logicgen.training.probe import ProbeSettings
 
     corpus = Corpus(data)
     part = "probe" if split == "test" else f"{split}-probe"

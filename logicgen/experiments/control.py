@@ -17,7 +17,7 @@ from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Js
 from logicgen.experiments.prompting import SETS, WORDS, sentence_ids
 from logicgen.experiments.teachers import LessonTable, learn
 from logicgen.productions import NEGLIGIBLE, Grammar, cut, find_connection, pruned, random_grammar
-from logicgen.report.grammar_figure import draw_grammars
+from logicgen.report.grammar_page import draw_grammars
 from logicgen.report.tables import Report
 from logicgen.training.students import Sentences
 

@@ -25,7 +25,7 @@ from logicgen.productions import (
     divergence,
     is_determined,
 )
-from logicgen.report.grammar_figure import draw_grammars
+from logicgen.report.grammar_page import draw_grammars
 from logicgen.report.tables import Report
 from logicgen.training.students import Sentences
 

@@ -12,7 +12,7 @@ import numpy as np
 from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
 from logicgen.experiments.teachers import LessonTable, learn
 from logicgen.productions import Grammar
-from logicgen.report.grammar_figure import draw_grammars
+from logicgen.report.grammar_page import draw_grammars
 from logicgen.report.tables import Report
 from logicgen.training.students import Sentences
 

@@ -21,9 +21,9 @@ from logicgen.measures.evaluation_files import PARTS, PREDICTIONS, read_predicti
 from logicgen.measures.evaluation_page import are_right, share_map
 from logicgen.measures.predictions import About
 from logicgen.measures.scores import Score, Scores
+from logicgen.report.document import Document, Facts, write_document
 from logicgen.report.figure_style import save
-from logicgen.report.html.document import Document, Facts, write_document
-from logicgen.report.html.example_rows import (
+from logicgen.report.rows import (
     MOST,
     REPORT,
     Progress,

@@ -38,7 +38,7 @@ from logicgen.measures.perplexity import CLOSED, MEASURES, Curve, Reading, measu
 from logicgen.measures.perplexity_figures import draw_curves, write_perplexity_page
 from logicgen.model.recipe import ModelRecipe
 from logicgen.report.figure_style import save
-from logicgen.report.html.example_rows import REPORT
+from logicgen.report.rows import REPORT
 from logicgen.report.tables import percent_interval, write_csv, write_json
 
 POSITIONS, SUMMARY, FIGURE = "positions.csv", "summary.json", "perplexity"

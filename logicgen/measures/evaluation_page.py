@@ -13,8 +13,8 @@ from logicgen.errors import LogicgenError
 from logicgen.measures.evaluation_files import PARTS, read_predictions
 from logicgen.measures.predictions import About
 from logicgen.measures.scores import VERDICTS, Score, Scores
-from logicgen.report.html.document import Document, Facts, write_document
-from logicgen.report.html.example_rows import (
+from logicgen.report.document import Document, Facts, write_document
+from logicgen.report.rows import (
     MOST,
     REPORT,
     Progress,

@@ -40,12 +40,12 @@ from logicgen.automata.lexinvariant import MOST_SYMBOLS, symbol_posterior
 from logicgen.data.corpus import Ciphers, Corpus
 from logicgen.errors import LogicgenError
 from logicgen.files import prepare_folder
+from logicgen.measures.probe import Probes, ProbeSettings, check_fits, probes_of
 from logicgen.measures.statistics import share_by_row
 from logicgen.model.checkpoint import as_language_model, load_model, weights_digest
 from logicgen.model.language_model import LanguageModel
 from logicgen.tasks.automaton_strings import AUTOMATON
 from logicgen.tasks.cipher import STAYING
-from logicgen.training.probe import Probes, ProbeSettings, check_fits, probes_of
 
 COUNTED = 1_000  # training rows, from which the frequencies of the language are
 

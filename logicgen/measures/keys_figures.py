@@ -34,7 +34,9 @@ from logicgen.measures.measure import (
     labels,
     mean_share,
 )
+from logicgen.measures.probe import ProbeSettings
 from logicgen.model.recipe import ModelRecipe
+from logicgen.report.document import Document, Facts, write_document
 from logicgen.report.figure_style import (
     LINES,
     band,
@@ -45,11 +47,9 @@ from logicgen.report.figure_style import (
     shares,
     whole_numbers,
 )
-from logicgen.report.html.document import Document, Facts, write_document
-from logicgen.report.html.example_rows import REPORT
+from logicgen.report.rows import REPORT
 from logicgen.report.tables import write_csv, write_json
 from logicgen.tokens import Tokens
-from logicgen.training.probe import ProbeSettings
 
 # White to the first colour of lines.
 PROBABILITY = LinearSegmentedColormap.from_list("probability", ["white", LINES[0][0]])

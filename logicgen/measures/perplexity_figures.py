@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from logicgen.measures.perplexity import MEASURES, Curve
+from logicgen.report.document import Document, Facts, write_document
 from logicgen.report.figure_style import legend_below, line_styles, new_figure
-from logicgen.report.html.document import Document, Facts, write_document
 
 # Positions are many: every line is a moving average over this share of them.
 WINDOW = 1 / 20

@@ -16,9 +16,9 @@ from logicgen.data.recipe import CorpusRecipe
 from logicgen.errors import LogicgenError
 from logicgen.measures import keys, keys_figures
 from logicgen.measures.keys_figures import readable
+from logicgen.measures.probe import ProbeSettings, check_fits, probes_of, train_probes
 from logicgen.model.checkpoint import weights_digest
 from logicgen.tokens import Tokens
-from logicgen.training.probe import ProbeSettings, check_fits, probes_of, train_probes
 from tests.cipher_models import LENGTH, TEST, TEXT, TRAIN, knowing, made, saved, small
 from tests.languages import language_model
 

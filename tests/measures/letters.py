@@ -10,7 +10,7 @@ from logicgen.data.opening import as_corpus
 from logicgen.files import prepare_folder
 from logicgen.measures.measure import Comparison, Measure
 from logicgen.model.sequences import corpus_sequences
-from logicgen.report.html.document import Document, Facts, write_document
+from logicgen.report.document import Document, Facts, write_document
 
 
 class Letters(Measure):

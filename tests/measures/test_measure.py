@@ -89,9 +89,9 @@ def test_a_measure_of_one_file_is_seen_everywhere(letters, study, tmp_path):
     assert made.score(records[trials[0].name]) == (shares[trials[0].name], False)
 
     folders = [str(path.parent) for path in sorted(out.glob("runs/*/next/letters.json"))]
-    compared_ = CliRunner().invoke(group, ["compare", *folders, "-o", str(tmp_path / "both")])
-    assert compared_.exit_code == 0, compared_.exception
-    assert "next letter: " in compared_.output
+    result = CliRunner().invoke(group, ["compare", *folders, "-o", str(tmp_path / "both")])
+    assert result.exit_code == 0, result.exception
+    assert "next letter: " in result.output
     assert {*(tmp_path / "both" / "letters.txt").read_text().split()} == {
         f"{share:.4f}" for share in shares.values()
     }
@@ -116,6 +116,6 @@ def test_only_one_measure_is_compared(letters, tmp_path):
     (tmp_path / "a" / letters.file).write_text("{}")
     assert measure_in(tmp_path / "a") is letters
     assert measure_in(tmp_path / "b") is None
-    with pytest.raises(LogicgenError, match="a is a measurement of letters, and .*b is not"):
+    with pytest.raises(LogicgenError, match=r"a is a measurement of letters, and .*b is not"):
         compared([tmp_path / "a", tmp_path / "b"])
     assert compared([tmp_path / "b", tmp_path / "b"]).name == "answers"

@@ -9,7 +9,7 @@ import pytest
 from logicgen.data.opening import load_dataset
 from logicgen.measures.comparison import compare
 from logicgen.measures.evaluation import write_report
-from logicgen.report.html.dataset_page import write_dataset_page
+from logicgen.report.dataset_page import write_dataset_page
 from tests.conftest import save_no_pictures
 from tests.data.data_sets import make
 from tests.measures.conftest import about, data

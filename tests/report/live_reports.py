@@ -13,7 +13,7 @@ import json
 import re
 from pathlib import Path
 
-from logicgen.report.html.document import Document, rendered
+from logicgen.report.document import Document, rendered
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reports"
 

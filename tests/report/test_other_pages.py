@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from logicgen.measures.keys import Keys, KeyWindow, ProbedRow
 from logicgen.measures.keys_figures import write_key_page
 from logicgen.productions import Grammar, cut
-from logicgen.report.html.grammar_page import write_grammar_page
+from logicgen.report.grammar_page import write_grammar_page
 from logicgen.tokens import Tokens
 
 

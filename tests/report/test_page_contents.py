@@ -16,9 +16,9 @@ from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.measures.evaluation_files import read_predictions, write_predictions
 from logicgen.measures.evaluation_page import evaluation_document, write_evaluation_page
-from logicgen.report.html.dataset_page import dataset_document, write_dataset_page
-from logicgen.report.html.document import rendered
-from logicgen.report.html.example_rows import explanations
+from logicgen.report.dataset_page import dataset_document, write_dataset_page
+from logicgen.report.document import rendered
+from logicgen.report.rows import explanations
 from logicgen.tasks import load_task
 from tests.data.data_sets import make
 from tests.report.live_reports import FOLDER, renewed

@@ -14,8 +14,8 @@ import pyarrow as pa
 from logicgen.data.dataset import Dataset
 from logicgen.data.generate import CELLS
 from logicgen.errors import LogicgenError, reading
-from logicgen.report.html.document import Document, Facts, write_document
-from logicgen.report.html.example_rows import (
+from logicgen.report.document import Document, Facts, write_document
+from logicgen.report.rows import (
     MOST,
     Progress,
     chosen,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from logicgen.data.corpus import Corpus, checked_ids
-from logicgen.report.html.dataset_page import recipe_facts, version_facts
-from logicgen.report.html.document import Document, Facts, write_document
-from logicgen.report.html.example_rows import column
+from logicgen.report.dataset_page import recipe_facts, version_facts
+from logicgen.report.document import Document, Facts, write_document
+from logicgen.report.rows import column
 
 # Passages of each split, and tokens of one.
 PASSAGES, LONGEST = 200, 200

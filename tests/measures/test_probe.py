@@ -11,7 +11,7 @@ import torch
 from logicgen.data.corpus import Ciphers
 from logicgen.errors import LogicgenError
 from logicgen.measures import keys
-from logicgen.training.probe import ProbeLearner, ProbeSettings, check_fits, probes_of, train_probes
+from logicgen.measures.probe import ProbeLearner, ProbeSettings, check_fits, probes_of, train_probes
 from tests.cipher_models import LENGTH, TEST, knowing, made, small
 from tests.languages import language_model
 

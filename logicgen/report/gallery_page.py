@@ -11,8 +11,8 @@ from logicgen import recipes
 from logicgen.data.opening import read_data_recipe
 from logicgen.data.plan import Unit
 from logicgen.data.recipe import CorpusRecipe, DataRecipe
-from logicgen.report.html.document import Document, Facts, write_document
-from logicgen.report.html.example_rows import (
+from logicgen.report.document import Document, Facts, write_document
+from logicgen.report.rows import (
     Progress,
     column,
     explanations,

@@ -31,7 +31,6 @@ from logicgen.data.corpus import Ciphers, Corpus
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_json, load_tree, save_json, save_tree
 from logicgen.model.language_model import LanguageModel
-from logicgen.nn.probe import Probe
 from logicgen.tokens import NOTHING
 from logicgen.training.learner import Learner
 from logicgen.training.optimizer import Schedule
@@ -68,6 +67,24 @@ def check_fits(model: LanguageModel, corpus: Corpus, called: str, layer: int | N
     model.check_hidden(None, called)
     model.check_same_tokens(corpus, called)
     model.check_hidden(layer, called)
+
+
+class Probe(nn.Module):
+    """Two layers over normalised features, initialised from torch's global generator.
+
+    They have an output matrix of their own, whose rows mean the same in every sequence.
+    """
+
+    def __init__(self, width: int, hidden: int, tokens: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.LayerNorm(width), nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, tokens)
+        )
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return logits (..., V) for features (..., width)."""
+        logits: Tensor = self.layers(features)
+        return logits
 
 
 Probes = dict[int, Probe]

@@ -1,1 +1,0 @@
-"""One HTML file that shows a data set, an evaluation, a comparison, or what ships."""
