@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -108,10 +108,13 @@ def progress_bars(unit: str) -> Iterator[Progress]:
 @contextmanager
 def stage_bars(unit: str, prefix: str = "") -> Iterator[Callable[[str, int, int], None]]:
     """Yield a function of (stage, done, total) that keeps one bar, `prefix` + stage, for each."""
-    with progress_bars(unit) as bars:
-        tasks: dict[str, TaskID] = {}
+    bars: Progress | None = None
+    tasks: dict[str, TaskID] = {}
+    with ExitStack() as shown:  # bars that nothing calls would leave an empty line
 
         def progress(stage: str, done: int, total: int) -> None:
+            nonlocal bars
+            bars = bars or shown.enter_context(progress_bars(unit))
             if stage not in tasks:
                 tasks[stage] = bars.add_task(prefix + stage, total=total)
             bars.update(tasks[stage], completed=done, total=total)
