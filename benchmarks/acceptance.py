@@ -17,7 +17,7 @@ from statistics import median
 from logicgen.data.opening import load_dataset, make
 from logicgen.data.recipe import DataRecipe
 from logicgen.model.checkpoint import as_encoder_decoder, load_model
-from logicgen.model.recipe import RewardTable
+from logicgen.model.recipe_tables import RewardTable
 from logicgen.training.rounds import SECONDS, Round, Rounds
 
 ROUNDS = 3

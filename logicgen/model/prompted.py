@@ -21,7 +21,7 @@ from logicgen.errors import LogicgenError
 from logicgen.model.model import Answer, Request
 from logicgen.model.sequences import TrainingRegion, example_ids
 from logicgen.nn.decoding import BeamSearch, Decoding
-from logicgen.nn.generation import Reader, generate, summed
+from logicgen.nn.generation import Generated, Reader, generate, summed
 from logicgen.nn.samples import Sampling
 from logicgen.tasks.determined import Determined
 from logicgen.tokens import NOTHING, Tokens, Vocabulary
@@ -162,34 +162,49 @@ class Prompted:
         answers = [Answer([], 0.0) for _ in problems]
         allowed = self._allowed(count, symbols) if request.grammar is not None else None
         for rows in _batches(prompts, wanted, count):
-            seeds = [
-                [_digest(texts[row], request.embedding_seed, number) for row in rows]
-                for number in range(request.ensemble)
-            ]
             prompt = torch.tensor([prompts[row] for row in rows], device=self.model.device)
             budgets = torch.tensor([wanted[row] for row in rows])
-            draws = []
-            for vote in range(self.votes):
-                # The first vote is what would be drawn without votes.
-                keys = [(texts[row], vote) if vote else (texts[row],) for row in rows]
-                draws.append(
-                    generate(
-                        summed([self.model.reader(each, count) for each in seeds]),
-                        prompt,
-                        budgets,
-                        decoding if isinstance(decoding, Sampling) else None,
-                        numbers=_numbers(keys, decoding),
-                        allowed=allowed,
-                    )
-                )
+            batch = [texts[row] for row in rows]
+            draws = list(self._drawn(request, batch, prompt, budgets, allowed))
             for line, row in enumerate(rows):
-                written = [tuple(each.tokens[line, : wanted[row]].tolist()) for each in draws]
-                log_probabilities = [float(each.log_probabilities[line]) for each in draws]
-                chosen = elect(written, log_probabilities)
-                ids = [self._written(token) for token in chosen.answer][: request.max_length]
-                each = zip(written, log_probabilities, strict=True)
-                answers[row] = Answer(ids, max(p for answer, p in each if answer == chosen.answer))
+                answer = self._elected(draws, line, wanted[row])
+                answers[row] = answer._replace(ids=answer.ids[: request.max_length])
         return answers
+
+    def _drawn(
+        self,
+        request: Request,
+        texts: list[str],
+        prompt: torch.Tensor,
+        budgets: torch.Tensor,
+        allowed: torch.Tensor | None,
+    ) -> Iterator[Generated]:
+        """Yield what is written to a batch of problems in each vote."""
+        count, decoding = self._count(request.symbols), request.decoding
+        seeds = [
+            [_digest(text, request.embedding_seed, number) for text in texts]
+            for number in range(request.ensemble)
+        ]
+        for vote in range(self.votes):
+            # The first vote is what would be drawn without votes.
+            keys = [(text, vote) if vote else (text,) for text in texts]
+            yield generate(
+                summed([self.model.reader(each, count) for each in seeds]),
+                prompt,
+                budgets,
+                decoding if isinstance(decoding, Sampling) else None,
+                numbers=_numbers(keys, decoding),
+                allowed=allowed,
+            )
+
+    def _elected(self, draws: list[Generated], line: int, length: int) -> Answer:
+        """Return the answer to a problem of a batch that most votes are for."""
+        written = [tuple(each.tokens[line, :length].tolist()) for each in draws]
+        log_probabilities = [float(each.log_probabilities[line]) for each in draws]
+        chosen = elect(written, log_probabilities)
+        each = zip(written, log_probabilities, strict=True)
+        best = max(p for answer, p in each if answer == chosen.answer)
+        return Answer([self._written(token) for token in chosen.answer], best)
 
     def _allowed(self, count: int, symbols: int) -> torch.Tensor:
         """Return bool (V,), which tokens are symbols."""

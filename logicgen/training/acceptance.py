@@ -29,7 +29,7 @@ from logicgen.data.dataset import Dataset, Ragged
 from logicgen.errors import at
 from logicgen.model.batches import Batch, padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
-from logicgen.model.recipe import RewardTable
+from logicgen.model.recipe_tables import RewardTable
 from logicgen.model.sequences import ProblemData
 from logicgen.nn.linear import float32_products
 from logicgen.tasks.right_tokens import KnownAnswers, NextTokens, RightTokens

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from logicgen.model.batches import Rank
 from logicgen.model.model import AnyData, Model
-from logicgen.model.recipe import TrainingTable
+from logicgen.model.recipe_tables import TrainingTable
 from logicgen.training.optimizer import Schedule, make_optimizer
 
 

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from logicgen.model.recipe import TrainingTable
+from logicgen.model.recipe_tables import TrainingTable
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from logicgen.files import damaged, read_json, write_text
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.kinds import grammar_mask
 from logicgen.model.model import Request
-from logicgen.model.recipe import RewardTable
+from logicgen.model.recipe_tables import RewardTable
 from logicgen.nn.linear import float32_products
 from logicgen.nn.samples import Sampling
 from logicgen.processes.pool import MEMORY, Pool

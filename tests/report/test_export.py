@@ -12,7 +12,7 @@ from logicgen import recipes
 from logicgen.errors import LogicgenError
 from logicgen.measures.export import export
 from logicgen.model.checkpoint import load_model, save_model, scores_folder, weights_digest
-from logicgen.model.recipe import RewardTable
+from logicgen.model.recipe_tables import RewardTable
 from tests.asking import likeliest
 from tests.model.test_encoder_decoder import PROBLEMS, new_model
 

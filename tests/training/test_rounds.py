@@ -14,7 +14,7 @@ from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_model
 from logicgen.model.kinds import new_model, training_data
-from logicgen.model.recipe import RewardTable
+from logicgen.model.recipe_tables import RewardTable
 from logicgen.nn.linear import bfloat16_products
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
