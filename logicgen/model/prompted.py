@@ -23,7 +23,7 @@ from logicgen.model.sequences import TrainingRegion, example_ids
 from logicgen.nn.decoding import BeamSearch, Decoding
 from logicgen.nn.generation import Generated, Reader, generate, summed
 from logicgen.nn.samples import Sampling
-from logicgen.tasks.determined import Determined
+from logicgen.tasks.string_task import Determined
 from logicgen.tokens import NOTHING, Tokens, Vocabulary
 
 # Numbers in (problems, tokens, V) that are made at a time.

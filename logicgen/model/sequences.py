@@ -23,7 +23,7 @@ from logicgen.data.dataset import Dataset, EncodedSplit
 from logicgen.data.opening import as_corpus, as_dataset
 from logicgen.errors import LogicgenError
 from logicgen.model.batches import Rank, Share
-from logicgen.tasks.determined import Determined
+from logicgen.tasks.string_task import Determined
 from logicgen.tokens import NOTHING, Tokens, Vocabulary, symbol_name
 
 

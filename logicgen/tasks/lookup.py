@@ -22,7 +22,7 @@ from pydantic import model_validator
 
 from logicgen.solvers import Solution
 from logicgen.syntax.sampling import all_partitions, stirling
-from logicgen.tasks.determined import Determined, DeterminedSettings, DeterminedSource
+from logicgen.tasks.string_task import Determined, DeterminedSettings, DeterminedSource
 from logicgen.tasks.task import Cell, Difficulty, Draw, Positive, Wording
 from logicgen.tokens import symbol_name
 

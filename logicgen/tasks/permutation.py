@@ -37,8 +37,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, model_validator
 
 from logicgen.solvers import Solution
-from logicgen.tasks.determined import Determined, DeterminedSettings, DeterminedSource
-from logicgen.tasks.string_task import Symbols
+from logicgen.tasks.string_task import Determined, DeterminedSettings, DeterminedSource, Symbols
 from logicgen.tasks.task import Cell, Difficulty, Draw, Positive, Wording
 from logicgen.tokens import symbol_name
 

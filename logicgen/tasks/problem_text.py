@@ -16,7 +16,7 @@ from pydantic import Field
 from logicgen.errors import LogicgenError
 from logicgen.recipes import validate
 from logicgen.solvers import Status
-from logicgen.tasks.determined import Determined
+from logicgen.tasks.string_task import Determined
 from logicgen.tasks.task import Cell, Settings
 from logicgen.tokens import Tokens, Vocabulary
 
