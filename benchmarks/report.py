@@ -18,6 +18,7 @@ from logicgen.measures.evaluation_files import write_predictions
 from logicgen.measures.evaluation_page import write_evaluation_page
 from logicgen.measures.predictions import SCHEMA, About, described
 from logicgen.tasks import load_task
+from logicgen.tasks.judge import Item, Wants, judge
 
 ANSWERS, SYMBOLS, LENGTH = 10_000, (3, 10), (10, 50)
 PRESS = """
@@ -43,6 +44,7 @@ def evaluation(folder: Path) -> None:
     ltl, samples = load_task("ltl"), task("ltl").samples(symbols=SYMBOLS, length=LENGTH, seed=0)
     columns: dict[str, list] = {name: [] for name in SCHEMA.names}
     before = "{ 1 }"
+    decide = judge("ltl", Wants(prefix=True))
     for row in range(ANSWERS):
         problem = samples[row]
         text, answer = ltl.encode(problem), ltl.encode(ltl.solve(problem).witness)
@@ -56,7 +58,7 @@ def evaluation(folder: Path) -> None:
             "problem": text,
             "answer": answer,
             "prediction": guess,
-            "verdict": str(ltl.verdict(text, guess, answer)),
+            "verdict": str(decide(Item(text, guess, answer)).verdict),
         }
         for name, value in values.items():
             columns[name].append(value)

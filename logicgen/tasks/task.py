@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from logicgen.errors import FormatError, LogicgenError
+from logicgen.errors import LogicgenError
 from logicgen.recipes import Table
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.language import Language, read_either
@@ -291,22 +291,6 @@ class Task(ABC):
     def answer_automaton(self, longest: int) -> TokenAutomaton:
         """Return the automaton of answers, over the fixed tokens of the vocabulary."""
         return token_automaton(self.answer_language, longest).widened(self.vocabulary.fixed)
-
-    def verdict(
-        self, problem: str, answer: str, expected: str, solver: str | None = None
-    ) -> Verdict:
-        """Return the verdict on a predicted answer to a stored example, all in prefix notation.
-
-        `exact` if right and equal to the expected answer; `invalid` if it does not parse.
-        """
-        try:
-            predicted = self.decode_answer(answer)
-        except FormatError:
-            return Verdict.INVALID
-        verdict = self.check(self.decode_problem(problem), predicted, solver)
-        if verdict is Verdict.CORRECT and self.same(predicted, self.decode_answer(expected)):
-            return Verdict.EXACT
-        return verdict
 
 
 def symbols_of(text: str) -> list[str]:

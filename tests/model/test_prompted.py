@@ -25,6 +25,7 @@ from logicgen.nn.samples import Sampling
 from logicgen.tokens import Tokens
 from tests.asking import answers_of, likeliest
 from tests.languages import characters, counted, recipe, untrained
+from tests.verdicts import verdict
 
 
 def dataset(folder, task, **problem):
@@ -178,10 +179,10 @@ def test_without_a_grammar_an_answer_can_be_invalid(lookup):
     (answer, *_) = likeliest(asked, problems, 5, 0, 12)
     problem = lookup.vocabulary.decode(problems[0])
     text = lookup.vocabulary.decode(answer)
-    assert str(lookup.task.verdict(problem, text, "", None)) == "invalid"
+    assert str(verdict(lookup.task, problem, text)) == "invalid"
     (answer, *_) = likeliest(asked, problems, 5, 0, 12, mask(lookup))
     text = lookup.vocabulary.decode(answer)
-    assert str(lookup.task.verdict(problem, text, "", None)) != "invalid"
+    assert str(verdict(lookup.task, problem, text)) != "invalid"
 
 
 def test_an_ensemble_averages_over_draws_of_rows(lookup):

@@ -10,6 +10,7 @@ import re
 from logicgen.measures.evaluation_files import write_predictions
 from logicgen.measures.predictions import SCHEMA, About, described
 from logicgen.tasks import load_task
+from tests.verdicts import verdict
 
 
 def evaluated(folder, task, triples, **about):
@@ -27,7 +28,7 @@ def evaluated(folder, task, triples, **about):
             "problem": problem,
             "answer": answer,
             "prediction": prediction,
-            "verdict": str(task.verdict(problem, prediction, answer)),
+            "verdict": str(verdict(task, problem, prediction, answer)),
         }
         for name, value in values.items():
             columns[name].append(value)

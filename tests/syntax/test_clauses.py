@@ -26,6 +26,7 @@ from logicgen.syntax.clauses import (
 )
 from logicgen.tasks import load_task
 from logicgen.tokens import symbol_index, symbol_name
+from tests.verdicts import verdict
 
 LITERALS = st.integers(1, 40).flatmap(lambda v: st.sampled_from([v, -v]))
 CLAUSES = st.lists(st.lists(LITERALS, max_size=6), max_size=12)
@@ -187,7 +188,7 @@ def test_high_numbers_take_no_memory(tmp_path):
     assert solve_clauses(clauses) == [-(high - 1), -high]
     task = load_task("propositional")
     (example,) = read_dimacs(tmp_path, task)
-    assert task.verdict(example[0], str(example[1]), "") == "correct"
+    assert verdict(task, example[0], str(example[1])) == "correct"
     write_dimacs([example], tmp_path / "back", "back")
     assert read_cnf((tmp_path / "back/000000.cnf").read_bytes(), "").clauses == clauses
 

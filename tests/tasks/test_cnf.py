@@ -18,6 +18,7 @@ from logicgen.tasks.cnf import clause_length, random_clauses
 from logicgen.tasks.task import symbols_of
 from logicgen.tokens import symbol_index
 from tests.syntax.test_clauses import brute_force
+from tests.verdicts import verdict
 
 RECIPE = {
     "task": "propositional",
@@ -128,7 +129,7 @@ def test_every_row_is_one_flip_from_unsatisfiable_and_in_its_cell(made):
             assert len(row["problem"].split()) == row["length"]
             assert len(symbols_of(row["problem"])) == row["symbols"]
             assert table.length[0] <= row["length"] <= table.length[1]
-            assert data.task.verdict(row["problem"], row["answer"], row["answer"]) == "exact"
+            assert verdict(data.task, row["problem"], row["answer"], row["answer"]) == "exact"
             formula = data.task.decode_problem(row["problem"])
             *others, last = clauses_of(formula, numbers)
             before = [*others, [-last[0], *last[1:]]]

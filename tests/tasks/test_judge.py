@@ -1,4 +1,4 @@
-"""One problem within a time limit: reading counts, and what is wrong is said as without one."""
+"""The judge of items, and one item within a time limit, which also counts reading."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 import logicgen
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.solvers import Status, Verdict
+from logicgen.tasks.judge import Finding, Item, Wants, finding_of, judge
 
 # Takes a solver years: a counter of many bits that has to come round.
 HARD = "!b0" + "".join(f" & !b{i}" for i in range(1, 40)) + " & F(" + " & ".join(
@@ -17,6 +18,55 @@ HARD = "!b0" + "".join(f" & !b{i}" for i in range(1, 40)) + " & F(" + " & ".join
     f"G(Xb{i} <-> (b{i} xor ({' & '.join(f'b{j}' for j in range(i)) or 'true'})))"
     for i in range(40)
 )  # fmt: skip
+
+
+def test_each_finding_is_made_if_it_is_wanted():
+    everything = Wants(solution=True, shown=True, explanation=True)
+    found = judge("propositional", everything)(Item("a & b", "a=1"))
+    assert (found.verdict, found.answer, str(found.solution.witness)) == (
+        "incorrect",
+        "a=1",
+        str(logicgen.solve("propositional", "a & b").witness),
+    )
+    assert found.reason == found.explanation.reason == "it allows b=0, which falsifies b"
+    short = judge("propositional", Wants(reason=True))(Item("a & b", "a=1"))
+    assert short == Finding(Verdict.INCORRECT, reason=found.reason)
+    solved = judge("copying", Wants(verdict=False, solution=True, shown=True))(Item("a b"))
+    assert (solved.answer, solved.solution.status) == ("a b", "sat")
+
+
+def test_a_known_verdict_is_explained_and_not_checked():
+    known = Item("a", "a=1", verdict=Verdict.INCORRECT)
+    found = judge("propositional", Wants(explanation=True))(known)
+    assert found.verdict is Verdict.INCORRECT
+    assert found.explanation.reason == "not all that it allows satisfies the formula"
+
+
+def test_what_does_not_parse():
+    decide = judge("propositional", Wants(shown=True))
+    found = decide(Item("a", "{"))
+    assert (found.verdict, found.answer) == ("invalid", None)
+    assert found.reason.startswith("line 1, column 1")
+    assert isinstance(decide(Item("a &", "a=1")).error, FormatError)
+    with pytest.raises(FormatError):
+        finding_of(decide(Item("a &", "a=1")))
+    # Models write prefix notation.
+    assert judge("propositional", Wants(prefix=True))(Item("a", "a=1")).verdict == "invalid"
+
+
+def test_an_answer_that_equals_the_expected_one_is_exact():
+    decide = judge("propositional", Wants(prefix=True))
+    assert decide(Item("| a b", "b 1", "a 1")).verdict == "correct"
+    assert decide(Item("& a b", "b 1 a 1", "a 1 b 1")).verdict == "exact"
+    assert decide(Item("& a b", "b 1 a 1")).verdict == "correct"
+    assert decide(Item("| a b", "b 1 1", "a 1")).verdict == "invalid"
+
+
+def test_an_effort_limits_every_call_of_a_solver():
+    problem = "|".join(f"(a{i} & b{i % 7} & !c{i % 5})" for i in range(30))
+    for effort, verdict in ((None, "incorrect"), (1, "unknown")):
+        wants = Wants(effort=effort, solver="pysat")
+        assert judge("propositional", wants)(Item(problem, "unsat")).verdict == verdict
 
 
 def test_results_are_those_without_a_limit():

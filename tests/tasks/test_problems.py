@@ -19,6 +19,7 @@ from logicgen.tasks.problems import Drawer
 from logicgen.tasks.task import symbols_of
 from logicgen.tokens import symbol_index, symbol_name
 from tests.data.data_sets import RECIPE, contents, make
+from tests.verdicts import verdict
 
 
 def first_occurrence(text):
@@ -63,7 +64,7 @@ def test_answers_are_written_without_counting_where_the_recipe_says_so(tmp_path,
         assert one["problem"] == other["problem"]
         assert sorted(one["answer"].split()) == sorted(other["answer"].split())
         assert "& &" not in other["answer"]
-        assert task.verdict(one["problem"], other["answer"], one["answer"]) is Verdict.EXACT
+        assert verdict(task, one["problem"], other["answer"], one["answer"]) is Verdict.EXACT
         different += one["answer"] != other["answer"]
     assert different
 
@@ -75,7 +76,7 @@ def test_the_stored_assignment_is_the_one_that_the_recipe_says(tmp_path):
         make(tmp_path / kind, {"problem": {"assignment": kind}})
         rows = load_dataset(tmp_path / kind).table("train").to_pylist()
         assert all(
-            task.verdict(row["problem"], row["answer"], row["answer"]).is_right for row in rows
+            verdict(task, row["problem"], row["answer"], row["answer"]).is_right for row in rows
         )
         answers[kind] = {row["problem"]: row["answer"].split() for row in rows}
     first, fewest, random = answers.values()
