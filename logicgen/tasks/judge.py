@@ -27,6 +27,9 @@ from logicgen.tasks.task import Explanation
 REMEMBERED = 16
 
 
+_UNKNOWN = Verdict.UNKNOWN  # Python looks members of an enumeration up slowly
+
+
 class Item(NamedTuple):
     """A problem and an answer to it, as text.
 
@@ -75,7 +78,7 @@ class Finding(NamedTuple):
         error: of a problem that does not parse; nothing else is found then.
     """
 
-    verdict: Verdict = Verdict.UNKNOWN
+    verdict: Verdict = _UNKNOWN
     solution: Solution | None = None
     answer: str | None = None
     reason: str = ""
@@ -123,7 +126,7 @@ def solved(task: Task, wants: Wants, problem: Any) -> Finding:
     solution = task.solve(problem, wants.solver)
     shown = wants.shown and solution.witness is not None
     answer = task.show(solution.witness) if shown else None
-    return Finding(solution=solution, answer=answer, reason=solution.reason)
+    return Finding(_UNKNOWN, solution, answer, solution.reason)
 
 
 def check(
@@ -138,7 +141,7 @@ def check(
     solution = task.solve(problem, wants.solver) if wants.solution else None
     if verdict is None:
         verdict = task.check(problem, answer, wants.solver)
-        if verdict is Verdict.CORRECT and expected is not None:
+        if expected is not None and verdict is Verdict.CORRECT:
             exact = task.same(answer, task.decode_answer(expected))
             verdict = Verdict.EXACT if exact else verdict
     reason, picture, explanation = "", "", None
