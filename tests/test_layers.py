@@ -129,7 +129,7 @@ def test_there_is_no_circle() -> None:
 SHARED = {
     "__init__",
     "audit",
-    "bulk",  # solving and checking line by line, and its options
+    "judge",  # judging an item, and its commands
     "collapse",
     "compare",
     "covariance",

@@ -149,32 +149,43 @@ class Answering:
         verdicts = judge(np.arange(len(ids)), first)
         return draw_until_accepted(first, verdicts, self.verified.draws, others, judge)
 
+    def shown(self, problems: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Yield the answer to each problem as people read it, and how many draws it took."""
+        task = load_task(self.model.task_name)
+        for outcome in self.answers([self.question(problem) for problem in problems]):
+            row = solved(task, outcome)
+            if row["status"] == "unknown":
+                yield f"unknown: {row['reason']}", ""
+            else:
+                answer = task.decode_answer(outcome.prediction)
+                text = "unsatisfiable" if row["status"] == "unsat" else task.drawn(answer)
+                yield text, f"verified, {outcome.draws} of {self.verified.draws} draws used"
 
-def answer_lines(answering: Answering, lines: Iterable[str]) -> Iterator[Row]:
-    """Yield each line's problem (plain, or JSON with `problem`) with `status`, `witness`, `draws`.
+    def answer_lines(self, lines: Iterable[str]) -> Iterator[Row]:
+        """Yield the problem of each line with `status`, `witness` and `draws`.
 
-    The status is `sat` with a verified witness; `unsat` where the model said so and it is;
-    `unknown`, with a `reason`, where no draw was right; or `invalid`, with a `reason`, where the
-    problem is none that the model can read.
-    """
-    task = load_task(answering.model.task_name)
-    there = (line for line in lines if line.strip())
-    while chunk := list(islice(there, CHUNK)):
-        rows: list[Row] = []
-        questions: dict[int, Question] = {}
-        for place, line in enumerate(chunk):
-            row = unread(line)
-            try:
-                row = fields_of(line)
-                questions[place] = answering.question(text_of(row, "problem"))
-            except LogicgenError as error:
-                reason = str(error).splitlines()[0]
-                row |= {"status": str(Status.INVALID), "witness": None, "reason": reason}
-            rows.append(row)
-        outcomes = answering.answers(list(questions.values()))
-        for place, outcome in zip(questions, outcomes, strict=True):
-            rows[place] |= solved(task, outcome)
-        yield from rows
+        A line is a problem, or JSON with `problem`. The status is `sat` with a verified witness;
+        `unsat` if the model said so and it is; `unknown`, with a `reason`, if no draw was right; or
+        `invalid`, with a `reason`, if the model cannot read the problem.
+        """
+        task = load_task(self.model.task_name)
+        there = (line for line in lines if line.strip())
+        while chunk := list(islice(there, CHUNK)):
+            rows: list[Row] = []
+            questions: dict[int, Question] = {}
+            for place, line in enumerate(chunk):
+                row = unread(line)
+                try:
+                    row = fields_of(line)
+                    questions[place] = self.question(text_of(row, "problem"))
+                except LogicgenError as error:
+                    reason = str(error).splitlines()[0]
+                    row |= {"status": str(Status.INVALID), "witness": None, "reason": reason}
+                rows.append(row)
+            outcomes = self.answers(list(questions.values()))
+            for place, outcome in zip(questions, outcomes, strict=True):
+                rows[place] |= solved(task, outcome)
+            yield from rows
 
 
 def solved(task: Task, outcome: Outcome) -> Row:

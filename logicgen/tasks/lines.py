@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, reading
 from logicgen.files import parse_json
 from logicgen.processes.engines import open_pool
 from logicgen.processes.pool import Failure, Limits
@@ -19,10 +20,57 @@ CHUNK = 256
 # Characters of a line that are read.
 LONGEST = 16_000_000
 
+# What goes on without a line break for so many bytes is no text, such as a device without an end.
+ENDLESS = 1 << 30
+
 # Verdict on a line that cannot be verified: no JSON, no answer, or a problem that does not parse.
 ERROR = "error"
 
 Row = dict[str, Any]
+
+
+def read_lines(source: str) -> Iterator[str]:
+    """Return the lines of a file; `-` is standard input.
+
+    Of a line that is longer than `LONGEST`, only a little more is read.
+    Raises LogicgenError for a file that cannot be read, is not UTF-8, or has no line breaks.
+    """
+    with reading(source):
+        if source == "-":
+            stream: BinaryIO = sys.stdin.buffer
+        else:
+            stream = open(source, "rb")  # noqa: SIM115
+
+    def decoded() -> Iterator[str]:
+        with reading(source):
+            number = 1
+            # A character has up to four bytes.
+            while line := stream.readline(4 * LONGEST):
+                rest = line
+                size = len(line)
+                while len(rest) == 4 * LONGEST and not rest.endswith(b"\n"):
+                    rest = stream.readline(4 * LONGEST)
+                    size += len(rest)
+                    if size > ENDLESS:
+                        raise LogicgenError(
+                            f"{source}: line {number} goes on for more than {ENDLESS:,} bytes:"
+                            " this is no file with a problem on each line"
+                        )
+                yield _decoded(line, source, number, cut=rest is not line)
+                number += 1
+
+    return decoded()
+
+
+def _decoded(line: bytes, source: str, number: int, cut: bool) -> str:
+    try:
+        if cut:  # perhaps inside a character
+            return line.decode("utf-8", "ignore")
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        reason = f"line {number} is not UTF-8 at byte {error.start + 1} ({error.reason})"
+        raise LogicgenError(f"{source}: {reason}; convert the file") from error
+    return text.rstrip("\r\n")
 
 
 def solve_lines(

@@ -266,6 +266,11 @@ class Task(ABC):
         """Return an answer as a person writes it: in prefix notation unless a task overrides it."""
         return self.encode(answer)
 
+    def drawn(self, witness: Any) -> str:
+        """Return a witness as text, with its picture below it if there is one."""
+        picture = self.picture(witness)
+        return f"{self.show(witness)}\n{picture}" if picture else self.show(witness)
+
     def picture(self, answer: Any) -> str:
         """Return an answer drawn for a person, on several lines; empty if `show` says it all."""
         return ""

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.measures.answering import Answering, answer_lines
+from logicgen.measures.answering import Answering
 from logicgen.model.model import Answer
 from logicgen.model.sequences import TrainingRegion
 from logicgen.nn.decoding import GREEDY
@@ -75,7 +75,7 @@ def test_lines():
     fake = Fake("{ a }", "{ ! a }")
     lines = ["X p\n", "\n", '{"id": 7, "problem": "! q"}', "X (", "a & ! a"]
     with Answering.of(fake, draws=2) as answering:
-        rows = list(answer_lines(answering, lines))
+        rows = list(answering.answer_lines(lines))
     assert [row["status"] for row in rows] == ["sat", "sat", "invalid", "unknown"]
     assert rows[0] == {"problem": "X p", "status": "sat", "witness": "{p}", "draws": 1}
     assert rows[1]["id"] == 7
@@ -85,7 +85,7 @@ def test_lines():
     assert "none of 2 answers was right" in rows[3]["reason"]
     assert json.dumps(rows)
     with Answering.of(fake) as answering:
-        assert list(answer_lines(answering, [])) == []
+        assert list(answering.answer_lines([])) == []
 
 
 def test_one_problem_that_is_too_much_does_not_stop_the_others():
@@ -93,7 +93,7 @@ def test_one_problem_that_is_too_much_does_not_stop_the_others():
     wide = " & ".join("abcdefghij")
     nested = " <-> ".join("abcdefghi" * 3)
     with Answering.of(fake, draws=2) as answering:
-        rows = list(answer_lines(answering, ["X p", wide, nested, "G q"]))
+        rows = list(answering.answer_lines(["X p", wide, nested, "G q"]))
     assert [row["status"] for row in rows] == ["sat", "invalid", "invalid", "sat"]
     assert "10 symbols are too many" in rows[1]["reason"]
     assert "alone it takes" in rows[2]["reason"]
@@ -101,7 +101,7 @@ def test_one_problem_that_is_too_much_does_not_stop_the_others():
 
 def test_that_there_is_none_is_an_answer_too():
     with Answering.of(Fake("0", "0"), draws=2) as answering:
-        rows = list(answer_lines(answering, ["a & ! a", "a"]))
+        rows = list(answering.answer_lines(["a & ! a", "a"]))
     assert [row["status"] for row in rows] == ["unsat", "unknown"]
     assert [row["witness"] for row in rows] == [None, None]
 

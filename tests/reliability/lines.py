@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr
 from functools import partial
 from pathlib import Path
@@ -14,11 +14,11 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from logicgen.cli.bulk import run_bulk
+from logicgen.cli.judge import run_bulk
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Status, Verdict
 from logicgen.tasks import TASKS
-from logicgen.tasks.lines import ERROR, judge_line, wants_of
+from logicgen.tasks.lines import ERROR, judge_line, read_lines, wants_of
 from tests.reliability.mutation import JSON_VALUES, ODD, mutated
 from tests.reliability.problems import ANSWER_TEXTS, PROBLEM_TEXTS
 from tests.reliability.target import Target, refused
@@ -79,12 +79,12 @@ def check_line(decide: Callable[[str], dict[str, Any]], key: str, line: str) -> 
 
 def check_file(content: bytes) -> None:
     """A file of lines is refused as a whole, or gives one row for each line that is not blank."""
-    decide = _counted(judge_line("propositional", wants_of(None, verify=False)))
     with tempfile.TemporaryDirectory() as folder, redirect_stderr(io.StringIO()):
         source, target = Path(folder, "in"), Path(folder, "out")
         source.write_bytes(content)
+        rows = _rows(source)
         try:
-            run_bulk(decide, str(source), str(target), "status")
+            run_bulk(rows, str(target), "status", "solving")
         except LogicgenError as error:
             refused(error)
             assert not target.exists()
@@ -94,10 +94,9 @@ def check_file(content: bytes) -> None:
         assert len(written) - 1 == sum(bool(line.strip()) for line in text.split("\n"))
 
 
-def _counted(
-    decide: Callable[[str], dict[str, Any]],
-) -> Callable[[Iterable[str]], Iterator[dict[str, Any]]]:
-    return lambda lines: (decide(line) for line in lines if line.strip())
+def _rows(source: Path) -> Iterator[dict[str, Any]]:
+    decide = judge_line("propositional", wants_of(None, verify=False))
+    yield from (decide(line) for line in read_lines(str(source)) if line.strip())
 
 
 def _targets() -> list[Target]:

@@ -1,62 +1,28 @@
-"""DIMACS files in `solve` and `verify`."""
+"""DIMACS files: problems that are solved, and answers that are verified."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from logicgen.cli.terminal import is_standard_output, put
 from logicgen.errors import LogicgenError, printable, reading
-from logicgen.syntax.clauses import CNF, SUFFIX, read_cnf, read_model, satisfies, write_model
+from logicgen.processes.pool import Failure, Pool
+from logicgen.solvers.pysat import clause_solver
+from logicgen.syntax.clauses import CNF, read_cnf, read_model, satisfies, write_model
 
 # Bytes of a file; a device may have no end.
 LONGEST = 1 << 30
 
 
-def is_dimacs(name: str | None) -> bool:
-    """Return whether a problem or file on the command line is a DIMACS file.
-
-    Its suffix decides, because no formula ends in it.
-    """
-    return name is not None and name.endswith(SUFFIX)
+def solve_files(sources: Sequence[str], workers: int, timeout: float | None) -> Iterator[str]:
+    """Yield the `s` and `v` lines of each file (`-` is standard input), with names if several."""
+    for source, text in zip(sources, _solved(sources, workers, timeout), strict=True):
+        yield f"c {printable(source)}\n{text}" if len(sources) > 1 else text
 
 
-def check_options(task: str | None, solver: str | None) -> None:
-    """Raise LogicgenError if the options name another task or solver than DIMACS files have."""
-    if task not in (None, "propositional"):
-        raise LogicgenError(f"a DIMACS file is a propositional problem; leave out --task {task}")
-    if solver not in (None, "pysat"):
-        raise LogicgenError("DIMACS files are decided by pysat; leave out --solver")
-
-
-def solve_files(
-    sources: list[str], target: str | None, workers: int, timeout: float | None
-) -> None:
-    """Write the `s` and `v` lines of each file (`-` is standard input) to `target`."""
-    from logicgen.files import write_atomically
-
-    texts = (
-        f"c {printable(source)}\n{text}" if len(sources) > 1 else text
-        for source, text in zip(sources, _solved(sources, workers, timeout), strict=True)
-    )
-
-    def write(path: Path) -> None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.writelines(texts)
-
-    if is_standard_output(target):
-        for text in texts:
-            put(text, nl=False)
-    else:
-        write_atomically(Path(str(target)), write)
-
-
-def _solved(sources: list[str], workers: int, timeout: float | None) -> Iterator[str]:
-    from logicgen.processes.pool import Failure, Pool
-    from logicgen.solvers.pysat import clause_solver
-
+def _solved(sources: Sequence[str], workers: int, timeout: float | None) -> Iterator[str]:
     problems = (_read(source).clauses for source in sources)
     if timeout is None and workers == 1:
         yield from map(write_model, map(clause_solver(), problems))

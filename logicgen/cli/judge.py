@@ -1,0 +1,242 @@
+"""`logicgen solve` and `logicgen verify`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from logicgen.cli.options import (
+    POSITIVE,
+    TARGET_AND_SOLVER,
+    TASK,
+    WORKERS,
+    engine_options,
+    integer_option,
+)
+from logicgen.cli.terminal import is_standard_output, progress_bars, put, say
+from logicgen.errors import LogicgenError
+
+Row = dict[str, Any]
+
+
+@click.command("solve")
+@TASK
+@click.argument("problems", nargs=-1, metavar="[PROBLEM ...]")
+@click.option(
+    "--in",
+    "source",
+    metavar="FILE",
+    help="One problem a line, or JSON lines; blank lines are skipped; - is stdin.",
+)
+@TARGET_AND_SOLVER
+@click.option(
+    "--model", metavar="RUN", help="Answer with the model of RUN, or a shipped one, verified."
+)
+@integer_option("--draws", help="With --model: at most so many different answers. [16]")
+@WORKERS
+@click.option(
+    "--timeout",
+    type=POSITIVE,
+    help="Seconds per problem; with --in, 10 if not given. With --model: per answer checked, 10.",
+)
+@click.option("--dimacs", is_flag=True, help="Read the --in file as DIMACS, whatever its suffix.")
+@engine_options
+def solve(
+    task: str | None,
+    problems: tuple[str, ...],
+    source: str | None,
+    target: str | None,
+    solver: str | None,
+    model: str | None,
+    draws: int | None,
+    workers: int,
+    timeout: float | None,
+    dimacs: bool,
+) -> None:
+    """Answer each PROBLEM for a person, or the problems of a file as JSON lines.
+
+    A problem that ends in .cnf is a DIMACS file, answered as SAT competitions ask for it.
+
+    \b
+    logicgen solve --task propositional "a & !b | c"
+    logicgen solve --task propositional --in formulas.txt --out answers.jsonl
+    logicgen solve problem.cnf
+    logicgen solve --task ltl --model ltl "G(a -> F b)"
+    """
+    from logicgen import library
+
+    if bool(problems) == (source is not None):
+        raise click.UsageError("give either PROBLEMs or --in FILE")
+    if draws is not None and model is None:
+        raise click.UsageError("--draws goes with --model")
+    files = [name for name in problems if is_dimacs(name)]
+    if source is not None and (dimacs or is_dimacs(source)):
+        files, problems = [source], (source,)
+    if files:
+        if len(files) < len(problems):
+            raise click.UsageError("give either formulas or .cnf files")
+        _check_dimacs_options(task, solver)
+        if model is not None:
+            raise click.UsageError("--model answers formulas, not DIMACS files")
+        _write(library.solve_dimacs(files, workers, timeout), target)
+        return
+    if dimacs:
+        raise click.UsageError("--dimacs goes with --in FILE")
+    if task is None:
+        raise click.UsageError("Missing option '--task'.")
+    if source is None and target is not None:
+        raise click.UsageError("--out goes with --in FILE")
+    settings: dict[str, Any] = {"solver": solver, "timeout": timeout}
+    if model is not None:
+        settings |= {"model": model, "draws": draws or 16, "workers": workers}
+    if source is not None:
+        settings["workers"] = workers
+        run_bulk(library.solve_lines(task, source, **settings), target, "status", "solving")
+        return
+    for text, note in library.shown_answers(task, problems, **settings):
+        put(text)
+        if note:
+            say(note)
+
+
+@click.command("verify")
+@TASK
+@click.argument("problem", required=False)
+@click.argument("answer", required=False)
+@click.option(
+    "--in", "source", metavar="FILE.jsonl", help="Lines with problem and answer; - is stdin."
+)
+@TARGET_AND_SOLVER
+@WORKERS
+@click.option("--timeout", type=POSITIVE, help="Seconds per problem; with --in, 10 if not given.")
+@engine_options
+def verify(
+    task: str | None,
+    problem: str | None,
+    answer: str | None,
+    source: str | None,
+    target: str | None,
+    solver: str | None,
+    workers: int,
+    timeout: float | None,
+) -> int:
+    """Check one ANSWER to a PROBLEM, or those of a file.
+
+    Exit status: 0 if the answer is correct, 1 if it is not, 2 for bad input. With --in it is 2 if
+    some line cannot be checked, because it is no JSON or its problem does not parse, else 0.
+
+    A PROBLEM that ends in .cnf is a DIMACS file; its ANSWER is a file with a solver's v lines (- is
+    stdin), or their text.
+
+    \b
+    logicgen verify --task propositional "a | b" "a=1"
+    logicgen verify --task propositional --in answers.jsonl --out verdicts.jsonl
+    logicgen verify problem.cnf answer.sol
+    """
+    from logicgen import library
+
+    if (source is None) == (problem is None):
+        raise click.UsageError("give either PROBLEM and ANSWER or --in FILE")
+    if is_dimacs(problem):
+        _check_dimacs_options(task, solver)
+        task = "propositional"
+    elif task is None:
+        raise click.UsageError("Missing option '--task'.")
+    if source is not None:
+        rows = library.verify_lines(task, source, solver=solver, timeout=timeout, workers=workers)
+        if errors := run_bulk(rows, target, "verdict", "verifying")["error"]:
+            place = "standard input" if source == "-" else source
+            raise LogicgenError(
+                f"{place}: lines that cannot be checked: {errors:,}. They are no JSON with a"
+                " problem and an answer, or their problem does not parse: see the reason in each"
+                " row with the verdict 'error'"
+            )
+        return 0
+    if answer is None:
+        raise click.UsageError("the ANSWER is missing (an empty one is written '')")
+    if target is not None:
+        raise click.UsageError("--out goes with --in FILE")
+    if is_dimacs(problem):
+        verdict, reason = library.verify_dimacs(str(problem), answer), ""
+    else:
+        settings: dict[str, Any] = {"solver": solver, "timeout": timeout}
+        found, reason = library.verdict_and_reason(str(task), str(problem), answer, **settings)
+        verdict = str(found)
+    if reason and verdict == "invalid":
+        put(verdict)
+        say(f"the answer does not parse: {reason}")
+    else:
+        put(f"{verdict}: {reason}" if reason else verdict)
+    return 0 if verdict == "correct" else 1
+
+
+def is_dimacs(name: str | None) -> bool:
+    """Return whether a problem or file on the command line is a DIMACS file.
+
+    Its suffix decides, because no formula ends in it.
+    """
+    return name is not None and name.endswith(".cnf")
+
+
+def _check_dimacs_options(task: str | None, solver: str | None) -> None:
+    """Raise LogicgenError if the options name another task or solver than DIMACS files have."""
+    if task not in (None, "propositional"):
+        raise LogicgenError(f"a DIMACS file is a propositional problem; leave out --task {task}")
+    if solver not in (None, "pysat"):
+        raise LogicgenError("DIMACS files are decided by pysat; leave out --solver")
+
+
+def run_bulk(rows: Iterator[Row], target: str | None, key: str, doing: str) -> Counter[str]:
+    """Write rows as JSON lines to `target`, and report the speed.
+
+    A regular file is there when it is complete. `key` names the field whose values are counted, in
+    the report and in the result. doing: for the progress bar.
+    """
+    start = time.perf_counter()
+    counts: Counter[str] = Counter()
+    on_terminal = is_standard_output(target) and sys.stdout.isatty()
+    if sys.stderr.isatty() and not on_terminal:
+        rows = _with_bar(rows, doing)
+
+    def lines() -> Iterator[str]:
+        for row in rows:
+            counts[row[key]] += 1
+            yield json.dumps(row) + "\n"
+
+    if is_standard_output(target):
+        sys.stdout.writelines(lines())
+        sys.stdout.flush()  # before anybody says that it is done
+    else:
+        _write(lines(), target)
+    seconds = time.perf_counter() - start
+    total = sum(counts.values())
+    parts = ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
+    speed = f"{total:,} in {seconds:.2f} s, {total / seconds:,.0f} a second"
+    say(f"{speed}: {parts}" if parts else speed)
+    return counts
+
+
+def _write(texts: Iterable[str], target: str | None) -> None:
+    """Write texts to standard output, or to a file that is there when it is complete."""
+    from logicgen.library import write_texts
+
+    if is_standard_output(target):
+        for text in texts:
+            put(text, nl=False)
+    else:
+        write_texts(Path(str(target)), texts)
+
+
+def _with_bar(rows: Iterator[Row], name: str) -> Iterator[Row]:
+    with progress_bars("problems") as bars:
+        bar = bars.add_task(name, total=None)
+        for row in rows:
+            yield row
+            bars.advance(bar)
