@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import click
 from click.core import ParameterSource
 
-from logicgen.data.remote import is_url
+from logicgen.data.store import is_url
 from logicgen.errors import LogicgenError
 
 Option: TypeAlias = Callable[[Any], Any]

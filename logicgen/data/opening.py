@@ -12,7 +12,8 @@ from logicgen.data.corpus import Corpus, make_corpus
 from logicgen.data.dataset import Dataset
 from logicgen.data.folder import head
 from logicgen.data.recipe import CorpusRecipe, DataRecipe, Progress, Recipe
-from logicgen.data.remote import fill, is_url, local_copy
+from logicgen.data.remote import fill, local_copy
+from logicgen.data.store import is_url
 from logicgen.errors import LogicgenError
 from logicgen.recipes import read_toml
 from logicgen.tasks import CORPORA

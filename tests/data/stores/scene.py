@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from logicgen.data.recipe import DataRecipe
-from logicgen.data.remote import Store, local_copy
+from logicgen.data.remote import local_copy
+from logicgen.data.store import Store
 from tests.data.data_sets import RECIPE, contents
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from logicgen.data.opening import load_dataset, make
-from logicgen.data.remote import Store, local_copy
+from logicgen.data.remote import local_copy
+from logicgen.data.store import Store
 from logicgen.errors import LogicgenError
 from tests.data.data_sets import contents
 from tests.data.stores.scene import Proxy, check_whole, empty, point, recipe

@@ -19,7 +19,8 @@ import logicgen
 from logicgen.cli.group import group
 from logicgen.data.opening import load_dataset, make
 from logicgen.data.recipe import DataRecipe
-from logicgen.data.remote import MARKER, Store, local_copy
+from logicgen.data.remote import MARKER, local_copy
+from logicgen.data.store import Store
 from logicgen.errors import LogicgenError
 from tests.data.data_sets import RECIPE, contents
 from tests.data.stores.scene import Proxy, check_whole, empty, names, recipe

@@ -9,7 +9,8 @@ import time
 import pytest
 
 from logicgen.data.opening import load_dataset, make
-from logicgen.data.remote import MARKER, Store, Upload
+from logicgen.data.remote import MARKER, Upload
+from logicgen.data.store import Store
 from logicgen.errors import LogicgenError
 from tests.data.stores.scene import check_whole, empty, names, recipe
 

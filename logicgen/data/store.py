@@ -1,0 +1,197 @@
+"""A folder in an object store, or wherever fsspec reaches: `s3://bucket/folder`."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from logicgen.errors import LogicgenError
+from logicgen.files import own_part_path, sha256
+
+LOCAL = {"file", "local"}
+
+# Stores whose fsspec package puts a file only where there is none, as one operation.
+EXCLUSIVE = {*LOCAL, "abfs", "az", "gcs", "gs", "memory", "s3", "s3a"}
+
+TRIES = 4
+
+PRECONDITION_FAILED = 412  # of HTTP
+
+REFUSALS = ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound", "PermissionError")
+"""Names of errors that other credentials would cure."""
+
+FINAL = (FileNotFoundError, PermissionError, NotImplementedError)
+"""Errors that another try would not change."""
+
+
+class ArrivalError(OSError):
+    """A file that did not arrive as it is."""
+
+
+class Store:
+    """A folder named by a URL, whose `url` has no slash at its end.
+
+    An error of any package becomes a LogicgenError of one line with a remedy. What may have failed
+    for a moment is tried again.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.protocol, _, rest = url.partition("://")
+        self.protocol = self.protocol.lower()
+        self.url = f"{self.protocol}://{rest.rstrip('/')}"
+        if "::" in url:
+            raise LogicgenError(f"{url}: give the URL of the store itself, without ::")
+        options: dict[str, Any] = {}
+        if self.protocol in LOCAL:
+            options = {"auto_mkdir": True}
+        elif self.protocol in ("s3", "s3a"):  # it is tried again here, and by s3fs
+            options = {"config_kwargs": {"retries": {"total_max_attempts": 1}}}
+        try:
+            from fsspec.core import url_to_fs
+
+            self.fs, self.root = url_to_fs(self.url, use_listings_cache=False, **options)
+        except (ImportError, ValueError) as error:
+            raise LogicgenError(
+                f"{url}: {error}; pip install 'logicgen[s3]' brings what s3:// needs"
+            ) from None
+        except Exception as error:
+            raise self._failure(error) from None
+
+    def path(self, name: str) -> str:
+        """Return where a file is, as the file system wants it."""
+        return f"{self.root}/{name}"
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of all files by name, those in folders as `train/00000.parquet`.
+
+        The result is empty for a store, such as HTTP, that cannot list its files.
+        """
+        self.fs.invalidate_cache()
+        found = self._tried(partial(self.fs.find, self.root, detail=True), missing={})
+        names = {str(path).removeprefix(self.root).lstrip("/"): path for path in found}
+        return {name: int(found[path].get("size") or 0) for name, path in names.items() if name}
+
+    def read(self, name: str) -> bytes | None:
+        """Return a small file; None if it does not exist."""
+        content = self._tried(partial(self.fs.cat_file, self.path(name)), missing=None)
+        return None if content is None else bytes(content)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put a small file."""
+        self._tried(partial(self.fs.pipe_file, self.path(name), content))
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Put a small file unless the file exists; return whether it did not exist."""
+        try:
+            self._tried(partial(self._create, self.path(name), content))
+        except FileExistsError:
+            return False
+        return True
+
+    def _create(self, path: str, content: bytes) -> None:
+        if self.protocol in LOCAL:  # fsspec would look first, then write
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "xb") as file:
+                file.write(content)
+            return
+        try:
+            self.fs.pipe_file(path, content, mode="create")
+        except OSError as error:  # s3fs recognizes the answer of some servers only
+            answer = getattr(error.__cause__, "response", None) or {}
+            if answer.get("ResponseMetadata", {}).get("HTTPStatusCode") == PRECONDITION_FAILED:
+                raise FileExistsError(path) from None
+            raise
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it exists."""
+        self._tried(partial(self.fs.rm_file, self.path(name)), missing=None)
+
+    def put(self, path: Path, name: str) -> None:
+        """Put a file, and check its size."""
+        self._tried(partial(self._put, path, name))
+
+    def _put(self, path: Path, name: str) -> None:
+        self.fs.put_file(str(path), self.path(name))
+        self.fs.invalidate_cache()
+        if self.fs.info(self.path(name))["size"] != path.stat().st_size:
+            raise ArrivalError("a file arrived with another size")
+
+    def get(self, name: str, target: Path, digest: str | None = None) -> None:
+        """Copy a file to a local one, which is there whole or not at all.
+
+        digest: its SHA-256, if it is known.
+        """
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if self._tried(partial(self._get, name, target, digest), missing=False) is False:
+            raise LogicgenError(
+                f"{self.url}/{name}: missing: the same logicgen generate command puts it there"
+                " again"
+            )
+
+    def _get(self, name: str, target: Path, digest: str | None) -> None:
+        part = own_part_path(target)  # others may copy it at the same time
+        try:
+            self.fs.get_file(self.path(name), str(part))
+            if digest is not None and sha256(part) != digest:
+                raise ArrivalError(f"{name} is not what the description says")
+            os.replace(part, target)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise LogicgenError(
+                    f"{self.url}: its local copy does not fit on the disk of {target.parent}: make"
+                    " room, or set LOGICGEN_CACHE to a folder elsewhere; the same command goes on"
+                ) from None
+            raise
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _tried(self, function: Callable[[], Any], **result: Any) -> Any:
+        """Return what a function returns, at the fourth try at the latest.
+
+        missing: the result where a file is missing; without it, the bucket is missing.
+        """
+        for pause in range(1, TRIES + 1):
+            try:
+                return function()
+            except (LogicgenError, FileExistsError):
+                raise
+            except Exception as error:
+                if isinstance(error, (FileNotFoundError, NotImplementedError)) and result:
+                    return result["missing"]
+                final = isinstance(error, FINAL) or type(error).__name__ in REFUSALS
+                if pause == TRIES or final:
+                    raise self._failure(error) from None
+                time.sleep(pause / 2)
+        raise AssertionError
+
+    def _failure(self, error: Exception) -> LogicgenError:
+        """Return the error of a store in one line."""
+        advice = "the same command goes on"
+        if isinstance(error, ArrivalError):
+            advice = (
+                "the connection was cut, or it is damaged: delete it there, and the same logicgen"
+                " generate command puts it again"
+            )
+        elif isinstance(error, FileNotFoundError):
+            advice = "the bucket has to exist; create it, or correct the URL"
+        elif {kind.__name__ for kind in type(error).__mro__} & {*REFUSALS}:
+            advice = "check the credentials, such as AWS_ACCESS_KEY_ID or ~/.aws"
+        line = str(error).partition("\n")[0].strip().rstrip(".") or type(error).__name__
+        return LogicgenError(f"{self.url}: {line}: {advice}")
+
+
+def is_url(folder: str | os.PathLike[str]) -> bool:
+    """Return whether a folder is named by a URL.
+
+    Raises LogicgenError for what a URL becomes as a `Path`, which makes one slash of two.
+    """
+    text = os.fspath(folder)
+    if re.match(r"[a-z0-9]{2,}:/[^/]", text, re.IGNORECASE):
+        raise LogicgenError(f"{text}: has one slash where a URL has two; give it as text")
+    return re.match(r"[a-z][a-z0-9+.:-]*://", text, re.IGNORECASE) is not None
