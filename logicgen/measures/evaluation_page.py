@@ -27,7 +27,7 @@ from logicgen.report.rows import (
 )
 from logicgen.report.tables import percent
 from logicgen.solvers import Verdict
-from logicgen.tasks import load_task
+from logicgen.tasks import Task, load_task
 
 SAMPLED = "answers that are not right first, then right ones at random"
 
@@ -64,62 +64,15 @@ def evaluation_document(
     task, scores = load_task(about.task), Scores.of(table, about)
     places = chosen(~are_right(table), most)
     listed = table.take(pa.array(places)).to_pydict()
-
     items = zip(listed["problem"], listed["prediction"], listed["verdict"], strict=True)
-    explained = explanations(task, items, workers, progress)
-    seeds = [""] if scores.seeds == 1 else [f"-{seed}" for seed in range(scores.seeds)]
-    rows: dict[str, list[Any]] = {
-        "key": [
-            f"{row}{seeds[seed]}"
-            for row, seed in zip(listed["row"], listed["embedding_seed"], strict=True)
-        ],
-        **{name: listed[name] for name in ("row", "symbols", "length", "verdict")},
-        **problem_rows(task, listed["problem"]),
-        "answer_length": [len(text.split()) for text in listed["prediction"]],
-        "answer": shown_answers(task, listed["answer"]),
-        "prediction": [text for text, _ in explained],
-        "explained": [found for _, found in explained],
-        "tokens": listed["prediction"],
-    }
-    columns = [
-        column("row", "row", "number", shown=True),
-        column("symbols", "symbols", "number", facet=True, shown=True),
-        column("length", "length", "number", facet=True, shown=True),
-        column("verdict", "verdict", "choice", facet=True, shown=True),
-        column("problem", "problem", "text", shown=True),
-        column("prediction", "prediction", "text", shown=True),
-        column("answer", "stored answer", "text"),
-        column("answer_length", "tokens of the prediction", "number", facet=True),
-    ]
-    if scores.seeds > 1:
-        rows["embedding_seed"] = listed["embedding_seed"]
-        columns.insert(1, column("embedding_seed", "embedding seed", "number", facet=True))
-    if "operators" in rows:
-        columns.append(column("operators", "operators", "choices", facet=True))
-    answers = [
-        {"label": "stored answer", "text": "answer"},
-        {
-            "label": "prediction",
-            "text": "prediction",
-            "verdict": "verdict",
-            "explanation": "explained",
-            "tokens": "tokens",
-            "drawn": True,
-        },
-    ]
-    cells = scores.by_cell()
+    rows = _rows(task, listed, explanations(task, items, workers, progress), scores.seeds)
+    columns, answers, cells = _columns(rows), list(ANSWERS), scores.by_cell()
     maps = [share_map("right answers", cells, about)]
     if listed.get("verified_prediction", [None])[:1] != [None]:
         rows["verified"] = shown_answers(task, listed["verified_prediction"])
         rows["verified_verdict"] = listed["verified_verdict"]
         columns.append(column("verified_verdict", "verdict after drawing", "choice", facet=True))
-        answers.append(
-            {
-                "label": "first accepted of several draws",
-                "text": "verified",
-                "verdict": "verified_verdict",
-            }
-        )
+        answers.append(VERIFIED)
         accepted = "right among several draws"
         maps.append(share_map(accepted, cells, about, verified=True))
     data = {
@@ -142,6 +95,64 @@ def evaluation_document(
         facts=[_facts(about, scores)],
         notes=["Made by logicgen. Intervals are Wilson's, of 95%, over problems."],
     )
+
+
+ANSWERS: list[dict[str, Any]] = [
+    {"label": "stored answer", "text": "answer"},
+    {
+        "label": "prediction",
+        "text": "prediction",
+        "verdict": "verdict",
+        "explanation": "explained",
+        "tokens": "tokens",
+        "drawn": True,
+    },
+]
+"""The answers to each problem, as the scripts read them."""
+
+VERIFIED: dict[str, Any] = {
+    "label": "first accepted of several draws",
+    "text": "verified",
+    "verdict": "verified_verdict",
+}
+
+
+def _rows(
+    task: Task, listed: dict[str, list[Any]], explained: list[tuple[str, Any]], seeds: int
+) -> dict[str, list[Any]]:
+    """Return what the page holds of each answer, by column. seeds: of the embedding."""
+    of_seed = [""] if seeds == 1 else [f"-{seed}" for seed in range(seeds)]
+    keys = zip(listed["row"], listed["embedding_seed"], strict=True)
+    rows: dict[str, list[Any]] = {
+        "key": [f"{row}{of_seed[seed]}" for row, seed in keys],
+        **{name: listed[name] for name in ("row", "symbols", "length", "verdict")},
+        **problem_rows(task, listed["problem"]),
+        "answer_length": [len(text.split()) for text in listed["prediction"]],
+        "answer": shown_answers(task, listed["answer"]),
+        "prediction": [text for text, _ in explained],
+        "explained": [found for _, found in explained],
+        "tokens": listed["prediction"],
+    }
+    return rows | ({"embedding_seed": listed["embedding_seed"]} if seeds > 1 else {})
+
+
+def _columns(rows: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """Return the columns of the table of answers, as the scripts read them."""
+    columns = [
+        column("row", "row", "number", shown=True),
+        column("symbols", "symbols", "number", facet=True, shown=True),
+        column("length", "length", "number", facet=True, shown=True),
+        column("verdict", "verdict", "choice", facet=True, shown=True),
+        column("problem", "problem", "text", shown=True),
+        column("prediction", "prediction", "text", shown=True),
+        column("answer", "stored answer", "text"),
+        column("answer_length", "tokens of the prediction", "number", facet=True),
+    ]
+    if "embedding_seed" in rows:
+        columns.insert(1, column("embedding_seed", "embedding seed", "number", facet=True))
+    if "operators" in rows:
+        columns.append(column("operators", "operators", "choices", facet=True))
+    return columns
 
 
 def are_right(table: pa.Table) -> np.ndarray:
