@@ -586,6 +586,32 @@ def _language_model(run: str | Path, device: str) -> LanguageModel:
     return as_language_model(load_model(run, device), run)
 
 
+def show_grammar(run: Path, out: Path | None = None) -> tuple[str, str]:
+    """Draw the grammar of a run, a data set or a file; return its weights and files in words."""
+    with extras_named():
+        from logicgen.experiments.grammars import show_grammar
+    return show_grammar(run, out)
+
+
+def cut_grammar(
+    run: Path, above: str, below: str, out: Path | None = None
+) -> tuple[list[str], str]:
+    """Write a grammar without the connection of two units; return what is lost, and the file."""
+    with extras_named():
+        from logicgen.experiments.grammars import cut_grammar
+    return cut_grammar(run, above, below, out)
+
+
+def sentence_lines(run: Path, prompt: str, **settings: Any) -> Iterator[str]:
+    """Yield sentences of a grammar that agree with a prompt.
+
+    settings: `count`, `seed` and `exact`, as of `logicgen inductive generate`.
+    """
+    with extras_named():
+        from logicgen.experiments.grammars import sentence_lines
+    return sentence_lines(run, prompt, **settings)
+
+
 def report(
     folder: str | Path, out: Path | None = None, *, workers: int = 1, bars: Bars = no_bars
 ) -> Path:

@@ -1,0 +1,121 @@
+"""The grammar of a run, a data set or a file: shown, cut and sampled for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from logicgen.errors import LogicgenError
+from logicgen.experiments.teachers import load_grammar
+from logicgen.files import prepare_folder, write_text
+from logicgen.productions import Grammar, cut, find_connection, grammar_text, pruned
+from logicgen.report.figure_style import save
+from logicgen.report.grammar_page import draw_grammars, write_grammar_page
+from logicgen.report.rows import REPORT
+from logicgen.tasks.grammar_sentences import GRAMMAR
+
+# Lost sentences that are printed.
+SHOWN = 20
+
+
+def show_grammar(run: Path, out: Path | None) -> tuple[str, str]:
+    """Draw a grammar, and return its weights and the files in words."""
+    grammar, _ = load_grammar(run)
+    folder = out or (run if run.is_dir() else Path("."))
+    prepare_folder(folder)
+    save(draw_grammars([(run.name, grammar)], "weights"), folder, "weights")
+    write_grammar_page([(run.name, grammar)], run.name, folder / REPORT)
+    return described(grammar), f"as a graph: {folder / 'weights.png'}, {folder / REPORT}"
+
+
+def cut_grammar(run: Path, above: str, below: str, out: Path | None) -> tuple[list[str], str]:
+    """Write a grammar without a connection; return what is lost, and the file in words.
+
+    The second text is empty where the grammar has too many sentences to list.
+    """
+    whole, least = load_grammar(run)
+    grammar = pruned(whole, least) if least else whole
+    left = cut(grammar, above, below)
+    connection = find_connection(grammar, above, below)
+    name = f"cut-{above}-{below}".replace(":", ".").replace("/", "_")
+    folder = out or (run if run.is_dir() else Path(".")) / name
+    prepare_folder(folder)
+    _check_free(folder, run)
+    write_text(folder / GRAMMAR, grammar_text(left, f"{run} without {above} -> {below}"))
+    both = [("before", grammar), (f"{above} -> {below} cut", left)]
+    save(draw_grammars(both, run.name, connection), folder, "cut")
+    write_grammar_page(both, f"{run.name} without {above} -> {below}", folder / REPORT, connection)
+    layer, unit, chosen = connection
+    weight = grammar.below[layer][chosen, unit] * grammar.reach[layer][unit]
+    lines = [f"cut: {weight:.1%} of all sentences went that way"]
+    try:
+        lines += _lost(grammar, left)
+    except LogicgenError:  # too many to list
+        return lines, ""
+    return lines, f"what is left: {folder / GRAMMAR}"
+
+
+def _check_free(folder: Path, run: Path) -> None:
+    """Raise LogicgenError where a cut would replace what it reads, or what no cut wrote."""
+    mine = {GRAMMAR, REPORT, "cut.png", "cut.svg", "weights.png", "weights.svg"}
+    held = [each.name for each in folder.iterdir() if each.name not in mine and each.is_file()]
+    if (folder / GRAMMAR).resolve() in (run.resolve(), (run / GRAMMAR).resolve()):
+        held.append("the grammar that is cut")
+    if held:
+        raise LogicgenError(f"{folder}: holds {held[0]}: choose another folder with -o")
+
+
+def _lost(grammar: Grammar, left: Grammar) -> list[str]:
+    """Return the sentences that have lost more than half of their share."""
+    ids, before = grammar.sentences()
+    after = np.exp(left.log_probabilities(ids))
+    lost = np.flatnonzero(after < before / 2)
+    lines = []
+    for number in lost[np.argsort(-before[lost], kind="stable")][:SHOWN]:
+        shares = f"{before[number]:>8.2%} -> {after[number]:>8.2%}"
+        lines.append(f"{shares}  {grammar.decode(ids[number])}")
+    if len(lost) > SHOWN:
+        lines.append(f"and {len(lost) - SHOWN:,} more")
+    return lines
+
+
+def sentence_lines(run: Path, prompt: str, *, count: int, seed: int, exact: bool) -> Iterator[str]:
+    """Yield sentences that agree with a prompt: drawn, or the most probable with their shares."""
+    grammar, _ = load_grammar(run)
+    given = grammar.encode(prompt)
+    if not exact:
+        for sentence in grammar.sample(np.random.default_rng(seed), count, given):
+            yield grammar.decode(sentence)
+        return
+    ids, probabilities = grammar.sentences()
+    agrees = grammar.agree(ids, given)
+    total = probabilities[agrees].sum()
+    if not total:
+        raise LogicgenError(f"no sentence agrees with {prompt!r}: give another")
+    order = np.flatnonzero(agrees)
+    for number in order[np.argsort(-probabilities[order], kind="stable")][:count]:
+        yield f"{probabilities[number] / total:>9.4%}  {grammar.decode(ids[number])}"
+
+
+def described(grammar: Grammar) -> str:
+    """Return every unit's distributions, without what is below 1%."""
+
+    def shares(names: tuple[str, ...], column: Any) -> str:
+        order = sorted(zip(names, column, strict=True), key=lambda pair: -pair[1])
+        return ", ".join(f"{name} {share:.3f}" for name, share in order if share >= 0.01)
+
+    lines = [f"start: {shares(grammar.units[0], grammar.start)}"]
+    for layer, units in enumerate(grammar.units):
+        lines.append(f"layer {layer + 1}")
+        for number, unit in enumerate(units):
+            on = grammar.reach[layer][number]
+            said = shares(grammar.words, grammar.tokens[layer][:, number])
+            line = f"  {unit} (on in {on:.1%}) says {said}"
+            if layer + 1 < grammar.positions:
+                below = shares(grammar.units[layer + 1], grammar.below[layer][:, number])
+                line += f"; then {below}"
+            lines.append(line if on else f"  {unit} is never on")
+    return "\n".join(lines)
