@@ -13,10 +13,11 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from os.path import isdir, isfile
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from logicgen.errors import LogicgenError, printable
-from logicgen.extras import extras_named
+from logicgen.errors import LogicgenError, at, printable
+from logicgen.extras import extras_named, need
 
 if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from logicgen.model.prompted import Elected
     from logicgen.scoring import Judgement
     from logicgen.scoring.audit import Audit
+    from logicgen.scoring.completions import Mode
     from logicgen.solvers import Solution, Verdict
     from logicgen.tasks.public_task import PublicTask
 
@@ -245,18 +247,19 @@ def score(
 
 
 def audit(
-    function: Callable[[str, str], Any], task: str = "propositional", **settings: Any
+    function: Callable[[str, str], Any] | Mode, task: str = "propositional", **settings: Any
 ) -> Audit:
     """Return which wrong completions a verifier pays, with a short example for each class of fault.
 
     function: takes a problem and a completion, and returns a reward: a number, or None if it cannot
-        judge the completion.
+        judge the completion. `strict` and `tolerant` are our own scorer.
     settings: `problems`, `count`, `seed`, `paid`, `dresses` and `only`, as of
         `logicgen.scoring.audit.audit`. Raises as it does.
     """
-    from logicgen.scoring.audit import audit
+    from logicgen.scoring.audit import audit, own_verifier
 
-    return audit(function, task, **settings)
+    verifier = own_verifier(task, function) if isinstance(function, str) else function
+    return audit(verifier, task, **settings)
 
 
 def generate(
@@ -397,29 +400,178 @@ def evaluate(
 
     Raises LogicgenError where the model does not fit the data, or the folder holds other things.
     """
-    from logicgen.data.dataset import Dataset
-    from logicgen.data.opening import as_dataset
+    from logicgen.data.corpus import Corpus
 
     opened, out = load_dataset(data), None if folder is None else Path(folder)
     if isfile(run):
         _check_default({"beams": beams, "verified": verified}, f"{run}: replies are given")
-        from logicgen.integrations.reply_files import read_replies
+        return judge_replies(Path(run), opened, out, **settings)[1]
+    if isinstance(opened, Corpus):
+        _check_default({"beams": beams, "verified": verified}, f"{data}: a corpus has no answers")
+        return measure_perplexity(run, opened, out, **settings)[1]
+    settings |= {"search": {"beams": beams}, "verified": verified}
+    return score_answers(run, opened, out, **settings)[1]
 
-        entries = read_replies(Path(run))
-        with extras_named():
-            from logicgen.measures.evaluation import evaluate_replies
-        return evaluate_replies(entries, Path(run), as_dataset(opened), out, **settings)[1]
+
+def judge_replies(
+    path: Path, data: Dataset | Corpus, out: Path | None, *, bars: Bars = no_bars, **settings: Any
+) -> tuple[Path, dict[str, Any]]:
+    """Judge a file of replies of any model; return the folder and the summary."""
+    from logicgen.data.opening import as_dataset
+    from logicgen.integrations.reply_files import read_replies
+
+    entries = read_replies(path)
     with extras_named():
-        from logicgen.measures.evaluation import evaluate_answers, evaluate_corpus
+        from logicgen.measures.evaluation import evaluate_replies
+    with bars("replies") as progress:
+        return evaluate_replies(entries, path, as_dataset(data), out, progress=progress, **settings)
+
+
+def measure_perplexity(
+    run: str | Path,
+    corpus: Dataset | Corpus,
+    out: Path | None,
+    *,
+    bars: Bars = no_bars,
+    say: Say = silent,
+    **settings: Any,
+) -> tuple[Path, dict[str, Any]]:
+    """Measure the perplexity of a language model by position; return the folder and the summary."""
+    from logicgen.data.opening import as_corpus
+
+    with extras_named():
+        from logicgen.measures.evaluation import evaluate_corpus
+    with bars("sequences") as progress:
+        return evaluate_corpus(run, as_corpus(corpus), out, progress=progress, say=say, **settings)
+
+
+def score_answers(
+    run: str | Path,
+    data: str | Path | Dataset | Corpus,
+    out: Path | None = None,
+    *,
+    search: dict[str, Any],
+    random: dict[str, Any] | None = None,
+    sample: bool = False,
+    verified: int | None = None,
+    bars: Bars = no_bars,
+    say: Say = silent,
+    **settings: Any,
+) -> tuple[Path, dict[str, Any]]:
+    """Score a model's answers with the solver, cell by cell; return the folder and the summary.
+
+    search: settings of beam search. random: settings of random draws.
+    sample: draw the answers instead of searching for them. verified: as of `evaluate`.
+    """
+    from logicgen.data.opening import as_dataset
+
+    with extras_named():
+        from logicgen.measures.evaluation import evaluate_answers
         from logicgen.measures.verified import Verified
         from logicgen.nn.decoding import BeamSearch
         from logicgen.nn.samples import Sampling
-    if not isinstance(opened, Dataset):
-        _check_default({"beams": beams, "verified": verified}, f"{data}: a corpus has no answers")
-        return evaluate_corpus(run, opened, out, **settings)[1]
-    settings["decoding"] = BeamSearch(beams)
-    settings["verified"] = None if verified is None else Verified(verified, Sampling())
-    return evaluate_answers(run, opened, out, **settings)[1]
+    opened = load_dataset(data) if isinstance(data, str | Path) else data
+    sampling = Sampling(**random or {})
+    settings["decoding"] = sampling if sample else BeamSearch(**search)
+    settings["verified"] = None if verified is None else Verified(verified, sampling)
+    with bars("answers") as progress:
+        return evaluate_answers(
+            run, as_dataset(opened), out, progress=progress, say=say, **settings
+        )
+
+
+def score_lines(summary: dict[str, Any]) -> list[str]:
+    """Return the scores of a summary, or the perplexity, in words."""
+    from logicgen.measures import curves, evaluation_files
+
+    answers = "overall" in summary
+    return (evaluation_files.score_lines if answers else curves.summary_lines)(summary)
+
+
+def covariance(
+    run: Path,
+    data: str | Path,
+    out: Path | None,
+    *,
+    split: str | None = None,
+    mode: Mode | None = None,
+    mixed_prompts: bool = False,
+    bars: Bars = no_bars,
+    **settings: Any,
+) -> tuple[list[str], Path]:
+    """Measure whether renaming a problem renames its answer; return it in words, and the folder.
+
+    run: a model, or a file of replies to renamed problems. settings: `device`, `beams`, `ensemble`,
+        `limit`, ... as of `logicgen measure covariance`.
+    """
+    from logicgen.data.opening import as_dataset
+
+    with extras_named():
+        from logicgen.measures import covariance as measure
+    dataset = as_dataset(load_dataset(data))
+    if isfile(run):
+        from logicgen.integrations.reply_files import read_replies
+
+        entries = read_replies(run)
+        table, folder = measure.covariance_of_replies(
+            entries, run, dataset, split, out, mode or "strict", mixed_prompts
+        )
+    else:
+        with bars("answers") as progress:
+            table, folder = measure.covariance_of_model(
+                run, dataset, split or "test", out, progress=progress, **settings
+            )
+    return measure.covariance_lines(measure.write_covariance(table, folder), len(table)), folder
+
+
+def write_renamed_prompts(path: Path, data: str | Path, split: str, limit: int) -> str:
+    """Write renamed problems as prompts for another model; return what was written in a line."""
+    from logicgen.data.opening import as_dataset
+    from logicgen.measures.covariance import write_renamed_prompts
+
+    return write_renamed_prompts(path, as_dataset(load_dataset(data)), split, limit)
+
+
+def collapse(
+    run: Path, data: str | Path, out: Path | None, device: str = "auto"
+) -> tuple[list[str], Path]:
+    """Measure how alike rows are that training never showed; return it in words, and the file."""
+    with extras_named():
+        from logicgen.measures.collapse import measure_collapse
+    return measure_collapse(run, load_dataset(data), out, device)
+
+
+def probe(
+    run: Path,
+    data: str | Path,
+    out: Path | None,
+    *,
+    split: str = "test",
+    probe: dict[str, Any],
+    bars: Bars = no_bars,
+    **settings: Any,
+) -> tuple[list[str], Path]:
+    """Train a probe to find the keys of ciphers; return their precision in words, and the figure.
+
+    probe: settings of the probe. settings: `context`, `window`, `limit` and `device`.
+    """
+    from logicgen.data.opening import as_corpus
+
+    with extras_named():
+        from logicgen.measures.keys import find_keys
+        from logicgen.measures.keys_figures import PRECISION, keys_lines, write_keys
+        from logicgen.measures.probe import ProbeSettings
+        from logicgen.model.checkpoint import scores_folder
+    corpus = as_corpus(load_dataset(data))
+    part = "probe" if split == "test" else f"{split}-probe"
+    folder = out or scores_folder(run, f"{corpus.name}-{part}")
+    chosen, settings = ProbeSettings(**probe), settings | {"split": split}
+    with bars("") as progress:
+        found = find_keys(
+            run, run.resolve().name, corpus, folder, chosen, progress=progress, **settings
+        )
+    write_keys(found, corpus.tokens, folder)
+    return keys_lines(found), folder / f"{PRECISION}.png"
 
 
 def _check_default(given: dict[str, Any], why: str) -> None:
@@ -676,3 +828,29 @@ def compare(
         explaining = partial(progress, "explaining")
         found = measure.compare(list(folders), out, workers=workers, progress=explaining)
     return found.lines, found.files
+
+
+def study(
+    name: str,
+    out: Path | None = None,
+    *,
+    changes: Sequence[str] = (),
+    workers: int | None = None,
+    device: str = "auto",
+    **shown: Any,
+) -> None:
+    """Compute the trials of a study that have no record yet, and write its tables and figures.
+
+    name: a shipped name, or the path of a TOML file. out: `runs/studies/NAME` if not given.
+    changes: texts `KEY=VALUE` for keys of the study. shown: as of `run_study`.
+    """
+    need("train")
+    from logicgen.recipes import parse_change
+    from logicgen.study.engine import run_study
+    from logicgen.study.plan import open_study
+
+    with at("--set"):
+        parsed = dict(map(parse_change, changes))
+    plan = open_study(name, parsed)
+    plan.command += "".join(f" --set {quote(each)}" for each in changes)
+    run_study(plan, out or Path("runs") / "studies" / plan.name, workers, device, **shown)

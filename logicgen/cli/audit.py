@@ -7,16 +7,13 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from logicgen.cli.options import POSITIVE, SEED, LocalPath, integer_option
 from logicgen.cli.terminal import is_standard_output, put
 from logicgen.errors import LogicgenError
-
-if TYPE_CHECKING:
-    from logicgen.scoring.completions import Mode
 
 
 @click.command("audit")
@@ -31,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--json", "target", type=LocalPath(allow_dash=True), help="Write JSON; - is stdout.")
 def command(
     function: str | None,
-    mode: Mode | None,
+    mode: str | None,
     task: str,
     dresses: Sequence[str],
     only: Sequence[str],
@@ -48,13 +45,11 @@ def command(
     """
     import json
 
-    from logicgen.files import write_text
-    from logicgen.library import audit
-    from logicgen.scoring.audit import own_verifier
+    from logicgen.library import audit, write_texts
 
     if (function is None) == (mode is None):
         raise click.UsageError("give either MODULE:FUNCTION or --mode strict|tolerant")
-    verifier = _loaded(function) if function else own_verifier(task, mode or "strict")
+    verifier: Any = _loaded(function) if function else mode
     chosen = {name: value for name, value in (("dresses", dresses), ("only", only)) if value}
     found = audit(verifier, task, **settings, **chosen)
     as_json = json.dumps(found.as_dict(), ensure_ascii=False, indent=2)
@@ -63,7 +58,7 @@ def command(
     else:
         put(as_json)
     if target is not None and not is_standard_output(target):
-        write_text(Path(target), as_json + "\n")
+        write_texts(Path(target), [as_json, "\n"])
     return 0 if found.clean else 1
 
 

@@ -77,11 +77,10 @@ def command(out: Path | None, quick: bool, train: bool) -> None:
     Trains a model that copies, and tests it and the shipped models of logic on grids that it makes;
     six minutes on two cores. Interrupted, the same command goes on.
     """
-    from logicgen.cli.evaluate import evaluate_with_bars
-    from logicgen.data.opening import as_dataset, load_dataset
+    from logicgen.cli.evaluate import print_scores
     from logicgen.data.recipe import DataRecipe
     from logicgen.extras import need
-    from logicgen.library import make_data
+    from logicgen.library import make_data, score_answers
     from logicgen.library import train as train_model
 
     need("train")
@@ -101,14 +100,17 @@ def command(out: Path | None, quick: bool, train: bool) -> None:
         if part.steps is not None and not (run / "model.json").exists():
             steps, resume = QUICK_STEPS if quick else part.steps, (run / "run.json").exists()
             train_model(part.model, data, run, steps=steps, resume=resume, quiet=False)
-        results[part.data] = evaluate_with_bars(
+        folder, results[part.data] = score_answers(
             run if part.steps is not None else Path(part.model),
-            as_dataset(load_dataset(data)),
+            data,
             run / "grid",
-            split="grid",
+            search={},
             limit=QUICK_LIMIT if quick else part.limit,
             verified=VERIFIED if part.steps is None else None,
+            bars=stage_bars,
+            say=say,
         )
+        print_scores(results[part.data], folder)
     _write_results(out, parts, results)
     put(_last_lines(out, parts))
 

@@ -55,6 +55,7 @@ MEASURES = {
 # Modules that hold several commands, by their functions; other commands have one of their name.
 MODULES = {
     "data": {"generate": "generate", "list": "list_", "convert": "convert", "export": "export"},
+    "evaluate": {name: name for name in ("evaluate", "covariance", "collapse", "probe")},
     "judge": {"solve": "solve", "verify": "verify"},
     "language_models": {
         "complete": "complete",

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from shlex import quote
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from logicgen.cli.options import DEVICE, engine_options, integer_option, out_option
-from logicgen.cli.terminal import put, say
-
-if TYPE_CHECKING:
-    from logicgen.study.plan import Plan
-    from logicgen.study.records import Record
-    from logicgen.study.trial import Trial
+from logicgen.cli.terminal import progress_bars, put, say, stage_bars
 
 
 @click.command("study")
@@ -40,90 +37,32 @@ def command(
     trial that has its record is not computed again. So the same command continues after an
     interruption, and tries failed trials again.
     """
-    from logicgen.errors import at
-    from logicgen.extras import need
-    from logicgen.recipes import parse_change
+    from logicgen import library
 
-    need("train")
-    from logicgen.study.plan import open_study
-
-    with at("--set"):
-        parsed = dict(map(parse_change, changes))
-    planned = open_study(name, parsed)
-    planned.command += "".join(f" --set {quote(each)}" for each in changes)
-    run_study(planned, out or Path("runs") / "studies" / planned.name, workers, device)
-
-
-def run_study(plan: Plan, folder: Path, workers: int | None, device: str) -> None:
-    """Compute what is missing behind progress bars, write the report, and print its tables.
-
-    Raises LogicgenError where trials failed, after saying why each did.
-    """
-    from logicgen.data.folder import alone
-    from logicgen.errors import LogicgenError
-    from logicgen.files import prepare_folder
-    from logicgen.report.tables import REPORT
-    from logicgen.study.records import read_records
-
-    prepare_folder(folder)
-    with alone(folder, "study"):
-        failed = dict(plan.impossible)
-        _say(failed)
-        records = read_records(plan.trials, folder)
-        todo = [trial for name, trial in plan.trials.items() if name not in records]
-        if todo:
-            device = "cpu" if plan.cpu else device
-            failed |= _compute(plan, todo, records, folder, workers, device)
-        if not (failed and plan.whole):
-            put(plan.write(records, folder))
-            say(f"with figures: {folder / REPORT}")
-        if failed:
-            total = len(plan.trials) + len(plan.impossible)
-            raise LogicgenError(
-                f"{len(failed):,} of {total:,} trials failed, as said above; the same command"
-                " tries them again"
-            )
+    library.study(
+        name,
+        out,
+        changes=changes,
+        workers=workers,
+        device=device,
+        bars=stage_bars,
+        trial_bar=_trial_bar,
+        put=put,
+        say=say,
+    )
 
 
-def _compute(
-    plan: Plan,
-    todo: list[Trial],
-    records: dict[str, Record],
-    folder: Path,
-    workers: int | None,
-    device: str,
-) -> dict[str, str]:
-    """Compute trials and add their records; return why some failed, by name."""
-    from logicgen.cli.terminal import progress_bars, stage_bars
-    from logicgen.study.engine import compute, default_workers
-
-    count = workers or default_workers(device)
-    with stage_bars("examples") as progress:
-        failed = plan.prepare(todo, folder, workers=count, progress=progress)
-    _say(failed)
-    ready = [trial for trial in todo if trial.name not in failed]
+@contextmanager
+def _trial_bar(name: str, total: int, done: int) -> Iterator[tuple[Callable[..., None], Any]]:
+    """Yield a function that advances the bar of the trials, and one that prints above it."""
     with progress_bars("trials") as bars:
-        total = len(plan.trials)
-        bar = bars.add_task(plan.name, total=total, completed=total - len(ready))
-        best: list[float] = []
+        bar = bars.add_task(name, total=total, completed=done)
 
-        def settled(name: str, outcome: Record | str) -> None:
+        def advance(text: str = name) -> None:
             bars.advance(bar)
-            if isinstance(outcome, str):
-                failed[name] = outcome
-                # Above the bar, as it is: not wrapped, and [embedding] is no markup.
-                said = f"{name} failed: {outcome}"
-                bars.console.print(said, soft_wrap=True, markup=False, highlight=False)
-            elif (score := plan.score(outcome)) is not None:
-                last, less_is_better = score
-                best[:] = [(min if less_is_better else max)([last, *best])]
-                text = f"{plan.name}, best {best[0]:.3f}, last {last:.3f}"
+            if text != name:
                 bars.update(bar, description=text)
 
-        compute(plan, ready, records, folder, workers=count, device=device, settled=settled)
-    return failed
-
-
-def _say(failed: dict[str, str]) -> None:
-    for name, reason in failed.items():
-        say(f"{name} failed: {reason}")
+        # As it is: not wrapped, and [embedding] is no markup.
+        above = partial(bars.console.print, soft_wrap=True, markup=False, highlight=False)
+        yield advance, above

@@ -19,7 +19,7 @@ to be had of rows that have not collapsed, without any further training.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +30,10 @@ from torch import Tensor
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError
-from logicgen.model.checkpoint import CARD, find_run, load_json
+from logicgen.files import prepare_folder
+from logicgen.model.checkpoint import CARD, find_run, load_json, load_model, scores_folder
 from logicgen.model.model import Model
+from logicgen.report.tables import write_json
 
 
 @dataclass(frozen=True)
@@ -107,3 +109,22 @@ def trained_rows(run: Path, model: Model, data: Dataset | Corpus) -> tuple[Tenso
             " data it was trained on"
         )
     return model.trained_rows(model.training_data(model.recipe, data), str(run))
+
+
+def measure_collapse(
+    run: Path, data: Dataset | Corpus, out: Path | None, device: str
+) -> tuple[list[str], Path]:
+    """Write the collapse of a model's rows as JSON; return it in words, and the file."""
+    found = collapse(*trained_rows(run, load_model(run, device), data))
+    folder = out or scores_folder(run, "collapse")
+    prepare_folder(folder)
+    file = folder / "collapse.json"
+    write_json({name: asdict(part) for name, part in found.items()}, file)
+    heads = ("cosine", 7), ("spread", 7), ("effective_rank", 14)
+    names = " ".join(f"{name:>{width}}" for name, width in heads)
+    lines = [f"{'in training':<12} {'rows':>6} {names}"]
+    for name, part in found.items():
+        values = ((getattr(part, head), width) for head, width in heads)
+        shown = [f"{'-' if value is None else f'{value:.3f}':>{width}}" for value, width in values]
+        lines.append(f"{name:<12} {part.rows:>6,} {' '.join(shown)}")
+    return lines, file

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import groupby, permutations, repeat
@@ -35,19 +35,28 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from logicgen.data.dataset import Dataset
+from logicgen.data.prompts import write_lines
 from logicgen.errors import FormatError, LogicgenError
-from logicgen.files import write_atomically
+from logicgen.files import prepare_folder, write_atomically
 from logicgen.measures.predictions import (
     About,
     Predictor,
     Progress,
     alphabets,
+    check_fits,
     chosen_rows,
     described,
     schema_of,
     spread,
 )
-from logicgen.measures.replies import EFFORT, Reply, check_even
+from logicgen.measures.replies import (
+    EFFORT,
+    Reply,
+    check_even,
+    replies_to,
+    said_split,
+    scores_folder,
+)
 from logicgen.report.figure_style import LINES, legend_below, new_axes, save
 from logicgen.report.tables import write_csv, write_json
 from logicgen.scoring.completions import Mode
@@ -412,3 +421,79 @@ def draw_box_plot(groups: dict[int, list[Covariance]], title: str) -> Figure:
     axes.set(ylim=(-0.03, 1.03), xlabel="symbols in the problem", ylabel="alpha-covariance")
     legend_below(figure, handles=[*legend, mean])
     return figure
+
+
+def covariance_of_model(
+    run: Path,
+    dataset: Dataset,
+    split: str,
+    out: Path | None,
+    *,
+    device: str,
+    beams: int | None,
+    ensemble: int,
+    **settings: Any,
+) -> tuple[pa.Table, Path]:
+    """Return the table of a model's answers to renamed problems, and the folder for it."""
+    from logicgen.model import checkpoint
+    from logicgen.nn.decoding import BeamSearch
+
+    model = checkpoint.as_encoder_decoder(checkpoint.load_model(run, device), run)
+    about = About.of(model, run.resolve().name, dataset, split)
+    check_fits(model, dataset, about, ensemble)
+    folder = out or checkpoint.scores_folder(run, split)
+    prepare_folder(folder)  # before anything slow
+    settings |= {"decoding": BeamSearch(beams or 1), "ensemble": ensemble}
+    return predict_renamed(model, dataset, about, **settings), folder
+
+
+def covariance_of_replies(
+    entries: Sequence[Mapping[str, Any]],
+    path: Path,
+    dataset: Dataset,
+    split: str | None,
+    out: Path | None,
+    mode: Mode,
+    mixed: bool,
+) -> tuple[pa.Table, Path]:
+    """Return the table of replies to renamed problems, read from `path`, and the folder for it."""
+    split = split or said_split(entries) or "test"
+    replies = replies_to(dataset, split, entries, str(path), mixed=mixed, renamed=True)
+    folder = out or scores_folder(path)
+    prepare_folder(folder)
+    return read_renamed(dataset, split, replies, path.stem, mode), folder
+
+
+def write_renamed_prompts(path: Path, dataset: Dataset, split: str, limit: int) -> str:
+    """Write renamed problems as prompts, and return what was written in a line.
+
+    Raises LogicgenError where there is such a file.
+    """
+    if path.is_file():
+        raise LogicgenError(
+            f"{path}: is there, and may hold what a model wrote: give another name, or remove it"
+        )
+    rows = list(renamed_prompts(dataset, split, limit))
+    write_atomically(path, lambda part: write_lines(iter(rows), part))
+    problems = len({row["row"] for row in rows})
+    return f"{path}: {len(rows):,} prompts, the renamings of {problems:,} problems"
+
+
+def covariance_lines(summary: dict[str, Any], replies: int) -> list[str]:
+    """Return a summary in words; replies: how many answers it is made from."""
+    lines = []
+    if unread := summary["decoding"].get("unread"):
+        said = f"{unread:,} of {replies:,} replies have no answer that can be read"
+        lines.append(f"{said}; each counts as another one")
+    lines.append("mean, median [quartiles] of the alpha-covariance of problems")
+    lines.append(f"{'symbols':>7} {'problems':>8}  {'exact strings':<27} up to equivalence")
+    for symbols, part in [*summary["by_symbols"].items(), ("all", summary["overall"])]:
+        texts = [_shown(part[name]) for name in ("strings", "equivalence")]
+        lines.append(f"{symbols:>7} {part['problems']:>8,}  {texts[0]:<27} {texts[1]}")
+    if further := summary["without_renamings"]:
+        lines.append(f"{further:,} further problems can only be named in one way and have no value")
+    return lines
+
+
+def _shown(part: dict[str, float]) -> str:
+    return "{mean:.3f}, {median:.3f} [{lower_quartile:.3f}, {upper_quartile:.3f}]".format(**part)

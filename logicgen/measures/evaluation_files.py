@@ -106,3 +106,22 @@ def write_figures(folder: Path) -> dict[str, Any]:
     save(by_symbols, folder, SYMBOLS)
     save(draw_lengths(scores, title), folder, LENGTHS)
     return summary
+
+
+def score_lines(summary: dict[str, Any]) -> list[str]:
+    """Return the scores of a summary in words."""
+    lines = []
+    for name, called in PARTS.items():
+        if name not in summary:
+            continue
+        score = summary[name]
+        line = f"{called:<28} {percent(score):>20} right of {score['examples']:,}"
+        if "edit_distance" in score:
+            line += f", edit distance {score['edit_distance']:.2f}"
+        if "token_accuracy" in score:
+            line += f"; tokens {percent(score, 'token_accuracy')}"
+        if "verified_accuracy" in score:
+            line += f"; verified {percent(score, 'verified_accuracy')}"
+            line += f" in {score['draws']:.1f} draws on average"
+        lines.append(line)
+    return lines

@@ -48,7 +48,7 @@ from logicgen.report.figure_style import (
     whole_numbers,
 )
 from logicgen.report.rows import REPORT
-from logicgen.report.tables import write_csv, write_json
+from logicgen.report.tables import percent_interval, write_csv, write_json
 from logicgen.tokens import Tokens
 
 # White to the first colour of lines.
@@ -421,3 +421,26 @@ class KeyPrecision(Measure):
 
 
 MEASURE = KeyPrecision()
+
+
+def keys_lines(found: Keys) -> list[str]:
+    """Return the precision of keys by window, layer and control in words."""
+    lines = [
+        f"{'window':>6}  {'positions':<12} {'key precision':<24} {'votes so far':<24} occurrences"
+    ]
+    for each in found.windows:
+        within = percent_interval(each.precision, each.low, each.high)
+        so_far = percent_interval(each.so_far, each.so_far_low, each.so_far_high)
+        positions = f"{each.first}-{each.last}"
+        numbers = f"{within:<24} {so_far:<24} {each.occurrence:.1%}"
+        lines.append(f"{each.window:>6}  {positions:<12} {numbers}")
+    if len(found.layers) > 1:
+        shares = ", ".join(f"{n}: {some[-1].precision:.1%}" for n, some in found.layers.items())
+        lines.append(f"layer {found.about['layer']}; last window by layer: {shares}")
+    for by, some in found.controls.items():
+        end = some[-1]
+        lines.append(
+            f"control, {by}: {end.precision:.1%} of the last window, {end.so_far:.1%} with votes"
+            f" so far, {end.occurrence:.1%} of occurrences"
+        )
+    return lines

@@ -5,20 +5,35 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from queue import SimpleQueue
 
+from logicgen.data.folder import alone
+from logicgen.errors import LogicgenError
 from logicgen.experiments import Json
-from logicgen.files import write_text
+from logicgen.files import prepare_folder, write_text
 from logicgen.processes.engines import cluster, shared
 from logicgen.processes.signals import StopOnSignal, interruption
+from logicgen.report.tables import REPORT
 from logicgen.study.plan import Plan
-from logicgen.study.records import Record, commit, in_order, versions, write_records
+from logicgen.study.records import (
+    Record,
+    commit,
+    in_order,
+    read_records,
+    versions,
+    write_records,
+)
 from logicgen.study.trial import RUNS, Trial
 from logicgen.study.worker import ClusterWorker, Worker
 
 GOES_ON = "stopped: the same command goes on from there"
+
+Say = Callable[[str], None]
+"""Called with a line that a person should read."""
 
 Settled = Callable[[str, "Record | str"], None]
 """Called with the name of a trial and its record, or why it failed, in one line."""
@@ -137,3 +152,72 @@ def _cards() -> list[str]:
     if visible:
         return visible.split(",")[: torch.cuda.device_count()]
     return [str(number) for number in range(torch.cuda.device_count())]
+
+
+def run_study(
+    plan: Plan,
+    folder: Path,
+    workers: int | None,
+    device: str,
+    *,
+    bars: Callable[..., AbstractContextManager[Callable[..., None]]],
+    trial_bar: Callable[..., AbstractContextManager[tuple[Callable[..., None], Say]]],
+    put: Say,
+    say: Say,
+) -> None:
+    """Compute the trials that are missing, write the report, and print its tables with `put`.
+
+    bars: progress bars of making data. trial_bar: the bar of the trials, from name, total and
+        trials that are done: two functions, one that advances it and one that prints above it.
+    say: reports where the figures are, and why trials failed.
+    Raises LogicgenError if trials failed.
+    """
+    prepare_folder(folder)
+    with alone(folder, "study"):
+        failed = dict(plan.impossible)
+        records = read_records(plan.trials, folder)
+        todo = [trial for name, trial in plan.trials.items() if name not in records]
+        count = workers or default_workers(device)
+        device = "cpu" if plan.cpu else device
+        if todo:
+            with bars("examples") as progress:
+                failed |= plan.prepare(todo, folder, workers=count, progress=progress)
+        for name, reason in failed.items():
+            say(f"{name} failed: {reason}")
+        ready = [trial for trial in todo if trial.name not in failed]
+        if todo:
+            total = len(plan.trials)
+            with trial_bar(plan.name, total, total - len(ready)) as (advance, above):
+                settled = partial(_show_outcome, plan, failed, [], advance, above)
+                compute(plan, ready, records, folder, workers=count, device=device, settled=settled)
+        if not (failed and plan.whole):
+            put(plan.write(records, folder))
+            say(f"with figures: {folder / REPORT}")
+        if failed:
+            total = len(plan.trials) + len(plan.impossible)
+            raise LogicgenError(
+                f"{len(failed):,} of {total:,} trials failed, as said above; the same command"
+                " tries them again"
+            )
+
+
+def _show_outcome(
+    plan: Plan,
+    failed: dict[str, str],
+    best: list[float],
+    advance: Callable[..., None],
+    above: Say,
+    name: str,
+    outcome: Record | str,
+) -> None:
+    """Advance the bar of a study by a trial, and show the best and the last score."""
+    if isinstance(outcome, str):
+        failed[name] = outcome
+        advance()
+        above(f"{name} failed: {outcome}")
+    elif (score := plan.score(outcome)) is None:
+        advance()
+    else:
+        last, less_is_better = score
+        best[:] = [(min if less_is_better else max)([last, *best])]
+        advance(f"{plan.name}, best {best[0]:.3f}, last {last:.3f}")

@@ -9,8 +9,9 @@ import shutil
 import pytest
 
 from logicgen.cli import demo as demo_command
-from logicgen.cli.evaluate import evaluate_with_bars
+from logicgen.cli.evaluate import decoding_of
 from logicgen.errors import LogicgenError
+from logicgen.nn.samples import Sampling
 from tests.cli.test_commands import appeared, interrupted, refused, run
 from tests.conftest import save_no_pictures
 
@@ -188,9 +189,9 @@ def test_evaluate_decodes_as_it_is_told_and_says_how(demo, undrawn, tmp_path):
         ({"sample": True, "temperature": float("nan")}, "temperature: nan"),
     ],
 )
-def test_decodings_that_contradict_themselves(tmp_path, wrong, said):
+def test_decodings_that_contradict_themselves(wrong, said):
     with pytest.raises(LogicgenError, match=said) as caught:
-        evaluate_with_bars(tmp_path, tmp_path, **wrong)
+        Sampling(**decoding_of(**wrong)[1])
     assert "\n" not in str(caught.value)
 
 

@@ -8,7 +8,8 @@ import shutil
 import pytest
 
 from logicgen import recipes
-from logicgen.cli.study import run_study
+from logicgen.library import no_bars, silent
+from logicgen.study.engine import run_study
 from logicgen.study.plan import open_study
 from logicgen.study.records import FILE
 from tests.study.conftest import read_lines
@@ -61,7 +62,8 @@ def test_tables_and_pictures_follow_from_records(folder, drawn, tmp_path, reques
     shutil.copy(folder / FILE, tmp_path)
     study = open_study(folder.name)
     assert set(study.trials) == set(read_lines(folder)), "points without a record would be computed"
-    run_study(study, tmp_path, 1, "cpu")
+    shown = {"bars": no_bars, "trial_bar": no_bars, "put": silent, "say": silent}
+    run_study(study, tmp_path, 1, "cpu", **shown)
     assert (tmp_path / FILE).read_bytes() == (folder / FILE).read_bytes()
     (tmp_path / FILE).unlink()
     found = sums(tmp_path)
