@@ -481,11 +481,17 @@ def score_answers(
 
 
 def score_lines(summary: dict[str, Any]) -> list[str]:
-    """Return the scores of a summary, or the perplexity, in words."""
-    from logicgen.measures import curves, evaluation_files
+    """Return the scores of a summary of answers in words."""
+    from logicgen.measures.evaluation_files import score_lines
 
-    answers = "overall" in summary
-    return (evaluation_files.score_lines if answers else curves.summary_lines)(summary)
+    return score_lines(summary)
+
+
+def perplexity_lines(summary: dict[str, Any]) -> list[str]:
+    """Return the perplexity of a summary of a corpus in words."""
+    from logicgen.measures.curves import summary_lines
+
+    return summary_lines(summary)
 
 
 def covariance(

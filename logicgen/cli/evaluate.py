@@ -109,7 +109,7 @@ def evaluate(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     folder, summary = library.measure_perplexity(
         run, opened, out, bars=stage_bars, say=say, **reading
     )
-    for line in library.score_lines(summary):
+    for line in library.perplexity_lines(summary):
         put(line)
     say(f"by position: {folder / 'perplexity.png'}")
 
