@@ -28,8 +28,20 @@ def test_a_page_has_at_most_400_words(page):
     assert len(BLOCK.sub("", docs(page).read_text()).split()) <= MOST_WORDS
 
 
-@pytest.mark.needs("torch", "trl", "reasoning_gym")
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param("adding-a-solver", marks=pytest.mark.needs("torch")),
+        pytest.param(
+            "adding-a-task",
+            marks=[pytest.mark.needs("torch", "trl", "reasoning_gym"), pytest.mark.trainer],
+        ),
+        *(
+            pytest.param(page, marks=[pytest.mark.needs("torch"), pytest.mark.slow])
+            for page in ("adding-an-embedding", "adding-a-measure")
+        ),
+    ],
+)
 def test_a_page_runs_from_top_to_bottom(page, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}
     program = [sys.executable, "-P", page_program.__file__, str(docs(page))]

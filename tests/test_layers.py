@@ -103,6 +103,17 @@ def test_nobody_imports_the_package_itself_but_the_command_line() -> None:
     assert set(inside) <= {"logicgen.cli.group", "logicgen.cli.doctor"}, inside
 
 
+def test_commands_call_the_library() -> None:
+    """A command parses options, calls functions of the library, and prints."""
+    known = {"cli", "library", "errors", "extras", ""}
+    below = {
+        name.rpartition(".")[2]
+        for name, others in GRAPH.items()
+        if package(name) == "cli" and {package(other) for other in others} - known
+    }
+    assert below == {"demo", "main", "options"}
+
+
 def test_there_is_no_circle() -> None:
     state: dict[str, int] = {}
     path: list[str] = []
@@ -133,6 +144,7 @@ SHARED = {
     "collapse",
     "compare",
     "covariance",
+    "data",  # what is done with data, as functions and as commands
     "export",
     "generate",
     "inductive",

@@ -65,9 +65,4 @@ def command(model: str, data: Path, out: Path | None, **settings: Any) -> None:
     tensorboard --logdir OUT/logs.
     """
     folder = out or Path("runs") / Path(model).stem
-    train(model, data, folder, quiet=False, torchrun=True, **settings)
-    from logicgen.training.devices import launched
-
-    member = launched()
-    if member is None or member.first:
-        say(f"{folder}: try logicgen evaluate {folder} --data {data}")
+    train(model, data, folder, quiet=False, torchrun=True, say=say, **settings)

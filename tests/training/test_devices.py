@@ -274,6 +274,7 @@ def launched(
     )
 
 
+@pytest.mark.slow
 def test_torchrun_has_the_weights_of_two_devices(folder, tmp_path):
     """To the last bit; the first process alone writes and prints."""
     (model := tmp_path / "model.toml").write_text(MODEL)

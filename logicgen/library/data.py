@@ -1,0 +1,161 @@
+"""Data sets, their files, and the list of what ships, as functions."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from logicgen.errors import LogicgenError, printable
+from logicgen.extras import extras_named
+from logicgen.library.progress import Bars, Say, no_bars, silent
+
+if TYPE_CHECKING:
+    from logicgen.data.corpus import Corpus
+    from logicgen.data.dataset import Dataset
+    from logicgen.data.recipe import DataRecipe, Recipe
+
+
+def generate(
+    recipe: str | Path,
+    folder: str | Path,
+    *,
+    seed: int = 0,
+    size: int | None = None,
+    workers: int | None = None,
+) -> Dataset | Corpus:
+    """Make the data set or corpus of a recipe in a folder, or finish it there, and return it.
+
+    recipe: a shipped name, or the path of a TOML file.
+    folder: or a URL, as `s3://bucket/folder`, where fsspec's package for it is installed.
+    size: examples in train, validation and test together; the recipe's if not given.
+    workers: processes that share the work, all cores if not given; the bytes are the same.
+
+    Raises LogicgenError for a recipe that is wrong, and a folder that holds something else.
+    """
+    make_data(recipe, folder, seed=seed, size=size, workers=workers)
+    return load_dataset(folder)
+
+
+def make_data(
+    recipe: str | Path | DataRecipe,
+    folder: str | Path,
+    *,
+    name: str | None = None,
+    seed: int = 0,
+    size: int | None = None,
+    workers: int | None = None,
+    bars: Bars = no_bars,
+    say: Say = silent,
+) -> None:
+    """Make data as `generate` does, without opening them, and report what came out.
+
+    name: of the recipe; the stem of its path if not given.
+    """
+    from logicgen.data.estimate import announcement
+    from logicgen.data.opening import kind_of, make, read_data_recipe
+
+    if isinstance(recipe, str | Path):
+        read: Recipe = read_data_recipe(str(recipe))
+        name = name or Path(recipe).stem
+    else:
+        read, name = recipe, name or recipe.task
+    if size is not None:
+        read = read.resized(size, name)
+    for line in announcement(read, name):
+        say(line)
+    count = workers or os.cpu_count() or 1
+    with bars(read.progress_unit, f"{printable(name)} ") as progress:
+        made = make(read, folder, name=name, seed=seed, workers=count, progress=progress)
+    for line in kind_of(read).summary(made, folder):
+        say(line)
+
+
+def load_dataset(folder: str | Path) -> Dataset | Corpus:
+    """Return the finished data set or corpus in a folder, or at a URL, of which a copy is kept.
+
+    Raises LogicgenError where there is none, and for unfinished or damaged data.
+    """
+    from logicgen.data import opening
+
+    return opening.load_dataset(folder)
+
+
+def convert(task: str, source: str | Path, target: str, *, split: str = "train") -> int:
+    """Write examples in another format, and return how many there are.
+
+    source: a data-set folder, a text of two lines an example (`.txt`), JSON lines (`.jsonl`), or a
+        `.cnf` file or a folder of them.
+    target: ends in `.txt`, in `.jsonl`, or in `/` for a folder of `.cnf` files.
+    Raises LogicgenError for another source or target, and for DIMACS of another task.
+    """
+    from logicgen.data.exchange import convert
+
+    return convert(task, Path(source), target, split)
+
+
+def export_prompts(
+    data: Path, target: Path, kind: str, *, bars: Bars = no_bars, **settings: Any
+) -> dict[str, int]:
+    """Write the splits of a data set as prompts, and return how many each has.
+
+    settings: `examples` and `notation`, as of `logicgen.prompt`.
+    """
+    from logicgen.data.opening import as_dataset
+    from logicgen.data.prompts import write_prompts
+
+    with bars("prompts") as progress:
+        dataset = as_dataset(load_dataset(data))
+        return write_prompts(dataset, target, kind, progress=progress, **settings)
+
+
+def write_gallery(path: Path, bars: Bars = no_bars) -> None:
+    """Write one HTML page with examples of every recipe."""
+    from logicgen.report.gallery_page import write_gallery
+
+    with bars("recipes") as progress:
+        write_gallery(path, progress=partial(progress, "drawing"))
+
+
+def catalog(kind: str) -> list[tuple[str, str]]:
+    """Return names and one line each of what ships.
+
+    kind: `tasks`, `datasets`, `models`, `studies` or `solvers`.
+    """
+    from logicgen import recipes
+    from logicgen.solvers import solver_facts, solver_plugins
+    from logicgen.tasks import CORPORA, load_corpus_task, load_task, task_names
+
+    if kind == "solvers":
+        return [(name, solver_facts(name).line) for name in solver_plugins()]
+    if kind != "tasks":
+        return [
+            (name, recipes.read_toml(recipes.find(kind, ".toml", name)).get("description", ""))
+            for name in recipes.names(kind, ".toml")
+        ]
+    rows = []
+    for names, load in ((task_names(), load_task), (CORPORA, load_corpus_task)):
+        for name in names:
+            try:
+                with extras_named():
+                    rows.append((name, load(name).about))
+            except LogicgenError as error:  # a broken plugin disturbs no other task
+                rows.append((name, f"(not available: {error})"))
+    return sorted(rows)
+
+
+def solver_states() -> dict[str, str]:
+    """Return by name of each solver whether it can run, or what to install."""
+    from logicgen.solvers import solver_facts, solver_plugins
+
+    return {name: solver_facts(name).state for name in solver_plugins()}
+
+
+def number_formats() -> tuple[list[str], bool]:
+    """Return the CPU's bfloat16 instructions, and whether it is faster in it than in float32."""
+    import torch
+
+    from logicgen.nn.linear import bfloat16_instructions, faster_in_bfloat16
+
+    return list(bfloat16_instructions()), faster_in_bfloat16(torch.device("cpu"))

@@ -1,0 +1,215 @@
+"""Solving, verifying and scoring as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from logicgen.errors import LogicgenError
+from logicgen.extras import extras_named
+from logicgen.library.models import load_model
+
+if TYPE_CHECKING:
+    from logicgen.measures.answering import Answering
+    from logicgen.scoring import Judgement
+    from logicgen.scoring.audit import Audit
+    from logicgen.scoring.completions import Mode
+    from logicgen.solvers import Solution, Verdict
+    from logicgen.tasks.public_task import PublicTask
+
+
+def task(name: str) -> PublicTask:
+    """Return a task: `propositional`, `ltl`, `copying`, `lookup` or `permutation`.
+
+    Raises LogicgenError for an unknown one.
+    """
+    from logicgen.tasks.public_task import PublicTask
+
+    return PublicTask(name)
+
+
+def solve(
+    task: str, problem: str, *, solver: str | None = None, timeout: float | None = None
+) -> Solution:
+    """Return the canonical answer to a problem, written for people or in prefix notation.
+
+    timeout: seconds after which reading and solving, in a process of their own, are given up.
+
+    The solution has `status` `sat` and a `witness`, `unsat`, or `unknown` and a `reason`. Raises
+    LogicgenError for an unknown task or solver, FormatError (with line and column) for a problem
+    that does not parse.
+    """
+    from logicgen.tasks import judge
+
+    return judge.solve(task, problem, solver, timeout)
+
+
+def verify(
+    task: str,
+    problem: str,
+    answer: str,
+    *,
+    solver: str | None = None,
+    timeout: float | None = None,
+) -> Verdict:
+    """Return the verdict on an answer: `correct`, `incorrect`, or `invalid` if it does not parse.
+
+    timeout: seconds after which the verdict is `unknown`.
+
+    Raises as `solve` does for everything else.
+    """
+    return verdict_and_reason(task, problem, answer, solver=solver, timeout=timeout)[0]
+
+
+def verdict_and_reason(
+    task: str,
+    problem: str,
+    answer: str,
+    *,
+    solver: str | None = None,
+    timeout: float | None = None,
+) -> tuple[Verdict, str]:
+    """Return the verdict as `verify` does, and why the answer does not parse or is undecided."""
+    from logicgen.tasks import judge
+
+    return judge.verify(task, problem, answer, solver, timeout)
+
+
+def shown_answers(
+    task: str, problems: Sequence[str], *, model: str | None = None, **settings: Any
+) -> Iterator[tuple[str, str]]:
+    """Yield the answer to each problem as people read it, and a note on it.
+
+    model: a trained model that answers, verified by the solver; its settings are those of
+        `solve_lines`. Raises as `solve` does.
+    """
+    if model is not None:
+        with _answering(task, model, **settings) as answering:
+            yield from answering.shown(problems)
+        return
+    from logicgen.solvers import Status
+    from logicgen.tasks import load_task
+
+    for problem in problems:
+        solution = solve(task, problem, **settings)
+        if solution.status is Status.UNKNOWN:
+            yield f"unknown: {solution.reason}", ""
+        elif solution.status is Status.UNSAT:
+            yield solution.reason or "unsatisfiable", ""
+        elif solution.witness is None:
+            yield f"satisfiable: {solution.reason}", ""
+        else:
+            yield load_task(task).drawn(solution.witness), ""
+
+
+def solve_lines(
+    task: str,
+    source: str,
+    *,
+    solver: str | None = None,
+    timeout: float | None = None,
+    workers: int = 1,
+    model: str | None = None,
+    draws: int = 16,
+) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a file of problems, solved: fields with `status` and `witness`.
+
+    source: `-` is standard input. timeout: seconds for each problem, 10 if not given.
+    model: answers instead of the solver, with at most `draws` different answers, all verified.
+    """
+    from logicgen.processes.pool import MEMORY, Limits
+    from logicgen.tasks import lines
+
+    if model is None:
+        limits = Limits(timeout or 10.0, MEMORY)
+        return lines.solve_lines(task, lines.read_lines(source), solver, workers, limits)
+    answering = _answering(task, model, solver, timeout, workers, draws)
+    return _answered(answering, lines.read_lines(source))
+
+
+def _answered(answering: Answering, lines: Iterator[str]) -> Iterator[dict[str, Any]]:
+    with answering:
+        yield from answering.answer_lines(lines)
+
+
+def _answering(
+    task: str,
+    model: str,
+    solver: str | None = None,
+    timeout: float | None = None,
+    workers: int = 1,
+    draws: int = 16,
+) -> Answering:
+    from logicgen.tasks import load_task
+
+    load_task(task)  # complains
+    with extras_named():
+        from logicgen.measures.answering import Answering
+        from logicgen.model.checkpoint import as_encoder_decoder
+    trained = as_encoder_decoder(load_model(model), model)
+    if trained.task_name != task:
+        raise LogicgenError(f"{model}: was trained for task {trained.task_name}, not {task}")
+    return Answering.of(trained, solver, draws, workers=workers, seconds=timeout or 10.0)
+
+
+def verify_lines(
+    task: str,
+    source: str,
+    *,
+    solver: str | None = None,
+    timeout: float | None = None,
+    workers: int = 1,
+) -> Iterator[dict[str, Any]]:
+    """Yield the fields of a file's JSON lines with `problem` and `answer`, and their `verdict`.
+
+    The verdict on a line that cannot be read is `error`. timeout: as of `solve_lines`.
+    """
+    from logicgen.processes.pool import MEMORY, Limits
+    from logicgen.tasks import lines
+
+    limits = Limits(timeout or 10.0, MEMORY)
+    return lines.verify_lines(task, lines.read_lines(source), solver, workers, limits)
+
+
+def solve_dimacs(sources: Sequence[str], workers: int, timeout: float | None) -> Iterator[str]:
+    """Yield the `s` and `v` lines of each DIMACS file; `-` is standard input."""
+    from logicgen.solvers.dimacs import solve_files
+
+    return solve_files(sources, workers, timeout)
+
+
+def verify_dimacs(source: str, answer: str) -> str:
+    """Return the verdict on an answer to a DIMACS file: a file of `v` lines, or their text."""
+    from logicgen.solvers.dimacs import verify_file
+
+    return verify_file(source, answer)
+
+
+def score(
+    task: str, problems: Sequence[str], completions: Sequence[object], **settings: Any
+) -> list[Judgement]:
+    """Return the judgements on what a language model wrote to problems, in order.
+
+    settings: those of `Scorer`, such as `mode`, `timeout` and `workers`. A Scorer that is kept is
+    faster where there are many calls. Raises as it does.
+    """
+    from logicgen.scoring import Scorer
+
+    with Scorer(task, **settings) as scorer:
+        return scorer.score_batch(problems, completions)
+
+
+def audit(
+    function: Callable[[str, str], Any] | Mode, task: str = "propositional", **settings: Any
+) -> Audit:
+    """Return which wrong completions a verifier pays, with a short example for each class of fault.
+
+    function: takes a problem and a completion, and returns a reward: a number, or None if it cannot
+        judge the completion. `strict` and `tolerant` are our own scorer.
+    settings: `problems`, `count`, `seed`, `paid`, `dresses` and `only`, as of
+        `logicgen.scoring.audit.audit`. Raises as it does.
+    """
+    from logicgen.scoring.audit import audit, own_verifier
+
+    verifier = own_verifier(task, function) if isinstance(function, str) else function
+    return audit(verifier, task, **settings)

@@ -1,0 +1,203 @@
+"""Further measures of trained models, and what language models write, as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from os.path import isfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from logicgen.errors import LogicgenError
+from logicgen.extras import extras_named
+from logicgen.library.data import load_dataset
+from logicgen.library.models import load_model
+from logicgen.library.progress import Bars, no_bars
+
+if TYPE_CHECKING:
+    from logicgen.measures.completion import Completion
+    from logicgen.model.language_model import LanguageModel
+    from logicgen.model.prompted import Elected
+    from logicgen.scoring.completions import Mode
+
+
+def covariance(
+    run: Path,
+    data: str | Path,
+    out: Path | None,
+    *,
+    split: str | None = None,
+    mode: Mode | None = None,
+    mixed_prompts: bool = False,
+    bars: Bars = no_bars,
+    **settings: Any,
+) -> tuple[list[str], Path]:
+    """Measure whether renaming a problem renames its answer; return it in words, and the folder.
+
+    run: a model, or a file of replies to renamed problems. settings: `device`, `beams`, `ensemble`,
+        `limit`, ... as of `logicgen measure covariance`.
+    """
+    from logicgen.data.opening import as_dataset
+
+    with extras_named():
+        from logicgen.measures import covariance as measure
+    dataset = as_dataset(load_dataset(data))
+    if isfile(run):
+        from logicgen.integrations.reply_files import read_replies
+
+        entries = read_replies(run)
+        table, folder = measure.covariance_of_replies(
+            entries, run, dataset, split, out, mode or "strict", mixed_prompts
+        )
+    else:
+        with bars("answers") as progress:
+            table, folder = measure.covariance_of_model(
+                run, dataset, split or "test", out, progress=progress, **settings
+            )
+    return measure.covariance_lines(measure.write_covariance(table, folder), len(table)), folder
+
+
+def write_renamed_prompts(path: Path, data: str | Path, split: str, limit: int) -> str:
+    """Write renamed problems as prompts for another model; return what was written in a line."""
+    from logicgen.data.opening import as_dataset
+    from logicgen.measures.covariance import write_renamed_prompts
+
+    return write_renamed_prompts(path, as_dataset(load_dataset(data)), split, limit)
+
+
+def collapse(
+    run: Path, data: str | Path, out: Path | None, device: str = "auto"
+) -> tuple[list[str], Path]:
+    """Measure how alike rows are that training never showed; return it in words, and the file."""
+    with extras_named():
+        from logicgen.measures.collapse import measure_collapse
+    return measure_collapse(run, load_dataset(data), out, device)
+
+
+def probe(
+    run: Path,
+    data: str | Path,
+    out: Path | None,
+    *,
+    split: str = "test",
+    probe: dict[str, Any],
+    bars: Bars = no_bars,
+    **settings: Any,
+) -> tuple[list[str], Path]:
+    """Train a probe to find the keys of ciphers; return their precision in words, and the figure.
+
+    probe: settings of the probe. settings: `context`, `window`, `limit` and `device`.
+    """
+    from logicgen.data.opening import as_corpus
+
+    with extras_named():
+        from logicgen.measures.keys import find_keys
+        from logicgen.measures.keys_figures import PRECISION, keys_lines, write_keys
+        from logicgen.measures.probe import ProbeSettings
+        from logicgen.model.checkpoint import scores_folder
+    corpus = as_corpus(load_dataset(data))
+    part = "probe" if split == "test" else f"{split}-probe"
+    folder = out or scores_folder(run, f"{corpus.name}-{part}")
+    chosen, settings = ProbeSettings(**probe), settings | {"split": split}
+    with bars("") as progress:
+        found = find_keys(
+            run, run.resolve().name, corpus, folder, chosen, progress=progress, **settings
+        )
+    write_keys(found, corpus.tokens, folder)
+    return keys_lines(found), folder / f"{PRECISION}.png"
+
+
+def complete(
+    run: str | Path,
+    prompt: str,
+    tokens: int,
+    *,
+    sampling: dict[str, Any] | None,
+    beams: int | None = None,
+    vote: bool = False,
+    seed: int = 0,
+    device: str = "auto",
+    **settings: Any,
+) -> tuple[list[Completion], Elected[str] | None]:
+    """Return what a language model writes after a prompt, and the elected text with `vote`.
+
+    sampling: settings of random draws, or None for the likeliest tokens.
+    beams: of a beam search, instead of draws. settings: `count` and `until`.
+    """
+    with extras_named():
+        from logicgen.measures.completion import complete, most_probable
+        from logicgen.model.prompted import elect
+        from logicgen.nn.samples import Sampling
+    model = _language_model(run, device)
+    if beams is not None:
+        return most_probable(model, prompt, tokens, beams=beams, seed=seed, **settings), None
+    if sampling is None and settings.get("count", 1) > 1 and not model.random:
+        raise LogicgenError(
+            f"--greedy and --count {settings['count']}: this model draws no rows, so that all texts"
+            " would be the same; leave one out"
+        )
+    drawn = None if sampling is None else Sampling(**sampling, seed=seed)
+    found = complete(model, prompt, tokens, sampling=drawn, seed=seed, **settings)
+    if not vote:
+        return found, None
+    return found, elect([each.text for each in found], [each.log_probability for each in found])
+
+
+def text_probability(
+    run: str | Path, text: str, *, device: str = "auto", **settings: Any
+) -> list[str]:
+    """Return, in words, the probability of a text under a language model, as log2.
+
+    settings: `after`, `whole`, `samples` and `seed`, as of `logicgen measure probability`.
+    """
+    with extras_named():
+        from logicgen.measures.tokenisations import text_probability
+    return text_probability(_language_model(run, device), text, **settings).lines
+
+
+def tightness(
+    run: str | Path, data: str | Path | None = None, *, device: str = "auto", **settings: Any
+) -> list[str]:
+    """Return, in words, whether a language model ends every text with probability 1.
+
+    data: a corpus, to look for the least probability of `<end>`. settings: `split`, `limit` and
+    `context`, as of `logicgen measure tightness`.
+    """
+    from logicgen.data.opening import as_corpus
+
+    with extras_named():
+        from logicgen.measures.tightness import tightness_lines
+    model = _language_model(run, device)
+    corpus = None if data is None else as_corpus(load_dataset(data))
+    return tightness_lines(model, str(run), corpus, **settings)
+
+
+def _language_model(run: str | Path, device: str) -> LanguageModel:
+    from logicgen.model.checkpoint import as_language_model
+
+    return as_language_model(load_model(run, device), run)
+
+
+def show_grammar(run: Path, out: Path | None = None) -> tuple[str, str]:
+    """Draw the grammar of a run, a data set or a file; return its weights and files in words."""
+    with extras_named():
+        from logicgen.experiments.grammars import show_grammar
+    return show_grammar(run, out)
+
+
+def cut_grammar(
+    run: Path, above: str, below: str, out: Path | None = None
+) -> tuple[list[str], str]:
+    """Write a grammar without the connection of two units; return what is lost, and the file."""
+    with extras_named():
+        from logicgen.experiments.grammars import cut_grammar
+    return cut_grammar(run, above, below, out)
+
+
+def sentence_lines(run: Path, prompt: str, **settings: Any) -> Iterator[str]:
+    """Yield sentences of a grammar that agree with a prompt.
+
+    settings: `count`, `seed` and `exact`, as of `logicgen inductive generate`.
+    """
+    with extras_named():
+        from logicgen.experiments.grammars import sentence_lines
+    return sentence_lines(run, prompt, **settings)

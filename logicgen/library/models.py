@@ -1,0 +1,299 @@
+"""Training, evaluating, comparing and reporting as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from os.path import isdir, isfile
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from logicgen.errors import LogicgenError, at
+from logicgen.extras import extras_named, need
+from logicgen.library.data import load_dataset
+from logicgen.library.progress import Bars, Say, no_bars, silent
+
+if TYPE_CHECKING:
+    from logicgen.data.corpus import Corpus
+    from logicgen.data.dataset import Dataset
+    from logicgen.model.model import Model
+
+
+def train(
+    recipe: str | Path,
+    data: str | Path,
+    run: str | Path,
+    *,
+    learn: str | None = None,
+    held_out: Sequence[str | Path] = (),
+    say: Say = silent,
+    **settings: Any,
+) -> Path:
+    """Train the model of a recipe on the data in a folder, into the folder `run`; return it.
+
+    recipe: a shipped name, or the path of a TOML file.
+    learn: instead of the recipe's `training.learn`.
+    held_out: with `accepted`, folders of data sets whose problems, but those of their training
+        part, the model must not see.
+    settings: `steps`, `max_minutes`, `device`, `devices`, `resume`, `workers` and `start`, as of
+        `logicgen train` (`start` is its `--from`); and `quiet=False` for a progress bar.
+
+    Raises LogicgenError for data that do not fit the recipe, and a folder that holds something
+    else; KeyboardInterrupt once a checkpoint is saved.
+    """
+    from logicgen.data.opening import as_dataset
+    from logicgen.model.recipe import read_model_recipe
+
+    chosen, opened = read_model_recipe(str(recipe)), load_dataset(data)  # before anything slow
+    if learn is not None:
+        chosen = chosen.learning(learn)
+    if held_out and chosen.learns != "accepted":
+        raise LogicgenError(
+            "--held-out: only --learn accepted draws problems that could be held-out ones; leave it"
+            " out"
+        )
+    settings = {"quiet": True, **settings}
+    settings["held_out"] = [as_dataset(load_dataset(each)) for each in held_out]
+    with extras_named():
+        from logicgen.training.devices import launched
+        from logicgen.training.fit import fit, training_data
+    path = fit(chosen, training_data(chosen, opened), Path(run), **settings)
+    member = launched()
+    if member is None or member.first:
+        say(f"{path}: try logicgen evaluate {path} --data {data}")
+    return path
+
+
+def load_model(run: str | Path, device: str = "auto") -> Model:
+    """Return the trained model, of any kind, in a run's folder, on `auto`, `cpu` or `cuda`.
+
+    run: folder, or the name of a shipped model.
+
+    Raises LogicgenError for a folder without a finished model, and a damaged file.
+    """
+    with extras_named():
+        from logicgen.model import checkpoint
+    return checkpoint.load_model(run, device)
+
+
+def evaluate(
+    run: str | Path,
+    data: str | Path,
+    folder: str | Path | None = None,
+    *,
+    beams: int = 1,
+    verified: int | None = None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Write the scores of a model on a split into a folder, and return their summary.
+
+    run: folder of a trained model, the name of a shipped one, or a file of what any other model
+        wrote: JSON lines, or a log of Inspect.
+    folder: a folder in that of the run, or beside the file, if not given.
+    beams: of beam search; greedy decoding if 1.
+    verified: score also the first of up to so many different answers that the solver accepts.
+    settings: `split`, `limit`, `device`, `workers`, `embedding_seeds`, ... as of
+        `logicgen evaluate`; of a corpus `context` and `beyond`; of a file `split`, `mode`,
+        `timeout`, `workers`, `mixed_prompts`.
+
+    Raises LogicgenError where the model does not fit the data, or the folder holds other things.
+    """
+    from logicgen.data.corpus import Corpus
+
+    opened, out = load_dataset(data), None if folder is None else Path(folder)
+    if isfile(run):
+        _check_default({"beams": beams, "verified": verified}, f"{run}: replies are given")
+        return judge_replies(Path(run), opened, out, **settings)[1]
+    if isinstance(opened, Corpus):
+        _check_default({"beams": beams, "verified": verified}, f"{data}: a corpus has no answers")
+        return measure_perplexity(run, opened, out, **settings)[1]
+    settings |= {"search": {"beams": beams}, "verified": verified}
+    return score_answers(run, opened, out, **settings)[1]
+
+
+def _check_default(given: dict[str, Any], why: str) -> None:
+    """Raise LogicgenError for a setting of decoding where nothing is decoded."""
+    for name, value in given.items():
+        if value not in (None, 1):
+            raise LogicgenError(f"{name}: {value}; {why}: leave it out")
+
+
+def judge_replies(
+    path: Path, data: Dataset | Corpus, out: Path | None, *, bars: Bars = no_bars, **settings: Any
+) -> tuple[Path, dict[str, Any]]:
+    """Judge a file of replies of any model; return the folder and the summary."""
+    from logicgen.data.opening import as_dataset
+    from logicgen.integrations.reply_files import read_replies
+
+    entries = read_replies(path)
+    with extras_named():
+        from logicgen.measures.evaluation import evaluate_replies
+    with bars("replies") as progress:
+        return evaluate_replies(entries, path, as_dataset(data), out, progress=progress, **settings)
+
+
+def measure_perplexity(
+    run: str | Path,
+    corpus: Dataset | Corpus,
+    out: Path | None,
+    *,
+    bars: Bars = no_bars,
+    say: Say = silent,
+    **settings: Any,
+) -> tuple[Path, dict[str, Any]]:
+    """Measure the perplexity of a language model by position; return the folder and the summary."""
+    from logicgen.data.opening import as_corpus
+
+    with extras_named():
+        from logicgen.measures.evaluation import evaluate_corpus
+    with bars("sequences") as progress:
+        return evaluate_corpus(run, as_corpus(corpus), out, progress=progress, say=say, **settings)
+
+
+def score_answers(
+    run: str | Path,
+    data: str | Path | Dataset | Corpus,
+    out: Path | None = None,
+    *,
+    search: dict[str, Any],
+    random: dict[str, Any] | None = None,
+    sample: bool = False,
+    verified: int | None = None,
+    bars: Bars = no_bars,
+    say: Say = silent,
+    **settings: Any,
+) -> tuple[Path, dict[str, Any]]:
+    """Score a model's answers with the solver, cell by cell; return the folder and the summary.
+
+    search: settings of beam search. random: settings of random draws.
+    sample: draw the answers instead of searching for them. verified: as of `evaluate`.
+    """
+    from logicgen.data.opening import as_dataset
+
+    with extras_named():
+        from logicgen.measures.evaluation import evaluate_answers
+        from logicgen.measures.verified import Verified
+        from logicgen.nn.decoding import BeamSearch
+        from logicgen.nn.samples import Sampling
+    opened = load_dataset(data) if isinstance(data, str | Path) else data
+    sampling = Sampling(**random or {})
+    settings["decoding"] = sampling if sample else BeamSearch(**search)
+    settings["verified"] = None if verified is None else Verified(verified, sampling)
+    with bars("answers") as progress:
+        return evaluate_answers(
+            run, as_dataset(opened), out, progress=progress, say=say, **settings
+        )
+
+
+def score_lines(summary: dict[str, Any]) -> list[str]:
+    """Return the scores of a summary of answers in words."""
+    from logicgen.measures.evaluation_files import score_lines
+
+    return score_lines(summary)
+
+
+def perplexity_lines(summary: dict[str, Any]) -> list[str]:
+    """Return the perplexity of a summary of a corpus in words."""
+    from logicgen.measures.curves import summary_lines
+
+    return summary_lines(summary)
+
+
+def report(
+    folder: str | Path, out: Path | None = None, *, workers: int = 1, bars: Bars = no_bars
+) -> Path:
+    """Write an evaluation, a data set or a corpus as one HTML page, and return its path.
+
+    out: the page; `report.html` in the folder if not given.
+    Raises LogicgenError for a folder that holds something else.
+    """
+    from logicgen.data.corpus import Corpus
+    from logicgen.data.dataset import Dataset
+    from logicgen.data.remote import cache
+    from logicgen.measures import measure_in
+    from logicgen.report.corpus_page import write_corpus_page
+    from logicgen.report.dataset_page import write_dataset_page
+    from logicgen.report.rows import REPORT
+
+    folder = Path(folder)
+    if out is None and folder.is_relative_to(cache() / "data"):
+        raise LogicgenError(
+            "-o: name the page: the data have been copied from a URL, and a copy may be deleted"
+        )
+    if not isdir(folder):
+        raise LogicgenError(f"{folder}: no such folder: give an evaluation, or a data set")
+    if (measure := measure_in(folder)) is not None:
+        with bars("answers") as progress:
+            explaining = partial(progress, "explaining")
+            return measure.write_page(folder, out, workers=workers, progress=explaining)
+    if isfile(folder / Dataset.file):
+        with bars("examples") as progress:
+            explaining = partial(progress, "explaining")
+            dataset, page = Dataset(folder), out or folder / REPORT
+            return write_dataset_page(dataset, page, workers=workers, progress=explaining)
+    if isfile(folder / Corpus.file):
+        return write_corpus_page(Corpus(folder), out or folder / REPORT)
+    raise LogicgenError(_no_report(folder))
+
+
+def _no_report(folder: Path) -> str:
+    """Return why a folder has no report, and what to give instead."""
+    from logicgen.measures.evaluation_files import PREDICTIONS
+
+    below = [str(path.parent) for path in sorted(folder.glob(f"*/{PREDICTIONS}"))]
+    if below:
+        return f"{folder}: no {PREDICTIONS}; did you mean {' or '.join(below)}?"
+    return (
+        f"{folder}: neither an evaluation (no {PREDICTIONS}) nor a data set (no dataset.json): run"
+        " logicgen evaluate or logicgen generate first"
+    )
+
+
+def compare(
+    folders: Sequence[Path], out: Path, *, workers: int = 1, bars: Bars = no_bars
+) -> tuple[list[str], list[str]]:
+    """Set evaluations of the same examples side by side; return a table, and what was written.
+
+    folders: of evaluations of one data set, or of one corpus. out: for figures and the page.
+    """
+    from logicgen.measures import compared
+
+    measure = compared(list(folders))
+    with bars("answers") as progress:
+        explaining = partial(progress, "explaining")
+        found = measure.compare(list(folders), out, workers=workers, progress=explaining)
+    return found.lines, found.files
+
+
+def study(
+    name: str,
+    out: Path | None = None,
+    *,
+    changes: Sequence[str] = (),
+    workers: int | None = None,
+    device: str = "auto",
+    **shown: Any,
+) -> None:
+    """Compute the trials of a study that have no record yet, and write its tables and figures.
+
+    name: a shipped name, or the path of a TOML file. out: `runs/studies/NAME` if not given.
+    changes: texts `KEY=VALUE` for keys of the study. shown: as of `run_study`.
+    """
+    need("train")
+    from logicgen.recipes import parse_change
+    from logicgen.study.engine import run_study
+    from logicgen.study.plan import open_study
+
+    with at("--set"):
+        parsed = dict(map(parse_change, changes))
+    plan = open_study(name, parsed)
+    plan.command += "".join(f" --set {quote(each)}" for each in changes)
+    run_study(plan, out or Path("runs") / "studies" / plan.name, workers, device, **shown)
+
+
+def export_model(run: Path, target: Path, name: str | None, description: str | None) -> int:
+    """Write a trained model to be passed on, and return the bytes of its weights."""
+    with extras_named():
+        from logicgen.measures.export import export
+    return export(run, target, name or target.resolve().name, description)
