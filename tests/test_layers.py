@@ -165,3 +165,21 @@ def test_a_name_of_a_module_means_one_thing() -> None:
         places.setdefault(path.stem, []).append(name)
     shared = {stem: names for stem, names in places.items() if len(names) > 1}
     assert set(shared) <= SHARED, shared
+
+
+# Nouns, and methods of the field, that end as participles do.
+ADJECTIVES = {"AlphaRenaming", "Answering", "Copying", "Embedding", "Encoding", "Finding"}
+ADJECTIVES |= {"GrowingRagged", "Learned", "Listing", "Naming", "Packing", "Prompting", "Ragged"}
+ADJECTIVES |= {"DecoderTraining", "Ranking", "Reading", "Sampling", "Settling", "Training"}
+ADJECTIVES |= {"Terminated", "Unfolding", "Wording", "Rounding"}
+
+
+def test_a_name_of_a_class_means_one_thing_and_is_a_noun() -> None:
+    places: dict[str, list[str]] = {}
+    for name, path in MODULES.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name.lstrip("_"), []).append(name)
+    assert not {name: modules for name, modules in places.items() if len(modules) > 1}
+    participles = {name for name in places if name.endswith(("ed", "ing"))}
+    assert participles <= ADJECTIVES, participles - ADJECTIVES

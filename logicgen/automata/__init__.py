@@ -12,7 +12,12 @@ from logicgen.automata.entropy import (
     mean_by_position,
     path_entropy,
 )
-from logicgen.automata.ngram_automaton import NGram, ngram, ngram_automaton, ngram_log_probabilities
+from logicgen.automata.ngram_automaton import (
+    NGramCounts,
+    ngram,
+    ngram_automaton,
+    ngram_log_probabilities,
+)
 from logicgen.automata.random_automaton import random_automaton
 from logicgen.automata.strings import Strings, encode, sample
 from logicgen.automata.sums import Tightness, allsum, log_allsum, normalise, tightness, trim
@@ -25,7 +30,7 @@ from logicgen.automata.weights import (
 
 __all__ = [
     "Automaton",
-    "NGram",
+    "NGramCounts",
     "Strings",
     "Tightness",
     "allsum",

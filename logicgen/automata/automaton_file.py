@@ -27,7 +27,7 @@ class Transition(Table):
     weight: Weight
 
 
-class _File(Table):
+class _AutomatonFile(Table):
     description: str = ""
     symbols: Names
     states: Names
@@ -45,7 +45,7 @@ def read_automaton(path: Path | str) -> Automaton:
     if isinstance(transitions, list):
         for i, entry in enumerate(transitions, 1):
             validate(Transition, entry, f"{path}: transition {i}{_shown(entry)}")
-    file = validate(_File, tables, str(path))
+    file = validate(_AutomatonFile, tables, str(path))
     try:
         automaton = Automaton.from_arcs(
             file.symbols,

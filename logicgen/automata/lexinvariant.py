@@ -92,7 +92,7 @@ def information_bound(symbols: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class RenamingEstimate:
     """An estimate of p' from random permutations."""
 
     log: np.ndarray  # (S,) natural logarithm of the mean
@@ -104,7 +104,7 @@ class Estimate:
 
 def estimated_log_probabilities(
     automaton: Automaton, strings: Readable, renamings: int, rng: np.random.Generator
-) -> Estimate:
+) -> RenamingEstimate:
     """Return estimates of p' of each string from random permutations, for any number of symbols.
 
     The mean is unbiased. After a long string few permutations account for nearly all of p', and a
@@ -130,7 +130,7 @@ def estimated_log_probabilities(
     shares = np.exp(logs - np.where(np.isfinite(top), top, 0)[:, None])
     mean = shares.mean(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return Estimate(
+        return RenamingEstimate(
             log=top + np.log(mean),
             relative_error=shares.std(axis=1, ddof=1) / np.sqrt(renamings) / mean,
             effective=shares.sum(axis=1) ** 2 / (shares**2).sum(axis=1),

@@ -17,7 +17,7 @@ MOST_CONTEXTS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class NGram:
+class NGramCounts:
     """An n-gram model: the next symbol depends on the last `order - 1` symbols, fewer at the start.
 
     Contexts are all strings of up to `order - 1` symbols, shorter ones first, then in the order of
@@ -31,7 +31,9 @@ class NGram:
     probabilities: np.ndarray  # (contexts, k + 1); zeros for contexts without counts and smoothing
 
 
-def ngram(symbols: Iterable[str], strings: Readable, order: int, smoothing: float = 0.0) -> NGram:
+def ngram(
+    symbols: Iterable[str], strings: Readable, order: int, smoothing: float = 0.0
+) -> NGramCounts:
     """Return the n-gram model of some strings: order 1 for unigrams, 2 for bigrams, ...
 
     smoothing: added to every count (Lidstone; 1 is Laplace's rule); 0 for relative frequencies.
@@ -55,10 +57,10 @@ def ngram(symbols: Iterable[str], strings: Readable, order: int, smoothing: floa
     np.add.at(counts, (context[inside], outcome[inside]), 1.0)
     smoothed = counts + smoothing
     total = smoothed.sum(axis=1, keepdims=True)
-    return NGram(symbols, order, counts, smoothed / np.where(total > 0, total, 1))
+    return NGramCounts(symbols, order, counts, smoothed / np.where(total > 0, total, 1))
 
 
-def ngram_log_probabilities(model: NGram, strings: Readable) -> np.ndarray:
+def ngram_log_probabilities(model: NGramCounts, strings: Readable) -> np.ndarray:
     """Return the natural logarithm of the probability of each string, (S,), from its n-grams."""
     batch = encode(model.symbols, strings)
     context, outcome, inside = _events(batch, len(model.symbols), model.order)
@@ -67,7 +69,7 @@ def ngram_log_probabilities(model: NGram, strings: Readable) -> np.ndarray:
     return np.asarray(np.where(inside, terms, 0.0).sum(axis=1))
 
 
-def ngram_automaton(model: NGram) -> Automaton:
+def ngram_automaton(model: NGramCounts) -> Automaton:
     """Return the deterministic automaton of the model, its contexts as states, such as `^ a b`."""
     k = len(model.symbols)
     n = len(model.probabilities)

@@ -39,7 +39,7 @@ MANY_EXAMPLES, MANY_BYTES = 1_000_000, 1_000_000_000
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SizeEstimate:
     """About what data take."""
 
     counted: int  # examples of a data set, rows of a corpus
@@ -82,7 +82,7 @@ class Estimate:
                 )
 
 
-def of_examples(sizes: Iterable[tuple[float, float]]) -> Estimate:
+def of_examples(sizes: Iterable[tuple[float, float]]) -> SizeEstimate:
     """Return what so many examples of such a mean length take."""
     of_length: dict[float, float] = {}
     for count, length in sizes:
@@ -90,7 +90,7 @@ def of_examples(sizes: Iterable[tuple[float, float]]) -> Estimate:
     examples = round(sum(of_length.values()))
     tokens = sum(count * length for length, count in of_length.items())
     together = max(of_length.values(), default=0)
-    return Estimate(
+    return SizeEstimate(
         examples,
         "examples",
         int((examples * HASHED + tokens * TOKEN) * MAKING),
@@ -98,21 +98,21 @@ def of_examples(sizes: Iterable[tuple[float, float]]) -> Estimate:
     )
 
 
-def of_plans(plans: Iterable[CellPlan]) -> Estimate:
+def of_plans(plans: Iterable[CellPlan]) -> SizeEstimate:
     """Return what the examples of a plan take: those that exist, of those that are asked for."""
     return of_examples((plan.quota, plan.cell.length + (plan.cell.width - 1) / 2) for plan in plans)
 
 
-def of_corpus(source: CorpusSource) -> Estimate:
+def of_corpus(source: CorpusSource) -> SizeEstimate:
     """Return what a corpus takes."""
     itemsize = np.min_scalar_type(len(source.tokens) - 1).itemsize
     counted, numbers, in_part = source.extent()
-    return Estimate(
+    return SizeEstimate(
         counted, source.counted, numbers * itemsize, in_part * COPIES * np.dtype(np.int64).itemsize
     )
 
 
-def of_recipe(recipe: Recipe) -> Estimate | None:
+def of_recipe(recipe: Recipe) -> SizeEstimate | None:
     """Return what a recipe takes at most, by its numbers alone; None where these do not say it."""
     if isinstance(recipe, DataRecipe):
         asked = [(sum(recipe.sizes.model_dump().values()), recipe.region.length)]
@@ -125,7 +125,7 @@ def of_recipe(recipe: Recipe) -> Estimate | None:
     if not isinstance(settings, RowCounts):
         return None
     rows = settings.train + settings.validation + settings.test
-    return Estimate(rows, "rows", rows * getattr(settings, "length", 1), 0)
+    return SizeEstimate(rows, "rows", rows * getattr(settings, "length", 1), 0)
 
 
 def announcement(recipe: Recipe, name: str) -> list[str]:

@@ -9,7 +9,8 @@ The splits are made in rounds. A round has four steps, each of which any number 
     finish    a bucket of units: their shards
 
 In the end each part is checked: its keys are different, and are those of the shards. The first
-process plans the steps (`_Run`). It never holds an example, and of each slot no more than its cell.
+process plans the steps (`_Generation`). It never holds an example, and of each slot no more than
+its cell.
 Workers do them (`Maker`). They hand on what they found in work files (`work_files.py`). A
 step that is done again writes the same bytes.
 """
@@ -30,7 +31,7 @@ from logicgen.data.cards import card
 from logicgen.data.dataset import Dataset
 from logicgen.data.estimate import of_plans
 from logicgen.data.folder import head
-from logicgen.data.maker import Facts, Maker, Settled
+from logicgen.data.maker import Maker, PartClaims, ShardFacts
 from logicgen.data.plan import CellPlan, DrawingRound, first_round, next_round, shard_size
 from logicgen.data.recipe import SPLITS, DataRecipe, Progress
 from logicgen.data.unique import Partition
@@ -80,12 +81,14 @@ def generate(
     with Dataset.making(folder, begin) as known:
         if known is not None:  # another process made it since
             return known
-        run = _Run(recipe, folder, seed, progress, stages)
+        run = _Generation(recipe, folder, seed, progress, stages)
         try:
             run.make(workers)
         except LostError:  # somebody has deleted files meanwhile
             run.files.clear()
-            run = _Run(recipe, folder, seed, progress, planned(recipe, source, name, progress))
+            run = _Generation(
+                recipe, folder, seed, progress, planned(recipe, source, name, progress)
+            )
             try:
                 run.make(workers)
             except LostError as error:
@@ -114,7 +117,7 @@ def planned(
     return stages
 
 
-class _Run:
+class _Generation:
     """One pass over the stages of a data set."""
 
     def __init__(
@@ -133,7 +136,7 @@ class _Run:
         every = chain.from_iterable(plans for _, plans in stages)
         self.partition = Partition.of(every, recipe.load_task())
         self.keys: dict[int, str] = {}  # by part of the partition, the work file of its keys
-        self.shards: dict[str, list[Facts]] = {split: [] for split in self.plans}
+        self.shards: dict[str, list[ShardFacts]] = {split: [] for split in self.plans}
         self.next_number = dict.fromkeys(self.plans, 0)  # of a shard
 
     def make(self, workers: int) -> None:
@@ -185,7 +188,7 @@ class _Run:
             parts = self._settled(one, self._drawn(one, pool, say), pool)
             self.files.write_json(settled_file(one), [asdict(each) for each in parts])
         else:
-            parts = [Settled(**each) for each in known]
+            parts = [PartClaims(**each) for each in known]
         changes: dict[int, list[int]] = {}
         held: dict[Cell, int] = {}
         for settled in parts:
@@ -217,7 +220,7 @@ class _Run:
 
     def _settled(
         self, one: DrawingRound, buckets: dict[int, list[int]], pool: AnyPool
-    ) -> list[Settled]:
+    ) -> list[PartClaims]:
         """Settle all parts that have records in buckets, or listings."""
         brief = one.outline()
         listed = {self.partition.part(listing.cell) for listing in one.listings}

@@ -39,7 +39,7 @@ KEY = np.dtype("i8")
 
 
 @dataclass(frozen=True)
-class Settled:
+class PartClaims:
     """What settling a part gave: examples by number of the cell, and buckets with changes."""
 
     part: int
@@ -48,7 +48,7 @@ class Settled:
 
 
 @dataclass(frozen=True)
-class Facts:
+class ShardFacts:
     """What a description says of a shard, and the sum of its keys."""
 
     file: str
@@ -104,7 +104,7 @@ class Maker:
 
     def settle(
         self, one: DrawingRound, part: int, buckets: Sequence[int], keys: str | None
-    ) -> Settled:
+    ) -> PartClaims:
         """Settle a part.
 
         buckets: those with records of the part.
@@ -119,19 +119,19 @@ class Maker:
             self.files.write_table(changes_file(one, bucket, part), found_table(found))
             changed.append(bucket)
         self.files.write_array(keys_file(one, part), settling.seen.array())
-        return Settled(part, list(settling.held.items()), changed)
+        return PartClaims(part, list(settling.held.items()), changed)
 
-    def finish(self, one: DrawingRound, bucket: int, parts: Sequence[int]) -> list[Facts]:
+    def finish(self, one: DrawingRound, bucket: int, parts: Sequence[int]) -> list[ShardFacts]:
         """Write the shards of a bucket, unless that was done; return what there is to say of them.
 
         parts: those with changes in the bucket.
         """
-        made: list[Facts] = []
+        made: list[ShardFacts] = []
         changes = None
         for unit in one.units_in(bucket):
             name = facts_file(one.split, unit)
             if (known := self.files.read_json(name)) is not None:
-                made += [self._same(Facts(**each)) for each in known]
+                made += [self._same(ShardFacts(**each)) for each in known]
                 continue
             if changes is None:
                 read = (self.files.read_table(changes_file(one, bucket, part)) for part in parts)
@@ -142,7 +142,7 @@ class Maker:
             made += facts
         return made
 
-    def _shard(self, one: DrawingRound, unit: int, table: pa.Table) -> list[Facts]:
+    def _shard(self, one: DrawingRound, unit: int, table: pa.Table) -> list[ShardFacts]:
         """Write the shard of a unit if it has any examples; return what there is to say of it.
 
         table: what settling has changed in the unit.
@@ -162,7 +162,7 @@ class Maker:
         write_shard(path, table, lost, part=self.files.part(name))
         return [self._facts(path.relative_to(self.folder).as_posix())]
 
-    def _facts(self, file: str) -> Facts:
+    def _facts(self, file: str) -> ShardFacts:
         """Return what there is to say of a shard, read from the disk.
 
         Raises LogicgenError where it is damaged, LostError where it is not there.
@@ -173,9 +173,9 @@ class Maker:
         table = read_shard(path)
         total = sum_of_keys(keys(table, self.drawer.alpha))
         size, digest = path.stat().st_size, sha256(path)
-        return Facts(file, len(table), size, digest, given_up(path), total)
+        return ShardFacts(file, len(table), size, digest, given_up(path), total)
 
-    def _same(self, known: Facts) -> Facts:
+    def _same(self, known: ShardFacts) -> ShardFacts:
         """Return the facts of a shard that are known. LogicgenError: it has others now."""
         if self._facts(known.file) != known:
             raise LogicgenError(

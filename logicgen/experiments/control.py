@@ -28,7 +28,7 @@ Connection = tuple[int, int, int]
 ASKED = 1e-6
 
 
-class Settings(ExperimentSettings):
+class ControlSettings(ExperimentSettings):
     """Keys of a study of this experiment."""
 
     students: Count
@@ -132,7 +132,7 @@ def random_cuts(grammars: int, seed: int, improbable: float) -> Json:
     return {"cuts": cuts, "refused": len(found) - len(cuts)}
 
 
-def trials(settings: Settings) -> dict[str, Call]:
+def trials(settings: ControlSettings) -> dict[str, Call]:
     """Return the published case, and all cuts of random grammars."""
     common = {"seed": settings.seed}
     students = {"students": settings.students, "lesson": settings.lesson.arguments()}
@@ -140,7 +140,7 @@ def trials(settings: Settings) -> dict[str, Call]:
     return {"published": (published, students | common), "random": (random_cuts, grammars | common)}
 
 
-def report(settings: Settings, results: dict[str, Json]) -> Report:
+def report(settings: ControlSettings, results: dict[str, Json]) -> Report:
     """Return what the cuts left, against what they should have, and a student's weights."""
     found, drawn = results["published"], results["random"]
     before, after = np.array(found["probabilities"]).transpose(1, 0, 2)
@@ -206,4 +206,4 @@ def _range(values: np.ndarray) -> str:
     return f"{values.mean():.2%} ({values.min():.2%} to {values.max():.2%})"
 
 
-EXPERIMENT = Experiment(Settings, trials, report)
+EXPERIMENT = Experiment(ControlSettings, trials, report)

@@ -34,7 +34,7 @@ from logicgen.training.students import Sentences
 FOUND = 0.05
 
 
-class Settings(ExperimentSettings):
+class IdentifySettings(ExperimentSettings):
     """Keys of a study of this experiment."""
 
     teacher: str  # a recipe of the task production, or what `load_grammar` reads
@@ -126,7 +126,7 @@ def weights_by_name(grammar: Grammar, teacher: Grammar) -> list[tuple[str, float
     return found
 
 
-def trials(settings: Settings) -> dict[str, Call]:
+def trials(settings: IdentifySettings) -> dict[str, Call]:
     """Return the only trial, all students of the teacher."""
     teacher = find_teacher(settings.teacher)
     try:
@@ -154,7 +154,7 @@ def identified(means: np.ndarray, classes: np.ndarray | None) -> tuple[int, int,
     return int(exactly.sum()), int(alike.sum()), int((~exactly & ~alike).sum())
 
 
-def report(settings: Settings, found: dict[str, Json]) -> Report:
+def report(settings: IdentifySettings, found: dict[str, Json]) -> Report:
     """Return distances to the teacher, and its weights beside the mean of its students."""
     (result,) = found.values()
     teacher, called = find_teacher(settings.teacher), _called(settings)
@@ -199,8 +199,8 @@ def _determined(teacher: Grammar) -> str:
     return "Of this teacher, sentences may leave more open than that."
 
 
-def _called(settings: Settings) -> str:
+def _called(settings: IdentifySettings) -> str:
     return Path(settings.teacher).stem
 
 
-EXPERIMENT = Experiment(Settings, trials, report)
+EXPERIMENT = Experiment(IdentifySettings, trials, report)

@@ -24,7 +24,7 @@ from logicgen.report.tables import Report
 from logicgen.tokens import symbol_name
 
 
-class Settings(ExperimentSettings):
+class LanguagesSettings(ExperimentSettings):
     """Keys of a study of this experiment.
 
     draws: how many automata are looked at, and `chosen` of them at most. first, last: positions
@@ -44,7 +44,7 @@ class Settings(ExperimentSettings):
     seed: Seed
 
     @model_validator(mode="after")
-    def _are_in_order(self) -> Settings:
+    def _are_in_order(self) -> LanguagesSettings:
         if self.first > self.last:
             raise ValueError(f"first: {self.first} is behind last, {self.last}")
         return self
@@ -90,7 +90,7 @@ def measure(
     return found
 
 
-def trials(settings: Settings) -> dict[str, Call]:
+def trials(settings: LanguagesSettings) -> dict[str, Call]:
     """Return a trial for each automaton."""
     left_out = {"description", "experiment", "draws", "chosen", "distance"}
     common = settings.model_dump(exclude=left_out)
@@ -103,7 +103,7 @@ def distance(found: Json) -> float:
     return best
 
 
-def report(settings: Settings, found: dict[str, Json]) -> Report:
+def report(settings: LanguagesSettings, found: dict[str, Json]) -> Report:
     """Return a table of all automata, and which are chosen."""
     far = [name for name, each in found.items() if distance(each) >= settings.distance]
     chosen = far[: settings.chosen]
@@ -132,4 +132,4 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
     return Report("Languages", about, [(says, heads, rows)], [])
 
 
-EXPERIMENT = Experiment(Settings, trials, report)
+EXPERIMENT = Experiment(LanguagesSettings, trials, report)

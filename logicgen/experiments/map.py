@@ -35,7 +35,7 @@ SHOWN = ("width", "layers", "words", "sentences", "kind", "teachers")
 Size = tuple[int, int, int]
 
 
-class Settings(ExperimentSettings):
+class MapSettings(ExperimentSettings):
     """Keys of a study of this experiment."""
 
     teachers: Count  # at each place
@@ -81,7 +81,7 @@ def map_point(
     }
 
 
-def trials(settings: Settings) -> dict[str, Call]:
+def trials(settings: MapSettings) -> dict[str, Call]:
     """Return a trial for each kind of teacher, size and number of sentences."""
     found: dict[str, Call] = {}
     for kind, (_, own_words, crispness) in KINDS.items():
@@ -108,7 +108,7 @@ Places = dict[tuple[str, Size, int | None], Json]
 """Rows of the table for programs by kind of teacher, size and number of sentences."""
 
 
-def report(settings: Settings, found: dict[str, Json]) -> Report:
+def report(settings: MapSettings, found: dict[str, Json]) -> Report:
     """Return a table for each kind of teacher, and a picture of the shares that were found."""
     rows = [
         {
@@ -209,4 +209,4 @@ def _draw(
     return figure
 
 
-EXPERIMENT = Experiment(Settings, trials, report)
+EXPERIMENT = Experiment(MapSettings, trials, report)

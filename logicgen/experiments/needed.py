@@ -57,7 +57,7 @@ class DecoderTraining(Table):
     patience: Count  # steps without a new least one after which nobody expects another
 
 
-class Settings(ExperimentSettings):
+class NeededSettings(ExperimentSettings):
     """Keys of a study of this experiment."""
 
     teachers: int = Field(ge=2)
@@ -195,7 +195,7 @@ def reached(bits: np.ndarray, sentences: list[int], threshold: float) -> np.ndar
     return found
 
 
-def trials(settings: Settings) -> dict[str, Call]:
+def trials(settings: NeededSettings) -> dict[str, Call]:
     """Return a trial for each teacher and number of sentences."""
     decoders = {name: size.model_dump() for name, size in settings.decoders.items()}
     common = {
@@ -209,7 +209,7 @@ def trials(settings: Settings) -> dict[str, Call]:
     }
 
 
-def report(settings: Settings, found: dict[str, Json]) -> Report:
+def report(settings: NeededSettings, found: dict[str, Json]) -> Report:
     """Return how many sentences each model needs, and a picture of the divergences."""
     sentences, teachers, training = settings.sentences, settings.teachers, settings.training
     models = [INDUCTIVE, STOPPED, *settings.decoders]
@@ -274,4 +274,4 @@ def _draw(bits: dict[str, np.ndarray], sentences: list[int]) -> Figure:
     return figure
 
 
-EXPERIMENT = Experiment(Settings, trials, report)
+EXPERIMENT = Experiment(NeededSettings, trials, report)

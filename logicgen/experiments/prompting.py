@@ -20,7 +20,7 @@ WORDS = ("big", "small", "cat", "dog")
 SETS = {"two": ("big cat", "small dog"), "three": ("big cat", "big dog", "small dog")}
 
 
-class Settings(ExperimentSettings):
+class PromptingSettings(ExperimentSettings):
     """Keys of a study of this experiment; `generations`: sentences the first student draws."""
 
     students: Count
@@ -65,7 +65,7 @@ def ask(
     }
 
 
-def trials(settings: Settings) -> dict[str, Call]:
+def trials(settings: PromptingSettings) -> dict[str, Call]:
     """Return a trial for each set of sentences."""
     common = settings.model_dump(include={"students", "generations", "seed"})
     common["lesson"] = settings.lesson.arguments()
@@ -74,7 +74,7 @@ def trials(settings: Settings) -> dict[str, Call]:
     }
 
 
-def report(settings: Settings, found: dict[str, Json]) -> Report:
+def report(settings: PromptingSettings, found: dict[str, Json]) -> Report:
     """Return a table for each set of sentences, and the weights of the first students."""
     tables, grammars = [], []
     for name, sentences in SETS.items():
@@ -102,4 +102,4 @@ def report(settings: Settings, found: dict[str, Json]) -> Report:
     )
 
 
-EXPERIMENT = Experiment(Settings, trials, report)
+EXPERIMENT = Experiment(PromptingSettings, trials, report)

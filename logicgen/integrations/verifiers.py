@@ -94,7 +94,7 @@ class LogicTask(vf.Task[LogicData, vf.State, LogicTaskConfig]):
         return await scorer.score_async(self.data.problem, completion)
 
 
-class LogicConfig(vf.TasksetConfig):
+class VerifiersConfig(vf.TasksetConfig):
     """Which problems are asked, and how they are written.
 
     Attributes:
@@ -110,7 +110,7 @@ class LogicConfig(vf.TasksetConfig):
     task: LogicTaskConfig = LogicTaskConfig()
 
 
-class LogicTaskset(vf.Taskset[LogicTask, LogicConfig]):
+class LogicTaskset(vf.Taskset[LogicTask, VerifiersConfig]):
     """The problems of a split of a data set, in order."""
 
     def load(self) -> Iterator[LogicTask]:

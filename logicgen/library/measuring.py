@@ -16,7 +16,7 @@ from logicgen.library.progress import Bars, no_bars
 if TYPE_CHECKING:
     from logicgen.measures.completion import Completion
     from logicgen.model.language_model import LanguageModel
-    from logicgen.model.prompted import Elected
+    from logicgen.model.prompted import Election
     from logicgen.scoring.completions import Mode
 
 
@@ -117,7 +117,7 @@ def complete(
     seed: int = 0,
     device: str = "auto",
     **settings: Any,
-) -> tuple[list[Completion], Elected[str] | None]:
+) -> tuple[list[Completion], Election[str] | None]:
     """Return what a language model writes after a prompt, and the elected text with `vote`.
 
     sampling: settings of random draws, or None for the likeliest tokens.

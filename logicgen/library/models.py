@@ -173,13 +173,13 @@ def score_answers(
 
     with extras_named():
         from logicgen.measures.evaluation import evaluate_answers
-        from logicgen.measures.verified import Verified
+        from logicgen.measures.verified import VerifiedSearch
         from logicgen.nn.decoding import BeamSearch
         from logicgen.nn.samples import Sampling
     opened = load_dataset(data) if isinstance(data, str | Path) else data
     sampling = Sampling(**random or {})
     settings["decoding"] = sampling if sample else BeamSearch(**search)
-    settings["verified"] = None if verified is None else Verified(verified, sampling)
+    settings["verified"] = None if verified is None else VerifiedSearch(verified, sampling)
     with bars("answers") as progress:
         return evaluate_answers(
             run, as_dataset(opened), out, progress=progress, say=say, **settings

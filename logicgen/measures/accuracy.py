@@ -133,7 +133,7 @@ def predicted(
     """Return the answers of a model with their verdicts; write them into a folder."""
     from logicgen.measures.evaluation_files import write_predictions
     from logicgen.measures.predictions import predict_and_verify
-    from logicgen.measures.verified import Verified
+    from logicgen.measures.verified import VerifiedSearch
     from logicgen.nn.samples import Sampling
 
     answerer = subject.model.answerer(data, subject.name)
@@ -141,7 +141,7 @@ def predicted(
     about = replace(about, precision=subject.model.precision)
     options = settings.model_dump(include={"limit", "embedding_seeds"}) | _decoding(settings)
     verified = settings.verified
-    options["verified"] = verified and Verified(verified, Sampling(settings.temperature))
+    options["verified"] = verified and VerifiedSearch(verified, Sampling(settings.temperature))
     table = predict_and_verify(answerer, data, about, **options)
     prepare_folder(folder)
     write_predictions(table, folder)

@@ -12,7 +12,7 @@ import numpy as np
 
 from logicgen.errors import LogicgenError
 from logicgen.measures.predictions import Verifier
-from logicgen.measures.verified import Outcome, Verified, draw_until_accepted
+from logicgen.measures.verified import Outcome, VerifiedSearch, draw_until_accepted
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.kinds import grammar_mask
 from logicgen.model.model import Request
@@ -49,7 +49,7 @@ class Answering:
     """A model with the solver that judges it. Use as a context manager."""
 
     model: EncoderDecoder
-    verified: Verified
+    verified: VerifiedSearch
     verifier: Verifier
 
     @staticmethod
@@ -63,7 +63,7 @@ class Answering:
         seconds: float = 10.0,
     ) -> Answering:
         """Return a model with its judge; `seconds` is the solver's limit for each answer."""
-        verified = Verified(draws, Sampling(temperature))
+        verified = VerifiedSearch(draws, Sampling(temperature))
         solver = fitting_solver(model.task_name, solver)
         verifier = Verifier(load_task(model.task_name), solver, workers, seconds)
         return Answering(model, verified, verifier)

@@ -33,15 +33,15 @@ class _Mean(BaseModel):
     mean: float
 
 
-class _Strings(BaseModel):
+class _StringsTable(BaseModel):
     strings: _Mean
 
 
-class Covariance(BaseModel):
+class CovarianceTable(BaseModel):
     """Alpha-covariance of exact strings, of all problems and by number of symbols."""
 
-    overall: _Strings
-    by_symbols: dict[str, _Strings]
+    overall: _StringsTable
+    by_symbols: dict[str, _StringsTable]
     data: str
     split: str
 
@@ -68,7 +68,7 @@ class Cells(Measure):
         """Raise as `Measure` says, also for alpha-covariance of another shape."""
         self.headline(found)
         if found.get("covariance") is not None:
-            Covariance.model_validate(found["covariance"])
+            CovarianceTable.model_validate(found["covariance"])
 
     def says(self, points: list[Findings]) -> str:
         """Return how answers are judged, and of which region the parts are."""

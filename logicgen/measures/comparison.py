@@ -21,7 +21,7 @@ from logicgen.measures.evaluation_files import PARTS, PREDICTIONS, read_predicti
 from logicgen.measures.evaluation_page import are_right, share_map
 from logicgen.measures.predictions import About
 from logicgen.measures.scores import Score, Scores
-from logicgen.report.document import Document, Facts, write_document
+from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.figure_style import save
 from logicgen.report.rows import (
     MOST,
@@ -189,7 +189,7 @@ def _difference_map(
     }
 
 
-def _scores(labels: Sequence[str], scores: Sequence[Scores], about: About) -> Facts:
+def _scores(labels: Sequence[str], scores: Sequence[Scores], about: About) -> FactTable:
     """Return the table of right answers: a row for each evaluation, a column for each part."""
     found = [{"overall": each.score(), **each.by_part(about)} for each in scores]
     names = list(found[0])
@@ -198,7 +198,7 @@ def _scores(labels: Sequence[str], scores: Sequence[Scores], about: About) -> Fa
         for label, parts in zip(labels, found, strict=True)
     ]
     heads = [f"{PARTS[name]} ({found[0][name].examples:,})" for name in names]
-    return Facts("Right answers", ["", *heads], rows)
+    return FactTable("Right answers", ["", *heads], rows)
 
 
 COMPARISON = "comparison.csv"

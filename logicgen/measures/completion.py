@@ -10,7 +10,7 @@ from torch import Tensor
 
 from logicgen.errors import LogicgenError
 from logicgen.model.language_model import LanguageModel
-from logicgen.nn.generation import Generated, beam_search, generate
+from logicgen.nn.generation import Texts, beam_search, generate
 from logicgen.nn.samples import Sampling
 from logicgen.tokens import NOTHING, OTHER, Tokens
 
@@ -96,7 +96,7 @@ def _prompt(model: LanguageModel, prompt: str) -> Tensor:
     return torch.from_numpy(ids).to(model.device)
 
 
-def _completions(written: Generated, shown: Callable[[list[int]], str]) -> list[Completion]:
+def _completions(written: Texts, shown: Callable[[list[int]], str]) -> list[Completion]:
     lines = written.tokens.tolist(), written.log_probabilities.tolist()
     return [
         Completion(shown([each for each in line if each != NOTHING]), log_p)

@@ -150,7 +150,7 @@ def predict_renamed(
 
 
 @dataclass(frozen=True)
-class Renamed:
+class RenamedProblem:
     """A problem of a split whose symbols have other names."""
 
     row: int
@@ -165,16 +165,16 @@ class Renamed:
         return rename(self.example["problem"], dict(zip(self.symbols, self.names, strict=True)))
 
 
-def _renamed(rows: np.ndarray, table: pa.Table, alphabets: np.ndarray) -> Iterator[Renamed]:
+def _renamed(rows: np.ndarray, table: pa.Table, alphabets: np.ndarray) -> Iterator[RenamedProblem]:
     """Yield the renamings of all problems of a table; rows: which ones they are in their split."""
     examples = zip(rows.tolist(), table.to_pylist(), alphabets.tolist(), strict=True)
     for row, example, alphabet in examples:
         symbols = tuple(symbols_of(example["problem"]))
         for names in renamings(symbols, alphabet, Random(example["problem"])):
-            yield Renamed(row, example, symbols, names, alphabet)
+            yield RenamedProblem(row, example, symbols, names, alphabet)
 
 
-def _answered(found: Iterable[tuple[Renamed, int, str]], about: About) -> pa.Table:
+def _answered(found: Iterable[tuple[RenamedProblem, int, str]], about: About) -> pa.Table:
     """Return the table of renamed problems, numbers of embedding seeds, and answers to them."""
     columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
     for each, seed, text in found:
@@ -240,7 +240,7 @@ def read_renamed(
     given = Counter((reply.row, reply.problem) for reply in replies)
     check_even(Counter({said[key]: given[key] for key in asked}))
     counts: Counter[tuple[int, str]] = Counter()
-    found: list[tuple[Renamed, int, str]] = []
+    found: list[tuple[RenamedProblem, int, str]] = []
     unread = 0
     for reply in replies:
         key = reply.row, reply.problem

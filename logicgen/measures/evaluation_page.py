@@ -13,7 +13,7 @@ from logicgen.errors import LogicgenError
 from logicgen.measures.evaluation_files import PARTS, read_predictions
 from logicgen.measures.predictions import About
 from logicgen.measures.scores import VERDICTS, Score, Scores
-from logicgen.report.document import Document, Facts, write_document
+from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.rows import (
     MOST,
     REPORT,
@@ -187,7 +187,7 @@ def share_map(
     }
 
 
-def _scores(scores: Scores) -> Facts:
+def _scores(scores: Scores) -> FactTable:
     """Return the table of scores by part."""
     rows = []
     parts = {"overall": scores.score(), **scores.by_part()}
@@ -199,10 +199,10 @@ def _scores(scores: Scores) -> Facts:
         row = [PARTS.get(name, name), f"{flat['examples']:,}", percent(flat)]
         row += [f"{flat[verdict]:,}" for verdict in VERDICTS]
         rows.append(row + ([percent(flat, "verified_accuracy")] if verified else []))
-    return Facts("Scores", heads, rows)
+    return FactTable("Scores", heads, rows)
 
 
-def _facts(about: About, scores: Scores) -> Facts:
+def _facts(about: About, scores: Scores) -> FactTable:
     """Return the table of what was evaluated, and how."""
     said: dict[str, Any] = {
         "task": about.task,
@@ -217,4 +217,4 @@ def _facts(about: About, scores: Scores) -> Facts:
         said["precision of the training"] = about.precision
     if about.reset_rows is not None:
         said["seed of redrawn rows"] = about.reset_rows
-    return Facts("What was evaluated", ["", ""], [[name, str(said[name])] for name in said])
+    return FactTable("What was evaluated", ["", ""], [[name, str(said[name])] for name in said])

@@ -36,7 +36,7 @@ from logicgen.measures.measure import (
 )
 from logicgen.measures.probe import ProbeSettings
 from logicgen.model.recipe import ModelRecipe
-from logicgen.report.document import Document, Facts, write_document
+from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.figure_style import (
     LINES,
     band,
@@ -293,7 +293,7 @@ def _cipher(row: ProbedRow, tokens: Tokens) -> list[dict[str, Any]]:
     return places
 
 
-def _windows(title: str, windows: list[KeyWindow]) -> Facts:
+def _windows(title: str, windows: list[KeyWindow]) -> FactTable:
     """Return the table of precision by window."""
     rows = [
         [
@@ -306,7 +306,7 @@ def _windows(title: str, windows: list[KeyWindow]) -> Facts:
         for each in windows
     ]
     heads = ["positions", "right, by votes of the window", "by votes so far", "single", "symbols"]
-    return Facts(title, heads, rows)
+    return FactTable(title, heads, rows)
 
 
 WINDOWS, SUMMARY = "windows.csv", "summary.json"

@@ -39,7 +39,7 @@ Picture = tuple[str, str, "Figure"]
 MOST_NAMED = 12
 
 
-class Run(Protocol):
+class StudyRun(Protocol):
     """The training of a model of a study."""
 
     steps: int
@@ -69,7 +69,7 @@ class Findings:
     data: str  # the name of the data set
     data_folder: str  # the same for equal data
     seeds: list[int]
-    runs: Sequence[Run]
+    runs: Sequence[StudyRun]
     found: list[Json]
 
     @property
@@ -199,7 +199,7 @@ def check_reads(called: str, model: ModelRecipe, where: str) -> None:
         )
 
 
-def _trained(run: Run) -> Json:
+def _trained(run: StudyRun) -> Json:
     return {"steps": run.steps, "minutes": run.minutes, "parameters": run.parameters}
 
 

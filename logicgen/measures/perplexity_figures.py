@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from logicgen.measures.perplexity import MEASURES, Curve
-from logicgen.report.document import Document, Facts, write_document
+from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.figure_style import legend_below, line_styles, new_figure
 
 # Positions are many: every line is a moving average over this share of them.
@@ -229,7 +229,7 @@ def perplexity_document(curve: Curve) -> Document:
     )
 
 
-def _parts(curve: Curve) -> Facts:
+def _parts(curve: Curve) -> FactTable:
     """Return the table of means over all positions, and from one on."""
     rows = []
     for part, found in curve.parts.items():
@@ -240,10 +240,10 @@ def _parts(curve: Curve) -> Facts:
                 low, high = found[f"{name}_low"], found[f"{name}_high"]
                 value = f"{found[name]:.4f} [{low:.4f}, {high:.4f}]"
                 rows.append([where, called, value, f"{found['tokens']:,}"])
-    return Facts("Means", ["where", "what", "value", "tokens"], rows)
+    return FactTable("Means", ["where", "what", "value", "tokens"], rows)
 
 
-def _facts(curve: Curve) -> Facts:
+def _facts(curve: Curve) -> FactTable:
     about: dict[str, Any] = {
         "model": curve.about.model,
         "data": f"{curve.about.data}, split {curve.about.split}",
@@ -252,4 +252,4 @@ def _facts(curve: Curve) -> Facts:
         "sequences": curve.about.sequences,
         "embedding seeds": curve.about.embedding_seeds,
     }
-    return Facts("What was evaluated", ["", ""], [[name, str(about[name])] for name in about])
+    return FactTable("What was evaluated", ["", ""], [[name, str(about[name])] for name in about])

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from logicgen.data.dataset import Dataset, encode
 from logicgen.errors import LogicgenError
-from logicgen.measures.verified import Verified, draw_until_accepted
+from logicgen.measures.verified import VerifiedSearch, draw_until_accepted
 from logicgen.processes.engines import open_pool
 from logicgen.tasks import Task
 from logicgen.tasks.judge import Item, Wants, finding_of, judge
@@ -124,7 +124,7 @@ def predict_and_verify(
     grammar: bool = True,
     decoding: Decoding | None = None,
     ensemble: int = 1,
-    verified: Verified | None = None,
+    verified: VerifiedSearch | None = None,
     progress: Progress = lambda what, done, total: None,
 ) -> pa.Table:
     """Return a table with a row per example and embedding seed: prediction, verdict, distance.
@@ -273,7 +273,7 @@ class Predictor:
         self,
         places: np.ndarray,
         predictions: Sequence[str],
-        verified: Verified,
+        verified: VerifiedSearch,
         progress: Counted = _uncounted,
     ) -> list[list[str]]:
         """Return samples for each place that differ from each other and from its prediction."""

@@ -40,7 +40,7 @@ AT_A_TIME = 2**24
 
 
 @dataclass(frozen=True)
-class Tightness:
+class ModelTightness:
     """Whether a model is tight, why, and how improbable `<end>` can be."""
 
     is_tight: bool
@@ -61,7 +61,7 @@ class LeastEnd:
     sequences: int  # that were read
 
 
-def tightness(model: LanguageModel, seeds: Sequence[int] = (0,)) -> Tightness:
+def tightness(model: LanguageModel, seeds: Sequence[int] = (0,)) -> ModelTightness:
     """Return whether a model is tight, with a lower bound of P(<end>) after any text.
 
     seeds: of random rows, on which the bound depends; it holds for all of these draws. For
@@ -77,7 +77,9 @@ def tightness(model: LanguageModel, seeds: Sequence[int] = (0,)) -> Tightness:
             reason = "there are finitely many contexts, and <end> may follow each"
         case InductiveModel():
             words = model.network.network.positions
-            return Tightness(True, f"sentences have {words} words at most", mean_length=words + 1)
+            return ModelTightness(
+                True, f"sentences have {words} words at most", mean_length=words + 1
+            )
         case TextNGramModel():
             return _of_text_ngram(model)
         case _:
@@ -85,7 +87,7 @@ def tightness(model: LanguageModel, seeds: Sequence[int] = (0,)) -> Tightness:
                 f"{model.noun}: no bound of the probability of <end> is known for this kind of"
                 " model: give a Transformer, a recurrent network or n-grams"
             )
-    return Tightness(True, reason, log_least, _reciprocal(log_least))
+    return ModelTightness(True, reason, log_least, _reciprocal(log_least))
 
 
 def _reciprocal(log: float) -> float:
@@ -154,7 +156,7 @@ def ngram_least(network: NGram) -> float:
     return least
 
 
-def _of_text_ngram(model: TextNGramModel) -> Tightness:
+def _of_text_ngram(model: TextNGramModel) -> ModelTightness:
     """Return what is known of counts of the text itself.
 
     In a text of t times the same token, n-grams of `fitted` smoothing give all other tokens
@@ -168,10 +170,12 @@ def _of_text_ngram(model: TextNGramModel) -> Tightness:
     """
     order, smoothing = model.network.order, model.network.smoothing
     if smoothing == "ppm":
-        return Tightness(True, "no context can occur for ever without an escape to a new token")
+        return ModelTightness(
+            True, "no context can occur for ever without an escape to a new token"
+        )
     if order == 1:
-        return Tightness(True, "after t tokens <end> has about 1 / t, an infinite sum")
-    return Tightness(
+        return ModelTightness(True, "after t tokens <end> has about 1 / t, an infinite sum")
+    return ModelTightness(
         False, f"after t times one token all others together have about t^-{order}, a finite sum"
     )
 

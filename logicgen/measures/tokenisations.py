@@ -112,7 +112,7 @@ def text_probability(
         total = _summed(model, start, _paths(lattice, ways), rows)
         return TextProbability(ways[0], own, float(total) / math.log(2), 0.0)
     assert samples is not None
-    draws = _Draws(lattice, tokens.tolist(), logs.cpu().numpy())
+    draws = _TokenDraws(lattice, tokens.tolist(), logs.cpu().numpy())
     weights = draws.weights(model, start, samples, seed) / math.log(2)
     marginal = np.logaddexp2(own, np.logaddexp2.reduce(weights) - math.log2(samples))
     error = np.exp2(weights - marginal).std(ddof=1) / math.sqrt(samples)
@@ -165,7 +165,7 @@ def _summed(model: LanguageModel, before: Tensor, paths: Iterator[list[int]], ro
     return torch.cat(found).logsumexp(0)
 
 
-class _Draws:
+class _TokenDraws:
     """Random ways through a lattice, but for the canonical one."""
 
     def __init__(self, lattice: Lattice, canonical: list[int], logs: np.ndarray) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Verified:
+class VerifiedSearch:
     """Settings of verified decoding: the plain prediction, then samples, up to `draws` answers.
 
     All are different: the solver has judged the others already.

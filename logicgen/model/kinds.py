@@ -14,13 +14,13 @@ from logicgen.model.language_model import NeuralLanguageModel
 from logicgen.model.model import AnyData, Model
 from logicgen.model.ngrams import NGramModel, TextNGramModel
 from logicgen.model.recipe import ModelRecipe
-from logicgen.model.symbol_invariant import SymbolInvariant
+from logicgen.model.symbol_invariant import SymbolInvariantModel
 from logicgen.nn.decoding import GrammarMask
 from logicgen.tasks import Task
 
 MODELS: dict[str, type[Model]] = {
     "encoder-decoder": EncoderDecoder,
-    "symbol-invariant": SymbolInvariant,
+    "symbol-invariant": SymbolInvariantModel,
     "language-model": NeuralLanguageModel,
     "inductive": InductiveModel,
     "n-gram": NGramModel,

@@ -15,7 +15,7 @@ from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError
 from logicgen.model.batches import Rank
 from logicgen.model.model import Loss, Model, check_same_keys, load_start
-from logicgen.model.prompted import Prompted
+from logicgen.model.prompted import PromptedModel
 from logicgen.model.recipe import LanguageModelTable, ModelRecipe, TransformerTable
 from logicgen.model.sequences import SequenceData, TokenBatch, TrainingRegion, sequence_data
 from logicgen.nn.generation import Reader
@@ -128,9 +128,9 @@ class LanguageModel(Model):
 
     # -- used ---------------------------------------------------------------------------------
 
-    def answerer(self, data: Dataset, called: str, votes: int | None = None) -> Prompted:
+    def answerer(self, data: Dataset, called: str, votes: int | None = None) -> PromptedModel:
         """Return the model with the problems of a data set as its prompts."""
-        return Prompted(self, data, votes or 1)
+        return PromptedModel(self, data, votes or 1)
 
     def check(self, count: int) -> None:
         """Raise LogicgenError where it cannot be used with so many tokens."""

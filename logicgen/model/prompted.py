@@ -21,9 +21,9 @@ from logicgen.errors import LogicgenError
 from logicgen.model.model import Answer, Request
 from logicgen.model.sequences import TrainingRegion, example_ids
 from logicgen.nn.decoding import BeamSearch, Decoding
-from logicgen.nn.generation import Generated, Reader, generate, summed
+from logicgen.nn.generation import Reader, Texts, generate, summed
 from logicgen.nn.samples import Sampling
-from logicgen.tasks.string_task import Determined
+from logicgen.tasks.string_task import DeterminedTask
 from logicgen.tokens import NOTHING, Tokens, Vocabulary
 
 # Numbers in (problems, tokens, V) that are made at a time.
@@ -48,7 +48,7 @@ class Prompting(Protocol):
     def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader: ...
 
 
-class Prompted:
+class PromptedModel:
     """A language model that is asked the problems of a data set (`model.Answerer`).
 
     votes: answers that are drawn to a problem, of which the most frequent is given.
@@ -60,7 +60,7 @@ class Prompted:
     canonical = False
 
     def __init__(self, model: Prompting, data: Dataset, votes: int = 1) -> None:
-        if not isinstance(data.task, Determined):
+        if not isinstance(data.task, DeterminedTask):
             raise LogicgenError(
                 f"{data.folder}: a language model is asked for answers of known length, which task"
                 f" {data.task.name} has not: give data of lookup or permutation"
@@ -178,7 +178,7 @@ class Prompted:
         prompt: torch.Tensor,
         budgets: torch.Tensor,
         allowed: torch.Tensor | None,
-    ) -> Iterator[Generated]:
+    ) -> Iterator[Texts]:
         """Yield what is written to a batch of problems in each vote."""
         count, decoding = self._count(request.symbols), request.decoding
         seeds = [
@@ -197,7 +197,7 @@ class Prompted:
                 allowed=allowed,
             )
 
-    def _elected(self, draws: list[Generated], line: int, length: int) -> Answer:
+    def _elected(self, draws: list[Texts], line: int, length: int) -> Answer:
         """Return the answer to a problem of a batch that most votes are for."""
         written = [tuple(each.tokens[line, :length].tolist()) for each in draws]
         log_probabilities = [float(each.log_probabilities[line]) for each in draws]
@@ -260,14 +260,14 @@ def _chance(*parts: object) -> float:
 T = TypeVar("T", bound=Hashable)
 
 
-class Elected(NamedTuple, Generic[T]):
+class Election(NamedTuple, Generic[T]):
     """The answer that won, and how many of the draws gave it."""
 
     answer: T
     votes: int
 
 
-def elect(answers: Sequence[T], log_probabilities: Sequence[float]) -> Elected[T]:
+def elect(answers: Sequence[T], log_probabilities: Sequence[float]) -> Election[T]:
     """Return the most frequent answer; log_probabilities: of each draw, in nats.
 
     Of answers that are as frequent, that with the higher total probability over its draws wins, and
@@ -279,4 +279,4 @@ def elect(answers: Sequence[T], log_probabilities: Sequence[float]) -> Elected[T
         draws.setdefault(answer, []).append(log_p)
     totals = {answer: float(np.logaddexp.reduce(each)) for answer, each in draws.items()}
     best = max(draws, key=lambda answer: (len(draws[answer]), totals[answer]))
-    return Elected(best, len(draws[best]))
+    return Election(best, len(draws[best]))

@@ -23,7 +23,7 @@ from logicgen.data.dataset import Dataset, EncodedSplit
 from logicgen.data.opening import as_corpus, as_dataset
 from logicgen.errors import LogicgenError
 from logicgen.model.batches import Rank, Share
-from logicgen.tasks.string_task import Determined
+from logicgen.tasks.string_task import DeterminedTask
 from logicgen.tokens import NOTHING, Tokens, Vocabulary, symbol_name
 
 
@@ -226,7 +226,7 @@ def sequences_of(data: Dataset | Corpus, split: str, everything: bool = False) -
     if data.holds != "problems":
         return corpus_sequences(as_corpus(data), split)
     dataset = as_dataset(data)
-    if not isinstance(dataset.task, Determined):
+    if not isinstance(dataset.task, DeterminedTask):
         raise LogicgenError(
             f"{data.folder}: holds problems of {data.task_name}; language models are trained on a"
             " corpus, or on problems of lookup or permutation"

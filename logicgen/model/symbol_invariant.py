@@ -21,7 +21,7 @@ from logicgen.nn.symbol_invariant import (
 from logicgen.nn.transformer import Transformer
 
 
-class SymbolInvariant(EncoderDecoder):
+class SymbolInvariantModel(EncoderDecoder):
     """A recipe's symbol-invariant network for one vocabulary."""
 
     noun = "a symbol-invariant model"

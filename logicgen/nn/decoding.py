@@ -38,7 +38,7 @@ from logicgen.tokens import Vocabulary
 _ASK_EVERY = 8  # steps between two checks for problems that are done: each makes a GPU wait
 
 
-class Memory(Protocol):
+class DecoderMemory(Protocol):
     """The state that a network keeps for its problems and hypotheses, one row per hypothesis."""
 
     def select(self, rows: Tensor) -> None:
@@ -48,7 +48,7 @@ class Memory(Protocol):
         """
 
 
-MemoryT = TypeVar("MemoryT", bound=Memory)
+MemoryT = TypeVar("MemoryT", bound=DecoderMemory)
 
 
 class Network(Protocol[MemoryT]):
@@ -103,7 +103,7 @@ Decoding = BeamSearch | Sampling
 GREEDY = BeamSearch()
 
 
-class Decoded(NamedTuple):
+class DecodedAnswers(NamedTuple):
     """Decoded answers."""
 
     # (B, N, T), N answers for each problem, best first or in the order in which they were drawn,
@@ -125,7 +125,7 @@ def decode(
     decoding: Decoding = GREEDY,
     scale: float | Tensor = 1.0,
     never: Sequence[int] = (),
-) -> Decoded:
+) -> DecodedAnswers:
     """Return answers to padded problems (B, S).
 
     With a grammar every answer is a word of it with at most `max_length` tokens before `<end>`.
@@ -140,7 +140,9 @@ def decode(
 
     Raises LogicgenError if the grammar has no answer of `max_length` tokens or fewer.
     """
-    prefixes = _Prefixes(network, matrices, problems, vocabulary, max_length, grammar, scale, never)
+    prefixes = _BeamPrefixes(
+        network, matrices, problems, vocabulary, max_length, grammar, scale, never
+    )
     method: _Beams | Draws | DifferentDraws
     if isinstance(decoding, BeamSearch):
         method = _Beams(decoding, problems, vocabulary, max_length)
@@ -148,7 +150,7 @@ def decode(
         method = Draws(decoding, problems, vocabulary, max_length)
     else:
         method = DifferentDraws(decoding, problems, vocabulary, max_length)
-    found = Decoded(*(nothing.clone() for nothing in method.found()))
+    found = DecodedAnswers(*(nothing.clone() for nothing in method.found()))
     place = torch.arange(len(problems), device=problems.device)  # of the problems still decoded
     ask_every = 1 if problems.device.type == "cpu" else _ASK_EVERY
     for step in range(max_length + 1):
@@ -169,7 +171,7 @@ def decode(
     return found
 
 
-class _Prefixes(Generic[MemoryT]):
+class _BeamPrefixes(Generic[MemoryT]):
     """All hypotheses of a batch: the network's memory and the grammar state of each."""
 
     def __init__(
@@ -300,7 +302,7 @@ class _Beams:
         self.scores, self.answers = self.scores[problems], self.answers[problems]
         self.done = self.done[problems]
 
-    def found(self) -> Decoded:
+    def found(self) -> DecodedAnswers:
         """Return the best answers found so far, then prefixes that did not end in time."""
         wanted = self.search.answers
         scores = self.scores[:, :wanted]
@@ -313,4 +315,4 @@ class _Beams:
             there = (number >= 0) & (alive.gather(1, number.clamp(min=0)) > -math.inf)
             unended = rows_of(F.pad(self.tokens, (0, 0, 0, wanted)), number.clamp(min=0))
             answers = torch.where(there[..., None], unended, answers)
-        return Decoded(answers, scores)
+        return DecodedAnswers(answers, scores)

@@ -35,7 +35,7 @@ class Reader(Protocol):
         """
 
 
-class Generated(NamedTuple):
+class Texts(NamedTuple):
     """Generated texts."""
 
     tokens: Tensor  # (B, at most N) int64; the end is the last token of a text, `NOTHING` follows
@@ -81,7 +81,7 @@ def generate(
     numbers: Callable[[int], Tensor] | None = None,
     allowed: Tensor | None = None,
     finished: Callable[[list[int]], bool] = lambda written: False,
-) -> Generated:
+) -> Texts:
     """Go on from (B, T) prompts by up to `most` tokens each, until `end` has come.
 
     T and `most` are at least 1: no model of this project predicts a text's first token.
@@ -127,7 +127,7 @@ def generate(
         if not under_way.any():
             break
         new = chosen[:, None].to(prompts.device)
-    return Generated(torch.stack(columns, dim=1), total)
+    return Texts(torch.stack(columns, dim=1), total)
 
 
 @torch.no_grad()
@@ -139,7 +139,7 @@ def beam_search(
     *,
     end: int | None = None,
     finished: Callable[[list[int]], bool] = lambda written: False,
-) -> Generated:
+) -> Texts:
     """Go on from a (T,) prompt by up to `most` tokens; return up to K texts, most probable first.
 
     Each step keeps the K most probable of all texts that go on from those kept and of those that
@@ -173,4 +173,4 @@ def beam_search(
         new = chosen.masked_fill(stayed, 0)[:, None].to(prompt.device)
         of = of.to(prompt.device)
     there = scores > -torch.inf
-    return Generated(texts[there], scores[there])
+    return Texts(texts[there], scores[there])

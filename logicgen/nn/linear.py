@@ -95,11 +95,11 @@ class Linear(nn.Linear):
         """Return the layer's output."""
         if not _rounded or x.is_cuda:
             return super().forward(x)
-        y: Tensor = _Rounded.apply(x, self.weight, self.bias)  # type: ignore[no-untyped-call]
+        y: Tensor = _Rounding.apply(x, self.weight, self.bias)  # type: ignore[no-untyped-call]
         return y
 
 
-class _Rounded(torch.autograd.Function):
+class _Rounding(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         ctx.save_for_backward(x, weight)

@@ -36,9 +36,9 @@ from logicgen.processes.worker import (
     OUT_OF_MEMORY,
     SOON,
     UNKNOWN,
-    Batch,
     Failure,
     Job,
+    JobBatch,
     Worker,
     largest,
     packed,
@@ -125,18 +125,18 @@ class Pool(Generic[Item, Result]):
         The future raises what the function raises, and LogicgenError if no worker can be started.
         It can be cancelled until a worker begins. Raises RuntimeError after `close`.
         """
-        return self._queue(Batch([packed(item)], seconds, single=True))
+        return self._queue(JobBatch([packed(item)], seconds, single=True))
 
     def submit_all(
         self, items: Iterable[Item], seconds: float | None = None
     ) -> Future[list[Result | Failure]]:
         """Return one future of the results of several items, in order; see `submit`."""
-        batch = Batch(map(packed, items), seconds)
+        batch = JobBatch(map(packed, items), seconds)
         if not batch.jobs:
             batch.set_result([])
         return self._queue(batch)
 
-    def _queue(self, batch: Batch) -> Batch:
+    def _queue(self, batch: JobBatch) -> JobBatch:
         """Put a batch to the end of the queue, and return it."""
         if self._owner != os.getpid():
             self._begin()
@@ -169,12 +169,12 @@ class Pool(Generic[Item, Result]):
 
         chunk: most items that are read from the source at once. Slow items are read in fewer.
         """
-        source, running = iter(items), deque[Batch]()
+        source, running = iter(items), deque[JobBatch]()
         exhausted, room = False, 3 * self._count
         try:
             while running or not exhausted:
                 while not exhausted and len(running) < room:
-                    batch = Batch(_some(source, min(self._size, chunk)), seconds)
+                    batch = JobBatch(_some(source, min(self._size, chunk)), seconds)
                     exhausted = not batch.jobs
                     if not exhausted:
                         running.append(self._queue(batch))
@@ -194,7 +194,7 @@ class Pool(Generic[Item, Result]):
             if job.result is UNKNOWN:
                 job.batch.result()
 
-    def _drop(self, batches: Iterable[Batch]) -> None:
+    def _drop(self, batches: Iterable[JobBatch]) -> None:
         """Give up results that nobody wants; a worker that is at work on one is restarted."""
         running = [batch for batch in batches if not batch.done() and not batch.cancel()]
         for batch in running:

@@ -65,7 +65,7 @@ def largest(memory: int | None) -> float:
     return math.inf if memory is None else memory // 4
 
 
-class Batch(Future[Any]):
+class JobBatch(Future[Any]):
     """Items that were submitted together, packed, and the future of their results.
 
     seconds: time limit of each item, which counts from when a worker begins with it.
@@ -98,7 +98,7 @@ class Job:
 
     __slots__ = ("batch", "died", "item", "result")
 
-    def __init__(self, item: bytes, batch: Batch) -> None:
+    def __init__(self, item: bytes, batch: JobBatch) -> None:
         self.item, self.batch = item, batch
         self.result: Any = UNKNOWN
         self.died = False  # whether a worker has died over the item

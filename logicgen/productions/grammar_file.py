@@ -19,12 +19,12 @@ Probability = Annotated[float, Field(ge=0, le=1 + 1e-6, allow_inf_nan=False)]
 Shares = dict[str, Probability]
 
 
-class _Unit(Table):
+class _UnitTable(Table):
     tokens: Shares
     below: Shares | None = None
 
 
-class _File(Table):
+class _GrammarFile(Table):
     """The content of a grammar file."""
 
     description: str = ""
@@ -33,7 +33,7 @@ class _File(Table):
     words: list[str] | None = None  # in the order of their ids; in order of occurrence if not given
     # The distribution over the first layer's units; uniform if not given
     start: Shares | None = None
-    layer: Annotated[list[dict[str, _Unit]], Field(min_length=1)]
+    layer: Annotated[list[dict[str, _UnitTable]], Field(min_length=1)]
 
 
 def read_grammar(path: Path | str) -> Grammar:
@@ -48,7 +48,7 @@ def read_grammar(path: Path | str) -> Grammar:
 
 def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
     """Return the grammar of a file's tables; `path` is for messages. Raises as `read_grammar`."""
-    file = validate(_File, tables, path)
+    file = validate(_GrammarFile, tables, path)
     layers = _with_end(file.layer)
     _check_layers(file, layers, path)
     words = _words(file, layers, path)
@@ -77,12 +77,14 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
     )
 
 
-def _places(layers: list[dict[str, _Unit]], path: str) -> list[tuple[str, dict[str, _Unit]]]:
+def _places(
+    layers: list[dict[str, _UnitTable]], path: str
+) -> list[tuple[str, dict[str, _UnitTable]]]:
     """Return each layer with its place, for messages."""
     return [(f"{path}: layer {number}", units) for number, units in enumerate(layers, 1)]
 
 
-def _check_layers(file: _File, layers: list[dict[str, _Unit]], path: str) -> None:
+def _check_layers(file: _GrammarFile, layers: list[dict[str, _UnitTable]], path: str) -> None:
     """Raise LogicgenError if there are too few or many layers, or one with a wrong unit."""
     positions = len(layers) if file.positions is None else file.positions
     if positions != len(layers):
@@ -99,7 +101,7 @@ def _check_layers(file: _File, layers: list[dict[str, _Unit]], path: str) -> Non
             _check_unit(name, unit, f"{path}: layer {number}", number, number == positions, own)
 
 
-def _check_unit(name: str, unit: _Unit, at: str, layer: int, is_last: bool, own: bool) -> None:
+def _check_unit(name: str, unit: _UnitTable, at: str, layer: int, is_last: bool, own: bool) -> None:
     """Raise LogicgenError for a unit that its layer cannot have; own: the file contains it."""
     if name.split() != [name] or ":" in name:
         raise LogicgenError(f"{at}: unit {name!r}: has a blank or colon")
@@ -122,7 +124,7 @@ def _check_unit(name: str, unit: _Unit, at: str, layer: int, is_last: bool, own:
         raise LogicgenError(f"{at}: unit {name}: {says}")
 
 
-def _words(file: _File, layers: list[dict[str, _Unit]], path: str) -> list[str]:
+def _words(file: _GrammarFile, layers: list[dict[str, _UnitTable]], path: str) -> list[str]:
     """Return the words in the order of their ids, `<end>` last, whether it is listed or not."""
     said = [word for units in layers for unit in units.values() for word in unit.tokens]
     words = list(dict.fromkeys(said)) if file.words is None else file.words
@@ -144,14 +146,14 @@ def _columns(units: dict[str, Shares], names: list[str], what: str, at: str) -> 
     return np.column_stack(found)
 
 
-def _with_end(layers: list[dict[str, _Unit]]) -> list[dict[str, _Unit]]:
+def _with_end(layers: list[dict[str, _UnitTable]]) -> list[dict[str, _UnitTable]]:
     """Return layers with a unit `<end>`, if a unit chooses it, in each that lacks one.
 
     It says `<end>` and leads to the next layer's.
     """
     if not any(END in (unit.below or {}) for units in layers for unit in units.values()):
         return layers
-    on, last = _Unit(tokens={END: 1.0}, below={END: 1.0}), _Unit(tokens={END: 1.0})
+    on, last = _UnitTable(tokens={END: 1.0}, below={END: 1.0}), _UnitTable(tokens={END: 1.0})
     before = [{**units, END: units.get(END, on)} for units in layers[:-1]]
     return [*before, {**layers[-1], END: layers[-1].get(END, last)}]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from logicgen.data.corpus import Corpus, checked_ids
 from logicgen.report.dataset_page import recipe_facts, version_facts
-from logicgen.report.document import Document, Facts, write_document
+from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.rows import column
 
 # Passages of each split, and tokens of one.
@@ -60,7 +60,7 @@ def corpus_document(corpus: Corpus) -> Document:
     return Document(
         title=f"{corpus.name}, seed {corpus.description['seed']}",
         lead=corpus.recipe.description or f"A corpus of the task {corpus.task_name}.",
-        summary=[Facts("Splits", ["split", "tokens"], sizes, said)],
+        summary=[FactTable("Splits", ["split", "tokens"], sizes, said)],
         data=data,
         facts=[
             *(_frequencies(corpus, split) for split in splits[:1]),
@@ -89,7 +89,7 @@ def _passages(corpus: Corpus, split: str) -> list[tuple[int, list[int]]]:
     return found
 
 
-def _frequencies(corpus: Corpus, split: str) -> Facts:
+def _frequencies(corpus: Corpus, split: str) -> FactTable:
     """Return the table of the most frequent tokens at the beginning of a split."""
     first = np.asarray(corpus.arrays(split)[0]).reshape(-1)[:COUNTED]
     counts = np.bincount(checked_ids(first, len(corpus.tokens)), minlength=len(corpus.tokens))
@@ -100,4 +100,4 @@ def _frequencies(corpus: Corpus, split: str) -> Facts:
         for n in met
     ]
     says = f"Of the first {len(first):,} tokens of {split}."
-    return Facts("Most frequent tokens", ["token", "times", "share"], rows, says)
+    return FactTable("Most frequent tokens", ["token", "times", "share"], rows, says)

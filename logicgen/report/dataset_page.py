@@ -14,7 +14,7 @@ import pyarrow as pa
 from logicgen.data.dataset import Dataset
 from logicgen.data.generate import CELLS
 from logicgen.errors import LogicgenError, reading
-from logicgen.report.document import Document, Facts, write_document
+from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.rows import (
     MOST,
     Progress,
@@ -168,7 +168,7 @@ def _many(count: float) -> str:
     return f"{count:,.0f}" if count < 1e15 else f"about 10^{math.log10(count):.0f}"
 
 
-def _splits(dataset: Dataset) -> Facts:
+def _splits(dataset: Dataset) -> FactTable:
     rows = []
     for split, examples in dataset.splits.items():
         said = dataset.description["splits"][split]
@@ -177,13 +177,13 @@ def _splits(dataset: Dataset) -> Facts:
         short = [f"{said[key]:,}" for key in ("cells", "cells_short", "cells_empty")]
         rows.append([split, f"{examples:,}", *ranges, *short])
     heads = ["split", "examples", "symbols", "length", "cells", "short of what was asked", "empty"]
-    return Facts("Splits", heads, rows)
+    return FactTable("Splits", heads, rows)
 
 
-def recipe_facts(description: dict[str, Any]) -> Facts:
+def recipe_facts(description: dict[str, Any]) -> FactTable:
     """Return the table of a description's recipe, key by key."""
     rows = [[name, value] for name, value in _flat(description["recipe"])]
-    return Facts("Recipe", ["key", "value"], rows)
+    return FactTable("Recipe", ["key", "value"], rows)
 
 
 def _flat(table: dict[str, Any], above: str = "") -> list[tuple[str, str]]:
@@ -198,13 +198,13 @@ def _flat(table: dict[str, Any], above: str = "") -> list[tuple[str, str]]:
     return found
 
 
-def version_facts(description: dict[str, Any]) -> Facts:
+def version_facts(description: dict[str, Any]) -> FactTable:
     """Return the table of versions that data were made with."""
-    return Facts("Versions", ["package", "version"], _flat(description["versions"]))
+    return FactTable("Versions", ["package", "version"], _flat(description["versions"]))
 
 
-def _files(dataset: Dataset) -> Facts:
+def _files(dataset: Dataset) -> FactTable:
     files = dataset.files(dataset.description)
     rows = [[name, f"{f['examples']:,}", f"{f['bytes']:,}", f["sha256"]] for name, f in files]
     says = "" if len(rows) <= 200 else f"The first 200 of {len(rows):,}."
-    return Facts("Files", ["file", "examples", "bytes", "SHA-256"], rows[:200], says)
+    return FactTable("Files", ["file", "examples", "bytes", "SHA-256"], rows[:200], says)

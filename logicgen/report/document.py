@@ -39,7 +39,7 @@ SCRIPTS = (
 
 
 @dataclass(frozen=True)
-class Facts:
+class FactTable:
     """A table of a report's static part, below a heading, with a line that says what it is."""
 
     title: str
@@ -61,9 +61,9 @@ class Document:
 
     title: str
     lead: str
-    summary: Sequence[Facts]
+    summary: Sequence[FactTable]
     data: Mapping[str, Any]
-    facts: Sequence[Facts] = ()
+    facts: Sequence[FactTable] = ()
     notes: Sequence[str] = ()
 
 

@@ -11,7 +11,7 @@ from logicgen import recipes
 from logicgen.data.opening import read_data_recipe
 from logicgen.data.plan import Unit
 from logicgen.data.recipe import CorpusRecipe, DataRecipe
-from logicgen.report.document import Document, Facts, write_document
+from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.rows import (
     Progress,
     column,
@@ -119,12 +119,12 @@ def _examples(
     yield from (example for example in found if example is not None)
 
 
-def _tasks() -> Facts:
+def _tasks() -> FactTable:
     rows = [[name, load_task(name).about] for name in task_names()]
-    return Facts("Tasks", ["task", "problem and answer"], rows)
+    return FactTable("Tasks", ["task", "problem and answer"], rows)
 
 
-def _recipes(recipes: dict[str, DataRecipe | CorpusRecipe]) -> Facts:
+def _recipes(recipes: dict[str, DataRecipe | CorpusRecipe]) -> FactTable:
     rows = [[name, recipe.task, recipe.description] for name, recipe in recipes.items()]
     says = "Those whose tasks have no problems make corpora: sequences for language models."
-    return Facts("Recipes", ["recipe", "task", "description"], rows, says)
+    return FactTable("Recipes", ["recipe", "task", "description"], rows, says)

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from logicgen.productions import Grammar
-from logicgen.report.document import Document, Facts, write_document
+from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.figure_style import LINES
 
 # What is less probable is not drawn, and of a unit's words the most probable few are named.
@@ -177,7 +177,7 @@ def _shares(words: Sequence[str], shares: np.ndarray) -> list[list[Any]]:
     return [[words[number], round(float(shares[number]), 4)] for number in kept]
 
 
-def _rules(label: str, grammar: Grammar) -> Facts:
+def _rules(label: str, grammar: Grammar) -> FactTable:
     """Return the table of a grammar's units."""
     rows = []
     for number, layer in enumerate(_plain(grammar)["layers"]):
@@ -187,4 +187,4 @@ def _rules(label: str, grammar: Grammar) -> Facts:
             below = ", ".join(f"{names[to]} {share:.2f}" for to, share in unit["next"])
             rows.append([unit["name"], str(number + 1), f"{unit['reach']:.2f}", words, below])
     heads = ["unit", "layer", "on in", "words", "units below"]
-    return Facts(f"Rules: {label}", heads, rows)
+    return FactTable(f"Rules: {label}", heads, rows)

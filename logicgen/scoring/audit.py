@@ -29,7 +29,7 @@ from logicgen.tasks.task import Task
 
 
 @dataclass(frozen=True)
-class Example:
+class Fault:
     """A completion, its problem, the reward that the function returned, and why that is wrong."""
 
     problem: str
@@ -54,10 +54,10 @@ class Audit:
 
     tried: Counter[str] = field(default_factory=Counter)
     paid: Counter[str] = field(default_factory=Counter)
-    faults: dict[str, Example] = field(default_factory=dict)
+    faults: dict[str, Fault] = field(default_factory=dict)
     right: Counter[str] = field(default_factory=Counter)
     missed: Counter[str] = field(default_factory=Counter)
-    misses: dict[str, Example] = field(default_factory=dict)
+    misses: dict[str, Fault] = field(default_factory=dict)
 
     @property
     def clean(self) -> bool:
@@ -127,7 +127,7 @@ def audit(
     """
     _check_names(dresses, DRESSES)
     _check_names(only, CLASSES)
-    chosen, trial = load_task(task), _Trial(function, paid)
+    chosen, trial = load_task(task), _Calls(function, paid)
     if problems is None:
         drawn = _drawn(chosen, count, seed)
     else:
@@ -169,7 +169,7 @@ def _drawn(task: Task, count: int, seed: int) -> list[Any]:
     return [*some(count - len(without), True), *without[::2], *tautologies]
 
 
-class _Trial:
+class _Calls:
     """Calls of a verifier, and the audit that grows with them.
 
     Raises LogicgenError if the verifier cannot be called with a problem and a completion.
@@ -237,14 +237,14 @@ class _Trial:
         self._keep(self.audit.faults, kind, problem, completion, why)
 
     def _keep(
-        self, kept: dict[str, Example], kind: str, problem: str, completion: str, why: str
+        self, kept: dict[str, Fault], kind: str, problem: str, completion: str, why: str
     ) -> None:
         """Keep the shortest example of a class; a text in ASCII before any other."""
-        new = Example(problem, completion, self._reward, why)
+        new = Fault(problem, completion, self._reward, why)
         kept[kind] = min(kept.get(kind, new), new, key=_size)
 
 
-def _size(example: Example) -> tuple[bool, int, int]:
+def _size(example: Fault) -> tuple[bool, int, int]:
     return not example.completion.isascii(), len(example.completion), len(example.problem)
 
 

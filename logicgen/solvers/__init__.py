@@ -6,12 +6,12 @@ from functools import cache
 
 from logicgen.errors import LogicgenError, nearest
 from logicgen.extras import is_own
-from logicgen.solvers.registry import Facts, facts_of, in_words, solver_plugins
+from logicgen.solvers.registry import PluginFacts, facts_of, in_words, solver_plugins
 from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
 
 __all__ = [
     "UNSAT",
-    "Facts",
+    "PluginFacts",
     "Solution",
     "Solver",
     "Status",
@@ -26,7 +26,7 @@ JUDGE = {"propositional": "pysat", "ltl": "embedded"}
 
 
 @cache
-def solver_facts(name: str) -> Facts:
+def solver_facts(name: str) -> PluginFacts:
     """Return what a registered plugin says of itself, or why it is broken."""
     point = solver_plugins()[name]
     if is_own(point):

@@ -18,7 +18,7 @@ def solver_plugins() -> dict[str, EntryPoint]:
 
 
 @dataclass(frozen=True)
-class Facts:
+class PluginFacts:
     """The logic and the line of a plugin, and why it cannot run here."""
 
     logic: str = ""
@@ -41,7 +41,7 @@ class Facts:
         return f"{self.logic}: {self.about}{missing}"
 
 
-def facts_of(load: Callable[[], Any]) -> Facts:
+def facts_of(load: Callable[[], Any]) -> PluginFacts:
     """Return the facts of the class that `load` returns, whatever it raises or is."""
     try:
         plugin = load()
@@ -51,10 +51,10 @@ def facts_of(load: Callable[[], Any]) -> Facts:
             if not callable(method):
                 raise TypeError("solve and check have to be methods")
     except (Exception, SystemExit) as error:
-        return Facts(broken=in_words(error))
+        return PluginFacts(broken=in_words(error))
     if not all(isinstance(each, str) for each in said):
-        return Facts(broken="logic, about and what missing() returns have to be texts")
-    return Facts(*map(in_line, said))
+        return PluginFacts(broken="logic, about and what missing() returns have to be texts")
+    return PluginFacts(*map(in_line, said))
 
 
 def in_words(error: BaseException) -> str:

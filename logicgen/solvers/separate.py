@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 from logicgen.errors import LogicgenError, at
 from logicgen.processes.pool import Failure, Pool
-from logicgen.solvers.registry import Facts, facts_of, in_line, in_words, solver_plugins
+from logicgen.solvers.registry import PluginFacts, facts_of, in_line, in_words, solver_plugins
 from logicgen.solvers.solver import Solution, Solver, Status, Verdict
 from logicgen.syntax.answers import Assignment, Trace
 from logicgen.syntax.formula import Formula
@@ -123,18 +123,18 @@ def _plain(found: Any, kind: Any) -> tuple[Status, str | None, str]:
 
 
 @cache
-def foreign_facts(name: str) -> Facts:
+def foreign_facts(name: str) -> PluginFacts:
     """Return the facts of a plugin, which are asked for in another process, where it is imported.
 
     Nothing that it does while it is imported can then end or disturb this one.
     """
     try:
-        with Pool[str, Facts](_describing) as pool:
+        with Pool[str, PluginFacts](_describing) as pool:
             found = pool.call(name, PATIENCE)
     except LogicgenError as error:
-        return Facts(broken=in_line(str(error)))
-    return Facts(broken=found.reason) if isinstance(found, Failure) else found
+        return PluginFacts(broken=in_line(str(error)))
+    return PluginFacts(broken=found.reason) if isinstance(found, Failure) else found
 
 
-def _describing() -> Callable[[str], Facts]:
+def _describing() -> Callable[[str], PluginFacts]:
     return lambda name: facts_of(solver_plugins()[name].load)

@@ -28,7 +28,7 @@ from logicgen.study.records import (
     write_records,
 )
 from logicgen.study.trial import RUNS, Trial
-from logicgen.study.worker import ClusterWorker, Worker
+from logicgen.study.worker import ClusterWorker, TrialWorker
 
 GOES_ON = "stopped: the same command goes on from there"
 
@@ -101,7 +101,7 @@ def _waves(plan: Plan, trials: list[Trial]) -> list[list[Trial]]:
 
 
 def _answers(
-    workers: Sequence[Worker | ClusterWorker], jobs: list[tuple[Trial, Json]]
+    workers: Sequence[TrialWorker | ClusterWorker], jobs: list[tuple[Trial, Json]]
 ) -> Iterator[tuple[Trial, Json]]:
     """Compute trials, each with its context; yield each with its answer as soon as it is done."""
     waiting: SimpleQueue[tuple[Trial, Json] | None] = SimpleQueue()
@@ -109,7 +109,7 @@ def _answers(
     for job in [*jobs, *[None] * len(workers)]:
         waiting.put(job)
 
-    def serve(worker: Worker | ClusterWorker) -> None:
+    def serve(worker: TrialWorker | ClusterWorker) -> None:
         while (job := waiting.get()) is not None:
             answers.put((job[0], worker.run(*job)))
 
@@ -119,14 +119,14 @@ def _answers(
         yield answers.get()
 
 
-def handles(count: int, folder: Path, device: str) -> list[Worker | ClusterWorker]:
+def handles(count: int, folder: Path, device: str) -> list[TrialWorker | ClusterWorker]:
     """Return handles on processes of this machine or of the cluster in use."""
     logs = [folder / RUNS / f"worker-{number}.log" for number in range(count)]
     if (there := cluster()) is not None:
         one_thread = environments(1, "cpu")[0]
         return [ClusterWorker(there, one_thread, log, device) for log in logs]
     some = environments(count, device)
-    return [Worker(*each, device) for each in zip(some, logs, strict=True)]
+    return [TrialWorker(*each, device) for each in zip(some, logs, strict=True)]
 
 
 def environments(count: int, device: str) -> list[dict[str, str]]:

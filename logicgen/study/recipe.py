@@ -192,7 +192,7 @@ class Alternative(Recipes):
     start: str | None = Field(default=None, alias="from")
 
 
-class _File(Table):
+class _StudyFile(Table):
     """The keys of the file; each point is trained once with each seed."""
 
     description: str = ""
@@ -205,7 +205,7 @@ class _File(Table):
     axes: Annotated[dict[str, list[Any]], Field(min_length=1)]
 
 
-class Study(_File):
+class Study(_StudyFile):
     """A study recipe. An axis is a list of alternatives, of which a point takes one."""
 
     name: str
@@ -239,7 +239,7 @@ def read_study(name: str, changes: Mapping[str, Any] | None = None) -> Study:
     trained is not looked at here (`plan.py`).
     """
     path, tables = read_tables(name, changes)
-    file = validate(_File, tables, str(path))
+    file = validate(_StudyFile, tables, str(path))
     axes = {axis: _alternatives(axis, values, str(path)) for axis, values in file.axes.items()}
     if len(set(file.seeds)) < len(file.seeds):
         raise LogicgenError(f"{path}: seeds: {file.seeds} names a seed twice")

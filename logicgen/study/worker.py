@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 STOPPED: Json = {"error": "its process was stopped"}
 
 
-class Worker:
+class TrialWorker:
     """The handle: starts the process when there is work, and anew after it died."""
 
     def __init__(self, environment: dict[str, str], log: Path, device: str) -> None:
@@ -111,7 +111,7 @@ class ClusterWorker:
         self.stopped = False
 
     def run(self, trial: Trial, context: Json) -> Json:
-        """Return what `Worker.run` does."""
+        """Return what `TrialWorker.run` does."""
         if self.stopped:
             return STOPPED
         self._call = self._cluster.call(_run_there, *self._how, trial, context, gpu=self._gpu)
@@ -139,7 +139,7 @@ def _run_there(
     environment: dict[str, str], log: Path, device: str, trial: Trial, context: Json
 ) -> Json:
     """Compute a trial in a process of the machine that this runs on."""
-    worker, found = Worker(environment, log, device), list[Json]()
+    worker, found = TrialWorker(environment, log, device), list[Json]()
     waiting = threading.Thread(target=lambda: found.append(worker.run(trial, context)), daemon=True)
     waiting.start()
     try:

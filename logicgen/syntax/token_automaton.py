@@ -82,7 +82,7 @@ def token_automaton(language: Language, longest: int) -> TokenAutomaton:
     """
     import numpy as np  # a tenth of a second that solving one formula need not wait for
 
-    grammar = _Grammar(language)
+    grammar = _PrefixRules(language)
     classes: list[Token] = [*(Token(text) for text in language.tokens), _ANY_SYMBOL]
     start: Stacks = frozenset({("prefix",)})
     states, found = {start: 0}, [start]
@@ -103,7 +103,7 @@ def token_automaton(language: Language, longest: int) -> TokenAutomaton:
     )
 
 
-class _Grammar:
+class _PrefixRules:
     """The productions of `prefix`, by the tokens that begin them."""
 
     def __init__(self, language: Language) -> None:

@@ -22,7 +22,7 @@ from pydantic import model_validator
 
 from logicgen.solvers import Solution
 from logicgen.syntax.sampling import all_partitions, stirling
-from logicgen.tasks.string_task import Determined, DeterminedSettings, DeterminedSource
+from logicgen.tasks.string_task import DeterminedSettings, DeterminedSource, DeterminedTask
 from logicgen.tasks.task import Cell, Difficulty, Draw, Positive, Wording
 from logicgen.tokens import symbol_name
 
@@ -231,7 +231,7 @@ def _some(count: int, thing: str) -> str:
     return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
 
 
-class Lookup(Determined):
+class Lookup(DeterminedTask):
     """The task of look-up: pairs and keys in, the values of the keys out."""
 
     name: ClassVar = "lookup"

@@ -37,7 +37,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, model_validator
 
 from logicgen.solvers import Solution
-from logicgen.tasks.string_task import Determined, DeterminedSettings, DeterminedSource, Symbols
+from logicgen.tasks.string_task import DeterminedSettings, DeterminedSource, DeterminedTask, Symbols
 from logicgen.tasks.task import Cell, Difficulty, Draw, Positive, Wording
 from logicgen.tokens import symbol_name
 
@@ -258,7 +258,7 @@ def _arrangements(
             pending.append(([*arranged, thing], left - Counter([thing])))
 
 
-class Permutation(Determined):
+class Permutation(DeterminedTask):
     """The task of permutation: demonstrations and a sub-sequence in, it permuted out."""
 
     name: ClassVar = "permutation"

@@ -16,7 +16,7 @@ from pydantic import Field
 from logicgen.errors import LogicgenError
 from logicgen.recipes import validate
 from logicgen.solvers import Status
-from logicgen.tasks.string_task import Determined
+from logicgen.tasks.string_task import DeterminedTask
 from logicgen.tasks.task import Cell, Settings
 from logicgen.tokens import Tokens, Vocabulary
 
@@ -80,9 +80,9 @@ def problem_texts(settings: ProblemText, tokens: Tokens, rng: Random) -> Iterato
         yield np.append(tokens.encode(text), tokens.end)
 
 
-def _task(settings: ProblemText) -> Determined:
+def _task(settings: ProblemText) -> DeterminedTask:
     from logicgen.tasks import load_task
 
     task = load_task(settings.task)
-    assert isinstance(task, Determined)
+    assert isinstance(task, DeterminedTask)
     return task

@@ -116,7 +116,7 @@ def _random_names(rng: Random, letters: int, wanted: int) -> tuple[str, ...]:
     return tuple(map(symbol_name, rng.sample(range(letters), wanted)))
 
 
-class Keys(Protocol):
+class RandomKeys(Protocol):
     """Keys of examples that are there, to which further ones are added."""
 
     def __contains__(self, key: object, /) -> bool: ...
@@ -175,7 +175,7 @@ class Drawer:
         drawn.given_up = self.given_up - before
         return drawn
 
-    def slot(self, slot: Slot, attempt: int, seen: Keys) -> tuple[Example | None, int]:
+    def slot(self, slot: Slot, attempt: int, seen: RandomKeys) -> tuple[Example | None, int]:
         """Return the first example from `attempt` on with a new key, which is added to `seen`."""
         share = self.rules.unsatisfiable
         stem = f"{self.seed}/{slot.split}/{slot.round}/{slot.number}/"
@@ -199,7 +199,7 @@ class Drawer:
         return None, MOST_ATTEMPTS
 
     def listed(
-        self, cell: Cell, split: str, remainder: int | None, seen: Keys
+        self, cell: Cell, split: str, remainder: int | None, seen: RandomKeys
     ) -> Iterator[Example]:
         """Yield all examples of a cell with new keys, in an order shuffled by the seed.
 

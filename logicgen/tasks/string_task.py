@@ -1,6 +1,6 @@
 """Tasks whose problems and answers are strings of tokens, the same in both notations.
 
-The examples in a problem of a `Determined` task leave some rules possible (mappings of keys to
+The examples in a problem of a `DeterminedTask` task leave some rules possible (mappings of keys to
 values, permutations). A problem has an answer if there are such rules and all of them give the same
 answer, which is then the only right one.
 
@@ -197,7 +197,7 @@ class DeterminedSource(Source):
         return {number: symbol_name(place) for place, number in enumerate(dict.fromkeys(numbers))}
 
 
-class Determined(StringTask):
+class DeterminedTask(StringTask):
     """A task that shows examples of a rule and asks to apply it; `between` goes between symbols."""
 
     symbols_meaning: ClassVar = "number of symbols the problem was drawn from"

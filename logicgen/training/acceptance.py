@@ -35,7 +35,7 @@ from logicgen.nn.linear import float32_products
 from logicgen.tasks.right_tokens import KnownAnswers, NextTokens, RightTokens
 from logicgen.training.learner import ModelLearner
 from logicgen.training.right_learner import RightPath, right_batch
-from logicgen.training.rounds import Asked, Round, Rounds
+from logicgen.training.rounds import Attempts, Round, Rounds
 
 EASY = 0.05
 """Weight of any problem with a right answer; what it is worth is added."""
@@ -54,7 +54,7 @@ class Row(NamedTuple):
     right: NextTokens | None = None  # tokens that are right beside those of the answer
 
 
-class Lesson(NamedTuple):
+class RewardLesson(NamedTuple):
     """What is learnt of one problem: any of some answers, or how good each is.
 
     weight: how often it is taken, beside others.
@@ -95,7 +95,7 @@ class AcceptanceLearner(ModelLearner):
         if self.reward.method == "right-tokens":
             most = int(data.train.symbols.argmax())
             self._next(model.vocabulary.decode(data.train.problems[most].tolist()), [])
-        self.current: tuple[int, list[Lesson]] = (-1, [])
+        self.current: tuple[int, list[RewardLesson]] = (-1, [])
         self.measures: dict[str, Tensor] = {}
 
     def close(self) -> None:
@@ -162,10 +162,10 @@ class AcceptanceLearner(ModelLearner):
         row = Row(problem.tolist(), answer.tolist())
         return row._replace(right=self._next(decode(row.problem), [decode(row.answer)]))
 
-    def _learnt(self, found: Round) -> list[Lesson]:
+    def _learnt(self, found: Round) -> list[RewardLesson]:
         """Return what is learnt of a round, by problem; those without anything are left out."""
         encode = self.model.vocabulary.encode
-        lessons: list[Lesson] = []
+        lessons: list[RewardLesson] = []
         for asked in found.asked:
             problem, weight = encode(asked.problem), EASY + asked.worth
             if self.reward.method == "policy-gradient":
@@ -183,7 +183,7 @@ class AcceptanceLearner(ModelLearner):
                     answers = asked.different if right.satisfiable else []
                 rows = [Row(problem, encode(answer), right=right) for answer in answers]
             if rows:
-                lessons.append(Lesson(rows, weight))
+                lessons.append(RewardLesson(rows, weight))
         return lessons
 
     def _next(self, problem: str, answers: Sequence[str]) -> NextTokens | None:
@@ -194,7 +194,7 @@ class AcceptanceLearner(ModelLearner):
                 return task.right_tokens(task.decode_problem(problem))
         return KnownAnswers(answers) if self.reward.answers == "any" else None
 
-    def _imitable(self, asked: Asked) -> list[str]:
+    def _imitable(self, asked: Attempts) -> list[str]:
         """Return the accepted answers to a problem that are imitated."""
         accepted = list({each.answer: each for each in asked.accepted}.values())
         which = self.reward.answers or "likeliest"
@@ -282,7 +282,7 @@ class AcceptanceLearner(ModelLearner):
         return {f"round_{name}": torch.tensor(value) for name, value in measures.items()}
 
 
-def advantages(asked: Asked) -> list[float]:
+def advantages(asked: Attempts) -> list[float]:
     """Return by how many standard deviations each answer is better than the mean, or worse.
 
     Answers that the verifier could not judge have none, and where all are alike nobody has.

@@ -68,7 +68,7 @@ class Attempt(NamedTuple):
 
 
 @dataclass
-class Asked:
+class Attempts:
     """A fresh problem with the answers that were drawn to it, in the order of drawing."""
 
     problem: str  # prefix notation
@@ -111,7 +111,7 @@ class Round:
     """
 
     number: int
-    asked: list[Asked]
+    asked: list[Attempts]
     following: int
     curriculum: Curriculum
     seconds: tuple[float, float] = field(default=(0.0, 0.0), compare=False)
@@ -285,7 +285,7 @@ class Rounds:
         for problem, attempted in zip(problems, drawn, strict=True):
             known = {text: next(verdicts) for text in dict(attempted)}
             attempts = [Attempt(text, score, known[text]) for text, score in attempted]
-            asked.append(Asked(problem, attempts))
+            asked.append(Attempts(problem, attempts))
         waited = time.monotonic() - waiting
         return Round(number, asked, following, curriculum, (time.monotonic() - started, waited))
 
@@ -355,7 +355,7 @@ def _read(path: Path) -> Round:
     content = read_json(path, remedy)
     try:
         asked = [
-            Asked(problem, [Attempt(answer, score, Verdict(v)) for answer, score, v in attempts])
+            Attempts(problem, [Attempt(answer, score, Verdict(v)) for answer, score, v in attempts])
             for problem, attempts in content["problems"]
         ]
         known = {Kind(*each[:3]): (each[3], each[4]) for each in content["known"]}

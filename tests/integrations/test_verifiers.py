@@ -21,7 +21,7 @@ pytest.importorskip("verifiers", reason="pip install 'logicgen[verifiers]'")
 import verifiers.v1 as vf
 
 from logicgen.integrations import verifiers as adapter
-from logicgen.integrations.verifiers import LogicConfig, LogicTaskConfig, LogicTaskset
+from logicgen.integrations.verifiers import LogicTaskConfig, LogicTaskset, VerifiersConfig
 
 pytestmark = pytest.mark.trainer
 
@@ -120,7 +120,7 @@ def scored(task, reply):
 
 
 def test_tasks_are_the_examples_of_the_split(data):
-    taskset = LogicTaskset(LogicConfig(data=str(data.folder), split="test", examples=1))
+    taskset = LogicTaskset(VerifiersConfig(data=str(data.folder), split="test", examples=1))
     tasks, rows = list(taskset), data.table("test").to_pylist()
     assert len(tasks) == len(rows)
     assert len({task.key for task in tasks}) == len(rows)
@@ -131,12 +131,12 @@ def test_tasks_are_the_examples_of_the_split(data):
         assert (about.symbols, about.length) == (row["symbols"], row["length"])
         assert (about.dataset, about.fingerprint) == (data.name, data.fingerprint)
         assert asyncio.run(task.validate(None)) is True
-    again = LogicTaskset(LogicConfig(data=str(data.folder), split="test"))
+    again = LogicTaskset(VerifiersConfig(data=str(data.folder), split="test"))
     assert [task.key for task in again.take(2)] == [task.key for task in tasks[:2]]
 
 
 def test_rewards(data):
-    task = next(iter(LogicTaskset(LogicConfig(data=str(data.folder)))))
+    task = next(iter(LogicTaskset(VerifiersConfig(data=str(data.folder)))))
     for reply, reward, verdict in [
         (right(task.data.answer), 1.0, "correct"),
         (WRONG, 0.0, "incorrect"),
@@ -150,7 +150,7 @@ def test_rewards(data):
 
 
 def test_a_task_can_be_judged_tolerantly(data):
-    config = LogicConfig(data=str(data.folder), task=LogicTaskConfig(mode="tolerant"))
+    config = VerifiersConfig(data=str(data.folder), task=LogicTaskConfig(mode="tolerant"))
     task = next(iter(LogicTaskset(config)))
     assert scored(task, f"The answer is {task.data.answer}.").reward == 1.0
 
@@ -160,7 +160,7 @@ def test_what_cannot_be_decided_is_an_error_without_a_reward(data, monkeypatch):
         async def score_async(self, problem, completion):
             return Judgement(Verdict.UNKNOWN, reason="time limit of 10 s")
 
-    task = next(iter(LogicTaskset(LogicConfig(data=str(data.folder)))))
+    task = next(iter(LogicTaskset(VerifiersConfig(data=str(data.folder)))))
     monkeypatch.setattr(adapter, "shared_scorer", lambda *arguments, **named: Undecided())
     trace = traced(task, WRONG)
     with pytest.raises(vf.TaskError, match="could not be judged: time limit of 10 s"):
@@ -195,7 +195,7 @@ def test_an_agent_plays_the_tasks(data, module, model):
 
 def test_what_cannot_be_asked_is_refused(data, tmp_path, monkeypatch):
     def load(**how):
-        return list(LogicTaskset(LogicConfig(**{"data": str(data.folder), **how})))
+        return list(LogicTaskset(VerifiersConfig(**{"data": str(data.folder), **how})))
 
     with pytest.raises(LogicgenError, match=r"set --env\.taskset\.data"):
         load(data="")

@@ -10,7 +10,7 @@ from logicgen.data.opening import as_corpus
 from logicgen.files import prepare_folder
 from logicgen.measures.measure import Comparison, Measure
 from logicgen.model.sequences import corpus_sequences
-from logicgen.report.document import Document, Facts, write_document
+from logicgen.report.document import Document, FactTable, write_document
 
 
 class Letters(Measure):
@@ -52,7 +52,7 @@ class Letters(Measure):
         path = path or folder / "report.html"
         share = json.loads((folder / self.file).read_text())["share"]
         write_document(
-            Document("Letters", f"{share:.4f}", [Facts("Found", ["share"], [])], {}), path
+            Document("Letters", f"{share:.4f}", [FactTable("Found", ["share"], [])], {}), path
         )
         return path
 

@@ -12,7 +12,7 @@ import pytest
 from logicgen.errors import LogicgenError
 from logicgen.measures.evaluation_files import read_predictions, write_figures, write_predictions
 from logicgen.measures.predictions import SCHEMA, Verifier, predict_and_verify
-from logicgen.measures.verified import Outcome, Verified, draw_until_accepted
+from logicgen.measures.verified import Outcome, VerifiedSearch, draw_until_accepted
 from logicgen.model.model import Answer
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.samples import Sampling
@@ -58,7 +58,7 @@ class Slow(Parrot):
         return (len(problem) + embedding_seed) % 7
 
 
-VERIFIED = Verified(4, Sampling(temperature=1.5))
+VERIFIED = VerifiedSearch(4, Sampling(temperature=1.5))
 
 
 @pytest.fixture
@@ -187,4 +187,4 @@ def test_no_answer_is_judged_twice(data):
 @pytest.mark.parametrize("draws", [0, 1_001])
 def test_no_draws_at_all_and_too_many_are_refused(draws):
     with pytest.raises(LogicgenError, match=r"draws of verified answers, .* 1 to 1,000"):
-        Verified(draws, Sampling())
+        VerifiedSearch(draws, Sampling())

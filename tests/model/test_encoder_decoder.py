@@ -11,8 +11,8 @@ import torch
 from logicgen.errors import LogicgenError
 from logicgen.model import encoder_decoder
 from logicgen.model.encoder_decoder import EncoderDecoder
-from logicgen.model.symbol_invariant import SymbolInvariant
-from logicgen.nn.decoding import BeamSearch, Decoded
+from logicgen.model.symbol_invariant import SymbolInvariantModel
+from logicgen.nn.decoding import BeamSearch, DecodedAnswers
 from logicgen.nn.samples import Sampling
 from logicgen.tokens import Vocabulary
 from tests.asking import answers_of, likeliest
@@ -52,7 +52,7 @@ def test_memory_limits_how_many_problems_are_read_together(monkeypatch: pytest.M
     sizes = []
     decode = encoder_decoder.decode
 
-    def noting(*arguments: Any) -> Decoded:
+    def noting(*arguments: Any) -> DecodedAnswers:
         sizes.append(len(arguments[2]))
         return decode(*arguments)
 
@@ -62,7 +62,7 @@ def test_memory_limits_how_many_problems_are_read_together(monkeypatch: pytest.M
         sizes.clear()
         assert likeliest(model, PROBLEMS, 8, 0, 4) == best
         assert sizes == expected
-    streams = SymbolInvariant.most_together
+    streams = SymbolInvariantModel.most_together
     assert streams(model, 100, 200) == 2**26 // (100 * 200**2) == 16
     assert streams(model, 0, 10) == 2**26 // 100
     assert streams(model, 10_000, 10_000) == 1

@@ -18,7 +18,7 @@ from logicgen.measures.predictions import About, predict_and_verify
 from logicgen.model import prompted
 from logicgen.model.kinds import grammar_mask
 from logicgen.model.language_model import NeuralLanguageModel
-from logicgen.model.prompted import Prompted
+from logicgen.model.prompted import PromptedModel
 from logicgen.model.sequences import TrainingRegion, example_tokens
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.samples import Sampling
@@ -99,7 +99,7 @@ def test_problems_are_spelled_as_text(lookup, permutation):
         (permutation, "a b c > b a c ; c d a >", "abc>bac;cda>", ">;"),
     ):
         model = Oracle(characters(["xyzuvw ->;\n"]))
-        likeliest(Prompted(model, data), [data.vocabulary.encode(problem)], 5, 0, 12)
+        likeliest(PromptedModel(model, data), [data.vocabulary.encode(problem)], 5, 0, 12)
         found = model.tokens.decode(model.read[0])
         letters = [each for each in text if each.isalpha()]
         names = dict(zip(letters, (each for each in found if each not in fixed), strict=True))
@@ -108,7 +108,7 @@ def test_problems_are_spelled_as_text(lookup, permutation):
 
 
 def test_symbols_are_tokens_that_write_nothing_else(lookup):
-    asked = Prompted(Oracle(LETTERS), lookup)
+    asked = PromptedModel(Oracle(LETTERS), lookup)
     asked.check(10)  # a to h, the semicolon and the line break
     with pytest.raises(LogicgenError, match="have 11 symbols, and the model has 10 tokens"):
         asked.check(11)
@@ -116,14 +116,14 @@ def test_symbols_are_tokens_that_write_nothing_else(lookup):
 
 def test_a_model_of_the_task_reads_its_own_tokens(lookup):
     model = Oracle(example_tokens(lookup.vocabulary, 5), task="lookup")
-    asked = Prompted(model, lookup)
+    asked = PromptedModel(model, lookup)
     likeliest(asked, [lookup.vocabulary.encode("a -> b b ->")], 5, 0, 12)
     assert model.tokens.decode(model.read[0]) == "a -> b b ->"
     assert asked.alphabet == 5
     asked.check(5)
     with pytest.raises(LogicgenError, match="only a lexinvariant one takes any number"):
         asked.check(6)
-    Prompted(Oracle(model.tokens, random=True, task="lookup"), lookup).check(900)
+    PromptedModel(Oracle(model.tokens, random=True, task="lookup"), lookup).check(900)
 
 
 @pytest.mark.parametrize("own", [True, False])
@@ -131,7 +131,7 @@ def test_greedy_is_the_likeliest_next_token_by_brute_force(permutation, own):
     data = permutation
     tokens = example_tokens(data.vocabulary, 5) if own else LETTERS
     model = Oracle(tokens, task=data.task.name if own else "text")
-    asked = Prompted(model, data)
+    asked = PromptedModel(model, data)
     problems = encoded(data)
     found = likeliest(asked, problems, 5, 0, 12, mask(data))
     model.read.clear()
@@ -158,7 +158,7 @@ def test_greedy_is_the_likeliest_next_token_by_brute_force(permutation, own):
 def test_answers_do_not_depend_on_those_beside_them(lookup, monkeypatch, decoding, votes):
     if votes > 1 and isinstance(decoding, BeamSearch):
         return
-    asked = Prompted(Oracle(LETTERS, random=True), lookup, votes)
+    asked = PromptedModel(Oracle(LETTERS, random=True), lookup, votes)
     problems = encoded(lookup)
     together = likeliest(asked, problems, 5, 3, 12, mask(lookup), decoding=decoding)
     alone = [likeliest(asked, [p], 5, 3, 12, mask(lookup), decoding=decoding)[0] for p in problems]
@@ -174,7 +174,7 @@ def test_without_a_grammar_an_answer_can_be_invalid(lookup):
         def after(ids, seed, count):
             return torch.zeros(count).index_fill(0, torch.tensor(LETTERS.id("-")), 9.0)
 
-    asked = Prompted(Rambling(LETTERS), lookup)
+    asked = PromptedModel(Rambling(LETTERS), lookup)
     problems = encoded(lookup, range(3))
     (answer, *_) = likeliest(asked, problems, 5, 0, 12)
     problem = lookup.vocabulary.decode(problems[0])
@@ -198,7 +198,7 @@ def test_an_ensemble_averages_over_draws_of_rows(lookup):
             return logs
 
     model = Split(LETTERS, random=True)
-    asked = Prompted(model, lookup)
+    asked = PromptedModel(model, lookup)
     problem = encoded(lookup, [0])
     text = lookup.vocabulary.decode(problem[0])
     lone = {prompted._digest(text, 0, 0)}
@@ -208,21 +208,21 @@ def test_an_ensemble_averages_over_draws_of_rows(lookup):
     assert likeliest(asked, problem, 5, 0, 1, mask(lookup), ensemble=2) == [[symbol]]
     assert likeliest(asked, problem, 5, 0, 1, mask(lookup), ensemble=4) == [[symbol + 1]]
     with pytest.raises(LogicgenError, match="this model has none"):
-        Prompted(Oracle(LETTERS), lookup).check(2, ensemble=2)
+        PromptedModel(Oracle(LETTERS), lookup).check(2, ensemble=2)
 
 
 def test_votes_elect_the_most_frequent_of_the_draws(permutation):
     data, model = permutation, Oracle(LETTERS)
     problems, sampling = encoded(data, range(6)), Sampling(0.6, seed=2)
-    one = likeliest(Prompted(model, data), problems, 5, 0, 12, mask(data), decoding=sampling)
+    one = likeliest(PromptedModel(model, data), problems, 5, 0, 12, mask(data), decoding=sampling)
     assert one == likeliest(
-        Prompted(model, data, 1), problems, 5, 0, 12, mask(data), decoding=sampling
+        PromptedModel(model, data, 1), problems, 5, 0, 12, mask(data), decoding=sampling
     )
     elected = likeliest(
-        Prompted(model, data, 400), problems, 5, 0, 12, mask(data), decoding=sampling
+        PromptedModel(model, data, 400), problems, 5, 0, 12, mask(data), decoding=sampling
     )
     # By the law of large numbers the winner is among the likeliest answers of the draw.
-    asked = Prompted(model, data)
+    asked = PromptedModel(model, data)
     for problem, answer in zip(problems, elected, strict=True):
         chances = distribution(asked, problem, 0.6)
         text = tuple(each - len(data.vocabulary) for each in answer)
@@ -231,7 +231,7 @@ def test_votes_elect_the_most_frequent_of_the_draws(permutation):
 
 def test_several_samples_are_the_different_ones_of_single_samples(permutation):
     data = permutation
-    problems, asked = encoded(data, range(6)), Prompted(Oracle(LETTERS), data)
+    problems, asked = encoded(data, range(6)), PromptedModel(Oracle(LETTERS), data)
     sampling = Sampling(0.6, seed=2, answers=5)
     drawn = answers_of(asked, problems, 5, 0, 12, mask(data), decoding=sampling)
     singles = [
@@ -260,10 +260,10 @@ def distribution(asked, problem, temperature):
 
 def test_votes_are_drawn_and_recorded(lookup):
     with pytest.raises(LogicgenError, match="--votes: nothing is drawn; give --sample"):
-        likeliest(Prompted(Oracle(LETTERS), lookup, 3), encoded(lookup), 5, 0, 12)
+        likeliest(PromptedModel(Oracle(LETTERS), lookup, 3), encoded(lookup), 5, 0, 12)
     about = About("lookup", "oracle", "lookup", "test", (0, 0), (0, 0))
     for votes in (1, 3):
-        asked = Prompted(Oracle(LETTERS), lookup, votes)
+        asked = PromptedModel(Oracle(LETTERS), lookup, votes)
         table = predict_and_verify(asked, lookup, about, limit=4, decoding=Sampling())
         assert (b'"votes": 3' in table.schema.metadata[b"logicgen"]) == (votes == 3)
 
@@ -271,7 +271,7 @@ def test_votes_are_drawn_and_recorded(lookup):
 def test_a_model_that_counted_solved_problems_answers_them(lookup):
     """An n-gram that has only ever seen `b` after `a`."""
     model = counted(LETTERS, ["a->b a->b"] * 30, 4)
-    asked = Prompted(model, lookup)
+    asked = PromptedModel(model, lookup)
     a, b = (len(lookup.vocabulary) + asked._symbols.index(LETTERS.id(each)) for each in "ab")
     arrow = lookup.vocabulary.id("->")
     assert likeliest(asked, [[a, arrow, b, a, arrow]], 9, 0, 12, mask(lookup)) == [[b]]
@@ -279,12 +279,12 @@ def test_a_model_that_counted_solved_problems_answers_them(lookup):
 
 def test_refused(lookup, tmp_path):
     with pytest.raises(LogicgenError, match="cannot read problems of lookup"):
-        Prompted(untrained(Tokens("names", ["<end>", "a"]), "automaton"), lookup)
+        PromptedModel(untrained(Tokens("names", ["<end>", "a"]), "automaton"), lookup)
     with pytest.raises(LogicgenError, match="no token for '->'"):
-        Prompted(untrained(characters(["abc "])), lookup)
+        PromptedModel(untrained(characters(["abc "])), lookup)
     with pytest.raises(LogicgenError, match="language models answer greedily"):
         likeliest(
-            Prompted(Oracle(LETTERS), lookup),
+            PromptedModel(Oracle(LETTERS), lookup),
             encoded(lookup),
             5,
             0,
@@ -300,11 +300,11 @@ def test_refused(lookup, tmp_path):
     )
     generate(logic, tmp_path / "data", name="logic")
     with pytest.raises(LogicgenError, match="give data of lookup or permutation"):
-        Prompted(Oracle(LETTERS), load_dataset(tmp_path / "data"))
+        PromptedModel(Oracle(LETTERS), load_dataset(tmp_path / "data"))
 
 
 def test_the_training_region_is_that_of_the_task(lookup):
     model = Oracle(example_tokens(lookup.vocabulary, 5), task="lookup")
     model.region = TrainingRegion((2, 5), (8, 11))
-    assert Prompted(model, lookup).region == model.region
-    assert Prompted(Oracle(LETTERS), lookup).region == TrainingRegion((0, 0), (0, 0))
+    assert PromptedModel(model, lookup).region == model.region
+    assert PromptedModel(Oracle(LETTERS), lookup).region == TrainingRegion((0, 0), (0, 0))

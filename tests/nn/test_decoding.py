@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logicgen.errors import LogicgenError
-from logicgen.nn.decoding import GREEDY, BeamSearch, Decoded, Decoding, GrammarMask, decode
+from logicgen.nn.decoding import GREEDY, BeamSearch, DecodedAnswers, Decoding, GrammarMask, decode
 from logicgen.nn.samples import Sampling
 from logicgen.nn.transformer import Transformer
 from logicgen.tokens import Vocabulary
@@ -133,7 +133,7 @@ def may_follow(mask: GrammarMask, prefix: list[int], token: int, budget: int) ->
     return state >= 0 and int(mask.distance[state]) <= budget - len(prefix) - 1
 
 
-def listed(decoded: Decoded) -> list[list[tuple[float, list[int]]]]:
+def listed(decoded: DecodedAnswers) -> list[list[tuple[float, list[int]]]]:
     """Return the answers of each problem with their scores, without padding."""
     return [
         [

@@ -20,7 +20,7 @@ from logicgen.study.plan import plan
 from logicgen.study.recipe import EVALUATION, read_study
 from logicgen.study.records import FILE
 from logicgen.study.trial import data_folder, make_data
-from logicgen.study.worker import Worker
+from logicgen.study.worker import TrialWorker
 from logicgen.tasks.problems import alpha_class_of
 from tests.cli.test_commands import appeared, interrupted, refused, run
 from tests.reliability.command import Command
@@ -236,7 +236,7 @@ def test_a_process_that_dies_is_one_failed_trial(study_file, tmp_path):
     short = plan(read_study(str(study_file(ONE.replace("normal", "hypercube")))))
     trainings = [trial.training for each in (long, short) for trial in each.trials.values()]
     assert not make_data(trainings, tmp_path, workers=1, progress=lambda *_: None)
-    worker = Worker(environments(1, "cpu")[0], tmp_path / "log", "cpu")
+    worker = TrialWorker(environments(1, "cpu")[0], tmp_path / "log", "cpu")
 
     def answer(planned):
         (trial,) = planned.trials.values()

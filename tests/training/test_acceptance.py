@@ -18,7 +18,7 @@ from logicgen.training.acceptance import AcceptanceLearner, Row, advantages
 from logicgen.training.curriculum import Curriculum
 from logicgen.training.fit import fit, training_data
 from logicgen.training.loop import Steps
-from logicgen.training.rounds import Asked, Attempt, Round
+from logicgen.training.rounds import Attempt, Attempts, Round
 from tests.data.data_sets import make
 from tests.training.conftest import TABLES, recipe_with
 from tests.training.test_fit import losses, weights
@@ -166,7 +166,7 @@ def test_the_distance_compares_float32_with_float32(learnt, tmp_path):
     drawn = learner.rounds._answers(problems := ["a", "& b a", "| c ! a"], number=0)
     learner.close()
     attempts = [[Attempt(text, score, RIGHT)] for [(text, score), *_] in drawn]
-    asked = [Asked(problem, each) for problem, each in zip(problems, attempts, strict=True)]
+    asked = [Attempts(problem, each) for problem, each in zip(problems, attempts, strict=True)]
     with bfloat16_products():
         measures = learner._measured(Round(0, asked, 0, Curriculum()))
     assert measures["round_distance"] == pytest.approx(0.0, abs=1e-5)
@@ -205,7 +205,7 @@ def test_which_answers_are_imitated(learnt, tmp_path):
         recipe = accepting(answers=which)
         learner = AcceptanceLearner.__new__(AcceptanceLearner)
         learner.reward = recipe.reward
-        assert learner._imitable(Asked("a", attempts)) == answers
+        assert learner._imitable(Attempts("a", attempts)) == answers
 
 
 def test_right_tokens_are_learnt_until_an_answer_is_wrong(learnt, tmp_path, monkeypatch):
@@ -215,8 +215,8 @@ def test_right_tokens_are_learnt_until_an_answer_is_wrong(learnt, tmp_path, monk
     learner = AcceptanceLearner(new_model(recipe, data).train(), data, tmp_path)
     learner.close()
     asked = [
-        Asked("& a b", [Attempt("b 1 a 1", -1.0, RIGHT), Attempt("a 0", -1.0, WRONG)]),
-        Asked("& a ! a", [Attempt("a 1", -1.0, WRONG)]),
+        Attempts("& a b", [Attempt("b 1 a 1", -1.0, RIGHT), Attempt("a 0", -1.0, WRONG)]),
+        Attempts("& a ! a", [Attempt("a 1", -1.0, WRONG)]),
     ]
     (lesson,) = learner._learnt(Round(0, asked, 0, Curriculum()))
     assert lesson.weight == 0.05 + 0.5
@@ -236,7 +236,7 @@ def test_any_accepted_answer_is_right(learnt, tmp_path, monkeypatch):
     recipe = accepting(answers="any", steps=3)
     data = training_data(recipe, learnt.data)
     learner = AcceptanceLearner(new_model(recipe, data).train(), data, tmp_path)
-    asked = [Asked("| a b", [Attempt("a 1", -1.0, RIGHT), Attempt("b 1", -2.0, RIGHT)])]
+    asked = [Attempts("| a b", [Attempt("a 1", -1.0, RIGHT), Attempt("b 1", -2.0, RIGHT)])]
     monkeypatch.setattr(
         learner.rounds, "round", lambda number: Round(number, asked, 0, Curriculum())
     )
@@ -268,7 +268,7 @@ def test_right_tokens_need_a_task_that_tells_them(tmp_path):
 
 def test_advantages_compare_the_answers_to_a_problem():
     def of(*verdicts):
-        return advantages(Asked("a", [Attempt("a 1", -1.0, verdict) for verdict in verdicts]))
+        return advantages(Attempts("a", [Attempt("a 1", -1.0, verdict) for verdict in verdicts]))
 
     assert of(RIGHT, WRONG) == [1.0, -1.0]
     assert of(RIGHT, WRONG, WRONG, WRONG) == pytest.approx([3**0.5, *[-(3**-0.5)] * 3])
@@ -284,7 +284,7 @@ def test_a_round_without_anything_to_learn_leaves_stored_examples(learnt, tmp_pa
     model = new_model(recipe, data)
     model.start_from(load_model(learnt.run, "cpu"), "start")
     learner = AcceptanceLearner(model, data, tmp_path)
-    alike = [Asked("a", [Attempt("a 0", -1.0, WRONG)] * 2), Asked("b", [])]
+    alike = [Attempts("a", [Attempt("a 0", -1.0, WRONG)] * 2), Attempts("b", [])]
     monkeypatch.setattr(
         learner.rounds, "round", lambda number: Round(number, alike, 0, Curriculum())
     )

@@ -20,7 +20,7 @@ from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
 from logicgen.tasks.problems import alpha_class_of
 from logicgen.training.curriculum import Curriculum
-from logicgen.training.rounds import Asked, Attempt, Round, Rounds
+from logicgen.training.rounds import Attempt, Attempts, Round, Rounds
 from tests.data.data_sets import make
 from tests.training.conftest import TABLES, recipe_with
 
@@ -144,7 +144,7 @@ def attempt(answer, probability, verdict):
 
 def test_shares_weigh_answers_by_their_probabilities():
     right, wrong, unknown = Verdict.CORRECT, Verdict.INCORRECT, Verdict.UNKNOWN
-    asked = Asked("a", [attempt("a 0", 0.6, wrong), attempt("a 1", 0.2, right)])
+    asked = Attempts("a", [attempt("a 0", 0.6, wrong), attempt("a 1", 0.2, right)])
     assert asked.share == pytest.approx(0.25)
     assert asked.worth == pytest.approx(0.75)
     twice = replace(asked, attempts=[*asked.attempts, attempt("a 1", 0.2, right)])
@@ -152,18 +152,18 @@ def test_shares_weigh_answers_by_their_probabilities():
     also = replace(asked, attempts=[*asked.attempts, attempt("b 1", 0.2, unknown)])
     assert also.share == pytest.approx(0.25)
     for attempts in ([], [attempt("a 1", 0.5, right)], [attempt("a 0", 0.5, wrong)]):
-        assert Asked("a", attempts).worth == 0
-    tiny = Asked("a", [Attempt("a 1", -2000.0, right), Attempt("a 0", -2000.0, wrong)])
+        assert Attempts("a", attempts).worth == 0
+    tiny = Attempts("a", [Attempt("a 1", -2000.0, right), Attempt("a 0", -2000.0, wrong)])
     assert tiny.share == pytest.approx(0.5)
 
 
 def test_measures_of_a_round():
     right, wrong = Verdict.CORRECT, Verdict.INCORRECT
     asked = [
-        Asked("| a ! a", [attempt("", 0.5, right), attempt("a 1", 0.25, right)]),
-        Asked("& a b", [attempt("a 1", 0.5, wrong), attempt("a 1 b 1", 0.5, right)]),
-        Asked("& a ! a", [attempt("a 1", 1.0, wrong)]),
-        Asked("b", [attempt("b 1", 0.5, right)]),
+        Attempts("| a ! a", [attempt("", 0.5, right), attempt("a 1", 0.25, right)]),
+        Attempts("& a b", [attempt("a 1", 0.5, wrong), attempt("a 1 b 1", 0.5, right)]),
+        Attempts("& a ! a", [attempt("a 1", 1.0, wrong)]),
+        Attempts("b", [attempt("b 1", 0.5, right)]),
     ]
     found = Round(0, asked, 9, Curriculum()).measures()
     assert found["accepted"] == 0.5
