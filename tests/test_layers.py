@@ -6,6 +6,7 @@ Every import counts, also those inside functions and those for type checking alo
 from __future__ import annotations
 
 import ast
+import tomllib
 from pathlib import Path
 
 import logicgen
@@ -86,6 +87,12 @@ def test_every_package_has_its_place() -> None:
     assert {package(name) for name in MODULES} == ROOT_MODULES | set(BESIDE) | set(LINE) | set(
         APART
     ) | {""}
+
+
+def test_every_package_is_in_the_wheel() -> None:
+    project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    listed = {each for each in project["tool"]["setuptools"]["packages"] if "declara" not in each}
+    assert listed == {name for name, path in MODULES.items() if path.stem == "__init__"}
 
 
 def test_packages_import_only_what_stands_before_them() -> None:
