@@ -154,9 +154,9 @@ def test_keys_of_ciphers_count(monkeypatch, tmp_path):
 def test_what_is_there_already_needs_no_room(monkeypatch, tmp_path):
     (tmp_path / "00000.parquet").write_bytes(bytes(1_000))
     monkeypatch.setattr(estimate, "free_disk", lambda folder: 0)
-    estimate.Estimate(1, "examples", 1_000, 0).check(tmp_path, "mine")
+    estimate.SizeEstimate(1, "examples", 1_000, 0).check(tmp_path, "mine")
     with pytest.raises(LogicgenError, match="free on the disk"):
-        estimate.Estimate(1, "examples", 1_001, 0).check(tmp_path, "mine")
+        estimate.SizeEstimate(1, "examples", 1_001, 0).check(tmp_path, "mine")
 
 
 @pytest.mark.parametrize(
