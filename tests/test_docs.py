@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import tomllib
 from pathlib import Path
@@ -38,6 +39,13 @@ def test_files_that_are_named_exist(page):
     }
     for name in set(names) - example:
         assert (ROOT / name).exists() or ROOT / name in MADE, name
+
+
+@pytest.mark.needs("torch")
+def test_the_api_documents_objects_that_exist():
+    for page in (ROOT / "docs" / "api").glob("*.md"):
+        for name in re.findall(r"^::: (logicgen[\w.]*)$", page.read_text(), re.M):
+            assert pkgutil.resolve_name(name), name
 
 
 def test_the_citation_names_this_version():
