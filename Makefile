@@ -1,4 +1,4 @@
-# make demo      the main job on this machine, from recipe to heat map (about five minutes on two cores)
+# make demo      installs, tests two shipped models, then trains and tests a third (three minutes on two cores)
 # make test      the tests that need no cluster, browser, object store or third-party trainer
 # make test-all  the tests of `make test`, then all others, whose packages it installs (900 MB)
 # make lint      linter, formatter, type checker

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logicgen.cli.options import out_option
-from logicgen.cli.terminal import put, say, stage_bars
+from logicgen.cli.terminal import put, say
 
 if TYPE_CHECKING:
     from logicgen.data.recipe import DataRecipe
+    from logicgen.errors import LogicgenError
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Part:
         steps: of training, instead of the recipe's number; None for a shipped model.
         limit: examples to evaluate, over all cells.
         per_cell: examples of a cell in the grid on which a shipped model is tested.
-        says: what to see in the picture.
+        says: what the picture shows.
     """
 
     data: str
@@ -41,78 +42,112 @@ QUICK_SIZE, QUICK_STEPS, QUICK_LIMIT, VERIFIED = 500, 20, 60, 16
 TRAINED_SEED, FRESH_SEED = 0, 1
 PARTS = [
     Part(
-        "copying-20",
-        "copying-interchangeable",
-        "Trained here, in minutes, on strings of at most 20 letters over 20 symbols (the blue box),"
-        " it copies strings three times as long over eight times as many symbols.",
-        steps=1500,
-        limit=9_440,
-    ),
-    Part(
         "propositional-35",
         "propositional",
+        "The shipped models answer formulas with up to twice as many symbols as in training (the"
+        " blue box). The right map counts the first of up to 16 answers that the solver accepts.",
         per_cell=3,
     ),
+    Part("ltl-35", "ltl", per_cell=3),
     Part(
-        "ltl-35",
-        "ltl",
-        "The shipped models answer formulas over twice as many symbols as they were trained on;"
-        " the map beside each counts the first of up to 16 answers that the solver accepts.",
-        per_cell=3,
+        "copying-20",
+        "copying-interchangeable",
+        "The copying model was trained on strings of up to 20 letters over 20 symbols. It copies"
+        " strings of up to 60 letters over 160 symbols.",
+        steps=800,
+        limit=2_360,
     ),
 ]
 TRAINED = [
     Part("propositional-mini", "propositional-interchangeable", steps=1500),
     Part("ltl-mini", "ltl-interchangeable", steps=1500),
 ]
+PLAN = """\
+Two shipped models answer new formulas: 20 seconds.
+A new model learns to copy strings: two minutes on two cores.
+Everything is written to {out}."""
 
 
 @click.command("demo")
 @out_option("[runs/demo, or runs/demo-quick]")
 @click.option("--quick", is_flag=True, help="Tiny sizes: shows that it runs, not what it can do.")
-@click.option("--train", is_flag=True, help="Train models of logic, too, on smaller formulas.")
+@click.option("--train", is_flag=True, help="Also train two models of logic, on short formulas.")
 def command(out: Path | None, quick: bool, train: bool) -> None:
-    """Run the main job: recipe, verified data set, model, solver-verified heat map.
+    """Test two shipped models, then train and test a third: data, verdicts, heat maps.
 
-    Trains a model that copies, and tests it and the shipped models of logic on grids that it makes;
-    six minutes on two cores. Interrupted, the same command goes on.
+    It takes three minutes on two cores. After an interruption the same command continues. Without
+    the extra `train`, it makes a data set and solves a few problems.
     """
-    from logicgen.cli.evaluate import print_scores
-    from logicgen.data.recipe import DataRecipe
-    from logicgen.extras import need
-    from logicgen.library import make_data, score_answers
-    from logicgen.library import train as train_model
+    from logicgen.extras import MissingExtraError, need
 
-    need("train")
     out = out or Path("runs") / ("demo-quick" if quick else "demo")
+    try:
+        need("train")
+    except MissingExtraError as error:
+        _show_core(out, error)
+        return
+    put(PLAN.format(out=out))
     results: dict[str, Any] = {}
     parts = PARTS + (TRAINED if train else [])
     for part in parts:
-        click.secho(f"\n{part.data}", bold=True, err=True)
-        recipe = DataRecipe.read(part.data)
-        if quick:
-            recipe = _tiny(recipe.resized(QUICK_SIZE))
-        if part.per_cell is not None:
-            recipe = _grid_alone(recipe, 1 if quick else part.per_cell)
-        data, run = _folders(out, part)
-        seed = FRESH_SEED if part.steps is None else TRAINED_SEED
-        make_data(recipe, data, name=part.data, seed=seed, bars=stage_bars, say=say)
-        if part.steps is not None and not (run / "model.json").exists():
-            steps, resume = QUICK_STEPS if quick else part.steps, (run / "run.json").exists()
-            train_model(part.model, data, run, steps=steps, resume=resume, quiet=False)
-        folder, results[part.data] = score_answers(
-            run if part.steps is not None else Path(part.model),
-            data,
-            run / "grid",
-            search={},
-            limit=QUICK_LIMIT if quick else part.limit,
-            verified=VERIFIED if part.steps is None else None,
-            bars=stage_bars,
-            say=say,
-        )
-        print_scores(results[part.data], folder)
+        results[part.data] = _run(part, out, quick)
+        put(f"\n{_score(part, results[part.data])}\n  {_grid(out, part) / 'heatmap.png'}")
     _write_results(out, parts, results)
     put(_last_lines(out, parts))
+
+
+def _run(part: Part, out: Path, quick: bool) -> dict[str, Any]:
+    """Make the data of a part, train its model unless it ships, and return its scores."""
+    from logicgen.data.recipe import DataRecipe
+    from logicgen.library import make_data, score_answers
+    from logicgen.library import train as train_model
+
+    recipe = DataRecipe.read(part.data)
+    if quick:
+        recipe = _tiny(recipe.resized(QUICK_SIZE))
+    if part.per_cell is not None:
+        recipe = _grid_alone(recipe, 1 if quick else part.per_cell)
+    data, run = _folders(out, part)
+    seed = FRESH_SEED if part.steps is None else TRAINED_SEED
+    make_data(recipe, data, name=part.data, seed=seed)
+    if part.steps is not None and not (run / "model.json").exists():
+        steps, resume = QUICK_STEPS if quick else part.steps, (run / "run.json").exists()
+        train_model(part.model, data, run, steps=steps, resume=resume, quiet=False)
+    _, summary = score_answers(
+        run if part.steps is not None else Path(part.model),
+        data,
+        _grid(out, part),
+        search={},
+        limit=QUICK_LIMIT if quick else part.limit,
+        verified=VERIFIED if part.steps is None else None,
+    )
+    return summary
+
+
+def _score(part: Part, summary: dict[str, Any]) -> str:
+    """Return the share of right answers in one line."""
+    scores = summary["overall"]
+    line = f"{part.data}: {scores['accuracy']:.1%} of {scores['examples']:,} answers are right"
+    if "verified_accuracy" not in scores:
+        return line
+    return f"{line}, {scores['verified_accuracy']:.1%} with up to {VERIFIED} tries"
+
+
+def _show_core(out: Path, error: LogicgenError) -> None:
+    """Show what works without PyTorch, and how to install the rest."""
+    from logicgen.data.opening import as_dataset
+    from logicgen.library import load_dataset, make_data, shown_answers
+
+    data = out / "propositional-mini"
+    make_data("propositional-mini", data, size=QUICK_SIZE)
+    rows = as_dataset(load_dataset(data))
+    put(f"{data}: {sum(rows.splits.values()):,} formulas, each with an answer that was verified")
+    problems = ["(a -> b) & !b", "a ^ b ^ c", "a & !a"]
+    for problem, (answer, _) in zip(
+        problems, shown_answers("propositional", problems), strict=True
+    ):
+        put(f"{problem}: {answer}")
+    say(f"The demo of models: {error}")
 
 
 def _grid_alone(recipe: DataRecipe, per_cell: int) -> DataRecipe:
@@ -138,12 +173,9 @@ def _folders(out: Path, part: Part) -> tuple[Path, Path]:
     return out / part.data / "data", out / part.data / part.model
 
 
-def _heat_map(out: Path, part: Part) -> Path:
-    return _folders(out, part)[1] / "grid" / "heatmap.png"
-
-
-def _report(out: Path, part: Part) -> Path:
-    return _folders(out, part)[1] / "grid" / "report.html"
+def _grid(out: Path, part: Part) -> Path:
+    """Return the folder of the scores on the grid."""
+    return _folders(out, part)[1] / "grid"
 
 
 def _write_results(out: Path, parts: list[Part], results: dict[str, Any]) -> None:
@@ -163,18 +195,18 @@ def _write_results(out: Path, parts: list[Part], results: dict[str, Any]) -> Non
                 rows.append([name + called, *shares])
     table = markdown_table(["right answers", *shown.values()], rows)
     pictures = "\n\n".join(
-        f"![{part.data}]({_heat_map(out, part).relative_to(out).as_posix()})" for part in parts
+        f"![{part.data}]({(_grid(out, part) / 'heatmap.png').relative_to(out).as_posix()})"
+        for part in parts
     )
     text = f"""# What the demo found
 
-{_sentences(parts)} Right is what the solver accepts.
+{_sentences(parts)} An answer is right if the solver accepts it.
 
 {table}
 
 {pictures}
 """
     write_text(out / "results.md", text)
-    put("\n" + table)
 
 
 def _sentences(parts: list[Part]) -> str:
@@ -182,17 +214,11 @@ def _sentences(parts: list[Part]) -> str:
 
 
 def _last_lines(out: Path, parts: list[Part]) -> str:
-    pictures = "\n".join(f"  {_heat_map(out, part)}" for part in parts)
-    data, run = _folders(out, parts[0])
+    report = (_grid(out, parts[1]) / "report.html").resolve().as_uri()
     return f"""
 {_sentences(parts)}
-Open the heat maps (also as .svg beside them), or {out / "results.md"} with all of them:
-{pictures}
-Which formulas it gets wrong, and why: open in a browser
-  {_report(out, parts[-1])}
+All scores and heat maps: {out / "results.md"}
+Every answer, and why it is wrong: {report}
 Try next:
-  logicgen solve --task propositional "a & !b | c"
   logicgen solve --task ltl --model ltl "G(request -> F grant) & GF request"
-  logicgen evaluate {run} --data {data} --limit 2000 --embedding-seeds 3 -o runs/three-seeds
-  logicgen train copying-learned --data {data} -o runs/copying-learned
   logicgen list"""
