@@ -6,6 +6,7 @@
 # make docs      the documentation as a site in build/site; a broken link fails
 # make fuzz      a search for inputs, moments and disks that break something, 30 minutes on two cores
 # make bench     throughput figures
+# make release   build and check what is uploaded, in dist/; needs Python 3.11, 3.12 and 3.13
 # make clean     remove what make made
 #
 # Everything is installed into .venv, once; a second call installs nothing.
@@ -16,7 +17,7 @@ BIN := .venv/bin
 # Markers of the tests that `make test` leaves to `make test-all`.
 LATER := browser or cluster or slow or store or trainer
 
-.PHONY: demo test test-all lint check docs fuzz bench clean
+.PHONY: demo test test-all lint check docs fuzz bench release clean
 
 demo: .venv/installed
 	$(BIN)/python -m logicgen.cli.main demo
@@ -52,6 +53,9 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/acceptance.py
 	$(BIN)/python benchmarks/report.py
 
+release: .venv/installed-release
+	$(BIN)/python -m tests.release
+
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || \
 	  { echo 'logicgen needs Python 3.11 to 3.13; name one with: make PYTHON=python3.12 ...' >&2; exit 2; }
@@ -72,6 +76,10 @@ bench: .venv/installed
 
 .venv/installed-docs: .venv/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
+.venv/installed-release: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[release]'
 	@touch $@
 
 clean:

@@ -55,7 +55,7 @@ __all__ = [
     "train",
     "verify",
 ]
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 _ELSEWHERE = {
     "Judgement": "logicgen.scoring",

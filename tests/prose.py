@@ -1,6 +1,7 @@
 """Find sentences that are hard to read: `python -m tests.prose [--warnings] [PATH ...]`.
 
-It reads docstrings, comments and messages of Python files, and Markdown. `prose.toml` holds the habits.
+It reads docstrings, comments and messages of Python files, and Markdown. `prose.toml` holds the
+habits.
 """
 
 import ast
@@ -22,7 +23,7 @@ Text = tuple[int, str]  # the line where a piece of prose begins, and the piece
 
 
 def python_texts(source: str) -> Iterator[Text]:
-    """Yield the docstrings, messages and comments of a module; neighbouring comment lines are one text."""
+    """Yield docstrings, messages and comments of a module; neighbouring comments are one text."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.JoinedStr):
             parts = [p.value if isinstance(p, ast.Constant) else "X" for p in node.values]
@@ -65,7 +66,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def findings(path: Path) -> Iterator[tuple[int, bool, str, str]]:
-    """Yield line, whether it fails, the reason and the sentence for each doubtful sentence of `path`."""
+    """Yield line, whether it fails, reason and sentence for each doubtful sentence of a file."""
     source = path.read_text(encoding="utf-8")
     texts = python_texts(source) if path.suffix == ".py" else markdown_texts(source)
     for line, text in texts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pkgutil
 import re
 import tomllib
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import logicgen
 from tests.study.made_results import RESULTS, read_sums
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,11 +50,27 @@ def test_the_api_documents_objects_that_exist():
             assert pkgutil.resolve_name(name), name
 
 
-def test_the_citation_names_this_version():
+def test_the_files_for_citation_agree():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == logicgen.__version__
     lines = (ROOT / "CITATION.cff").read_text().splitlines()
+    zenodo, codemeta = (
+        json.loads((ROOT / name).read_text()) for name in (".zenodo.json", "codemeta.json")
+    )
     assert f"version: {project['version']}" in lines
     assert f"license: {project['license']}" in lines
+    assert f'abstract: "{project["description"]}"' in lines
+    assert codemeta["license"].endswith(f"/{project['license']}")
+    assert zenodo["license"] == project["license"]
+    assert codemeta["codeRepository"] == project["urls"]["Source"]
+    assert codemeta["issueTracker"] == project["urls"]["Issues"]
+    assert [each["name"] for each in codemeta["author"]] == ["The logicgen authors"]
+    assert zenodo["creators"] == [{"name": "The logicgen authors"}]
+    for record, title in ((zenodo, "title"), (codemeta, "name")):
+        assert record["version"] == project["version"]
+        assert record[title] == project["name"]
+        assert record["description"] == project["description"]
+        assert all(f'  - "{keyword}"' in lines for keyword in record["keywords"])
 
 
 def test_every_change_is_linted_as_continuous_integration_does():
