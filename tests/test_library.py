@@ -41,7 +41,7 @@ def test_all_of_it_runs_without_a_main_guard(way, tmp_path):
     )
     assert done.stdout.splitlines() == [
         "198 propositional-mini",
-        "run SymbolInvariant",
+        "run SymbolInvariantModel",
         "1",
         "1.0",
         "{b}",
