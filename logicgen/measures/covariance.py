@@ -60,8 +60,8 @@ from logicgen.measures.replies import (
 from logicgen.report.figure_style import LINES, legend_below, new_axes, save
 from logicgen.report.tables import write_csv, write_json
 from logicgen.scoring.completions import Mode
-from logicgen.scoring.judgement import answer_of
 from logicgen.scoring.prompts import VERSION, prompt_of, wording_of
+from logicgen.scoring.scorer import answer_of
 from logicgen.tasks import Task, load_task
 from logicgen.tasks.task import rename, symbols_of
 from logicgen.tokens import symbol_name

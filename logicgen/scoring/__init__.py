@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from logicgen.scoring.judgement import Judgement
 from logicgen.scoring.prompts import prompt
-from logicgen.scoring.scorer import Scorer
+from logicgen.scoring.scorer import Judgement, Scorer
 
 __all__ = ["Judgement", "Scorer", "prompt"]

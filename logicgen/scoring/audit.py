@@ -22,7 +22,7 @@ from logicgen.scoring.attacks import (
     joined,
 )
 from logicgen.scoring.completions import Mode
-from logicgen.scoring.judgement import judge
+from logicgen.scoring.scorer import judge
 from logicgen.tasks import load_task
 from logicgen.tasks.problems import ProblemSamples
 from logicgen.tasks.task import Task

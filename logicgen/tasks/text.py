@@ -1,31 +1,231 @@
 """Text, cut into tokens: any files, or texts that every Python installation carries.
 
 Files are read in blocks, each of which belongs to one split by a hash of its place, so that a
-corpus of any size takes no more memory than one part of it.
+corpus of any size takes no more memory than one part of it. Python carries its documentation, the
+sources of its library, and the docstrings of packages. Nothing of these is imported: sources are
+parsed where they lie.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import math
+import os
 import platform
-from collections.abc import Iterator
+import re
+import sysconfig
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import cached_property
+from importlib import import_module
+from importlib.metadata import packages_distributions, version
+from importlib.util import find_spec
 from itertools import chain
+from pathlib import Path
 from random import Random
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, reading, shown
 from logicgen.files import text_sha256
 from logicgen.tasks.corpus_task import TOKENS, CorpusSource, CorpusTask, Part
-from logicgen.tasks.docstrings import docstrings, topics, versions
-from logicgen.tasks.documents import Block, Documents, library_files, named_files
 from logicgen.tasks.problem_text import ProblemText, problem_texts
 from logicgen.tasks.task import Settings
 from logicgen.tokens import Tokens
+
+BLOCK = 1 << 22  # bytes of a file that are read, and given to a split, together
+TEXT_BLOCK = 1 << 12  # the same, for texts that are not files: there are few, and some are long
+
+# Folders of the standard library that hold no library: tests are large, partly not UTF-8, and
+# differ from one installation to another.
+_NO_LIBRARY = {"test", "tests", "site-packages", "dist-packages", "__pycache__", "idle_test"}
+
+
+@dataclass(frozen=True)
+class Block:
+    """Bytes `start` to `stop` of a document."""
+
+    document: str  # its path, or its name
+    start: int
+    stop: int
+
+
+class Documents:
+    """The documents of a corpus by name, in order, with access to their texts."""
+
+    def __init__(self, files: dict[Path, str], texts: dict[str, bytes], called: str) -> None:
+        """Take files with their names below the folders given, and texts by name.
+
+        called: what they are, for the error message where there is no text.
+        """
+        self._texts = texts
+        self.sizes = {str(path): path.stat().st_size for path in files}  # in bytes
+        self.sizes |= {name: len(text) for name, text in texts.items()}
+        # Names that are the same wherever files lie.
+        self.keys = {str(path): key for path, key in files.items()} | {name: name for name in texts}
+        if not sum(self.sizes.values()):
+            raise LogicgenError(
+                f"{called}: the corpus is empty: {len(self.sizes)} files of 0 bytes; give files"
+                " with text"
+            )
+
+    def read(self, block: Block) -> str:
+        """Return a block's text; raise LogicgenError with file, and byte where it is not UTF-8."""
+        where = Path(block.document)
+        if block.document in self._texts:
+            data = self._texts[block.document][block.start : block.stop]
+        else:
+            with reading(where), open(where, "rb") as file:
+                file.seek(block.start)
+                data = file.read(block.stop - block.start)
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise LogicgenError(
+                f"{where}: not UTF-8 at byte {block.start + error.start}"
+                f" (0x{data[error.start]:02x}); convert the file, or leave it out"
+            ) from None
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the blocks of all documents, in order. No character is cut in two."""
+        for name, size in self.sizes.items():
+            if name in self._texts:
+                yield from _cut(name, self._texts[name])
+                continue
+            with reading(name), open(name, "rb") as file:
+                start = 0
+                while start < size:
+                    stop = min(start + BLOCK, size)
+                    file.seek(stop)
+                    # The block ends with a line, or, where lines are long, with a character: bytes
+                    # 10xxxxxx continue one.
+                    ahead = file.read(4096)
+                    line = ahead.find(b"\n") + 1
+                    if not line:
+                        line = next((i for i, byte in enumerate(ahead) if byte & 0xC0 != 0x80), 0)
+                    stop = min(stop + line, size)
+                    yield Block(name, start, stop)
+                    start = stop
+
+
+def _cut(name: str, data: bytes) -> Iterator[Block]:
+    """Yield a text in blocks that end with a line."""
+    start = 0
+    while start < len(data):
+        stop = data.find(b"\n", start + TEXT_BLOCK) + 1 or len(data)
+        yield Block(name, start, stop)
+        start = stop
+
+
+def library_files() -> dict[Path, str]:
+    """Return the sources of the standard library without tests, each with its place there."""
+    root = Path(sysconfig.get_paths()["stdlib"])
+    return {
+        path: path.relative_to(root).as_posix()
+        for path in sorted(root.rglob("*.py"))
+        if _NO_LIBRARY.isdisjoint(path.relative_to(root).parts)
+    }
+
+
+def named_files(names: list[str], pattern: str) -> dict[Path, str]:
+    """Return each file once, by the path that leads to it first, with its name below that path."""
+    found: dict[Path, tuple[Path, str]] = {}
+    for name in names:
+        path = Path(name)
+        if os.path.isdir(path):
+            for each in sorted(path.rglob("*")):
+                if os.path.isfile(each) and fnmatch(each.name, pattern):
+                    found.setdefault(each.resolve(), (each, each.relative_to(path).as_posix()))
+        elif os.path.isfile(path):
+            found.setdefault(path.resolve(), (path, path.name))
+        else:
+            raise LogicgenError(f"{shown(name)[1:-1]}: no such file or folder")
+    if not found:
+        raise LogicgenError(f"{', '.join(names)}: the corpus is empty: no file fits {pattern!r}")
+    return dict(found.values())
+
+
+# Folders whose functions are written for the package itself.
+_TESTS = {"test", "tests"}
+
+# What doctest would run, with what that prints: up to the next empty line.
+_EXAMPLE = re.compile(r"^[ \t]*>>>.*?(?:\n[ \t]*\n|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def topics() -> dict[str, bytes]:
+    """Return the topics of Python's own documentation by name, in order."""
+    found: dict[str, str] = import_module("pydoc_data.topics").topics
+    return {name: found[name].encode() for name in sorted(found)}
+
+
+def docstrings(packages: Iterable[str]) -> dict[str, bytes]:
+    """Return the docstrings of each source of installed packages, by its place, in order.
+
+    Examples that doctest would run are left out. A docstring that occurs again is taken once.
+    Raises LogicgenError for a package that is not installed as a folder of sources.
+    """
+    found: dict[str, bytes] = {}
+    known: set[str] = set()
+    for package in packages:
+        root = _folder(package)
+        for path in sorted(root.rglob("*.py")):
+            place = path.relative_to(root.parent)
+            if _TESTS.isdisjoint(place.parts):
+                new = [text for text in _docstrings_of(path) if text not in known]
+                known.update(new)
+                if new:
+                    found[place.as_posix()] = ("\n\n".join(dict.fromkeys(new)) + "\n").encode()
+    return found
+
+
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of installed packages, where they have one."""
+    distributions = packages_distributions()
+    return {
+        package: version(distributions[package][0])
+        for package in packages
+        if package in distributions
+    }
+
+
+def _folder(package: str) -> Path:
+    """Return the folder of a package's sources."""
+    spec = None
+    if package.isidentifier():  # a dot would import what stands before it
+        with suppress(ValueError):  # of modules that were not found in any place
+            spec = find_spec(package)
+    if spec is None:
+        raise LogicgenError(
+            f"packages: {package!r} is not installed, or not the name that it is imported by:"
+            " install it, or leave it out of packages"
+        )
+    if not spec.submodule_search_locations or spec.origin is None:
+        raise LogicgenError(f"packages: {package!r} is no folder of sources: leave it out")
+    return Path(spec.origin).parent
+
+
+def _docstrings_of(path: Path) -> list[str]:
+    """Return the docstrings of a source, without examples; none if this Python cannot parse it."""
+    with reading(path):
+        data = path.read_bytes()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of escapes and the like in others' sources
+            tree = ast.parse(data)
+    except (SyntaxError, ValueError):  # templates, and sources for another version of Python
+        return []
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    texts = [ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, kinds)]
+    # A lone surrogate can be written in a docstring, and is no character.
+    whole = [text.encode(errors="replace").decode() for text in texts if text]
+    return [text for text in (_EXAMPLE.sub("\n", text).strip() for text in whole) if text]
+
 
 Share = Annotated[float, Field(gt=0, lt=0.5)]
 
@@ -89,8 +289,6 @@ class TextSource(CorpusSource):
         if settings.problems is not None:  # what cannot be written is said before anything is made
             next(problem_texts(settings.problems, self.tokens, Random(seed)))
         if settings.tokens == "byte-pairs":
-            from importlib.metadata import version
-
             self.facts["tokenizers"] = version("tokenizers")
 
     def split_of(self, block: Block) -> str:

@@ -13,7 +13,7 @@ from logicgen.data.opening import load_dataset
 from logicgen.data.recipe import CorpusRecipe
 from logicgen.errors import LogicgenError
 from logicgen.tasks import corpus_task as rows
-from logicgen.tasks import documents, text
+from logicgen.tasks import text
 from tests.data.corpora import automaton_recipe, cipher_recipe, opened, text_files, text_recipe
 
 KINDS = ["text", "letters", "byte-pairs", "cipher", "automaton"]
@@ -22,7 +22,7 @@ KINDS = ["text", "letters", "byte-pairs", "cipher", "automaton"]
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Several blocks of a file, and several parts of a split."""
-    monkeypatch.setattr(documents, "BLOCK", 300)
+    monkeypatch.setattr(text, "BLOCK", 300)
     monkeypatch.setattr(text, "PART", 1_500)
     monkeypatch.setattr(rows, "PART", 100)
 

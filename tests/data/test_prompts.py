@@ -11,8 +11,8 @@ from logicgen.data import prompts
 from logicgen.data.opening import load_dataset
 from logicgen.data.prompts import FORMATS, write_prompts
 from logicgen.errors import LogicgenError
-from logicgen.scoring.judgement import judge
 from logicgen.scoring.prompts import prompt
+from logicgen.scoring.scorer import judge
 from logicgen.tasks import load_task
 from logicgen.tasks.propositional import Propositional
 from tests.cli.test_commands import run

@@ -10,7 +10,7 @@ import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.integrations.trl import Reward, reward
-from logicgen.scoring.judgement import judge
+from logicgen.scoring.scorer import judge
 from logicgen.tasks import load_task
 
 patient = Reward(timeout=60)

@@ -13,7 +13,7 @@ from logicgen.extras import EXTRAS
 from logicgen.measures.covariance import count_inequivalent
 from logicgen.measures.evaluation_files import read_predictions
 from logicgen.measures.replies import EFFORT, judge_replies, replies_to
-from logicgen.scoring.judgement import answer_of
+from logicgen.scoring.scorer import answer_of
 from logicgen.tasks.problems import alpha_class_of
 from tests.cli.test_commands import refused, run
 from tests.test_extras import without_extras

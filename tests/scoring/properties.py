@@ -10,7 +10,7 @@ from itertools import permutations, product
 from random import Random
 from typing import Any
 
-from logicgen.scoring.judgement import answer_of, judge
+from logicgen.scoring.scorer import answer_of, judge
 from logicgen.tasks import load_task
 from logicgen.tasks.problems import ProblemSamples
 from tests.scoring.derivations import TRAPS, Derivations, changed

@@ -10,7 +10,7 @@ import pytest
 
 from logicgen.errors import FormatError
 from logicgen.scoring import Scorer
-from logicgen.scoring.judgement import judge
+from logicgen.scoring.scorer import judge
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
 

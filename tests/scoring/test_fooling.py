@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from logicgen.scoring.completions import LONGEST_COMPLETION
-from logicgen.scoring.judgement import judge
+from logicgen.scoring.scorer import judge
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
 from tests.scoring.fuzzed import MODES, PROBLEMS, check_judgement, fuzzed_completion

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from logicgen.errors import FormatError, LogicgenError
-from logicgen.scoring.judgement import judge
 from logicgen.scoring.prompts import prompt, written_problem
+from logicgen.scoring.scorer import judge
 from logicgen.tasks import TASKS, load_task
 from logicgen.tasks.copying import Copying
 from tests.scoring.test_fooling import PROBLEMS

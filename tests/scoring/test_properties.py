@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from logicgen.scoring.judgement import judge
+from logicgen.scoring.scorer import judge
 from logicgen.tasks import load_task
 from tests.scoring import properties
 from tests.scoring.properties import EXCLUDING, MODES

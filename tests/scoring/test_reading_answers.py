@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from logicgen.scoring.judgement import judge
+from logicgen.scoring.scorer import judge
 from logicgen.tasks import load_task
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from logicgen.errors import FormatError
 from logicgen.scoring.completions import read_place
-from logicgen.scoring.judgement import judge
+from logicgen.scoring.scorer import judge
 from logicgen.solvers import Verdict
 from logicgen.syntax.answers import Assignment, Trace, assignment_language
 from logicgen.tasks import load_task

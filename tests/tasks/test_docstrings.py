@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.tasks.docstrings import docstrings, topics, versions
+from logicgen.tasks.text import docstrings, topics, versions
 
 SOURCE = '''"""Say what a module is for."""
 
