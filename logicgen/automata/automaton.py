@@ -86,8 +86,8 @@ class Automaton:
                 f"automaton: transitions have shape {table.shape}, not (symbols, states, states)"
             )
         names = map(str, range(len(initial))) if states is None else states
-        beginning, ending = np.asarray(initial), np.asarray(final)
-        return cls(tuple(symbols), tuple(names), beginning, ending, tuple(map(csr_array, table)))
+        ends = np.asarray(initial), np.asarray(final)
+        return cls(tuple(symbols), tuple(names), *ends, tuple(map(csr_array, table)))
 
     @classmethod
     def from_arcs(
@@ -113,12 +113,12 @@ class Automaton:
                 )
             return known[name]
 
-        vectors = []
-        for place, weights in (("initial", initial), ("final", final)):
-            vector = np.zeros(len(states))
+        ends = np.zeros((2, len(states)))
+        for vector, place, weights in zip(
+            ends, ("initial", "final"), (initial, final), strict=True
+        ):
             for name, weight in weights.items():
                 vector[number(state_number, name, "state", place)] = weight
-            vectors.append(vector)
         rows: list[dict[tuple[int, int], float]] = [{} for _ in symbols]
         for i, (source, symbol, target, weight) in enumerate(arcs, 1):
             where = f"transition {i} ({source} --{symbol}--> {target})"
@@ -136,8 +136,8 @@ class Automaton:
         for row in rows:
             places = np.array(list(row), dtype=np.int64).reshape(-1, 2).T
             values = np.array(list(row.values()), dtype=np.float64)
-            matrices.append(_sparse(csr_array((values, tuple(places)), shape=(len(states),) * 2)))
-        return cls(symbols, states, vectors[0], vectors[1], tuple(matrices))
+            matrices.append(csr_array((values, tuple(places)), shape=(len(states),) * 2))
+        return cls(symbols, states, ends[0], ends[1], tuple(matrices))
 
     def arcs(self) -> list[Arc]:
         """Return all transitions with weights other than 0, sorted by symbol, from and to."""

@@ -21,7 +21,7 @@ from scipy.special import entr, rel_entr
 
 from logicgen.automata.automaton import Automaton, is_deterministic
 from logicgen.automata.strings import sample
-from logicgen.automata.sums import accessible, coaccessible, forward, normalise, trim
+from logicgen.automata.sums import forward, normalise, trim, useful
 from logicgen.automata.weights import log_weights
 from logicgen.errors import LogicgenError
 
@@ -74,7 +74,7 @@ def ambiguous_pair(automaton: Automaton) -> tuple[str, str] | None:
     square. Source: Allauzen, Mohri, Rastogi, General Algorithms for Testing the Ambiguity of Finite
     Automata (DLT 2008).
     """
-    if not (accessible(automaton) & coaccessible(automaton)).any():
+    if not useful(automaton).any():
         return None
     part = trim(automaton)
     ahead = [(matrix > 0).astype(np.int64) for matrix in part.transitions]

@@ -71,25 +71,19 @@ def ngram_log_probabilities(model: NGramCounts, strings: Readable) -> np.ndarray
 
 def ngram_automaton(model: NGramCounts) -> Automaton:
     """Return the deterministic automaton of the model, its contexts as states, such as `^ a b`."""
-    k = len(model.symbols)
-    n = len(model.probabilities)
+    k, n = len(model.symbols), len(model.probabilities)
+    states = np.arange(n)
     names = (
         " ".join(["^", *word])
         for length in range(model.order)
         for word in product(model.symbols, repeat=length)
     )
-    states = np.arange(n)
-    transitions = []
-    for symbol in range(k):
-        matrix = csr_array(
-            (model.probabilities[:, symbol], (states, _next(states, symbol, k, model.order))),
-            shape=(n, n),
-        )
-        matrix.eliminate_zeros()
-        transitions.append(matrix)
-    initial = (states == 0).astype(np.float64)
-    final = model.probabilities[:, k].copy()
-    return Automaton(model.symbols, tuple(names), initial, final, tuple(transitions))
+    transitions = tuple(
+        csr_array((shares, (states, _next(states, symbol, k, model.order))), shape=(n, n))
+        for symbol, shares in enumerate(model.probabilities.T[:k])
+    )
+    final = model.probabilities[:, k]
+    return Automaton(model.symbols, tuple(names), states == 0, final, transitions)
 
 
 def _next(context: np.ndarray, symbol: np.ndarray | int, k: int, order: int) -> np.ndarray:

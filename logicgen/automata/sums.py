@@ -52,12 +52,17 @@ def coaccessible(automaton: Automaton) -> np.ndarray:
     return _reached(csr_array(automaton.total.T), automaton.final)
 
 
+def useful(automaton: Automaton) -> np.ndarray:
+    """Return which states are on accepting paths, (n,) bool."""
+    return np.asarray(accessible(automaton) & coaccessible(automaton))
+
+
 def trim(automaton: Automaton) -> Automaton:
-    """Return the automaton of the states on accepting paths; raise LogicgenError if none is."""
-    useful = accessible(automaton) & coaccessible(automaton)
-    if useful.all():
+    """Return the automaton of the useful states; raise LogicgenError if there are none."""
+    kept = useful(automaton)
+    if kept.all():
         return automaton
-    if not useful.any():
+    if not kept.any():
         if not automaton.initial.any():
             reason = "it has no initial state"
         elif not automaton.final.any():
@@ -69,7 +74,7 @@ def trim(automaton: Automaton) -> Automaton:
             f"automaton: every string weighs 0: {reason};"
             " add what is missing to its initial or final weights or its transitions"
         )
-    return automaton.restricted(np.flatnonzero(useful))
+    return automaton.restricted(np.flatnonzero(kept))
 
 
 def forward(automaton: Automaton) -> np.ndarray:
@@ -122,10 +127,9 @@ def log_allsum(automaton: Automaton) -> float:
 
 def _allsum(automaton: Automaton) -> tuple[float, int]:
     """Return the allsum as a number that is multiplied by a power of 2, and its exponent."""
-    if not (accessible(automaton) & coaccessible(automaton)).any():
+    if not useful(automaton).any():
         return 0.0, 0
-    part = trim(automaton)
-    initial, ahead, _, exponent = _pushed(part)
+    initial, ahead, _, exponent = _pushed(trim(automaton))
     return float(initial @ ahead), exponent
 
 

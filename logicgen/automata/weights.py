@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from logicgen.automata.automaton import Automaton
 from logicgen.automata.strings import Readable, Strings, encode
-from logicgen.automata.sums import accessible, coaccessible, normalise, normalise_with_log
+from logicgen.automata.sums import normalise, normalise_with_log, useful
 
 # Numbers below this fraction of the largest one of their vector are not trusted to a common scale.
 LEAST = 1e-140
@@ -33,7 +33,8 @@ BLOCK = 4_000_000
 def log_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
     """Return the natural logarithm of the weight of each string, (S,), -inf where it is 0."""
     batch = encode(automaton.symbols, strings)
-    return log_forward(automaton, batch, automaton.final[:, None], everywhere=False)[:, 0]
+    logs = log_forward(automaton, batch, automaton.final[:, None])
+    return np.asarray(logs[np.arange(len(batch)), batch.lengths, 0])
 
 
 def log_prefix_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
@@ -42,7 +43,7 @@ def log_prefix_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
     Entry 0 is the allsum; nan beyond the end of a string. Raises LogicgenError if it is infinite.
     """
     batch = encode(automaton.symbols, strings)
-    if not (accessible(automaton) & coaccessible(automaton)).any():
+    if not useful(automaton).any():
         return log_forward(automaton, batch, np.zeros((len(automaton.states), 1)))[..., 0]
     model, total = normalise_with_log(automaton)
     return total + log_forward(model, batch, np.ones((len(model.states), 1)))[..., 0]
@@ -77,28 +78,23 @@ def step_weights(automaton: Automaton) -> np.ndarray:
     return np.stack([*columns, automaton.final], axis=1)
 
 
-def log_forward(
-    automaton: Automaton, strings: Strings, readout: np.ndarray, everywhere: bool = True
-) -> np.ndarray:
+def log_forward(automaton: Automaton, strings: Strings, readout: np.ndarray) -> np.ndarray:
     """Return the natural logarithms of `forward vector @ readout` after the prefixes of strings.
 
-    readout: (n, r), nonnegative. everywhere: after each prefix, shape (S, L + 1, r), nan beyond the
-    end of a string; otherwise after the whole strings, shape (S, r).
+    They have shape (S, L + 1, r), nan beyond the end of a string. readout: (n, r), nonnegative.
     """
-    count, longest = len(strings), strings.ids.shape[1]
-    shape = (count, longest + 1) if everywhere else (count,)
-    found = np.full((*shape, readout.shape[1]), np.nan)
+    count, longest = strings.ids.shape
+    found = np.full((count, longest + 1, readout.shape[1]), np.nan)
     together = max(1, VECTORS // len(automaton.states))
     for begin in range(0, count, together):
         rows = np.arange(begin, min(begin + together, count))
         part = strings.rows(rows)
         with np.errstate(divide="ignore"):
-            some, delicate = _with_common_scale(automaton, part, readout, everywhere)
+            some, delicate = _with_common_scale(automaton, part, readout)
             if delicate.any():
-                again = part.rows(delicate)
-                place = (delicate, slice(again.ids.shape[1] + 1)) if everywhere else delicate
-                some[place] = _with_logarithms(automaton, again, readout, everywhere)
-        found[(rows, slice(part.ids.shape[1] + 1)) if everywhere else rows] = some
+                again = _with_logarithms(automaton, part.rows(delicate), readout)
+                some[delicate, : again.shape[1]] = again
+        found[rows, : some.shape[1]] = some
     return found
 
 
@@ -113,11 +109,11 @@ def steps_in_range(automaton: Automaton) -> int:
 
 
 def _with_common_scale(
-    automaton: Automaton, strings: Strings, readout: np.ndarray, everywhere: bool
+    automaton: Automaton, strings: Strings, readout: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute `log_forward` with one scale for all states; and (S,) bool: where it may be wrong."""
-    shape = (len(strings), strings.ids.shape[1] + 1) if everywhere else (len(strings),)
-    found = np.full((*shape, readout.shape[1]), np.nan)
+    count, longest = strings.ids.shape
+    found = np.full((count, longest + 1, readout.shape[1]), np.nan)
     order = np.argsort(-strings.lengths, kind="stable")
     ids, lengths = strings.ids[order], strings.lengths[order]
     into = [csr_array(matrix.T) for matrix in automaton.transitions]
@@ -125,18 +121,18 @@ def _with_common_scale(
     numbers = weights, readout, automaton.initial
     largest = max(each.max(initial=1) for each in numbers)
     if min(map(smallest_positive, numbers)) < LEAST or largest > 1 / LEAST:
-        return found, np.ones(len(strings), dtype=bool)
-    vectors = np.repeat(automaton.initial[:, None], len(strings), axis=1)  # (n, S)
-    scale = np.zeros(len(strings))
-    delicate = np.zeros(len(strings), dtype=bool)
+        return found, np.ones(count, dtype=bool)
+    vectors = np.repeat(automaton.initial[:, None], count, axis=1)  # (n, S)
+    scale = np.zeros(count)
+    delicate = np.zeros(count, dtype=bool)
     every = steps_in_range(automaton)
-    for t in range(ids.shape[1] + 1):
+    for t in range(longest + 1):
         going = int(np.searchsorted(-lengths, -t, side="right"))  # strings of at least t symbols
         if t:
             read = ids[:going, t - 1]
             for symbol in np.unique(read):
                 chosen = np.flatnonzero(read == symbol)
-                if len(chosen) == len(scale):
+                if len(chosen) == count:
                     vectors = into[symbol] @ vectors
                 else:
                     vectors[:, chosen] = into[symbol] @ vectors[:, chosen]
@@ -147,16 +143,11 @@ def _with_common_scale(
             part /= np.where(dead, 1, largest)
             scale[:going] += np.log(largest)
             delicate[:going] |= np.where(part > 0, part, 1).min(axis=0) < LEAST
-        first = 0 if everywhere else int(np.searchsorted(-lengths, -t, side="left"))
-        values = np.log(vectors[:, first:going].T @ readout) + scale[first:going, None]
-        chosen = order[first:going]
-        found[(chosen, t) if everywhere else chosen] = values
+        found[order[:going], t] = np.log(vectors[:, :going].T @ readout) + scale[:going, None]
     return found, delicate[np.argsort(order)]
 
 
-def _with_logarithms(
-    automaton: Automaton, strings: Strings, readout: np.ndarray, everywhere: bool
-) -> np.ndarray:
+def _with_logarithms(automaton: Automaton, strings: Strings, readout: np.ndarray) -> np.ndarray:
     arcs = []
     for matrix in automaton.transitions:
         into = csr_array(matrix.T)  # sorted by target
@@ -165,11 +156,10 @@ def _with_logarithms(
     width = max(readout.size, *(matrix.nnz for matrix in automaton.transitions))
     rows = max(1, BLOCK // width)
     log_readout = np.log(readout)  # (n, r)
-    longest = strings.ids.shape[1]
-    shape = (len(strings), longest + 1) if everywhere else (len(strings),)
-    found = np.full((*shape, readout.shape[1]), np.nan)
-    for begin in range(0, len(strings), rows):
-        block = np.arange(begin, min(begin + rows, len(strings)))
+    count, longest = strings.ids.shape
+    found = np.full((count, longest + 1, readout.shape[1]), np.nan)
+    for begin in range(0, count, rows):
+        block = np.arange(begin, min(begin + rows, count))
         vectors = np.repeat(np.log(automaton.initial)[:, None], len(block), axis=1)  # (n, S)
         for t in range(longest + 1):
             if t:
@@ -182,11 +172,9 @@ def _with_logarithms(
                         sums = np.logaddexp.reduceat(terms, starts, axis=0)
                         after[targets[:, None], chosen] = sums
                 vectors = after
-            now = strings.lengths[block] >= t if everywhere else strings.lengths[block] == t
-            if now.any():
-                terms = vectors[:, now, None] + log_readout[:, None]
-                values = np.logaddexp.reduce(terms, axis=0)
-                found[(block[now], t) if everywhere else block[now]] = values
+            now = strings.lengths[block] >= t
+            terms = vectors[:, now, None] + log_readout[:, None]
+            found[block[now], t] = np.logaddexp.reduce(terms, axis=0)
     return found
 
 

@@ -52,36 +52,22 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
     layers = _with_end(file.layer)
     _check_layers(file, layers, path)
     words = _words(file, layers, path)
-    given = list(file.layer[0])
-    start = {name: 1 / len(given) for name in given} if file.start is None else file.start
+    places = [(f"{path}: layer {number}", units) for number, units in enumerate(layers, 1)]
+    given = file.layer[0]
+    start = dict.fromkeys(given, 1 / len(given)) if file.start is None else file.start
     if END in start:
         raise LogicgenError(f"{path}: start: '{END}': a sentence has a word at least: leave it out")
     return Grammar(
         tuple(words),
         tuple(tuple(units) for units in layers),
         _column(start, list(layers[0]), "unit", f"{path}: start"),
+        tuple(_columns(units, "tokens", words, "word", at) for at, units in places),
         tuple(
-            _columns({name: unit.tokens for name, unit in units.items()}, words, "word", at)
-            for at, units in _places(layers, path)
-        ),
-        tuple(
-            _columns(
-                {name: unit.below or {} for name, unit in units.items()},
-                list(lower),
-                "unit of the layer below",
-                at,
-            )
-            for (at, units), lower in zip(_places(layers, path), layers[1:], strict=False)
+            _columns(units, "below", list(lower), "unit of the layer below", at)
+            for (at, units), lower in zip(places, layers[1:], strict=False)
         ),
         path,
     )
-
-
-def _places(
-    layers: list[dict[str, _UnitTable]], path: str
-) -> list[tuple[str, dict[str, _UnitTable]]]:
-    """Return each layer with its place, for messages."""
-    return [(f"{path}: layer {number}", units) for number, units in enumerate(layers, 1)]
 
 
 def _check_layers(file: _GrammarFile, layers: list[dict[str, _UnitTable]], path: str) -> None:
@@ -140,10 +126,13 @@ def _words(file: _GrammarFile, layers: list[dict[str, _UnitTable]], path: str) -
     return words
 
 
-def _columns(units: dict[str, Shares], names: list[str], what: str, at: str) -> np.ndarray:
+def _columns(
+    units: dict[str, _UnitTable], key: str, names: list[str], what: str, at: str
+) -> np.ndarray:
     """Return the distributions of a layer's units over `names`, (names, units)."""
-    found = [_column(shares, names, what, f"{at}: unit {name}") for name, shares in units.items()]
-    return np.column_stack(found)
+    shares = {name: getattr(unit, key) or {} for name, unit in units.items()}
+    each = [_column(shares[name], names, what, f"{at}: unit {name}") for name in units]
+    return np.column_stack(each)
 
 
 def _with_end(layers: list[dict[str, _UnitTable]]) -> list[dict[str, _UnitTable]]:
