@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from queue import SimpleQueue
@@ -27,7 +26,7 @@ from logicgen.study.records import (
     versions,
     write_records,
 )
-from logicgen.study.trial import RUNS, Trial
+from logicgen.study.trial import RUNS, Trial, make_data
 from logicgen.study.worker import ClusterWorker, TrialWorker
 
 GOES_ON = "stopped: the same command goes on from there"
@@ -66,23 +65,19 @@ def compute(
         for worker in there:
             worker.stop()
 
-    def answered(trial: Trial, answer: Json) -> None:
-        if "error" in answer:
-            settled(trial.name, answer["error"])
-            return
-        content = {"point": trial.name, "arguments": trial.arguments, **answer, **about}
-        record = Record.model_validate(content)
-        records[trial.name] = record
-        write_records(in_order(plan.trials, records), folder)
-        settled(trial.name, record)
-
     try:
         with StopOnSignal(then=stop) as signals:
             for wave in _waves(plan, trials):
                 jobs = [(trial, plan.context(trial, folder, device)) for trial in wave]
                 for trial, answer in _answers(there, jobs):
-                    if signals.received is None or "error" not in answer:
-                        answered(trial, answer)
+                    if "error" not in answer:
+                        content = {"point": trial.name, "arguments": trial.arguments}
+                        record = Record.model_validate({**content, **answer, **about})
+                        records[trial.name] = record
+                        write_records(in_order(plan.trials, records), folder)
+                        settled(trial.name, record)
+                    elif signals.received is None:
+                        settled(trial.name, answer["error"])
                 if signals.received is not None:
                     raise interruption(signals.received, GOES_ON)
     finally:
@@ -101,7 +96,7 @@ def _waves(plan: Plan, trials: list[Trial]) -> list[list[Trial]]:
 
 
 def _answers(
-    workers: Sequence[TrialWorker | ClusterWorker], jobs: list[tuple[Trial, Json]]
+    workers: Sequence[TrialWorker], jobs: list[tuple[Trial, Json]]
 ) -> Iterator[tuple[Trial, Json]]:
     """Compute trials, each with its context; yield each with its answer as soon as it is done."""
     waiting: SimpleQueue[tuple[Trial, Json] | None] = SimpleQueue()
@@ -109,7 +104,7 @@ def _answers(
     for job in [*jobs, *[None] * len(workers)]:
         waiting.put(job)
 
-    def serve(worker: TrialWorker | ClusterWorker) -> None:
+    def serve(worker: TrialWorker) -> None:
         while (job := waiting.get()) is not None:
             answers.put((job[0], worker.run(*job)))
 
@@ -119,12 +114,12 @@ def _answers(
         yield answers.get()
 
 
-def handles(count: int, folder: Path, device: str) -> list[TrialWorker | ClusterWorker]:
+def handles(count: int, folder: Path, device: str) -> list[TrialWorker]:
     """Return handles on processes of this machine or of the cluster in use."""
     logs = [folder / RUNS / f"worker-{number}.log" for number in range(count)]
     if (there := cluster()) is not None:
         one_thread = environments(1, "cpu")[0]
-        return [ClusterWorker(there, one_thread, log, device) for log in logs]
+        return [ClusterWorker(one_thread, log, device, there) for log in logs]
     some = environments(count, device)
     return [TrialWorker(*each, device) for each in zip(some, logs, strict=True)]
 
@@ -178,46 +173,47 @@ def run_study(
         records = read_records(plan.trials, folder)
         todo = [trial for name, trial in plan.trials.items() if name not in records]
         count = workers or default_workers(device)
-        device = "cpu" if plan.cpu else device
         if todo:
+            trainings = [trial.training for trial in todo if trial.training is not None]
             with bars("examples") as progress:
-                failed |= plan.prepare(todo, folder, workers=count, progress=progress)
+                failed |= make_data(trainings, folder, workers=count, progress=progress)
         for name, reason in failed.items():
             say(f"{name} failed: {reason}")
-        ready = [trial for trial in todo if trial.name not in failed]
         if todo:
+            ready = [trial for trial in todo if trial.name not in failed]
             total = len(plan.trials)
-            with trial_bar(plan.name, total, total - len(ready)) as (advance, above):
-                settled = partial(_show_outcome, plan, failed, [], advance, above)
+            with trial_bar(plan.name, total, total - len(ready)) as shown:
+                settled = _outcomes_on(plan, failed, *shown)
+                device = "cpu" if plan.cpu else device
                 compute(plan, ready, records, folder, workers=count, device=device, settled=settled)
         if not (failed and plan.whole):
             put(plan.write(records, folder))
             say(f"with figures: {folder / REPORT}")
-        if failed:
-            total = len(plan.trials) + len(plan.impossible)
-            raise LogicgenError(
-                f"{len(failed):,} of {total:,} trials failed, as said above; the same command"
-                " tries them again"
-            )
+    if failed:
+        total = len(plan.trials) + len(plan.impossible)
+        raise LogicgenError(
+            f"{len(failed):,} of {total:,} trials failed, as said above; the same command"
+            " tries them again"
+        )
 
 
-def _show_outcome(
-    plan: Plan,
-    failed: dict[str, str],
-    best: list[float],
-    advance: Callable[..., None],
-    above: Say,
-    name: str,
-    outcome: Record | str,
-) -> None:
-    """Advance the bar of a study by a trial, and show the best and the last score."""
-    if isinstance(outcome, str):
-        failed[name] = outcome
-        advance()
-        above(f"{name} failed: {outcome}")
-    elif (score := plan.score(outcome)) is None:
-        advance()
-    else:
-        last, less_is_better = score
-        best[:] = [(min if less_is_better else max)([last, *best])]
-        advance(f"{plan.name}, best {best[0]:.3f}, last {last:.3f}")
+def _outcomes_on(
+    plan: Plan, failed: dict[str, str], advance: Callable[..., None], above: Say
+) -> Settled:
+    """Return a function that shows the outcome of a trial on a bar, and adds it if it `failed`."""
+    scores: list[float] = []
+
+    def show(name: str, outcome: Record | str) -> None:
+        if isinstance(outcome, str):
+            failed[name] = outcome
+            advance()
+            above(f"{name} failed: {outcome}")
+        elif plan.trials[name].training is None:
+            advance()
+        else:
+            last, less_is_better = outcome.score
+            scores.append(last)
+            best = min(scores) if less_is_better else max(scores)
+            advance(f"{plan.name}, best {best:.3f}, last {last:.3f}")
+
+    return show

@@ -6,15 +6,12 @@ from math import ceil
 from textwrap import fill
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from logicgen.report.figure_style import (
-    LINES,
-    legend_below,
-    new_axes,
-    new_figure,
-)
+from logicgen.report.figure_style import LINES, legend_below, new_axes, new_figure
+from logicgen.study.recipe import short
 
 # So many names of choices find room beside each other.
 MOST_BESIDE = 8
@@ -28,43 +25,47 @@ def draw_choices(
     """Draw a panel per axis that varies: a box of scores for each choice, a dot for each point."""
     columns_of = {axis: [each[axis] for each in choices] for axis in choices[0]}
     varied = {axis: chosen for axis, chosen in columns_of.items() if len(set(chosen)) > 1}
-    rng = np.random.default_rng(0)  # for dots beside each other
     columns = min(3, len(varied))
     rows = ceil(len(varied) / columns)
-    upright = {axis: len(set(chosen)) > MOST_BESIDE for axis, chosen in varied.items()}
-    height = 3.2 + 2 * any(upright.values())
-    figure = new_figure(0.8 + 4 * columns, 0.8 + height * rows, title)
+    upright = any(len(set(chosen)) > MOST_BESIDE for chosen in varied.values())
+    figure = new_figure(0.8 + 4 * columns, 0.8 + (3.2 + 2 * upright) * rows, title)
     grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
-    colour = LINES[0][0]
+    rng = np.random.default_rng(0)  # for dots beside each other
     for axes, (axis, chosen) in zip(grid.flat, varied.items(), strict=False):
-        names = _in_order(chosen)
-        groups = [
-            [score for each, score in zip(chosen, scores, strict=True) if each == choice]
-            for choice in names
-        ]
-        axes.boxplot(
-            groups,
-            widths=0.6,
-            patch_artist=True,
-            showfliers=False,  # the dots show them
-            boxprops={"facecolor": colour, "alpha": 0.25, "linewidth": 0.8},
-            medianprops={"color": colour, "linewidth": 2},
-            whiskerprops={"color": colour},
-            capprops={"color": colour},
-        )
-        for place, group in enumerate(groups, 1):
-            beside = place + rng.uniform(-0.2, 0.2, len(group))
-            axes.plot(beside, group, ".", color="#333333", markersize=3, alpha=0.5)
-        labels = [each.partition("=")[2] or each for each in names]
-        if not upright[axis]:
-            labels = [fill(each, 42 // len(names)) for each in labels]  # at hyphens
-        axes.set_xticks(range(1, len(names) + 1), labels, fontsize=9, rotation=90 * upright[axis])
+        groups = {
+            name: [score for each, score in zip(chosen, scores, strict=True) if each == name]
+            for name in _in_order(chosen)
+        }
+        _draw_boxes(axes, groups, rng)
         axes.set_title(axis, loc="left", fontsize=10)
     for axes in grid.flat[len(varied) :]:
         axes.set_axis_off()
     for axes in grid[:, 0]:
         axes.set_ylabel(called)
     return figure
+
+
+def _draw_boxes(axes: Axes, groups: dict[str, list[float]], rng: np.random.Generator) -> None:
+    """Draw a box of the scores of each choice, and their dots."""
+    colour = LINES[0][0]
+    axes.boxplot(
+        list(groups.values()),
+        widths=0.6,
+        patch_artist=True,
+        showfliers=False,  # the dots show them
+        boxprops={"facecolor": colour, "alpha": 0.25, "linewidth": 0.8},
+        medianprops={"color": colour, "linewidth": 2},
+        whiskerprops={"color": colour},
+        capprops={"color": colour},
+    )
+    for place, group in enumerate(groups.values(), 1):
+        beside = place + rng.uniform(-0.2, 0.2, len(group))
+        axes.plot(beside, group, ".", color="#333333", markersize=3, alpha=0.5)
+    upright = len(groups) > MOST_BESIDE
+    labels = [short(name) for name in groups]
+    if not upright:
+        labels = [fill(each, 42 // len(groups)) for each in labels]  # at hyphens
+    axes.set_xticks(range(1, len(groups) + 1), labels, fontsize=9, rotation=90 * upright)
 
 
 def draw_correlations(

@@ -29,10 +29,8 @@ from logicgen.study.results import by_point, study_report
 from logicgen.study.trial import (
     DataSet,
     MeasureOn,
-    Progress,
     Training,
     Trial,
-    make_data,
     run_folder,
     trial_name,
     weights_folder,
@@ -57,13 +55,6 @@ class Plan:
     cpu: bool = False  # whether its functions use the CPU whatever the device
     whole: bool = False  # whether its report needs all trials, and all of its tables are printed
 
-    def prepare(
-        self, trials: list[Trial], folder: Path, *, workers: int, progress: Progress
-    ) -> dict[str, str]:
-        """Make the data sets of trials; return why some cannot have theirs, by name."""
-        trainings = [each.training for each in trials if each.training is not None]
-        return make_data(trainings, folder, workers=workers, progress=progress)
-
     def context(self, trial: Trial, folder: Path, device: str) -> Json:
         """Return the arguments of a trial that its record does not hold: folder, device, source.
 
@@ -76,10 +67,6 @@ class Plan:
         if trial.after and (before := self.trials[trial.after].training):
             source = run_folder(before, folder)
         return {"folder": str(folder), "device": device, "source": source and str(source)}
-
-    def score(self, record: Record) -> tuple[float, bool] | None:
-        """Return the number that ranks a trained model, and whether less is better."""
-        return record.score if self.trials[record.point].training is not None else None
 
     def write(self, records: dict[str, Record], folder: Path) -> str:
         """Write tables and figures of the trials that are done; return the tables for people.
@@ -226,7 +213,8 @@ def _training(study: Study, combination: Combination, seed: int) -> Training:
         given |= chosen.model_dump(include=set(PLAIN), exclude_none=True)
         if chosen.start is not None:
             start = trial_name({**choices, axis: chosen.start}, seed)
-    model = read_model(given["model"], changes, seed)
+    seeds = {"training.seed": seed} if is_trained_in_steps(given["model"]) else {}
+    model = read_model_recipe(given["model"], {**seeds, **changes, "description": ""})
     trained = read_data(given["data"], given["size"], data_changes, base.data_seed)
     training = Training(
         study=study.name,
@@ -249,12 +237,6 @@ def _training(study: Study, combination: Combination, seed: int) -> Training:
     for each in training.measures:
         check_measure(each, model, str(study.path))
     return training
-
-
-def read_model(name: str, changes: dict[str, Any], seed: int) -> ModelRecipe:
-    """Return a model recipe with changes by dotted key and a training seed, if it has one."""
-    seeds = {"training.seed": seed} if is_trained_in_steps(name) else {}
-    return read_model_recipe(name, {**seeds, **changes, "description": ""})
 
 
 def read_data(name: str, size: int | None, changes: dict[str, Any], seed: int) -> DataSet:

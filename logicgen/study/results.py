@@ -45,7 +45,7 @@ def study_report(study: Study, records: dict[str, list[Record]], counted: str) -
     """
     measured = measured_of(records)
     says = " ".join(dict.fromkeys(measure.says(points) for measure, points in measured))
-    heads, rows = _table(list(records.values()), measured)
+    heads, rows = _table(measured)
     first, points = measured[0]
     ranking = first.ranking(points) if len(points) > MOST_NAMED else None
     tables: list[Cells] = [(f"{counted} {says}", heads, rows)]
@@ -97,7 +97,7 @@ def _lines(measured: Measured) -> list[dict[str, Any]]:
     return beside_choices(lines)
 
 
-def _table(records: list[list[Record]], measured: Measured) -> tuple[list[str], list[list[str]]]:
+def _table(measured: Measured) -> tuple[list[str], list[list[str]]]:
     """Return column heads and a row for each point, for people."""
     kinds = [measure.name for measure, _ in measured]
     columns = [
@@ -106,22 +106,26 @@ def _table(records: list[list[Record]], measured: Measured) -> tuple[list[str], 
         for measure, points in measured
     ]
     lines = []
-    for place, some in enumerate(records):
-        runs = [record.run for record in some]
-        took = {
-            "steps": f"{max(run.steps for run in runs):,}",
-            "parameters": f"{runs[0].parameters:,}",
-            "minutes": f"{float(np.mean([run.minutes for run in runs])):.1f}",
-        }
-        training = some[0].training
-        chosen = {axis: short(name) for axis, name in training.choices.items()}
+    for place, point in enumerate(measured[0][1]):
+        chosen = {axis: short(name) for axis, name in point.choices.items()}
         values = {head: value for each in columns for head, value in each[place].items()}
-        lines.append((training.point, chosen, {**values, **took}))
+        lines.append((point.point, chosen, {**values, **_effort(point)}))
     rows = beside_choices(lines)
     # Columns may differ: only a model with a cache has the share of the cache.
     every = list(dict.fromkeys(head for row in rows for head in row))
-    heads = [head for head in every if head not in (*took, "point")] + list(took)
+    last = list(_effort(measured[0][1][0]))
+    heads = [head for head in every if head not in (*last, "point")] + last
     return heads, [[row.get(head, "") for head in heads] for row in rows]
+
+
+def _effort(point: Findings) -> dict[str, str]:
+    """Return the last columns: how long a point was trained, and how large its model is."""
+    minutes = float(np.mean([run.minutes for run in point.runs]))
+    return {
+        "steps": f"{max(run.steps for run in point.runs):,}",
+        "parameters": f"{point.runs[0].parameters:,}",
+        "minutes": f"{minutes:.1f}",
+    }
 
 
 def _ranked(

@@ -25,6 +25,7 @@ from logicgen.errors import LogicgenError
 from logicgen.experiments import Json
 from logicgen.processes.helper import start_helper
 from logicgen.processes.pool import Failure
+from logicgen.study.records import machine
 from logicgen.study.trial import Trial
 
 if TYPE_CHECKING:
@@ -101,36 +102,34 @@ class TrialWorker:
             self.process.wait()
 
 
-class ClusterWorker:
+class ClusterWorker(TrialWorker):
     """The handle on the same process where a cluster has room for it; a new one for each trial."""
 
-    def __init__(self, cluster: RayCluster, environment: dict[str, str], log: Path, device: str):
-        self._cluster, self._how = cluster, (environment, log, device)
-        self._gpu = device == "cuda"
+    def __init__(
+        self, environment: dict[str, str], log: Path, device: str, cluster: RayCluster
+    ) -> None:
+        super().__init__(environment, log, device)
+        self._cluster = cluster
         self._call: RayCall | None = None
-        self.stopped = False
 
     def run(self, trial: Trial, context: Json) -> Json:
-        """Return what `TrialWorker.run` does."""
         if self.stopped:
             return STOPPED
-        self._call = self._cluster.call(_run_there, *self._how, trial, context, gpu=self._gpu)
+        how = (self.environment, self.log, self.device, trial, context)
+        self._call = self._cluster.call(_run_there, *how, gpu=self.device == "cuda")
         if self.stopped:
             self.stop()
-        found = self._call.result()
+        found: Json | Failure = self._call.result()
         if isinstance(found, Failure):
-            return {"error": STOPPED["error"] if self.stopped else found.reason}
-        answer: Json = found
-        return answer
+            return STOPPED if self.stopped else {"error": found.reason}
+        return found
 
     def stop(self) -> None:
-        """End the process for good; a training saves a checkpoint first."""
         self.stopped = True
         if self._call is not None:
             self._call.stop()
 
     def wait(self) -> None:
-        """Wait until a process that was told to stop has ended."""
         if self._call is not None:
             self._call.result()
 
@@ -172,8 +171,6 @@ def _read(jobs: SimpleQueue[Json]) -> None:
 
 
 def _answer(job: Json) -> Json:
-    from logicgen.study.records import machine
-
     try:
         function = getattr(importlib.import_module(job["module"]), job["function"])
         return {"found": function(**job["arguments"]), "machine": machine(job["device"])}
