@@ -145,10 +145,25 @@ class ProbedRow:
 
     @property
     def meant(self) -> np.ndarray | None:
-        """Return what each cipher symbol that occurs stands for, (V,); None: one for several."""
+        """Return what each cipher symbol that occurs stands for, (V,).
+
+        None if a symbol stands for several, or no symbol occurs that a key could change.
+        """
         meant = np.zeros(self.probabilities.shape[1], dtype=np.int64)
         meant[self.tokens] = self.plain
-        return meant if (meant[self.tokens] == self.plain).all() else None
+        has_key = (meant[self.tokens] == self.plain).all() and self.tokens.max() >= self.staying
+        return meant if has_key else None
+
+
+@dataclass(frozen=True)
+class LayerKeys:
+    """The keys that the probe of one layer found."""
+
+    windows: list[KeyWindow]
+    example: ProbedRow  # the first row
+    # (V, V), the mean probability of each guess where a plain symbol is meant in the last window,
+    # over all rows; zeros for symbols that do not occur there
+    guesses: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -160,13 +175,13 @@ class Keys:
     """
 
     about: dict[str, Any]
-    windows: list[KeyWindow]  # of that layer
-    layers: dict[int, list[KeyWindow]]  # of every layer that was probed
-    controls: dict[str, list[KeyWindow]]  # what others than the model find (`keys.py`)
-    example: ProbedRow  # the first
-    # (V, V), the mean probability of each guess where a plain symbol is meant in the last window,
-    # over all rows; zeros for symbols that do not occur there
-    guesses: np.ndarray
+    layers: dict[int, LayerKeys]  # of every layer that was probed
+    controls: dict[str, list[KeyWindow]]  # keys found without a model
+
+    @property
+    def best(self) -> LayerKeys:
+        """Return the keys of the layer whose probe had the least loss."""
+        return self.layers[self.about["layer"]]
 
 
 def majority(
@@ -243,7 +258,16 @@ def find_keys(
     model = as_language_model(load_model(run, device), run)
     ciphers = Ciphers(corpus, split)
     check_fits(model, corpus, called, settings.layer)
-    context = check_window(window, context, ciphers.length)
+    context = ciphers.length if context is None else context
+    if context > ciphers.length:
+        raise LogicgenError(
+            f"context {context}: the rows have {ciphers.length} tokens; ask for no more"
+        )
+    if context < window:
+        raise LogicgenError(
+            f"window {window}: only {context} tokens of a row are read: make it smaller, or make a"
+            " corpus with longer rows"
+        )
     if settings.last is not None and settings.last > context:
         raise LogicgenError(
             f"last {settings.last}: {context} tokens of a row are read; ask for less"
@@ -251,114 +275,69 @@ def find_keys(
     prepare_folder(folder)  # before anything slow
     digest, counted = weights_digest(run), partial(progress, "steps of the probe")
     probes, card = probes_of(model, digest, called, corpus, folder, settings, context, counted)
-    layers, rows, examples, guesses = measure_keys(
-        model,
-        probes,
-        ciphers,
-        context=context,
-        window=window,
-        limit=limit,
-        progress=partial(progress, "rows read"),
+    numbers = np.arange(min(limit, len(ciphers)))
+    layers = measure_keys(
+        model, probes, ciphers, numbers, context, window, partial(progress, "rows read")
     )
+    tokens, plain = ciphers.rows(numbers, context)
+    guessed = control_guesses(
+        corpus, ciphers, tokens, partial(progress, "rows of the exact control")
+    )
+    controls = {
+        name: windows_of(tokens, guesses, plain, window, ciphers.staying)
+        for name, guesses in guessed.items()
+    }
+    about = {"called": called, "data": corpus.name, "split": split, "rows": len(numbers)}
     best = min(zip(card["losses"], probes, strict=True))[1]
-    about = {"called": called, "data": corpus.name, "split": split, "rows": rows}
-    about |= {"window": window, "layer": best, "probe": card}
-    controls = key_controls(
-        corpus,
-        ciphers,
-        context=context,
-        window=window,
-        limit=limit,
-        progress=partial(progress, "rows of the exact control"),
-    )
-    return Keys(about, layers[best], layers, controls, examples[best], guesses[best])
+    return Keys(about | {"window": window, "layer": best, "probe": card}, layers, controls)
 
 
 def measure_keys(
     model: LanguageModel,
     probes: Probes,
     ciphers: Ciphers,
-    *,
+    numbers: np.ndarray,
     context: int,
-    window: int = 100,
-    limit: int = 1000,
+    window: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> tuple[dict[int, list[KeyWindow]], int, dict[int, ProbedRow], dict[int, np.ndarray]]:
-    """Return `windows`, the number of rows, the `example` and `guesses` of `Keys`, by layer.
+) -> dict[int, LayerKeys]:
+    """Return the keys that the probe of each layer finds in the rows of some numbers.
 
     context: tokens of a row that are read, at least `window`.
     """
-    count = min(limit, len(ciphers))
-    read: list[tuple[np.ndarray, np.ndarray]] = []
-    predicted: dict[int, list[np.ndarray]] = {layer: [] for layer in probes}
-    examples: dict[int, ProbedRow] = {}
+    tokens, plain = ciphers.rows(numbers, context)
     different, last = len(model.tokens), _last(context, window)
+    predicted = {layer: np.empty_like(tokens) for layer in probes}
+    examples: dict[int, ProbedRow] = {}
     sums = {layer: np.zeros((different, different)) for layer in probes}
-    met = np.zeros(different)
     at_a_time = max(1, AT_A_TIME // context)
-    for first in range(0, count, at_a_time):
-        numbers = np.arange(first, min(first + at_a_time, count))
-        tokens, plain = ciphers.rows(numbers, context)
-        ended = plain[:, last].ravel()
-        met += np.bincount(ended, minlength=different)
-        # What is drawn for a row does not depend on which others are read.
-        states = model.hidden_states(tokens, numbers.tolist())
+    for first in range(0, len(numbers), at_a_time):
+        here = slice(first, first + at_a_time)
+        # The random rows of a sequence do not depend on the other sequences.
+        states = model.hidden_states(tokens[here], numbers[here].tolist())
         for layer, probe in probes.items():
             with torch.no_grad():
                 scores: Tensor = probe(states[layer - 1])
             likely = scores.softmax(-1).cpu().numpy()
-            np.add.at(sums[layer], ended, likely[:, last].reshape(-1, different))
-            if layer not in examples:
+            ends = likely[:, last].reshape(-1, different)
+            np.add.at(sums[layer], plain[here, last].ravel(), ends)
+            predicted[layer][here] = scores.argmax(-1).cpu().numpy()
+            if not first:
                 examples[layer] = ProbedRow(tokens[0], plain[0], ciphers.staying, likely[0])
-            predicted[layer].append(scores.argmax(-1).cpu().numpy())
-        read.append((tokens, plain))
-        progress(int(numbers[-1]) + 1, count)
-    tokens, plain = (np.concatenate(each) for each in zip(*read, strict=True))
-    found = {
-        layer: windows_of(tokens, np.concatenate(each), plain, window, ciphers.staying)
-        for layer, each in predicted.items()
-    }
-    if not all(found.values()):
-        raise LogicgenError("no row has a symbol that its key could change: give another corpus")
+        progress(min(first + at_a_time, len(numbers)), len(numbers))
+    met = np.bincount(plain[:, last].ravel(), minlength=different)[:, None]
     met[: ciphers.staying] = 0
-    guesses = {
-        layer: np.where(met[:, None] > 0, each / np.maximum(met, 1)[:, None], 0)
-        for layer, each in sums.items()
-    }
-    return found, count, examples, guesses
+    found = {}
+    for layer in probes:
+        windows = windows_of(tokens, predicted[layer], plain, window, ciphers.staying)
+        guesses = np.where(met > 0, sums[layer] / np.maximum(met, 1), 0)
+        found[layer] = LayerKeys(windows, examples[layer], guesses)
+    if not all(each.windows for each in found.values()):
+        raise LogicgenError("no row has a symbol that its key could change: give another corpus")
+    return found
 
 
 def _last(context: int, window: int) -> slice:
     """Return the positions of the last whole window."""
     end = context // window * window
     return slice(end - window, end)
-
-
-def key_controls(
-    corpus: Corpus,
-    ciphers: Ciphers,
-    *,
-    context: int,
-    window: int,
-    limit: int,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> dict[str, list[KeyWindow]]:
-    """Return the precision in each window of what `keys.py` finds in the same rows."""
-    tokens, plain = ciphers.rows(np.arange(min(limit, len(ciphers))), context)
-    return {
-        name: windows_of(tokens, predicted, plain, window, ciphers.staying)
-        for name, predicted in control_guesses(corpus, ciphers, tokens, progress).items()
-    }
-
-
-def check_window(window: int, context: int | None, length: int) -> int:
-    """Return how many tokens of a row are read. Raises LogicgenError below one whole window."""
-    read = length if context is None else context
-    if read > length:
-        raise LogicgenError(f"context {read}: the rows have {length} tokens; ask for no more")
-    if read < window:
-        raise LogicgenError(
-            f"window {window}: only {read} tokens of a row are read: make it smaller, or make a"
-            " corpus with longer rows"
-        )
-    return read

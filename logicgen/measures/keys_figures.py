@@ -9,17 +9,17 @@ report.html     one cipher, and its key as it is found
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import PercentFormatter
 
 from logicgen.data.opening import as_corpus
 from logicgen.errors import LogicgenError
@@ -74,13 +74,12 @@ def readable(text: str) -> str:
     return shown.replace("$", r"\$")  # two would begin a formula
 
 
-def draw_precision(
-    windows: Sequence[KeyWindow], controls: Mapping[str, Sequence[KeyWindow]], title: str
-) -> Figure:
+def draw_precision(found: Keys, title: str) -> Figure:
     """Draw the precision of each window, with votes of the window and so far, and of single places.
 
     Bands are 95% intervals over rows. Of controls, votes so far are drawn.
     """
+    windows = found.best.windows
     figure, axes = new_axes(7.5, 4.2, title)
     numbers = [each.window for each in windows]
     lines = (
@@ -93,9 +92,10 @@ def draw_precision(
         if between:
             low, high = ([getattr(each, end) for each in windows] for end in between)
             band(axes, numbers, low, high, style["color"])
-    for (label, theirs), dashes in zip(controls.items(), ((1, 2), (4, 2), (8, 2)), strict=False):
-        places, shares_right = ([getattr(w, what) for w in theirs] for what in ("window", "so_far"))
-        axes.plot(places, shares_right, color="#777777", dashes=dashes, label=f"control: {label}")
+    dashes = ((1, 2), (4, 2), (8, 2))
+    for (label, theirs), gaps in zip(found.controls.items(), dashes, strict=False):
+        places, precisions = [each.window for each in theirs], [each.so_far for each in theirs]
+        axes.plot(places, precisions, color="#777777", dashes=gaps, label=f"control: {label}")
     width = windows[0].last - windows[0].first + 1
     axes.set(xlabel=f"window ({width:,} characters each)", ylabel="right", ylim=(0, 1.02))
     whole_numbers(axes.xaxis)
@@ -105,40 +105,32 @@ def draw_precision(
     return figure
 
 
-def draw_key(row: ProbedRow, tokens: Tokens, width: int, title: str) -> Figure | None:
+def draw_key(
+    row: ProbedRow, meant: np.ndarray, tokens: Tokens, width: int, title: str
+) -> Figure | None:
     """Draw the mean probability, over the last window, of each plain symbol at each cipher symbol.
 
     Cipher symbols are in the order of what they stand for, so that the true key is the diagonal.
-    Returns None where the window has no symbol that a key could change, or the row has no key.
+    Returns None if the window has no symbol that a key could change.
     """
-    meant = row.meant
     last = len(row.tokens) // width * width
-    here = row.tokens[last - width : last]
-    probabilities = row.probabilities[last - width : last]
+    here, probabilities = (each[last - width : last] for each in (row.tokens, row.probabilities))
     columns = np.unique(here[here >= row.staying])
-    if not len(columns) or meant is None:
+    if not len(columns):
         return None
     columns = columns[np.argsort(meant[columns])]
     true = meant[columns]
     matrix = np.stack([probabilities[here == each].mean(axis=0) for each in columns], axis=1)
     others = np.flatnonzero(matrix.max(axis=1) >= WORTH_SHOWING)
     rows = np.concatenate([true, np.setdiff1d(others, true)])
-    size = 0.24
-    figure, axes = new_axes(max(2.4 + size * len(columns), 5), 1.5 + size * len(rows), title)
-    picture = axes.imshow(matrix[rows], cmap=PROBABILITY, vmin=0, vmax=1)
+    texts = _readable(tokens, columns), _readable(tokens, rows)
+    says = f"mean probability in the last {width:,} characters"
+    figure, axes = _draw_matrix(matrix[rows], *texts, title, says)
+    axes.set(xlabel="cipher symbol", ylabel="plain symbol")
     frame: dict[str, Any] = {"fill": False, "edgecolor": LINES[1][0], "linewidth": 1.4}
     for place in range(len(columns)):
         label = "" if place else "true key"
         axes.add_patch(Rectangle((place - 0.5, place - 0.5), 1, 1, label=label, **frame))
-    for axis, ids in ((axes.xaxis, columns), (axes.yaxis, rows)):
-        labels = [readable(tokens.texts[each]) for each in ids]
-        axis.set_ticks(range(len(ids)), labels)
-        if axis is axes.xaxis and max(map(len, labels)) > 3:
-            axis.set_tick_params(rotation=90)
-    axes.tick_params(length=0, labelsize=8, labelfontfamily=FONT)
-    axes.set(xlabel="cipher symbol", ylabel="plain symbol")
-    bar = figure.colorbar(picture, ax=axes, shrink=0.6, format=PercentFormatter(xmax=1, decimals=0))
-    bar.set_label(f"mean probability in the last {width:,} characters")
     legend_below(figure, 1)
     return figure
 
@@ -152,62 +144,72 @@ def draw_guesses(guesses: np.ndarray, tokens: Tokens, title: str) -> Figure | No
     met = np.flatnonzero(guesses.sum(axis=1) > 0)[:MOST_GUESSED]
     if not len(met):
         return None
-    size = 0.24
-    figure, axes = new_axes(max(2.4 + size * len(met), 5), 1.5 + size * len(met), title)
-    picture = axes.imshow(guesses[np.ix_(met, met)], cmap=PROBABILITY, vmin=0, vmax=1)
-    labels = [readable(tokens.texts[each]) for each in met]
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_ticks(range(len(met)), labels)
-    if max(map(len, labels)) > 3:
-        axes.xaxis.set_tick_params(rotation=90)
-    axes.tick_params(length=0, labelsize=8, labelfontfamily=FONT)
+    texts, says = _readable(tokens, met), "mean probability in the last window"
+    figure, axes = _draw_matrix(guesses[np.ix_(met, met)], texts, texts, title, says)
     axes.set(xlabel="guess", ylabel="what is meant")
-    bar = figure.colorbar(picture, ax=axes, shrink=0.6, format=PercentFormatter(xmax=1, decimals=0))
-    bar.set_label("mean probability in the last window")
     return figure
 
 
-def draw_key_so_far(row: ProbedRow, tokens: Tokens, title: str) -> Figure | None:
+def _readable(tokens: Tokens, ids: Iterable[int]) -> list[str]:
+    return [readable(tokens.texts[each]) for each in ids]
+
+
+def _draw_matrix(
+    matrix: np.ndarray, columns: list[str], rows: list[str], title: str, says: str
+) -> tuple[Figure, Axes]:
+    """Draw probabilities (rows, columns), a square for each. says: the label of their bar."""
+    size = 0.24
+    figure, axes = new_axes(max(2.4 + size * len(columns), 5), 1.5 + size * len(rows), title)
+    _draw_probabilities(figure, axes, matrix, says, 0.6)
+    axes.xaxis.set_ticks(range(len(columns)), columns)
+    axes.yaxis.set_ticks(range(len(rows)), rows)
+    if max(map(len, columns)) > 3:
+        axes.xaxis.set_tick_params(rotation=90)
+    axes.tick_params(length=0, labelsize=8, labelfontfamily=FONT)
+    return figure, axes
+
+
+def _draw_probabilities(
+    figure: Figure, axes: Axes, values: np.ndarray, says: str, shrink: float, **how: Any
+) -> None:
+    picture = axes.imshow(values, cmap=PROBABILITY, vmin=0, vmax=1, **how)
+    bar = figure.colorbar(picture, ax=axes, shrink=shrink)
+    bar.set_label(says)
+    shares(bar.ax.yaxis)
+
+
+def draw_key_so_far(row: ProbedRow, meant: np.ndarray, tokens: Tokens, title: str) -> Figure:
     """Draw, for each symbol of a row, the probability of what it stands for as the row goes on.
 
     At each position stands what was said at the symbol's latest occurrence; before the first there
-    is nothing. Symbols are in the order in which they occur. Returns None without symbols or key.
+    is nothing. Symbols are in the order in which they occur.
     """
     symbols = list(dict.fromkeys(int(each) for each in row.tokens if each >= row.staying))
-    meant = row.meant
-    if not symbols or meant is None:
-        return None
-    length = len(row.tokens)
-    carpet = np.full((len(symbols), length), np.nan)
+    carpet = np.full((len(symbols), len(row.tokens)), np.nan)
     for place, symbol in enumerate(symbols):
         places = np.flatnonzero(row.tokens == symbol)
         said = row.probabilities[places, meant[symbol]]
-        latest = np.searchsorted(places, np.arange(length), side="right") - 1
+        latest = np.searchsorted(places, np.arange(len(row.tokens)), side="right") - 1
         carpet[place] = np.where(latest >= 0, said[latest], np.nan)
     figure, axes = new_axes(7.5, 1.5 + 0.2 * len(symbols), title)
-    picture = axes.imshow(
-        carpet, cmap=PROBABILITY, vmin=0, vmax=1, aspect="auto", interpolation="nearest"
-    )
-    labels = [readable(tokens.texts[meant[each]]) for each in symbols]
-    axes.yaxis.set_ticks(range(len(symbols)), labels)
+    says = "probability of the truth\nat the latest occurrence"
+    how = {"aspect": "auto", "interpolation": "nearest"}
+    _draw_probabilities(figure, axes, carpet, says, 0.8, **how)
+    axes.yaxis.set_ticks(range(len(symbols)), _readable(tokens, meant[symbols]))
     axes.tick_params(axis="y", length=0, labelsize=8, labelfontfamily=FONT)
     axes.set(xlabel="position", ylabel="what a symbol stands for")
-    bar = figure.colorbar(picture, ax=axes, shrink=0.8, format=PercentFormatter(xmax=1, decimals=0))
-    bar.set_label("probability of the truth\nat the latest occurrence")
     return figure
 
 
-def draw_occurrences(row: ProbedRow, tokens: Tokens, width: int, title: str) -> Figure | None:
+def draw_occurrences(
+    row: ProbedRow, meant: np.ndarray, tokens: Tokens, width: int, title: str
+) -> Figure:
     """Draw the probability of what one symbol stands for, and of its rivals, at each occurrence.
 
     The symbol is the row's most frequent one that does not stand for a blank, if there is another.
-    Returns None where the row has no symbol that a key could change, or no key.
     """
-    meant = row.meant
     counts = np.bincount(row.tokens, minlength=len(tokens))
     counts[: row.staying] = 0
-    if not counts.any() or meant is None:
-        return None
     blank = np.array([text.isspace() for text in tokens.texts])[meant]
     symbol = int(np.argmax(counts * np.where(blank, 1, len(row.tokens))))
     true = int(meant[symbol])
@@ -215,7 +217,6 @@ def draw_occurrences(row: ProbedRow, tokens: Tokens, width: int, title: str) -> 
     probabilities = row.probabilities[places]
     order = np.argsort(-probabilities.mean(axis=0), kind="stable")
     rivals = order[order != true][:RIVALS]
-
     figure, axes = new_axes(7.5, 4.2, title)
     for plain, style in zip([true, *rivals], line_styles(), strict=False):
         label = f"{readable(tokens.texts[plain])}{' (true)' if plain == true else ''}"
@@ -249,30 +250,26 @@ def draw_windows(points: dict[str, list[dict[str, float]]], title: str) -> Figur
 
 def write_key_page(found: Keys, tokens: Tokens, path: Path) -> Path:
     """Write the page of the keys that a probe found; return its path."""
-    write_document(key_document(found, tokens), path)
+    about, windows = found.about, found.best.windows
+    last = windows[-1]
+    document = Document(
+        title=f"{about['called']} on {about['data']} ({about['split']})",
+        lead="In the last window the probe is right about"
+        f" {percent_interval(last.precision, last.low, last.high)} of the symbols of"
+        f" {about['rows']:,} rows.",
+        summary=[_windows("The probe, window by window", windows)],
+        data={"cipher": _cipher(found.best.example, tokens)},
+        facts=[_windows(f"Control: {name}", some) for name, some in found.controls.items()],
+        notes=["Made by logicgen. Intervals are Wilson's, of 95%, over rows."],
+    )
+    write_document(document, path)
     return path
 
 
-def key_document(found: Keys, tokens: Tokens) -> Document:
-    """Return the page of the keys that a probe found."""
-    about, last = found.about, found.windows[-1]
-    return Document(
-        title=f"{about['called']} on {about['data']} ({about['split']})",
-        lead=f"In the last window the probe is right about {last.precision:.1%}"
-        f" [{100 * last.low:.1f}, {100 * last.high:.1f}] of the symbols of {about['rows']:,} rows.",
-        summary=[_windows("The probe, window by window", found.windows)],
-        data={"cipher": _cipher(found.example, tokens)},
-        facts=[_windows(f"Control: {name}", windows) for name, windows in found.controls.items()],
-        notes=["Made by logicgen. Intervals are Wilson's, of 95%, over rows."],
-    )
-
-
-def _cipher(row: ProbedRow, tokens: Tokens) -> list[dict[str, Any]]:
+def _cipher(row: ProbedRow, tokens: Tokens) -> list[Json]:
     """Return each place of a row: what is written, meant and guessed, and the vote so far."""
     votes: dict[int, Counter[int]] = defaultdict(Counter)
-    places = []
-    texts = list(tokens.texts)
-    guesses = row.probabilities.argmax(axis=1).tolist()
+    places, guesses = [], row.probabilities.argmax(axis=1).tolist()
     for place, (written, meant, guess) in enumerate(
         zip(row.tokens.tolist(), row.plain.tolist(), guesses, strict=True)
     ):
@@ -280,16 +277,10 @@ def _cipher(row: ProbedRow, tokens: Tokens) -> list[dict[str, Any]]:
         count = votes[written]
         # Of equally many votes the smallest id wins, as in `measures/keys.py`.
         vote = min(count, key=lambda each: (-count[each], each))
-        places.append(
-            {
-                "written": texts[written],
-                "meant": texts[meant],
-                "guess": texts[guess],
-                "vote": texts[vote],
-                "truth": round(float(row.probabilities[place, meant]), 3),
-                "keyed": written >= row.staying,
-            }
-        )
+        ids = {"written": written, "meant": meant, "guess": guess, "vote": vote}
+        truth = round(float(row.probabilities[place, meant]), 3)
+        texts = {name: tokens.texts[number] for name, number in ids.items()}
+        places.append({**texts, "truth": truth, "keyed": written >= row.staying})
     return places
 
 
@@ -298,8 +289,8 @@ def _windows(title: str, windows: list[KeyWindow]) -> FactTable:
     rows = [
         [
             f"{each.first} to {each.last}",
-            f"{each.precision:.1%} [{100 * each.low:.1f}, {100 * each.high:.1f}]",
-            f"{each.so_far:.1%} [{100 * each.so_far_low:.1f}, {100 * each.so_far_high:.1f}]",
+            percent_interval(each.precision, each.low, each.high),
+            percent_interval(each.so_far, each.so_far_low, each.so_far_high),
             f"{each.occurrence:.1%}",
             f"{each.symbols:,}",
         ]
@@ -309,43 +300,40 @@ def _windows(title: str, windows: list[KeyWindow]) -> FactTable:
     return FactTable(title, heads, rows)
 
 
-WINDOWS, SUMMARY = "windows.csv", "summary.json"
-# Each as .png and .svg
-PRECISION, KEY, KEY_SO_FAR, GUESSES, OCCURRENCES = (
-    "precision",
-    "key",
-    "key-so-far",
-    "guesses",
-    "occurrences",
-)
+WINDOWS, SUMMARY, PRECISION = "windows.csv", "summary.json", "precision"
 
 
-def write_keys(found: Keys, tokens: Tokens, folder: Path) -> dict[str, Any]:
-    """Write all files of an evaluation of a probe; returns the summary."""
-    about, width = found.about, found.about["window"]
-    layers = {f"probe of layer {layer}": some for layer, some in found.layers.items()}
-    found_by = {"probe": found.windows, **layers, **found.controls}
+def write_keys(found: Keys, tokens: Tokens, folder: Path) -> None:
+    """Write all files of an evaluation of a probe."""
+    about, best, width = found.about, found.best, found.about["window"]
+    layers = {f"probe of layer {layer}": each.windows for layer, each in found.layers.items()}
+    found_by = {"probe": best.windows, **layers, **found.controls}
     lines = [{"by": by, **asdict(each)} for by, some in found_by.items() for each in some]
     write_csv(lines, folder / WINDOWS)
-    last = {by: asdict(some[-1]) for by, some in found.controls.items()}
-    summary = {**about, "last": asdict(found.windows[-1]), "controls": last}
-    summary["layers"] = {layer: asdict(some[-1]) for layer, some in found.layers.items()}
+    summary = {
+        **about,
+        "last": asdict(best.windows[-1]),
+        "controls": {by: asdict(some[-1]) for by, some in found.controls.items()},
+        "layers": _last_windows(found),
+    }
     write_json(summary, folder / SUMMARY)
     title = f"{about['called']} on {about['data']} ({about['split']})"
-    figures = {
-        PRECISION: draw_precision(
-            found.windows, found.controls, f"{title}, {about['rows']:,} rows"
-        ),
-        KEY: draw_key(found.example, tokens, width, f"{title}, one row"),
-        KEY_SO_FAR: draw_key_so_far(found.example, tokens, f"{title}, one row"),
-        GUESSES: draw_guesses(found.guesses, tokens, f"{title}, {about['rows']:,} rows"),
-        OCCURRENCES: draw_occurrences(found.example, tokens, width, f"{title}, one row"),
-    }
+    every, one = f"{title}, {about['rows']:,} rows", f"{title}, one row"
+    row, guesses = best.example, draw_guesses(best.guesses, tokens, every)
+    figures = {PRECISION: draw_precision(found, every), "guesses": guesses}
+    if (meant := row.meant) is not None:
+        figures["key"] = draw_key(row, meant, tokens, width, one)
+        figures["key-so-far"] = draw_key_so_far(row, meant, tokens, one)
+        figures["occurrences"] = draw_occurrences(row, meant, tokens, width, one)
     for name, figure in figures.items():
         if figure is not None:
             save(figure, folder, name)
     write_key_page(found, tokens, folder / REPORT)
-    return summary
+
+
+def _last_windows(found: Keys) -> Json:
+    """Return the last window of each layer."""
+    return {str(layer): asdict(each.windows[-1]) for layer, each in found.layers.items()}
 
 
 class KeyPrecision(Measure):
@@ -373,10 +361,9 @@ class KeyPrecision(Measure):
         keys = find_keys(subject.run, subject.name, corpus, folder, probed, **options)
         write_keys(keys, corpus.tokens, folder)
         controls = {by: [asdict(each) for each in some] for by, some in keys.controls.items()}
-        return {"windows": [asdict(each) for each in keys.windows], "controls": controls} | {
-            "layer": keys.about["layer"],
-            "layers": {str(layer): asdict(some[-1]) for layer, some in keys.layers.items()},
-        }
+        windows = [asdict(each) for each in keys.best.windows]
+        layer, layers = keys.about["layer"], _last_windows(keys)
+        return {"windows": windows, "controls": controls, "layer": layer, "layers": layers}
 
     def headline(self, found: Json) -> tuple[float, bool]:
         """Return the precision of the last window."""
@@ -410,11 +397,8 @@ class KeyPrecision(Measure):
         """Return the precision by window of each measure."""
         pictures = []
         for points in measured:
-            name = points[0].measure
-            precisions = {
-                label: point.found[0]["windows"]
-                for label, point in zip(labels(points), points, strict=True)
-            }
+            name, windows = points[0].measure, [point.found[0]["windows"] for point in points]
+            precisions = dict(zip(labels(points), windows, strict=True))
             figure = draw_windows(precisions, f"{study}: {name}")
             pictures.append((name, f"{name}: key precision by window", figure))
         return pictures
@@ -428,14 +412,15 @@ def keys_lines(found: Keys) -> list[str]:
     lines = [
         f"{'window':>6}  {'positions':<12} {'key precision':<24} {'votes so far':<24} occurrences"
     ]
-    for each in found.windows:
+    for each in found.best.windows:
         within = percent_interval(each.precision, each.low, each.high)
         so_far = percent_interval(each.so_far, each.so_far_low, each.so_far_high)
         positions = f"{each.first}-{each.last}"
         numbers = f"{within:<24} {so_far:<24} {each.occurrence:.1%}"
         lines.append(f"{each.window:>6}  {positions:<12} {numbers}")
     if len(found.layers) > 1:
-        shares = ", ".join(f"{n}: {some[-1].precision:.1%}" for n, some in found.layers.items())
+        last = {layer: each.windows[-1].precision for layer, each in found.layers.items()}
+        shares = ", ".join(f"{layer}: {share:.1%}" for layer, share in last.items())
         lines.append(f"layer {found.about['layer']}; last window by layer: {shares}")
     for by, some in found.controls.items():
         end = some[-1]

@@ -21,6 +21,11 @@ def corpus(tmp_path_factory):
     return made(tmp_path_factory.mktemp("cipher") / "cipher")
 
 
+def found_keys(model, probes, ciphers, window):
+    """Return the keys that probes find in all rows, by layer."""
+    return keys.measure_keys(model, probes, ciphers, np.arange(len(ciphers)), LENGTH, window)
+
+
 def test_rows_are_what_the_text_says(corpus):
     ciphers = Ciphers(corpus, "test")
     assert (len(ciphers), ciphers.length) == (TEST, LENGTH)
@@ -43,18 +48,15 @@ def test_a_probe_learns_what_features_say(corpus):
     assert done[-1] == (60, 60)
     assert losses[2] < 1.5  # of log(60) = 4.1
     assert losses[1] > 2.5  # that layer says nothing
-    found, rows, examples, confusions = keys.measure_keys(
-        model, probes, Ciphers(corpus, "test"), context=LENGTH, window=20
-    )
-    assert max(each.precision for each in found[1]) < 0.2
-    windows, example = found[2], examples[2]
+    found = found_keys(model, probes, Ciphers(corpus, "test"), 20)
+    assert max(each.precision for each in found[1].windows) < 0.2
+    windows, example, guesses = found[2].windows, found[2].example, found[2].guesses
     # Of a context that windows do not divide, the last whole one counts.
     assert [keys._last(context, 20) for context in (59, 60)] == [slice(20, 40), slice(40, 60)]
-    guesses = confusions[2]
     occurring = guesses.sum(axis=1) > 0
     assert guesses.sum(axis=1)[occurring] == pytest.approx(1, abs=1e-5)
-    assert np.diag(guesses)[occurring].mean() > 0.3 > confusions[1][occurring].max(axis=1).mean()
-    assert (rows, len(windows)) == (TEST, 3)
+    assert np.diag(guesses)[occurring].mean() > 0.3 > found[1].guesses[occurring].max(axis=1).mean()
+    assert len(windows) == 3
     assert all(each.precision > 0.7 and each.occurrence > 0.7 for each in windows)
     assert windows[-1].so_far > windows[-1].precision
     assert example.probabilities.shape == (LENGTH, len(corpus.tokens))
@@ -65,9 +67,8 @@ def test_features_that_say_nothing_give_no_keys(corpus):
     """A probe does not learn rows by heart: their embeddings are drawn anew at every step."""
     model = language_model(small(), corpus.tokens, "text").eval()
     probes, _ = train_probes(model, Ciphers(corpus, "train"), ProbeSettings(steps=40), LENGTH)
-    ciphers = Ciphers(corpus, "test")
-    found, *_ = keys.measure_keys(model, probes, ciphers, context=LENGTH, window=20)
-    assert max(each.precision for windows in found.values() for each in windows) < 0.2
+    found = found_keys(model, probes, Ciphers(corpus, "test"), 20)
+    assert max(each.precision for layer in found.values() for each in layer.windows) < 0.2
 
 
 class Plain(Ciphers):
@@ -84,9 +85,8 @@ def test_stable_embeddings_say_which_token_was_read_and_nothing_of_a_cipher(corp
     for kind in (Plain, Ciphers):
         settings = ProbeSettings(60, 64, layer=2, batch_size=8, learning_rate=0.01)
         probes, _ = train_probes(model, kind(corpus, "train"), settings, LENGTH)
-        rows = kind(corpus, "test")
-        layers, *_ = keys.measure_keys(model, probes, rows, context=LENGTH, window=60)
-        found.append(layers[2][0].precision)
+        layers = found_keys(model, probes, kind(corpus, "test"), 60)
+        found.append(layers[2].windows[0].precision)
     assert found[0] > 0.9
     assert found[1] < 0.2
 
@@ -106,10 +106,11 @@ def test_the_same_seed_gives_the_same_numbers(corpus):
 def test_what_is_drawn_for_a_row_does_not_depend_on_others(corpus, monkeypatch):
     model, ciphers = language_model(small(), corpus.tokens, "text").eval(), Ciphers(corpus, "test")
     probes, _ = train_probes(model, Ciphers(corpus, "train"), ProbeSettings(1, 8), LENGTH)
-    whole = keys.measure_keys(model, probes, ciphers, context=LENGTH, window=30)
+    whole = found_keys(model, probes, ciphers, 30)
     monkeypatch.setattr(keys, "AT_A_TIME", 7 * LENGTH)
-    pieces = keys.measure_keys(model, probes, ciphers, context=LENGTH, window=30)
-    assert whole[:2] == pieces[:2]
+    pieces = found_keys(model, probes, ciphers, 30)
+    assert whole.keys() == pieces.keys() == probes.keys()
+    assert all(whole[layer].windows == pieces[layer].windows for layer in probes)
 
 
 def test_hidden_states_of_each_layer(corpus):

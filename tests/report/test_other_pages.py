@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from logicgen.measures.keys import Keys, KeyWindow, ProbedRow
+from logicgen.measures.keys import Keys, KeyWindow, LayerKeys, ProbedRow
 from logicgen.measures.keys_figures import write_key_page
 from logicgen.productions import Grammar, cut
 from logicgen.report.grammar_page import write_grammar_page
@@ -67,7 +67,8 @@ def keys():
     guesses = [3, 1, 1, 0, 1]
     row = ProbedRow(tokens, plain, 1, np.eye(4)[guesses] * 0.7 + 0.075)
     about = {"called": "a model", "data": "ciphers", "split": "test", "rows": 1, "window": 3}
-    return Keys(about, [window(1)], {}, {"a control": [window(1)]}, row, np.zeros((4, 4)))
+    found = {1: LayerKeys([window(1)], row, np.zeros((4, 4)))}
+    return Keys(about | {"layer": 1}, found, {"a control": [window(1)]})
 
 
 def test_a_key_as_it_is_found(keys, tmp_path, visit):
