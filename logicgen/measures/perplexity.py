@@ -6,8 +6,6 @@ expects is also compared with the truth p, and with the exact lexinvariant model
 can be done by a model that does not know the symbols' names), as Kullback-Leibler divergences in
 bits. Beside every model stands the best counter, which knows only what followed what in the text:
 what a model says beyond it, it has learnt of the language.
-
-`Exact` puts an automaton, or its exact lexinvariant model, in the place of a language model.
 """
 
 from __future__ import annotations
@@ -15,11 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from logicgen.automata import (
     Automaton,
@@ -40,31 +38,21 @@ from logicgen.tasks.automaton_strings import AUTOMATON
 from logicgen.tokens import NOTHING
 
 
-class Exact:
-    """The true distribution of an automaton's strings, on the interface of a language model.
+def exact_probabilities(
+    automaton: Automaton, tokens: np.ndarray, *, names_known: bool = True
+) -> np.ndarray:
+    """Return the true probabilities of the token after each of (B, T) tokens: (B, T, V).
 
-    If `lexinvariant`, the names of the symbols are unknown (p', at most 8 symbols).
+    They are nan after the end of a string, and where a string has probability 0.
+    names_known: if False, those of the exact lexinvariant model p' (at most 8 symbols).
     """
-
-    def __init__(self, automaton: Automaton, *, lexinvariant: bool = False) -> None:
-        self.automaton, self.lexinvariant = automaton, lexinvariant
-
-    def probabilities(self, tokens: np.ndarray) -> np.ndarray:
-        """Return the probabilities of the token after each of (B, T): (B, T, V).
-
-        They are nan after the end of a string, and where a string has probability 0.
-        """
-        ids = tokens - 1  # symbols by number; the end and what is behind it become negative
-        strings = Strings(np.maximum(ids, 0), (ids >= 0).sum(axis=1))
-        following = lexinvariant.next_probabilities if self.lexinvariant else next_probabilities
-        found = following(self.automaton, strings)[:, 1:]  # after one token and more
-        missing = tokens.shape[1] - found.shape[1]
-        found = np.pad(found, ((0, 0), (0, missing), (0, 0)), constant_values=np.nan)
-        return np.concatenate([found[..., -1:], found[..., :-1]], axis=-1)
-
-    def log_probabilities(self, tokens: Tensor) -> Tensor:
-        """Return the same in nats, as every model does."""
-        return torch.from_numpy(self.probabilities(tokens.cpu().numpy())).log()
+    ids = tokens - 1  # symbols by number; the end and what is behind it become negative
+    strings = Strings(np.maximum(ids, 0), (ids >= 0).sum(axis=1))
+    following = next_probabilities if names_known else lexinvariant.next_probabilities
+    found = following(automaton, strings)[:, 1:]  # after one token and more
+    missing = tokens.shape[1] - found.shape[1]
+    found = np.pad(found, ((0, 0), (0, missing), (0, 0)), constant_values=np.nan)
+    return np.concatenate([found[..., -1:], found[..., :-1]], axis=-1)
 
 
 COUNTERS = {
@@ -146,9 +134,8 @@ class Reading:
     """One sequence as it was read: its tokens, and what was measured where each was expected."""
 
     tokens: list[str]  # (T,)
-    measured: dict[
-        str, list[float | None]
-    ]  # (T,) by the names in `MEASURES`; None where it has no number
+    # (T,) by the names in `MEASURES`; None where it has no number
+    measured: dict[str, list[float | None]]
 
 
 @dataclass(frozen=True)
@@ -191,20 +178,21 @@ class Curve:
         return Curve(about, np.concatenate([[0], count]), means, parts)
 
 
-def _part(values: dict[str, np.ndarray], there: np.ndarray, first: int) -> dict[str, float]:
+def _part(values: Means, there: np.ndarray, first: int) -> dict[str, float]:
     """Return means from a position on, with intervals of a ratio estimate over sequences."""
+
+    def total(each: np.ndarray) -> np.ndarray:
+        return np.asarray(np.where(there, each, 0.0)[:, first - 1 :].sum(axis=1))
+
     counts = there[:, first - 1 :].sum(axis=1)
-    found: dict[str, float] = {"from": first, "tokens": int(counts.sum())}
-    for name, each in values.items():
-        mean, error = ratio_interval(np.where(there, each, 0.0)[:, first - 1 :].sum(axis=1), counts)
-        found |= {name: mean, f"{name}_low": mean - error, f"{name}_high": mean + error}
+    ratios = {name: (total(each), counts) for name, each in values.items()}
     if {"counter_bits", "ideal_bits"} <= values.keys():
-        gone, way = (
-            np.where(there, values["counter_bits"] - values[to], 0.0)[:, first - 1 :].sum(axis=1)
-            for to in ("bits", "ideal_bits")
-        )
-        share, error = ratio_interval(gone, way)
-        found |= {CLOSED: share, f"{CLOSED}_low": share - error, f"{CLOSED}_high": share + error}
+        counter = values["counter_bits"]
+        ratios[CLOSED] = total(counter - values["bits"]), total(counter - values["ideal_bits"])
+    found: dict[str, float] = {"from": first, "tokens": int(counts.sum())}
+    for name, (above, below) in ratios.items():
+        mean, error = ratio_interval(above, below)
+        found |= {name: mean, f"{name}_low": mean - error, f"{name}_high": mean + error}
     found["perplexity"] = 2 ** found["bits"]
     return found
 
@@ -255,75 +243,89 @@ def measure_perplexity(
         raise LogicgenError(
             f"{corpus.folder}: nothing follows a first token in split {split}: give other strings"
         )
-    exact: dict[str, Exact] = {}
-    if corpus.has_automaton:
-        automaton = read_automaton(corpus.folder / AUTOMATON)
-        exact["true"] = Exact(automaton)
-        # All sentences of a grammar begin with one symbol, which has no other name.
-        if corpus.recipe.task == "automaton" and len(automaton.symbols) <= MOST_SYMBOLS:
-            exact["ideal"] = Exact(automaton, lexinvariant=True)
     # Sentences of a grammar are too short to repeat anything.
-    control = None if corpus.recipe.task == "production" else best_counter(corpus, context)
+    counter = None if corpus.recipe.task == "production" else best_counter(corpus, context)
     seeds = embedding_seeds if model.random else 1
-    longest = tokens.shape[1]
+    values = _values(model, tokens, targets, seeds, _exact_models(corpus), counter, progress)
+    sizes = tokens.shape[1], len(tokens), seeds
+    about = CurveAbout(called, corpus.name, split, *sizes, corpus.recipe.task)
+    readings = [
+        _reading([corpus.tokens.texts[number] for number in row], values, place)
+        for place, row in enumerate(tokens[:READ].tolist())
+    ]
+    return replace(Curve.of(about, values, beyond), readings=readings)
+
+
+def _values(
+    model: LanguageModel,
+    tokens: np.ndarray,
+    targets: np.ndarray,
+    seeds: int,
+    exact: dict[str, Callable[[np.ndarray], np.ndarray]],
+    counter: TextNGram | None,
+    progress: Callable[[int, int], None],
+) -> Means:
+    """Return the `MEASURES` at each place of all sequences, means over embedding seeds."""
+    count, longest = tokens.shape
     at_a_time = max(1, AT_A_TIME // (longest * max(longest, len(model.tokens))))
-    found: list[list[dict[str, np.ndarray]]] = [[] for _ in range(seeds)]
-    for first in range(0, len(tokens), at_a_time):
-        rows = np.arange(first, min(first + at_a_time, len(tokens)))
-        known = {name: each.probabilities(tokens[rows])[:, :-1] for name, each in exact.items()}
+    found: list[list[Means]] = [[] for _ in range(seeds)]
+    for first in range(0, count, at_a_time):
+        here = slice(first, min(first + at_a_time, count))
+        known = {name: each(tokens[here])[:, :-1] for name, each in exact.items()}
         counted = {}
-        if control is not None:
-            counted["counter_bits"] = counter_bits(control, tokens[rows], len(corpus.tokens))
+        if counter is not None:
+            counted["counter_bits"] = counter_bits(counter, tokens[here], len(model.tokens))
         for seed in range(seeds):
-            # What is drawn for a sequence does not depend on which others are read.
-            own, read = [(seed << 32) + int(row) for row in rows], torch.from_numpy(tokens[rows])
+            # The random rows of a sequence do not depend on the other sequences.
+            own = [(seed << 32) + row for row in range(here.start, here.stop)]
+            read = torch.from_numpy(tokens[here])
             logs = model.log_probabilities(read, own)[:, :-1]
-            measured = {**_bits(logs, targets[rows], known), **counted}
+            measured = {**_bits(logs, targets[here], known), **counted}
             share = model.cache_share(read, own)
             if share is not None:
                 measured["cache_share"] = share[:, :-1].double().cpu().numpy()
             found[seed].append(measured)
-            progress(len(rows) * seed + int(rows[-1]) + 1, len(tokens) * seeds)
-    sizes = tokens.shape[1], len(tokens), seeds
-    about = CurveAbout(called, corpus.name, split, *sizes, corpus.recipe.task)
-    # (sequences, positions), mean over seeds.
-    values = {
+            progress((here.stop - here.start) * seed + here.stop, count * seeds)
+    return {
         name: np.mean([np.concatenate([piece[name] for piece in each]) for each in found], axis=0)
         for name in found[0][0]
     }
-    curve = Curve.of(about, values, beyond)
-    texts = corpus.tokens.texts
-    readings = [
-        _reading([texts[number] for number in row], {n: each[i] for n, each in values.items()})
-        for i, row in enumerate(tokens[:READ].tolist())
-    ]
-    return replace(curve, readings=readings)
 
 
-def _reading(tokens: list[str], values: dict[str, np.ndarray]) -> Reading:
-    """Return a sequence without what stands behind the last token that was expected."""
-    last = int(np.flatnonzero(~np.isnan(values["bits"])).max(initial=-1)) + 1
-    measured = {
-        name: [None, *(round(v, 3) if math.isfinite(v) else None for v in each[:last].tolist())]
-        for name, each in values.items()
-    }
+def _exact_models(corpus: Corpus) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
+    """Return the `true` distribution and the `ideal` model of a corpus, if they are known."""
+    if not corpus.has_automaton:
+        return {}
+    automaton = read_automaton(corpus.folder / AUTOMATON)
+    exact = {"true": partial(exact_probabilities, automaton)}
+    # All sentences of a grammar begin with one symbol, which has no other name.
+    if corpus.recipe.task == "automaton" and len(automaton.symbols) <= MOST_SYMBOLS:
+        exact["ideal"] = partial(exact_probabilities, automaton, names_known=False)
+    return {**exact}
+
+
+def _reading(tokens: list[str], values: Means, place: int) -> Reading:
+    """Return sequence number `place` up to the last token that was expected."""
+    last = int(np.flatnonzero(~np.isnan(values["bits"][place])).max(initial=-1)) + 1
+    measured: dict[str, list[float | None]] = {name: [None] for name in values}
+    for name, each in values.items():
+        numbers = each[place, :last].tolist()
+        measured[name] += [round(v, 3) if math.isfinite(v) else None for v in numbers]
     return Reading(tokens[: last + 1], measured)
 
 
-def _bits(
-    logs: torch.Tensor, targets: np.ndarray, known: dict[str, np.ndarray]
-) -> dict[str, np.ndarray]:
-    """Return the `MEASURES` at each place of some sequences; nan where there is no target."""
-    logs = logs.double().cpu() / math.log(2)
-    there = targets != NOTHING
-    chosen = logs.gather(2, torch.from_numpy(targets).clamp(min=0)[..., None])[..., 0].numpy()
-    found = {"bits": -chosen}
+def _bits(logs: torch.Tensor, targets: np.ndarray, known: Means) -> Means:
+    """Return the `MEASURES` at each place of some sequences; nan where there is no target.
+
+    known: probabilities (B, T - 1, V) of the exact models.
+    """
+    logs, places = logs.double().cpu() / math.log(2), targets.clip(min=0)[..., None]
+    found = {"bits": -logs.gather(2, torch.from_numpy(places))[..., 0].numpy()}
     expected = np.exp2(logs.numpy())
     for name, exact in known.items():
         found[f"kl_{name}"] = divergences(exact, expected)
         if name == "true":
             found["l1_true"] = np.abs(exact - expected).sum(axis=2)
         with np.errstate(divide="ignore"):
-            own = np.take_along_axis(exact, targets.clip(min=0)[..., None], axis=2)[..., 0]
-            found[f"{name}_bits"] = -np.log2(own)
-    return {name: np.where(there, each, np.nan) for name, each in found.items()}
+            found[f"{name}_bits"] = -np.log2(np.take_along_axis(exact, places, axis=2)[..., 0])
+    return {name: np.where(targets != NOTHING, each, np.nan) for name, each in found.items()}

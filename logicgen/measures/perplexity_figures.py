@@ -19,7 +19,7 @@ from logicgen.report.figure_style import legend_below, line_styles, new_figure
 # Positions are many: every line is a moving average over this share of them.
 WINDOW = 1 / 20
 COUNTER = "best counter of the text"
-GREY = {"color": "#555555"}
+IDEAL = "exact lexinvariant model"
 
 
 def moving_average(values: np.ndarray, counts: np.ndarray, width: int) -> np.ndarray:
@@ -59,27 +59,29 @@ def draw_curves(groups: dict[str, list[tuple[str, Curve]]], title: str) -> Figur
 
 def _legend_columns(curves: list[tuple[str, Curve]], width: int) -> int:
     """Return how many labels fit beside each other into a width, in characters."""
-    longest = max(24, *(len(name) for name, _ in curves))  # of "exact lexinvariant model"
+    longest = max(24, *(len(name) for name, _ in curves))  # of IDEAL
     return max(1, width // (longest + 6))
-
-
-def _panels(curves: list[tuple[str, Curve]]) -> list[Callable[[Axes], None]]:
-    """Return what draws each panel below the first."""
-    wanted = (
-        (_draw_gaps, len(curves) > 1),
-        (_draw_distance, _some_have(curves, "kl_true")),
-        (_draw_closed, _some_have(curves, *_WAY)),
-        (_draw_l1, _some_have(curves, "l1_true")),
-    )
-    return [partial(draw, curves) for draw, there in wanted if there]
 
 
 _WAY = "counter_bits", "ideal_bits"
 
 
-def _some_have(curves: list[tuple[str, Curve]], *measures: str) -> bool:
-    """Return whether a curve has these measures. Only some data have an ideal or a truth."""
-    return any({*measures} <= curve.means.keys() for _, curve in curves)
+def _panels(curves: list[tuple[str, Curve]]) -> list[Callable[[Axes], None]]:
+    """Return functions that draw the panels below the first.
+
+    Only some data have an ideal or a truth.
+    """
+
+    def some_have(*measures: str) -> bool:
+        return any({*measures} <= curve.means.keys() for _, curve in curves)
+
+    wanted = (
+        (_draw_gaps, len(curves) > 1),
+        (_draw_distance, some_have("kl_true")),
+        (_draw_closed, some_have(*_WAY)),
+        (_draw_l1, some_have("l1_true")),
+    )
+    return [partial(draw, curves) for draw, there in wanted if there]
 
 
 def _draw_group(
@@ -87,18 +89,16 @@ def _draw_group(
 ) -> None:
     panels = _panels(curves)
     top, *below = figure.subplots(1 + len(panels), 1, squeeze=False, sharex=True)[:, 0]
-    for (label, curve), style in zip(curves, line_styles(), strict=False):
-        _line(top, curve, 2 ** _smooth(curve, "bits"), label, style)
+    _lines(top, curves, lambda curve: 2 ** _smooth(curve, "bits"))
     known = (
         ("counter_bits", COUNTER, "-."),
-        ("ideal_bits", "exact lexinvariant model", ":"),
+        ("ideal_bits", IDEAL, ":"),
         ("true_bits", "truth", "--"),
     )
     curve = curves[0][1]
     for measure, label, dashes in known:
         if measure in curve.means:
-            style = {**GREY, "linestyle": dashes, "marker": ""}
-            _line(top, curve, 2 ** _smooth(curve, measure), label, style)
+            _line(top, curve, 2 ** _smooth(curve, measure), label, _grey(dashes))
     top.set_yscale("log")
     top.yaxis.set_major_formatter(_plain)
     top.yaxis.set_minor_formatter(_plain)
@@ -112,48 +112,48 @@ def _draw_group(
 
 
 def _draw_gaps(curves: list[tuple[str, Curve]], axes: Axes) -> None:
-    reference = 2 ** _smooth(curves[0][1], "bits")
-    for (label, curve), style in list(zip(curves, line_styles(), strict=False))[1:]:
+    name, reference = curves[0][0], 2 ** _smooth(curves[0][1], "bits")
+
+    def gap(curve: Curve) -> np.ndarray:
         ours = 2 ** _smooth(curve, "bits")
         shared = min(len(ours), len(reference))
-        _line(axes, curve, ours[:shared] / reference[:shared] - 1, label, style)
+        return np.asarray(ours[:shared] / reference[:shared] - 1)
+
+    _lines(axes, curves, gap, first=1)
     axes.axhline(0, color="#999999", linewidth=0.8)
-    axes.set_ylabel(f"excess over {curves[0][0]}\n(times its perplexity)")
+    axes.set_ylabel(f"excess over {name}\n(times its perplexity)")
 
 
 def _draw_distance(curves: list[tuple[str, Curve]], axes: Axes) -> None:
-    for (label, curve), style in zip(curves, line_styles(), strict=False):
-        if "kl_true" not in curve.means:
-            continue
-        measure = "kl_ideal" if "kl_ideal" in curve.means else "kl_true"
-        _line(axes, curve, _smooth(curve, measure), label, style)
-    first = next(curve for _, curve in curves if "kl_true" in curve.means)
-    if first.means.keys() >= {*_WAY}:
-        values = _smooth(first, "counter_bits") - _smooth(first, "ideal_bits")
-        _line(axes, first, values, COUNTER, {**GREY, "linestyle": "-.", "marker": ""})
-    best = "exact lexinvariant model" if "kl_ideal" in first.means else "truth"
+    def distance(curve: Curve) -> np.ndarray:
+        return _smooth(curve, "kl_ideal" if "kl_ideal" in curve.means else "kl_true")
+
+    _lines(axes, curves, distance, "kl_true")
+    there = [curve for _, curve in curves if "kl_true" in curve.means]
+    best = IDEAL if "kl_ideal" in there[0].means else "truth"
+    if there[0].means.keys() >= {*_WAY}:
+        values = _smooth(there[0], "counter_bits") - _smooth(there[0], "ideal_bits")
+        _line(axes, there[0], values, COUNTER, _grey("-."))
     axes.set(ylabel=f"bits above the\n{best} (KL)", yscale="log")
     axes.set_ylim(bottom=1e-3)
     axes.yaxis.set_major_formatter(_plain)
 
 
 def _draw_closed(curves: list[tuple[str, Curve]], axes: Axes) -> None:
-    for (label, curve), style in zip(curves, line_styles(), strict=False):
-        if not curve.means.keys() >= {*_WAY}:
-            continue
+    def way(curve: Curve) -> np.ndarray:
         counter, bits, ideal = (
-            _smooth(curve, f"{each}bits") for each in ("counter_", "", "ideal_")
+            _smooth(curve, each) for each in ("counter_bits", "bits", "ideal_bits")
         )
         with np.errstate(invalid="ignore", divide="ignore"):
-            _line(axes, curve, (counter - bits) / (counter - ideal), label, style)
+            return np.asarray((counter - bits) / (counter - ideal))
+
+    _lines(axes, curves, way, *_WAY)
     axes.axhline(0, color="#999999", linewidth=0.8)
     axes.set(ylabel="share of the way from\nthe best counter to the ideal", ylim=(-0.5, 1.1))
 
 
 def _draw_l1(curves: list[tuple[str, Curve]], axes: Axes) -> None:
-    for (label, curve), style in zip(curves, line_styles(), strict=False):
-        if "l1_true" in curve.means:
-            _line(axes, curve, _smooth(curve, "l1_true"), label, style)
+    _lines(axes, curves, lambda curve: _smooth(curve, "l1_true"), "l1_true")
     axes.set_ylabel("distance from the truth (L1)")
     axes.set_ylim(bottom=0)
 
@@ -167,9 +167,26 @@ def _smooth(curve: Curve, measure: str) -> np.ndarray:
     return moving_average(curve.means[measure], curve.tokens, width)
 
 
+def _lines(
+    axes: Axes,
+    curves: list[tuple[str, Curve]],
+    values: Callable[[Curve], np.ndarray],
+    *needed: str,
+    first: int = 0,
+) -> None:
+    """Draw a line of each curve from the first one on that has the needed measures."""
+    for (label, curve), style in list(zip(curves, line_styles(), strict=False))[first:]:
+        if {*needed} <= curve.means.keys():
+            _line(axes, curve, values(curve), label, style)
+
+
 def _line(axes: Axes, curve: Curve, values: np.ndarray, label: str, style: dict[str, Any]) -> None:
     every = max(1, len(values) // 12)
     axes.plot(np.arange(len(values)), values, label=label, markevery=every, markersize=4, **style)
+
+
+def _grey(dashes: str) -> dict[str, Any]:
+    return {"color": "#555555", "linestyle": dashes, "marker": ""}
 
 
 # Measures that are bits, which one axis can have, with their short names.
@@ -183,33 +200,17 @@ LINES = {
 
 def write_perplexity_page(curve: Curve, path: Path) -> Path:
     """Write the page of an evaluation on a corpus; return its path."""
-    write_document(perplexity_document(curve), path)
-    return path
-
-
-def perplexity_document(curve: Curve) -> Document:
-    """Return the page of an evaluation on a corpus."""
     about, there = curve.about, [name for name in LINES if name in curve.means]
     places = np.flatnonzero(curve.tokens)
     width = max(1, round(WINDOW * len(curve.tokens)))
-    averages = {n: moving_average(curve.means[n], curve.tokens, width) for n in there}
-    lines = [
-        {
-            "name": name,
-            "label": LINES[name],
-            "values": [
-                round(value, 4) if math.isfinite(value) else None
-                for value in averages[name][places].tolist()
-            ],
-        }
-        for name in there
-    ]
+    lines = []
+    for name in there:
+        average = moving_average(curve.means[name], curve.tokens, width)[places].tolist()
+        values = [round(value, 4) if math.isfinite(value) else None for value in average]
+        lines.append({"name": name, "label": LINES[name], "values": values})
     readings = [
-        {
-            "tokens": list(reading.tokens),
-            "measured": {name: reading.measured[name] for name in there},
-        }
-        for reading in curve.readings
+        {"tokens": each.tokens, "measured": {name: each.measured[name] for name in there}}
+        for each in curve.readings
     ]
     data = {
         "positions": places.tolist(),
@@ -217,16 +218,26 @@ def perplexity_document(curve: Curve) -> Document:
         "readings": readings,
         "blanks": about.task in ("automaton", "production"),
     }
+    facts = {
+        "model": about.model,
+        "data": f"{about.data}, split {about.split}",
+        "task": about.task,
+        "tokens of a sequence": str(about.context),
+        "sequences": str(about.sequences),
+        "embedding seeds": str(about.embedding_seeds),
+    }
     overall = curve.parts["overall"]
-    return Document(
+    document = Document(
         title=f"{about.model} on {about.data} ({about.split})",
         lead=f"Perplexity {overall['perplexity']:.3f} over {overall['tokens']:,} tokens of"
         f" {about.sequences:,} sequences.",
         summary=[_parts(curve)],
         data=data,
-        facts=[_facts(curve)],
+        facts=[FactTable("What was evaluated", ["", ""], [[*each] for each in facts.items()])],
         notes=[f"Made by logicgen. Lines are means over {width} positions around each."],
     )
+    write_document(document, path)
+    return path
 
 
 def _parts(curve: Curve) -> FactTable:
@@ -234,22 +245,10 @@ def _parts(curve: Curve) -> FactTable:
     rows = []
     for part, found in curve.parts.items():
         where = "all positions" if part == "overall" else f"from position {found['from']} on"
-        rows.append([where, "perplexity", f"{found['perplexity']:.3f}", f"{found['tokens']:,}"])
+        values = {"perplexity": f"{found['perplexity']:.3f}"}
         for name, called in MEASURES.items():
             if name in found:
                 low, high = found[f"{name}_low"], found[f"{name}_high"]
-                value = f"{found[name]:.4f} [{low:.4f}, {high:.4f}]"
-                rows.append([where, called, value, f"{found['tokens']:,}"])
+                values[called] = f"{found[name]:.4f} [{low:.4f}, {high:.4f}]"
+        rows += [[where, *each, f"{found['tokens']:,}"] for each in values.items()]
     return FactTable("Means", ["where", "what", "value", "tokens"], rows)
-
-
-def _facts(curve: Curve) -> FactTable:
-    about: dict[str, Any] = {
-        "model": curve.about.model,
-        "data": f"{curve.about.data}, split {curve.about.split}",
-        "task": curve.about.task,
-        "tokens of a sequence": curve.about.context,
-        "sequences": curve.about.sequences,
-        "embedding seeds": curve.about.embedding_seeds,
-    }
-    return FactTable("What was evaluated", ["", ""], [[name, str(about[name])] for name in about])

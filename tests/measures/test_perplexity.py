@@ -8,10 +8,24 @@ import numpy as np
 import pytest
 import torch
 
-from logicgen.automata import Strings, lexinvariant, next_probabilities, read_automaton
+from logicgen.automata import (
+    Strings,
+    lexinvariant,
+    log_prefix_weights,
+    log_weights,
+    next_probabilities,
+    random_automaton,
+    read_automaton,
+)
 from logicgen.errors import LogicgenError
 from logicgen.measures import perplexity
-from logicgen.measures.perplexity import CLOSED, best_counter, measure_perplexity, without_ideal
+from logicgen.measures.perplexity import (
+    CLOSED,
+    best_counter,
+    exact_probabilities,
+    measure_perplexity,
+    without_ideal,
+)
 from logicgen.model.language_model import NeuralLanguageModel
 from logicgen.tokens import Tokens
 from tests.data.corpora import automaton_recipe, opened, text_files, text_recipe
@@ -120,21 +134,21 @@ def test_what_comes_behind_the_end_does_not_count(strings):
     assert curve.about.sequences == 60
 
 
-def test_the_truth_is_no_further_from_the_truth(strings):
-    curve = measure_perplexity(Exact(strings, next_probabilities), strings, "truth", context=6)
-    assert np.nanmax(np.abs(curve.means["kl_true"])) < 1e-9
-    np.testing.assert_allclose(curve.means["bits"], curve.means["true_bits"])
-    assert curve.parts["overall"]["kl_ideal"] > 0.01
+@pytest.mark.parametrize(
+    ("function", "own", "other"),
+    [
+        (next_probabilities, "true", "ideal"),
+        (lexinvariant.next_probabilities, "ideal", "true"),
+    ],
+)
+def test_an_exact_model_is_no_further_from_itself(strings, function, own, other):
+    curve = measure_perplexity(Exact(strings, function), strings, own, context=6)
+    assert np.nanmax(np.abs(curve.means[f"kl_{own}"])) < 1e-9
+    np.testing.assert_allclose(curve.means["bits"], curve.means[f"{own}_bits"])
+    overall = curve.parts["overall"]
+    assert overall[f"kl_{other}"] > 0.01
     # p' averages over the names, which p knows.
-    assert curve.parts["overall"]["ideal_bits"] > curve.parts["overall"]["true_bits"]
-
-
-def test_the_ideal_is_no_further_from_the_ideal(strings):
-    model = Exact(strings, lexinvariant.next_probabilities)
-    curve = measure_perplexity(model, strings, "ideal", context=6)
-    assert np.nanmax(np.abs(curve.means["kl_ideal"])) < 1e-9
-    np.testing.assert_allclose(curve.means["bits"], curve.means["ideal_bits"])
-    assert curve.parts["overall"]["kl_true"] > 0.01
+    assert overall["ideal_bits"] > overall["true_bits"]
 
 
 def test_the_way_from_the_counter_to_the_ideal(strings):
@@ -215,3 +229,22 @@ def test_the_share_of_the_cache(text):
     assert curve.parts["beyond"]["cache_share"] == pytest.approx(0.75)
     without = measure_perplexity(untrained(text.tokens), text, "some", limit=5, context=9)
     assert "cache_share" not in without.means
+
+
+def test_exact_probabilities_multiply_to_the_weight_of_a_string():
+    """The first token is given; what follows it, and the end, is what the model says."""
+    language = random_automaton("abc", 3, 6.0, np.random.default_rng(1))
+    tokens = np.array([[1, 2, 1, 0], [3, 0, 0, 0]])
+    found = exact_probabilities(language, tokens)
+    assert found.shape == (2, 4, 4)
+    for line, text in enumerate(("aba", "c")):
+        steps = [np.log(found[line, t, tokens[line, t + 1]]) for t in range(len(text))]
+        whole = log_weights(language, [text])[0]
+        begun = log_prefix_weights(language, [text[0]])[0, 1]
+        assert sum(steps) == pytest.approx(whole - begun)
+    assert np.isnan(found[0, 3]).all()  # behind the end
+    # Of unknown names, they are those of p'.
+    found = exact_probabilities(language, np.array([[2, 2, 3, 1]]), names_known=False)[0]
+    expected = lexinvariant.next_probabilities(language, ["bbca"])[0, 1:]
+    np.testing.assert_allclose(found[:, 1:], expected[:, :3])
+    np.testing.assert_allclose(found[:, 0], expected[:, 3])
