@@ -7,6 +7,7 @@ worst single formula is the worst of the best of three.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -15,6 +16,10 @@ from typing import Any
 
 from logicgen.solvers import load_solver
 from logicgen.syntax import Trace, ltl
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.solvers.ltl_families import arbiter, counter
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
 
@@ -54,22 +59,6 @@ def random_formulas(name: str) -> None:
     )
     assert all(verdict.is_right for verdict in verdicts)
     show(f"{name}: check its {len(pairs)} solved pairs", f"{len(pairs) / seconds:,.0f} /s")
-
-
-def arbiter(clients: int) -> str:
-    """Every request is granted some time, never two at once, and requests never end."""
-    exclusive = [f"G(!g{i} | !g{j})" for i in range(clients) for j in range(i)]
-    served = [f"G(r{i} -> Fg{i}) & GFr{i}" for i in range(clients)]
-    return " & ".join(exclusive + served)
-
-
-def counter(bits: int) -> str:
-    """A binary counter from zero; its period has 2 ** bits positions."""
-    parts = [" & ".join(f"!b{i}" for i in range(bits))]
-    for i in range(bits):
-        carry = " & ".join(f"b{j}" for j in range(i)) or "true"
-        parts.append(f"G(Xb{i} <-> (b{i} xor ({carry})))")
-    return " & ".join(parts)
 
 
 def hard_formulas() -> None:

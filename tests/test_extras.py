@@ -61,6 +61,18 @@ def without_extras(
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=cwd)
 
 
+def run(arguments: list[str], cwd: Path, before: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command where no extra is installed."""
+    code = f"sys.argv[1:] = {arguments!r}\nfrom logicgen.cli.main import main\nmain()"
+    return without_extras(before + code, cwd)
+
+
+def said(package: str) -> str:
+    return (
+        f"this needs {package}, which is not installed: pip install 'logicgen[{EXTRAS[package]}]'"
+    )
+
+
 def imported(node: ast.AST) -> set[str]:
     """The top-level packages that a statement imports."""
     if isinstance(node, ast.Import):
@@ -99,56 +111,50 @@ def test_an_extra_brings_what_it_is_said_to():
     ],
 )
 def test_a_command_says_which_extra_is_missing(arguments, package, tmp_path):
-    code = f"sys.argv[1:] = {arguments!r}\nfrom logicgen.cli.main import main\nmain()"
-    done = without_extras(code, tmp_path)
-    last = done.stderr.strip().splitlines()[-1]
+    done = run(arguments, tmp_path)
     assert done.returncode == 2
-    assert last == f"logicgen: {_said(package)}"
+    assert done.stderr.strip().splitlines()[-1] == f"logicgen: {said(package)}"
     assert "Traceback" not in done.stderr
 
 
 def test_the_demo_shows_what_works_without_extras(tmp_path):
     code = "import importlib.util\nimportlib.util.find_spec = lambda name: None\n"
-    code += "sys.argv[1:] = ['demo', '--quick']\nfrom logicgen.cli.main import main\nmain()"
-    done = without_extras(code, tmp_path)
+    done = run(["demo", "--quick"], tmp_path, before=code)
     assert done.returncode == 0, done.stderr
     assert "(a -> b) & !b: a=0, b=0\n" in done.stdout
     assert "a & !a: unsatisfiable\n" in done.stdout
-    assert done.stderr.strip().endswith(_said("safetensors"))
+    assert done.stderr.strip().endswith(said("safetensors"))
 
 
-def _said(package: str) -> str:
-    return (
-        f"this needs {package}, which is not installed: pip install 'logicgen[{EXTRAS[package]}]'"
-    )
-
-
-def test_a_function_says_which_extra_is_missing(tmp_path):
-    code = "import logicgen\ntry:\n  logicgen.load_model('run')\n"
-    code += "except logicgen.errors.LogicgenError as error:\n  print(error)"
-    assert without_extras(code, tmp_path).stdout.strip() == _said("torch")
-
-
-@pytest.mark.parametrize("package", ["inspect_ai", "reasoning_gym", "verifiers"])
-def test_an_adapter_says_which_extra_is_missing(package, tmp_path):
-    code = "from logicgen.errors import LogicgenError\ntry:\n"
-    code += f"  import logicgen.integrations.{package}\n"
+@pytest.mark.parametrize(
+    ("statement", "package"),
+    [
+        ("logicgen.load_model('run')", "torch"),
+        *(
+            (f"import logicgen.integrations.{name}", name)
+            for name in ("inspect_ai", "reasoning_gym", "verifiers")
+        ),
+    ],
+)
+def test_a_function_or_adapter_says_which_extra_is_missing(statement, package, tmp_path):
+    code = f"import logicgen\nfrom logicgen.errors import LogicgenError\ntry:\n  {statement}\n"
     code += "except LogicgenError as error:\n  print(error)"
-    assert without_extras(code, tmp_path).stdout.strip() == _said(package)
+    assert without_extras(code, tmp_path).stdout.strip() == said(package)
 
 
-def test_commands_of_the_core(tmp_path):
-    """What needs no extra is done without one; list says what is missing, and goes on."""
-    for arguments, said in [
-        (["list"], _said("scipy")[:20]),
+@pytest.mark.parametrize(
+    ("arguments", "output"),
+    [
+        (["list"], said("scipy")[:20]),  # and goes on
         (["doctor"], "cpu         "),
         (["solve", "--task", "ltl", "a U b"], "{b}"),
         (["verify", "--task", "propositional", "a | b", "a=1"], "correct"),
-    ]:
-        code = f"sys.argv[1:] = {arguments!r}\nfrom logicgen.cli.main import main\nmain()"
-        done = without_extras(code, tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert said in done.stdout
+    ],
+)
+def test_commands_of_the_core_need_no_extra(arguments, output, tmp_path):
+    done = run(arguments, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert output in done.stdout
 
 
 def test_other_modules_that_are_missing_are_not_explained():

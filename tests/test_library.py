@@ -13,8 +13,6 @@ import pytest
 import logicgen
 from logicgen import library, recipes
 from logicgen.errors import LogicgenError
-from logicgen.extras import MissingExtraError
-from tests.test_extras import without_extras
 
 # No `__main__` guard: whatever starts workers must not run the script again.
 SCRIPT = """
@@ -82,13 +80,6 @@ def test_errors_are_one_line(tmp_path):
         logicgen.train("no-such", tmp_path, tmp_path / "run")
     with pytest.raises(AttributeError, match="no attribute 'sovle'"):
         logicgen.sovle  # noqa: B018
-
-
-def test_what_needs_an_extra_names_it(tmp_path):
-    code = "import logicgen\ntry:\n    logicgen.load_model('ltl')\nexcept Exception as e: print(e)"
-    done = without_extras(code, tmp_path)
-    assert "logicgen[train]" in done.stdout, done.stderr
-    assert issubclass(MissingExtraError, LogicgenError)
 
 
 def test_formulas_go_to_sympy_and_back():

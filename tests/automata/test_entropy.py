@@ -21,13 +21,7 @@ from logicgen.automata import (
     random_automaton,
 )
 from logicgen.errors import LogicgenError
-from tests.automata.small import (
-    automata,
-    one_state,
-    paths,
-    shrinking,
-    weights,
-)
+from tests.automata.small import automata, one_state, paths, shrinking, weights
 
 
 def bits(weights):
@@ -77,6 +71,8 @@ def test_the_empty_string_only():
     assert expected_length(one_state(0.0)) == 0
     assert entropy(one_state(0.0)) == 0
     assert estimated_entropy(one_state(0.0), 10, np.random.default_rng(0)) == (0, 0)
+    with pytest.raises(LogicgenError, match="2 or more"):
+        estimated_entropy(one_state(0.5), 1, np.random.default_rng(0))
 
 
 def test_estimate():
@@ -87,11 +83,6 @@ def test_estimate():
     ambiguous = random_automaton("abc", 5, 4.0, rng, branching=3)
     mean, error = estimated_entropy(ambiguous, 5_000, rng)
     assert mean < path_entropy(ambiguous) - 4 * error
-
-
-def test_too_few_samples():
-    with pytest.raises(LogicgenError, match="2 or more"):
-        estimated_entropy(one_state(0.5), 1, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(("states", "symbols"), [(2, 2), (3, 1)])
@@ -111,16 +102,22 @@ def test_against_counting_paths(states, symbols, data):
     assert (ambiguous_pair(automaton) is not None) == several
 
 
-def test_the_pair_is_one():
-    # Both ways read ab, through 1 or 2.
-    table = [[[0, 1, 1, 0]] + [[0] * 4] * 3, [[0] * 4, [0, 0, 0, 1], [0, 0, 0, 1], [0] * 4]]
-    automaton = Automaton.dense("ab", [1, 0, 0, 0], [0, 0, 0, 1], table)
-    assert set(ambiguous_pair(automaton)) == {"1", "2"}
+# Both ways read ab, through 1 or 2.
+TWO_WAYS = [[[0, 1, 1, 0]] + [[0] * 4] * 3, [[0] * 4, [0, 0, 0, 1], [0, 0, 0, 1], [0] * 4]]
 
 
-def test_two_ways_of_which_one_cannot_end():
-    automaton = Automaton.dense("a", [1, 0, 0], [0, 1, 0], [[[0, 1, 1], [0] * 3, [0] * 3]])
-    assert ambiguous_pair(automaton) is None
+@pytest.mark.parametrize(
+    ("automaton", "pair"),
+    [
+        (Automaton.dense("ab", [1, 0, 0, 0], [0, 0, 0, 1], TWO_WAYS), "12"),
+        (Automaton.dense("a", [1, 1], [1, 1], [[[0, 0], [0, 0]]]), "01"),  # two initial states
+        # One of two ways cannot end.
+        (Automaton.dense("a", [1, 0, 0], [0, 1, 0], [[[0, 1, 1], [0] * 3, [0] * 3]]), ""),
+        (one_state(0.5, final=0), ""),
+    ],
+)
+def test_ambiguous_pairs(automaton, pair):
+    assert set(ambiguous_pair(automaton) or ()) == set(pair)
 
 
 def test_nondeterministic_both_ways_and_unambiguous():
@@ -137,14 +134,6 @@ def test_nondeterministic_both_ways_and_unambiguous():
     assert ambiguous_pair(automaton) is None
 
 
-def test_two_initial_states():
-    assert ambiguous_pair(Automaton.dense("a", [1, 1], [1, 1], [[[0, 0], [0, 0]]])) is not None
-
-
-def test_nothing_accepted():
-    assert ambiguous_pair(one_state(0.5, final=0)) is None
-
-
 P = np.array([[[0.5, 0.5], [1.0, 0.0], [np.nan, np.nan]]])
 Q = np.array([[[0.25, 0.75], [0.5, 0.5], [np.nan, np.nan]]])
 
@@ -155,6 +144,8 @@ def test_values():
     np.testing.assert_allclose(divergences(P, Q), [[first, 1.0, np.nan]])
     np.testing.assert_allclose(divergences(P, P), [[0, 0, np.nan]])
     assert divergences(Q, P)[0, 1] == np.inf
+    with pytest.raises(LogicgenError, match="cannot be compared"):
+        divergences(P, Q[:, :2])
 
 
 def test_pinsker():
@@ -167,8 +158,3 @@ def test_what_is_over_is_left_out():
     mean, count = mean_by_position(np.array([[1.0, 2.0, np.nan], [3.0, np.nan, np.nan]]))
     np.testing.assert_allclose(mean, [2, 2, np.nan])
     np.testing.assert_array_equal(count, [2, 1, 0])
-
-
-def test_shapes_that_differ():
-    with pytest.raises(LogicgenError, match="cannot be compared"):
-        divergences(P, Q[:, :2])

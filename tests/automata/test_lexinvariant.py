@@ -88,10 +88,8 @@ def test_renaming_changes_nothing(automaton, data):
 @given(probabilistic(states=3, symbols=4), st.data())
 def test_prefixes_and_what_comes_next(automaton, data):
     string = data.draw(st.text("".join(automaton.symbols), max_size=8))
-    tables = renamings(automaton)
-    expected = np.mean(
-        [np.exp(log_prefix_weights(automaton, [string.translate(t)])[0]) for t in tables], axis=0
-    )
+    renamed = [string.translate(table) for table in renamings(automaton)]
+    expected = np.exp(log_prefix_weights(automaton, renamed)).mean(axis=0)
     found = np.exp(lexinvariant.log_prefix_probabilities(automaton, [string])[0])
     np.testing.assert_allclose(found, expected, rtol=1e-9)
     ahead = lexinvariant.next_probabilities(automaton, [string])[0]
@@ -110,22 +108,25 @@ def test_posterior(automaton, data):
     names = "".join(automaton.symbols)
     k = len(names)
     string = data.draw(st.text(names, max_size=6))
-    weighed = []
-    for row in lexinvariant.permutations(k):
-        meaning = str.maketrans(names, "".join(names[i] for i in row))
-        weighed.append(np.exp(log_prefix_weights(automaton, [string.translate(meaning)])[0]))
+    rows = lexinvariant.permutations(k)
+    renamed = [
+        string.translate(str.maketrans(names, "".join(names[i] for i in row))) for row in rows
+    ]
+    weighed = np.exp(log_prefix_weights(automaton, renamed))
     with np.errstate(invalid="ignore"):
-        expected = np.array(weighed).T / np.sum(weighed, axis=0)[:, None]
+        expected = weighed.T / np.sum(weighed, axis=0)[:, None]
     found = lexinvariant.posterior(automaton, string)
+    numbers = np.array([names.index(symbol) for symbol in string], dtype=np.int64)
+    np.testing.assert_array_equal(found, lexinvariant.posterior(automaton, numbers))
     assert found.shape == (len(string) + 1, factorial(k))
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(found[0], 1 / factorial(k))
     # What comes next is what the automaton says, averaged over the posterior.
     mixed = np.zeros((len(string) + 1, k + 1))
-    for number, row in enumerate(lexinvariant.permutations(k)):
-        meaning = str.maketrans(names, "".join(names[i] for i in row))
-        ahead = next_probabilities(automaton, [string.translate(meaning)])[0][:, [*row, k]]
-        mixed += found[:, number, None] * np.nan_to_num(ahead)
+    for row, shares, ahead in zip(
+        rows, found.T, next_probabilities(automaton, renamed), strict=True
+    ):
+        mixed += shares[:, None] * np.nan_to_num(ahead[:, [*row, k]])
     np.testing.assert_allclose(
         lexinvariant.next_probabilities(automaton, [string])[0], mixed, rtol=1e-9, atol=1e-12
     )
@@ -133,12 +134,6 @@ def test_posterior(automaton, data):
     alive = ~np.isnan(found[:, 0])
     np.testing.assert_allclose(symbols[alive].sum(axis=1), 1, rtol=1e-9)
     np.testing.assert_allclose(symbols[alive].sum(axis=2), 1, rtol=1e-9)
-
-
-def test_posterior_of_numbers():
-    automaton = random_automaton("abc", 3, 9.0, np.random.default_rng(0))
-    one = lexinvariant.posterior(automaton, "abca")
-    np.testing.assert_array_equal(one, lexinvariant.posterior(automaton, np.array([0, 1, 2, 0])))
 
 
 def test_the_key_is_found():
@@ -189,19 +184,18 @@ def test_no_strings_and_the_empty_string():
     assert lexinvariant.posterior(automaton, "").shape == (1, 1)
 
 
-def test_long_strings_do_not_underflow():
-    automaton = random_automaton("abc", 3, 9.0, np.random.default_rng(0))
-    string = "abcabba" * 600
-    logs = [log_weights(automaton, [string.translate(table)])[0] for table in renamings(automaton)]
-    expected = np.logaddexp.reduce(logs) - np.log(6)
-    assert expected < -2000
-    assert lexinvariant.log_probabilities(automaton, [string])[0] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("string", ["a" * 1000 + "b", "a" * 1000 + "c", "c" * 800 + "b"])
-def test_a_state_or_a_renaming_that_falls_behind(string):
-    automaton = forked()
-    logs = [log_weights(automaton, [string.translate(table)])[0] for table in renamings(automaton)]
+# One whose weight no float holds, and those at which a state or a renaming falls behind.
+@pytest.mark.parametrize(
+    ("automaton", "string"),
+    [
+        (random_automaton("abc", 3, 9.0, np.random.default_rng(0)), "abcabba" * 600),
+        (forked(), "a" * 1000 + "b"),
+        (forked(), "a" * 1000 + "c"),
+        (forked(), "c" * 800 + "b"),
+    ],
+)
+def test_long_strings(automaton, string):
+    logs = log_weights(automaton, [string.translate(table) for table in renamings(automaton)])
     expected = np.logaddexp.reduce(logs) - np.log(6)
     assert lexinvariant.log_probabilities(automaton, [string])[0] == pytest.approx(expected)
 

@@ -89,15 +89,23 @@ def test_trimmed(automaton, data):
         assert sum(weights(rest, 6).values()) < sum(weights(part, 6).values())
 
 
-def test_the_empty_string_only():
-    automaton = one_state(0.0, final=0.25, initial=2.0)
-    assert allsum(automaton) == 0.5
-    assert normalise(automaton).final == [1.0]
-
-
-def test_a_weight_of_one_that_no_cycle_repeats():
-    chain = Automaton.dense("a", [1, 0, 0], [0, 0, 1], [np.diag([1.0, 1.0], 1)])
-    assert allsum(chain) == 1
+@pytest.mark.parametrize(
+    ("automaton", "total"),
+    [
+        (one_state(0.0, final=0.25, initial=2.0), 0.5),  # the empty string only
+        # A weight of 1 that no cycle repeats.
+        (Automaton.dense("a", [1, 0, 0], [0, 0, 1], [np.diag([1.0, 1.0], 1)]), 1),
+        (one_state(1 - 1e-9), pytest.approx(1e9, rel=1e-6)),
+        # State 1 cannot end, state 2 cannot be reached, and both repeat themselves with weight 2.
+        (
+            Automaton.dense("a", [1, 0, 0], [1, 0, 1], [[[0.5, 1, 0], [0, 2, 0], [1, 0, 2]]]),
+            pytest.approx(2),
+        ),
+    ],
+)
+def test_finite(automaton, total):
+    assert allsum(automaton) == total
+    assert allsum(normalise(automaton)) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -116,16 +124,6 @@ def test_infinite(automaton, states, radius):
     place = f"cycles through {states} have spectral radius {re.escape(radius)},"
     with pytest.raises(LogicgenError, match=place):
         allsum(automaton)
-
-
-def test_a_cycle_that_no_accepting_path_passes_is_no_matter():
-    # State 1 cannot end, state 2 cannot be reached, and both repeat themselves with weight 2.
-    table = [[0.5, 1, 0], [0, 2, 0], [1, 0, 2]]
-    assert allsum(Automaton.dense("a", [1, 0, 0], [1, 0, 1], [table])) == pytest.approx(2)
-
-
-def test_close_to_infinite_is_finite():
-    assert allsum(one_state(1 - 1e-9)) == pytest.approx(1e9, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -255,51 +253,28 @@ def test_tight(automaton):
     assert found.mass == pytest.approx(1, rel=1e-12)
 
 
-def test_a_trap():
-    automaton = Automaton.from_arcs(
-        "ab",
-        ["start", "trap"],
-        {"start": 1.0},
-        {"start": 0.5},
-        [("start", "a", "start", 0.25), ("start", "b", "trap", 0.25), ("trap", "b", "trap", 1.0)],
-    )
+TRAP = [[[0.25, 0], [0, 0]], [[0, 0.25], [0, 1]]]
+
+
+@pytest.mark.parametrize(
+    ("automaton", "mass", "trapped", "leaking", "reason"),
+    [
+        (Automaton.dense("ab", [1, 0], [0.5, 0], TRAP), 2 / 3, "1", "",
+         "not tight, all strings together have 0.666667: no path to a final state from 1"),
+        # A trap that cannot be reached.
+        (Automaton.dense("a", [1, 0], [0.5, 0], [[[0.5, 0], [0, 1]]]), 1, "", "", "tight: every"),
+        (one_state(0.25, final=0.5), 2 / 3, "", "0", "weights that sum to less than 1 from 0"),
+        (one_state(0.5, final=0.5, initial=0.75), 0.75, "", "", "initial weights sum to 0.75"),
+        (one_state(1.0, final=0.0), 0, "0", "", "no path to a final state from 0"),
+        (one_state(0.0), 1, "", "", "tight: every"),
+    ],
+)  # fmt: skip
+def test_where_probability_is_lost(automaton, mass, trapped, leaking, reason):
     found = tightness(automaton)
-    assert not found.is_tight
-    assert found.trapped == ("trap",)
-    assert found.mass == pytest.approx(2 / 3)
-    assert found.mass == pytest.approx(sum(weights(automaton, 12).values()), rel=1e-6)
-    assert found.reason == (
-        "not tight, all strings together have 0.666667: no path to a final state from trap"
-    )
-
-
-def test_a_trap_that_cannot_be_reached_is_no_matter():
-    automaton = Automaton.dense("a", [1, 0], [0.5, 0], [[[0.5, 0], [0, 1]]])
-    assert tightness(automaton).is_tight
-
-
-def test_a_leak():
-    found = tightness(one_state(0.25, final=0.5))
-    assert not found.is_tight
-    assert found.leaking == ("0",)
-    assert found.mass == pytest.approx(2 / 3)
-    assert "weights that sum to less than 1 from 0" in found.reason
-
-
-def test_a_beginning_that_leaks():
-    found = tightness(one_state(0.5, final=0.5, initial=0.75))
-    assert not found.is_tight
-    assert "initial weights sum to 0.75" in found.reason
-
-
-def test_no_string_ever_ends():
-    automaton = one_state(1.0, final=0.0)
-    assert tightness(automaton).trapped == ("0",)
-    assert tightness(automaton).mass == allsum(automaton) == 0
-
-
-def test_only_the_empty_string():
-    assert tightness(one_state(0.0)).is_tight
+    assert found.mass == pytest.approx(mass)
+    assert (found.trapped, found.leaking) == (tuple(trapped), tuple(leaking))
+    assert reason in found.reason
+    assert found.is_tight == reason.startswith("tight")
 
 
 @pytest.mark.parametrize(

@@ -116,10 +116,10 @@ def test_one_scale_or_one_for_each_state(automaton, seed):
     np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
 
 
-def test_100_000_symbols_do_not_underflow():
+def test_20_000_symbols_do_not_underflow():
     automaton = normalise(Automaton.dense("ab", [1], [1], [[[0.2]], [[0.3]]]))
-    string = "ab" * 50_000
-    expected = 50_000 * np.log(0.06) + np.log(0.5)
+    string = "ab" * 10_000
+    expected = 10_000 * np.log(0.06) + np.log(0.5)
     assert log_weights(automaton, [string])[0] == pytest.approx(expected, rel=1e-12)
 
 
