@@ -155,23 +155,24 @@ def test_words_that_are_unknown_or_too_many():
         grammar.log_probabilities(np.zeros((1, 4), dtype=int))
 
 
-def test_a_grammar_is_checked():
-    one = np.ones((1, 1))
-    with pytest.raises(LogicgenError, match=r"layer 1: unit x: tokens: sums to 0\.5"):
-        Grammar(("a",), (("x",),), np.ones(1), (one / 2,), ())
-    with pytest.raises(LogicgenError, match="not from 0 to 1"):
-        Grammar(("a",), (("x",),), np.array([np.nan]), (one,), ())
-    with pytest.raises(LogicgenError, match="a word is listed twice"):
-        Grammar(("a", "a"), (("x",),), np.ones(1), (np.full((2, 1), 0.5),), ())
-    with pytest.raises(LogicgenError, match="two units have one name"):
-        Grammar(("a",), (("x", "x"),), np.array([0.5, 0.5]), (np.ones((1, 2)),), ())
-    with pytest.raises(LogicgenError, match="needs a word"):
-        Grammar((), (("x",),), np.ones(1), (np.ones((0, 1)),), ())
-    with pytest.raises(LogicgenError, match="1 layers need 1"):
-        Grammar(("a",), (("x",),), np.ones(1), (one,), (one,))
-    with pytest.raises(LogicgenError, match=r"shape \(1, 1\), not \(1, 2\)"):
-        Grammar(("a",), (("x", "y"),), np.array([1.0, 0.0]), (one,), ())
-    # A unit that is never on needs no distribution.
+@pytest.mark.parametrize(
+    ("words", "units", "start", "tokens", "below", "refusal"),
+    [
+        ("a", "x", [1], [[0.5]], (), r"layer 1: unit x: tokens: sums to 0\.5"),
+        ("a", "x", [np.nan], [[1]], (), "not from 0 to 1"),
+        ("aa", "x", [1], [[0.5], [0.5]], (), "a word is listed twice"),
+        ("a", "xx", [0.5, 0.5], [[1, 1]], (), "two units have one name"),
+        ("", "x", [1], np.ones((0, 1)), (), "needs a word"),
+        ("a", "x", [1], [[1]], (np.ones((1, 1)),), "1 layers need 1"),
+        ("a", "xy", [1, 0], [[1]], (), r"shape \(1, 1\), not \(1, 2\)"),
+    ],
+)
+def test_a_grammar_is_checked(words, units, start, tokens, below, refusal):
+    with pytest.raises(LogicgenError, match=refusal):
+        Grammar(tuple(words), (tuple(units),), np.array(start), (np.array(tokens),), below)
+
+
+def test_a_unit_that_is_never_on_needs_no_distribution():
     dead = Grammar(("a",), (("x", "y"),), np.array([1.0, 0.0]), (np.array([[1.0, 0.0]]),), ())
     assert dead.sentences()[1] == pytest.approx(1)
 
@@ -182,7 +183,10 @@ def test_json_and_back():
     assert again.as_dict() == grammar.as_dict()
 
 
-def test_too_many_sentences_are_not_listed():
-    grammar = random_grammar(1, 3, 1000, np.random.default_rng(0))
-    with pytest.raises(LogicgenError, match="more than 1,048,576 sentences"):
+def test_too_many_sentences_are_not_listed(monkeypatch):
+    monkeypatch.setattr("logicgen.productions.grammar.MOST", 8000)
+    grammar = random_grammar(1, 3, 20, np.random.default_rng(0))
+    assert len(grammar.sentences()[0]) == 8000
+    monkeypatch.setattr("logicgen.productions.grammar.MOST", 7999)
+    with pytest.raises(LogicgenError, match="more than 7,999 sentences"):
         grammar.sentences()

@@ -4,16 +4,12 @@ import numpy as np
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.productions import cut, grammar_text, random_grammar, read_grammar
+from logicgen.productions import cut, grammar_text, random_grammar
+from tests.productions.small import listed, read
+from tests.test_page_examples import blocks
 
 BIG = "[[layer]]\nbig = { tokens = { big = 1.0 }, below = { cat = 1.0 } }\n"
 CAT = "[[layer]]\ncat = { tokens = { cat = 1.0 } }\n"
-
-
-def read(tmp_path, text):
-    path = tmp_path / "g.toml"
-    path.write_text(text)
-    return read_grammar(path)
 
 
 def test_a_file(tmp_path):
@@ -21,6 +17,9 @@ def test_a_file(tmp_path):
     assert grammar.words == ("big", "cat")
     assert grammar.units == (("big",), ("cat",))
     assert grammar.start.tolist() == [1]
+    published = read(tmp_path, blocks("inductive", "toml")[0])
+    prompt = published.encode("tiny dog")[None]
+    assert published.log_probabilities(prompt) == pytest.approx(-3.6888794541139363)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +71,7 @@ def test_units_that_are_never_on_are_left_out(tmp_path):
     grammar = cut(read(tmp_path, TWO), "big", "cat")
     again = read(tmp_path, grammar_text(grammar))
     assert again.units == (("small",), ("dog",))
-    assert again.decode(again.sentences()[0][0]) == "small dog"
+    assert listed(again) == {"small dog": 1}
 
 
 TWO = """
