@@ -24,7 +24,7 @@ it, and no two of its units say the same.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -33,7 +33,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from logicgen.errors import LogicgenError
-from logicgen.productions.grammar import Grammar
+from logicgen.productions.grammar import Grammar, check_comparable
 from logicgen.tokens import END
 
 # The largest number of sweeps over the layers; each lowers the distance, and few are needed.
@@ -69,31 +69,26 @@ def aligned(student: Grammar, teacher: Grammar, named: Container[int] = ()) -> G
         for layer, (mine, yours, reach) in enumerate(each)
     ]
     for _ in range(SWEEPS):
-        before = [order.copy() for order in orders]
+        before = np.concatenate(orders)
         for layer in range(student.positions):
-            if layer in named:
-                continue
-            orders[layer] = _match(_costs(student, teacher, layer, orders))
-        if all((old == new).all() for old, new in zip(before, orders, strict=True)):
+            if layer not in named:
+                orders[layer] = _match(_costs(student, teacher, layer, orders))
+        if (before == np.concatenate(orders)).all():
             break
     return student.permuted(orders)
 
 
-def distance(student: Grammar, teacher: Grammar) -> Distance:
-    """Return the distance of two grammars, comparing their units in the order they are in."""
-    pairs = [(student.start[:, None], teacher.start[:, None], np.ones(1))]
-    pairs += zip(student.tokens, teacher.tokens, teacher.reach, strict=True)
-    pairs += zip(student.below, teacher.below, teacher.reach[:-1], strict=True)
-    return distance_of(pairs)
+def distance(student: Grammar, teacher: Grammar, named: Container[int] = ()) -> Distance:
+    """Return the distance of two grammars, comparing their units in the order they are in.
 
-
-def distance_of(pairs: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Distance:
-    """Return the distance of distributions: of a student, of its teacher, how often it uses them.
-
-    The first two have a distribution in each column, the last has a number for each.
+    named: layers whose units are words, so that saying one is no choice.
     """
+    each = [(student.start[:, None], teacher.start[:, None], np.ones(1))]
+    said = zip(student.tokens, teacher.tokens, teacher.reach, strict=True)
+    each += [words for layer, words in enumerate(said) if layer not in named]
+    each += zip(student.below, teacher.below, teacher.reach[:-1], strict=True)
     weighted, choices, largest = 0.0, 0.0, 0.0
-    for mine, yours, reach in pairs:
+    for mine, yours, reach in each:
         difference = np.abs(mine - yours)
         weighted += float(difference.sum(axis=0) @ reach) / 2
         choices += float(reach.sum())
@@ -162,15 +157,11 @@ def class_distance(student: Grammar, teacher: Grammar) -> Distance:
     choices of the canonical form that are no foregone conclusions.
     Raises LogicgenError unless both have the same words, and the same numbers of layers and units.
     """
-    _check(student, teacher)
+    check_comparable(student, teacher)
     if [len(units) for units in student.units] != [len(units) for units in teacher.units]:
         raise LogicgenError("only grammars with as many units in each layer can be aligned")
-    one, other = canonical(student), canonical(teacher)
-    one = aligned(one, other, named=(0, one.positions - 1))  # their units are words
-    pairs = [(one.start[:, None], other.start[:, None], np.ones(1))]
-    pairs += list(zip(one.tokens, other.tokens, other.reach, strict=True))[1:-1]
-    pairs += zip(one.below, other.below, other.reach[:-1], strict=True)
-    return distance_of(pairs)
+    one, other, words = canonical(student), canonical(teacher), (0, student.positions - 1)
+    return distance(aligned(one, other, words), other, words)
 
 
 def difference(one: Grammar, other: Grammar) -> float:
@@ -180,7 +171,7 @@ def difference(one: Grammar, other: Grammar) -> float:
     Sentences are not listed: (Z, N) arrays, one column for each of N beginnings, are replaced by
     (Z, Z) arrays with the same products of rows. Raises LogicgenError for other words or lengths.
     """
-    _check(one, other)
+    check_comparable(one, other)
     one, other = _with_one_end(one), _with_one_end(other)
     own, both = one.start[:, None], np.concatenate([one.start, -other.start])[:, None]
     for layer in range(one.positions):
@@ -255,11 +246,6 @@ def _with_one_end(grammar: Grammar) -> Grammar:
     return replace(
         grammar, units=tuple(units), start=start, tokens=tuple(tokens), below=tuple(below)
     )
-
-
-def _check(one: Grammar, other: Grammar) -> None:
-    if one.words != other.words or one.positions != other.positions:
-        raise LogicgenError("the two grammars have other words, or sentences of another length")
 
 
 def _read(weights: np.ndarray, said: np.ndarray) -> np.ndarray:

@@ -296,11 +296,12 @@ class Grammar:
         Raises LogicgenError if there are too many to list.
         """
         ids, on = np.zeros((1, 0), dtype=np.int64), self.start[None]
+        together = max(1, AT_A_TIME // len(self.words))
         for layer in range(self.positions):
             said = self.tokens[layer]
             pieces: list[np.ndarray] = []
-            for first in range(0, len(on), max(1, AT_A_TIME // len(self.words))):
-                some = slice(first, first + max(1, AT_A_TIME // len(self.words)))
+            for first in range(0, len(on), together):
+                some = slice(first, first + together)
                 possible = on[some] @ said.T > 0
                 if self.end is not None and layer:  # sentences that are over stay as they are
                     possible[ids[some, -1] == self.end] = np.arange(len(self.words)) == self.end
@@ -356,10 +357,15 @@ class Grammar:
         )
 
 
+def check_comparable(one: Grammar, other: Grammar) -> None:
+    """Raise LogicgenError if two grammars have other words, or sentences of another length."""
+    if one.words != other.words or one.positions != other.positions:
+        raise LogicgenError("the two grammars have other words, or sentences of another length")
+
+
 def divergence(true: Grammar, other: Grammar) -> float:
     """Return the exact KL(true || other) over all sentences, in bits; may be infinite."""
-    if true.words != other.words or true.positions != other.positions:
-        raise LogicgenError("the two grammars have other words, or sentences of another length")
+    check_comparable(true, other)
     ids, probabilities = true.sentences()
     logs = np.log(probabilities) - other.log_probabilities(ids)
     return max(0.0, float(probabilities @ logs) / math.log(2))
