@@ -50,67 +50,50 @@ def test_declarations_are_inside(wheel):
     assert top == {"logicgen"}
 
 
+def run(cwd: Path, *arguments: object, code: int = 0) -> str:
+    """Run a command in a folder; return its output and errors."""
+    done = subprocess.run(arguments, capture_output=True, text=True, cwd=cwd)
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
+
+
 @pytest.mark.needs("matplotlib")
 def test_it_runs_in_a_fresh_environment(wheel, tmp_path):
     environment = tmp_path / "a fresh environment"
-    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-    python = environment / "bin" / "python"
-    subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", "--no-deps", wheel],
-        check=True,
-        capture_output=True,
-    )
+    run(tmp_path, sys.executable, "-m", "venv", environment)
+    python, logicgen = environment / "bin" / "python", environment / "bin" / "logicgen"
+    run(tmp_path, python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
     # The dependencies of this environment as a plain path, which does not bring the source tree.
-    site = subprocess.run(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.strip()
-    Path(site, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    logicgen = environment / "bin" / "logicgen"
-    where = [python, "-c", "import logicgen; print(logicgen.__file__)"]
-    found = subprocess.run(where, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    site = Path(run(tmp_path, python, "-c", where).strip())
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    found = run(tmp_path, python, "-c", "import logicgen; print(logicgen.__file__)")
     assert found.startswith(str(environment))
-    listed = subprocess.run(
-        [logicgen, "list"], check=True, capture_output=True, text=True, cwd=tmp_path
-    ).stdout
+    listed = run(tmp_path, logicgen, "list")
     for name in ("copying-20", "propositional-interchangeable", "ltl-baselines", "truth-table"):
         assert name in listed
-    subprocess.run(
-        [logicgen, "generate", "propositional-mini", "--size", "100", "-o", "made"],
-        check=True,
-        capture_output=True,
-        cwd=tmp_path,
-    )
+    run(tmp_path, logicgen, "generate", "propositional-mini", "--size", "100", "-o", "made")
     assert (tmp_path / "made" / "dataset.json").is_file()
-    subprocess.run([logicgen, "report", "made"], check=True, capture_output=True, cwd=tmp_path)
+    run(tmp_path, logicgen, "report", "made")
     assert "</html>" in (tmp_path / "made" / "report.html").read_text()
 
 
 def test_the_core_alone_makes_solves_and_verifies(wheel, tmp_path):
     """Install the wheel with what it depends on, and no extra, and run the commands of the core."""
     environment = tmp_path / "core"
-    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-    binaries = environment / "bin"
-
-    def run(*arguments: object, code: int = 0) -> str:
-        done = subprocess.run(arguments, capture_output=True, text=True, cwd=tmp_path)
-        assert done.returncode == code, done.stderr
-        return done.stdout + done.stderr
-
-    constraints = ROOT / "constraints.txt"
-    run(binaries / "python", "-m", "pip", "install", "--quiet", "-c", constraints, wheel)
-    installed = run(binaries / "python", "-m", "pip", "list").lower()
+    run(tmp_path, sys.executable, "-m", "venv", environment)
+    pip = [environment / "bin" / "python", "-m", "pip"]
+    run(tmp_path, *pip, "install", "--quiet", "-c", ROOT / "constraints.txt", wheel)
+    installed = run(tmp_path, *pip, "list").lower()
     assert not [package for package in EXTRAS if f"\n{package} " in installed]
-    logicgen = binaries / "logicgen"
-    assert run(logicgen, "solve", "--task", "propositional", "a & !b") == "a=1, b=0\n"
-    assert run(logicgen, "verify", "--task", "ltl", "G F a", "{a}") == "correct\n"
-    run(logicgen, "generate", "ltl-mini", "--size", "100", "-o", "made")
-    run(logicgen, "generate", "python-characters", "-o", "text")
-    run(logicgen, "convert", "--task", "ltl", "made", "train.txt")
-    assert "logicgen[train]" in run(logicgen, "doctor")
-    assert "logicgen[corpora]" in run(logicgen, "list")
-    assert run(logicgen, "complete", "RUN", "text", code=2) == (
+    logicgen = environment / "bin" / "logicgen"
+    assert run(tmp_path, logicgen, "solve", "--task", "propositional", "a & !b") == "a=1, b=0\n"
+    assert run(tmp_path, logicgen, "verify", "--task", "ltl", "G F a", "{a}") == "correct\n"
+    run(tmp_path, logicgen, "generate", "ltl-mini", "--size", "100", "-o", "made")
+    run(tmp_path, logicgen, "generate", "python-characters", "-o", "text")
+    run(tmp_path, logicgen, "convert", "--task", "ltl", "made", "train.txt")
+    assert "logicgen[train]" in run(tmp_path, logicgen, "doctor")
+    assert "logicgen[corpora]" in run(tmp_path, logicgen, "list")
+    assert run(tmp_path, logicgen, "complete", "RUN", "text", code=2) == (
         "logicgen: this needs torch, which is not installed: pip install 'logicgen[train]'\n"
     )

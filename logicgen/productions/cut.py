@@ -69,8 +69,7 @@ def cut(grammar: Grammar, above: str, below: str) -> Grammar:
 
 def find_connection(grammar: Grammar, above: str, below: str) -> tuple[int, int, int]:
     """Return (layer from 0, unit, unit below) of a connection; raise LogicgenError if not one."""
-    choosers = [place for place in _find(grammar, above) if place[0] + 1 < grammar.positions]
-    chosen = _find(grammar, below)
+    choosers, chosen = _find(grammar, above), _find(grammar, below)
     pairs = [
         (layer, unit, other) for layer, unit in choosers for at, other in chosen if at == layer + 1
     ]
@@ -78,18 +77,11 @@ def find_connection(grammar: Grammar, above: str, below: str) -> tuple[int, int,
         raise LogicgenError(
             f"no connection {above} -> {below}: {below} is not in the layer below {above}"
         )
-    there = [
-        (layer, unit, other) for layer, unit, other in pairs if grammar.below[layer][other, unit]
-    ]
+    there = [pair for pair in pairs if grammar.below[pair[0]][pair[2], pair[1]]]
     if not there:
         layer, unit, _ = pairs[0]
-        known = [
-            f"{name} ({weight:.3g})"
-            for name, weight in zip(
-                grammar.units[layer + 1], grammar.below[layer][:, unit], strict=True
-            )
-            if weight
-        ]
+        column = zip(grammar.units[layer + 1], grammar.below[layer][:, unit], strict=True)
+        known = [f"{name} ({weight:.3g})" for name, weight in column if weight]
         raise LogicgenError(
             f"no connection {above} -> {below}: {above} leads to {', '.join(known) or 'nothing'}"
         )
