@@ -17,6 +17,8 @@ BIN := .venv/bin
 # Markers of the tests that `make test` leaves to `make test-all`.
 LATER := browser or cluster or slow or store or trainer
 
+RELEASE_TOOLS := build==1.6.1 check-wheel-contents==0.6.3 cyclonedx-bom==7.5.0 twine==7.0.0
+
 .PHONY: demo test test-all lint check docs fuzz bench release clean
 
 demo: .venv/installed
@@ -53,8 +55,8 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/acceptance.py
 	$(BIN)/python benchmarks/report.py
 
-release: .venv/installed-release
-	$(BIN)/python -m tests.release
+release: .venv/release
+	.venv/release/bin/python -m tests.release
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || \
@@ -78,9 +80,10 @@ release: .venv/installed-release
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	@touch $@
 
-.venv/installed-release: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[release]'
-	@touch $@
+# The tools need other versions of some packages than logicgen's own extras.
+.venv/release: .venv/bin/python
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet $(RELEASE_TOOLS)
 
 clean:
 	rm -rf .venv build dist *.egg-info runs/demo
