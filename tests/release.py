@@ -8,12 +8,15 @@ README run; a list of all dependencies is written (CycloneDX). Nothing is upload
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import tomllib
 from pathlib import Path
@@ -50,7 +53,23 @@ def build(folder: Path) -> dict[str, bytes]:
     """Return the wheel and the source distribution by name, built from the committed files."""
     seconds = run("git", "log", "-1", "--format=%ct").strip()
     run(*MODULE, "build", "--outdir", folder, SOURCE_DATE_EPOCH=seconds)
+    (source,) = folder.glob("*.tar.gz")
+    date_files(source, int(seconds))
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def date_files(archive: Path, seconds: int) -> None:
+    """Give all files of a source distribution one date and no owner, which setuptools does not."""
+    with tarfile.open(archive) as old:
+        files = [(each, old.extractfile(each)) for each in old.getmembers()]
+        contents = [(each, file.read() if file else b"") for each, file in files]
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as new:
+        for each, content in sorted(contents, key=lambda pair: pair[0].name):
+            each.mtime, each.uid, each.gid, each.uname, each.gname = seconds, 0, 0, "", ""
+            each.pax_headers = {}
+            new.addfile(each, io.BytesIO(content))
+    archive.write_bytes(gzip.compress(packed.getvalue(), mtime=seconds))
 
 
 def readme_commands() -> list[list[str]]:
