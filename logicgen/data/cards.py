@@ -43,7 +43,9 @@ def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
     paths = "\n".join(files)
     return f"""---
 pretty_name: {yaml_text(name)}
-language: []
+license: cc0-1.0
+size_categories:
+- {_size_category(sum(content["examples"] for content in splits.values()))}
 tags:
 - logic
 - synthetic
@@ -79,7 +81,19 @@ data = logicgen.load_dataset("path/to/this/folder")   # checks every shard's che
 import datasets
 data = datasets.load_dataset("path/to/this/folder")
 ```
+
+`croissant.json` describes the data set for search engines and loaders. A program made the data,
+so they are dedicated to the public domain (CC0 1.0). To publish them under another license, change
+this file and `croissant.json`. To cite them, give the name, the seed, the version of logicgen and
+the fingerprint, which `logicgen.load_dataset(...).fingerprint` returns.
 """
+
+
+def _size_category(examples: int) -> str:
+    """Return the name of the Hugging Face Hub for a number of examples."""
+    bounds = {10**3: "n<1K", 10**4: "1K<n<10K", 10**5: "10K<n<100K", 10**6: "100K<n<1M"}
+    bounds |= {10**7: "1M<n<10M", 10**8: "10M<n<100M", 10**9: "100M<n<1B"}
+    return next((name for bound, name in bounds.items() if examples < bound), "n>1B")
 
 
 def corpus_card(recipe: CorpusRecipe, description: dict[str, Any]) -> str:

@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 
 from logicgen.data import plan as planning
 from logicgen.data.cards import card
+from logicgen.data.croissant import croissant_text
 from logicgen.data.dataset import Dataset
 from logicgen.data.estimate import of_plans
 from logicgen.data.folder import head
@@ -98,6 +99,7 @@ def generate(
                 ) from None
         description = {**begin, "complete": True, **run.account()}
         write_text(folder / CELLS, run.cells())
+        write_text(folder / "croissant.json", croissant_text(recipe, description))
         Dataset.finish(folder, description, card(recipe, description))
         run.files.clear()
     return description
