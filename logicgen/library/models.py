@@ -188,7 +188,7 @@ def score_answers(
 
 def score_lines(summary: dict[str, Any]) -> list[str]:
     """Return the scores of a summary of answers in words."""
-    from logicgen.measures.evaluation_files import score_lines
+    from logicgen.measures.answers import score_lines
 
     return score_lines(summary)
 
@@ -239,7 +239,7 @@ def report(
 
 def _no_report(folder: Path) -> str:
     """Return why a folder has no report, and what to give instead."""
-    from logicgen.measures.evaluation_files import PREDICTIONS
+    from logicgen.measures.answers import PREDICTIONS
 
     below = [str(path.parent) for path in sorted(folder.glob(f"*/{PREDICTIONS}"))]
     if below:

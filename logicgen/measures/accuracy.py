@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_dataset
 from logicgen.files import prepare_folder
-from logicgen.measures.evaluation_files import PREDICTIONS
+from logicgen.measures.answers import PREDICTIONS
 from logicgen.measures.measure import (
     Comparison,
     Counted,
@@ -116,7 +116,7 @@ class Accuracy(Measure):
         self, folder: Path, path: Path | None, *, workers: int, progress: Counted
     ) -> Path:
         """Write heat maps, and every answer behind them."""
-        from logicgen.measures.evaluation_page import write_evaluation_page
+        from logicgen.measures.answers import write_evaluation_page
 
         return write_evaluation_page(folder, path, workers=workers, progress=progress)
 
@@ -131,7 +131,7 @@ def predicted(
     settings: Any, data: Dataset, subject: Subject, folder: Path
 ) -> tuple[pa.Table, About]:
     """Return the answers of a model with their verdicts; write them into a folder."""
-    from logicgen.measures.evaluation_files import write_predictions
+    from logicgen.measures.answers import write_predictions
     from logicgen.measures.predictions import predict_and_verify
     from logicgen.measures.verified import VerifiedSearch
     from logicgen.nn.samples import Sampling

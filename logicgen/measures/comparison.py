@@ -12,30 +12,42 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
 from logicgen.errors import LogicgenError
 from logicgen.files import prepare_folder
+from logicgen.measures.answers import (
+    PARTS,
+    PREDICTIONS,
+    STORED,
+    are_right,
+    read_predictions,
+    share_map,
+)
 from logicgen.measures.answers_figures import draw_differences, draw_heatmaps, draw_symbols
-from logicgen.measures.evaluation_files import PARTS, PREDICTIONS, read_predictions
-from logicgen.measures.evaluation_page import are_right, share_map
 from logicgen.measures.predictions import About
-from logicgen.measures.scores import Score, Scores
+from logicgen.measures.scores import Scores
 from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.figure_style import save
 from logicgen.report.rows import (
-    MOST,
+    LENGTH,
+    PROBLEM,
     REPORT,
+    ROW,
+    SYMBOLS,
     Progress,
+    cell_map,
     chosen,
     column,
     explanations,
+    page_data,
     problem_rows,
     shown_answers,
     task_facts,
 )
 from logicgen.report.tables import markdown_table, percent, write_csv
-from logicgen.tasks import load_task
+from logicgen.tasks import Task, load_task
 
 if TYPE_CHECKING:
     from logicgen.measures.perplexity import CurveAbout
@@ -50,58 +62,75 @@ DRAWN = 4
 def write_comparison_page(
     runs: Sequence[Run], folder: Path, *, workers: int = 1, progress: Progress = lambda *_: None
 ) -> Path:
-    """Write the page of evaluations of the same examples; return its path in the folder."""
-    path = folder / REPORT
-    write_document(comparison_document(runs, workers=workers, progress=progress), path)
+    """Write the page of evaluations of the same examples; return its path in the folder.
+
+    Differences are to the first. Of several embedding seeds the first stands for all in the
+    examples, not in the maps.
+    """
+    about, labels = runs[0][2], [label for label, _, _ in runs]
+    scores = [Scores.of(table, each) for _, table, each in runs]
+    tables = [table.filter(pc.equal(table["embedding_seed"], 0)) for _, table, _ in runs]
+    order = tables[0]["row"]
+    answered = [table.take(pc.index_in(order, value_set=table["row"])) for table in tables]
+    right = np.stack([are_right(table) for table in answered])
+    places = chosen(np.asarray(right.any(0) & ~right.all(0)))
+    listed = [table.take(pa.array(places)).to_pydict() for table in answered]
+    who = [_who(labels, right[:, place]) for place in places]
+    notes = ["Made by logicgen. Intervals are Wilson's, of 95%, over problems."]
+    if max(each.seeds for each in scores) > 1:
+        notes.append("The examples hold answers with the first embedding seed; maps count all.")
+    if len(runs) > DRAWN:
+        notes.append(f"Answers of the first {DRAWN} evaluations are drawn and explained.")
+    task, path = load_task(about.task), folder / REPORT
+    document = Document(
+        title=f"{' and '.join(labels)} on {about.data} ({about.split})",
+        lead=f"{len(order):,} examples, answered by {len(runs)} models; right is what the solver"
+        " accepts.",
+        summary=[_scores(labels, scores, about)],
+        data=page_data(
+            {about.task: task_facts(task)},
+            *_page_rows(task, dict(zip(labels, listed, strict=True)), who, workers, progress),
+            maps=_maps(labels, scores, about),
+            total=len(order),
+            sampled="first those that one gets right and another does not",
+        ),
+        notes=notes,
+    )
+    write_document(document, path)
     return path
 
 
-def comparison_document(
-    runs: Sequence[Run],
-    *,
-    most: int = MOST,
-    workers: int = 1,
-    progress: Progress = lambda *_: None,
-) -> Document:
-    """Return the page of evaluations of the same examples; differences are to the first.
-
-    most: examples that it holds, those first of which one is right and another is not. Of several
-    embedding seeds the first stands for all in the examples, not in the maps.
-    """
-    about = runs[0][2]
-    task, labels = load_task(about.task), [label for label, _, _ in runs]
-    scores = [Scores.of(table, each) for _, table, each in runs]
-    first, *others = [_of_first_seed(table) for _, table, _ in runs]
-    answered = [first, *(_in_order_of(first, table) for table in others)]
-    right = np.stack([are_right(table) for table in answered])
-    differ = np.asarray(right.any(0) & ~right.all(0))
-    places = chosen(differ, most)
-    listed = [table.take(pa.array(places)).to_pydict() for table in answered]
-    shared = listed[0]
-
+def _page_rows(
+    task: Task,
+    listed: dict[str, dict[str, list[Any]]],
+    who: list[str],
+    workers: int,
+    progress: Progress,
+) -> tuple[list[Any], dict[str, list[Any]], list[Any]]:
+    """Return columns, rows and answers of a page; listed: the answers by label; who is right."""
+    shared = next(iter(listed.values()))
     rows: dict[str, list[Any]] = {
         "key": [str(row) for row in shared["row"]],
         **{name: shared[name] for name in ("row", "symbols", "length")},
-        "who": [_who(labels, right[:, place]) for place in places],
+        "who": who,
         **problem_rows(task, shared["problem"]),
         "answer": shown_answers(task, shared["answer"]),
     }
-    columns = [
-        column("row", "row", "number", shown=True),
-        column("symbols", "symbols", "number", facet=True, shown=True),
-        column("length", "length", "number", facet=True, shown=True),
-        column("who", "right", "choice", facet=True, shown=True),
-        column("problem", "problem", "text", shown=True),
-        column("answer", "stored answer", "text"),
-    ]
-    answers: list[dict[str, Any]] = [{"label": "stored answer", "text": "answer"}]
-    for number, (label, table) in enumerate(zip(labels, listed, strict=True)):
-        name, drawn = f"prediction_{number}", number < DRAWN
+    right = column("who", "right", "choice", facet=True, shown=True)
+    columns = [ROW, SYMBOLS, LENGTH, right, PROBLEM, column("answer", "stored answer", "text")]
+    answers: list[dict[str, Any]] = [STORED]
+    drawn = min(len(listed), DRAWN)
+    for number, (label, table) in enumerate(listed.items()):
+        name = f"prediction_{number}"
         rows[f"verdict_{number}"] = table["verdict"]
         answer = {"label": label, "text": name, "verdict": f"verdict_{number}"}
-        if drawn:
+        if number < DRAWN:
+
+            def part(done: int, total: int, before: int = number) -> None:
+                progress(before * total + done, drawn * total)  # equal answers count once
+
             items = zip(table["problem"], table["prediction"], table["verdict"], strict=True)
-            explained = explanations(task, items, workers, _part_of(progress, number, labels))
+            explained = explanations(task, items, workers, part)
             rows[name] = [text for text, _ in explained]
             rows[f"explained_{number}"] = [found for _, found in explained]
             rows[f"tokens_{number}"] = table["prediction"]
@@ -110,55 +139,8 @@ def comparison_document(
             rows[name] = shown_answers(task, table["prediction"])
         columns.append(column(f"verdict_{number}", f"verdict: {label}", "choice", facet=True))
         columns.append(column(name, label, "text", shown=True))
-        answers.append({**answer, "drawn": drawn})
-    cells = [each.by_cell() for each in scores]
-    maps = [
-        share_map(f"{label}: right answers", here, each.about)
-        for label, here, each in zip(labels, cells, scores, strict=True)
-    ]
-    maps += [
-        _difference_map(f"{label} minus {labels[0]}", cells[0], here, about)
-        for label, here in zip(labels[1:], cells[1:], strict=True)
-    ]
-    notes = ["Made by logicgen. Intervals are Wilson's, of 95%, over problems."]
-    if max(each.seeds for each in scores) > 1:
-        notes.append("The examples hold answers with the first embedding seed; maps count all.")
-    if len(runs) > DRAWN:
-        notes.append(f"Answers of the first {DRAWN} evaluations are drawn and explained.")
-    data = {
-        "tasks": {about.task: task_facts(task)},
-        "maps": maps,
-        "columns": columns,
-        "rows": rows,
-        "answers": answers,
-        "problem": "problem",
-        "total": len(first),
-        "sampled": "first those that one gets right and another does not",
-    }
-    return Document(
-        title=f"{' and '.join(labels)} on {about.data} ({about.split})",
-        lead=f"{len(first):,} examples, answered by {len(runs)} models; right is what the solver"
-        " accepts.",
-        summary=[_scores(labels, scores, about)],
-        data=data,
-        notes=notes,
-    )
-
-
-def _part_of(progress: Progress, number: int, labels: Sequence[str]) -> Progress:
-    """Return the progress of one evaluation of several, of which equal answers count once."""
-    parts = min(len(labels), DRAWN)
-    return lambda done, total: progress(number * total + done, parts * total)
-
-
-def _of_first_seed(table: pa.Table) -> pa.Table:
-    return table.filter(pa.array(table["embedding_seed"].to_numpy() == 0))
-
-
-def _in_order_of(first: pa.Table, table: pa.Table) -> pa.Table:
-    """Return the answers to the same examples in the order of another table."""
-    at = {row: place for place, row in enumerate(table["row"].to_pylist())}
-    return table.take(pa.array([at[row] for row in first["row"].to_pylist()], pa.int64()))
+        answers.append({**answer, "drawn": number < DRAWN})
+    return columns, rows, answers
 
 
 def _who(labels: Sequence[str], right: np.ndarray) -> str:
@@ -169,24 +151,24 @@ def _who(labels: Sequence[str], right: np.ndarray) -> str:
     return f"only {found[0]}" if len(found) == 1 else ", ".join(found)
 
 
-def _difference_map(
-    title: str,
-    first: dict[tuple[int, int], Score],
-    second: dict[tuple[int, int], Score],
-    about: About,
-) -> dict[str, Any]:
-    rows = []
-    for place in sorted(first.keys() & second.keys()):
-        a, b = first[place].accuracy[0], second[place].accuracy[0]
-        says = f"{100 * (b - a):+.1f} points\n{100 * b:.1f}% against {100 * a:.1f}%"
-        rows.append([*place, b - a, f"{says} of {first[place].examples:,} examples"])
-    return {
-        "title": title,
-        "kind": "difference",
-        "cells": rows,
-        "trained": [list(about.symbols), list(about.length)],
-        "step": about.step,
-    }
+def _maps(labels: Sequence[str], scores: Sequence[Scores], about: About) -> list[Any]:
+    """Return the map of right answers of each evaluation, and of its differences to the first."""
+    cells = [each.by_cell() for each in scores]
+    maps = [
+        share_map(f"{label}: right answers", here, each.about)
+        for label, here, each in zip(labels, cells, scores, strict=True)
+    ]
+    trained = [[*about.symbols], [*about.length]]
+    for label, second in zip(labels[1:], cells[1:], strict=True):
+        rows = []
+        for place in sorted(cells[0].keys() & second.keys()):
+            first = cells[0][place]
+            a, b = first.accuracy[0], second[place].accuracy[0]
+            says = f"{100 * (b - a):+.1f} points\n{100 * b:.1f}% against {100 * a:.1f}%"
+            rows.append([*place, b - a, f"{says} of {first.examples:,} examples"])
+        title = f"{label} minus {labels[0]}"
+        maps.append(cell_map(title, "difference", rows, about.step, trained))
+    return maps
 
 
 def _scores(labels: Sequence[str], scores: Sequence[Scores], about: About) -> FactTable:
@@ -200,9 +182,6 @@ def _scores(labels: Sequence[str], scores: Sequence[Scores], about: About) -> Fa
     heads = [f"{PARTS[name]} ({found[0][name].examples:,})" for name in names]
     return FactTable("Right answers", ["", *heads], rows)
 
-
-COMPARISON = "comparison.csv"
-HEAT_MAPS, SYMBOLS, DIFFERENCES = "heatmaps", "symbols", "differences"  # each as .png and .svg
 
 COLUMNS = {
     "inside_training_region": "inside",
@@ -229,7 +208,7 @@ def compare(
     runs = [(label, Scores.of(table, about)) for label, table, about in read]
     prepare_folder(out)
     rows = [row for label, scores in runs for row in _rows(label, scores, runs[0][1].about)]
-    write_csv(rows, out / COMPARISON)
+    write_csv(rows, out / "comparison.csv")
     for name, _, figure in comparison_figures(runs):
         save(figure, out, name)
     write_comparison_page(read, out, workers=workers, progress=progress)
@@ -244,14 +223,14 @@ def comparison_figures(runs: list[tuple[str, Scores]]) -> list[tuple[str, str, F
     about = runs[0][1].about
     title = f"{about.data} ({about.split})"
     cells = [(label, scores.by_cell(), scores.about) for label, scores in runs]
-    pictures = [(HEAT_MAPS, "heat maps", draw_heatmaps(cells, f"{title}: right answers"))]
+    pictures = [("heatmaps", "heat maps", draw_heatmaps(cells, f"{title}: right answers"))]
     (label, first, _), *others = cells
     if others:
         which = f" of {others[0][0]}" if len(others) == 1 else ""
         against = f"{title}: right answers{which} minus those of {label}"
         differences = draw_differences(first, others, against)
-        pictures.append((DIFFERENCES, f"difference to {label}", differences))
-    return [*pictures, (SYMBOLS, "accuracy by number of symbols", draw_symbols(runs, title))]
+        pictures.append(("differences", f"difference to {label}", differences))
+    return [*pictures, ("symbols", "accuracy by number of symbols", draw_symbols(runs, title))]
 
 
 def read_runs(folders: list[Path]) -> list[tuple[str, pa.Table, About]]:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from logicgen.files import prepare_folder
-from logicgen.measures.evaluation_files import write_figures, write_predictions
-from logicgen.measures.evaluation_page import write_evaluation_page
+from logicgen.measures.answers import write_predictions, write_report
 from logicgen.measures.predictions import About, Progress, check_fits, predict_and_verify
 from logicgen.measures.replies import judge_replies, replies_to, said_split, scores_folder
 
@@ -101,17 +100,6 @@ def evaluate_replies(
     table = judge_replies(data, split, replies, where.stem, progress=judging, **settings)
     write_predictions(table, folder)
     return folder, write_report(folder, workers=settings.get("workers", 1), progress=progress)
-
-
-def write_report(folder: Path, *, workers: int = 1, progress: Progress = _silent) -> dict[str, Any]:
-    """Write all that is made from the predictions in a folder; return the summary.
-
-    workers: processes that look for the reasons of verdicts. Raises LogicgenError where there are
-    no whole predictions.
-    """
-    summary = write_figures(folder)
-    write_evaluation_page(folder, workers=workers, progress=partial(progress, "explaining"))
-    return summary
 
 
 def evaluate_corpus(

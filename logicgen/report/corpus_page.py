@@ -10,7 +10,7 @@ import numpy as np
 from logicgen.data.corpus import Corpus, checked_ids
 from logicgen.report.dataset_page import recipe_facts, version_facts
 from logicgen.report.document import Document, FactTable, write_document
-from logicgen.report.rows import column
+from logicgen.report.rows import column, page_data
 
 # Passages of each split, and tokens of one.
 PASSAGES, LONGEST = 200, 200
@@ -43,25 +43,16 @@ def corpus_document(corpus: Corpus) -> Document:
         column("length", "tokens", "number", shown=True),
         column("text", "text", "text", shown=True),
     ]
-    data = {
-        "tasks": {corpus.task_name: {"arities": None, "temporal": False}},
-        "maps": [],
-        "columns": columns,
-        "rows": {**rows, "prefix": rows["text"]},
-        "answers": [],
-        "problem": "text",
-        "called": "text",
-        "noun": "passage",
-        "total": len(rows["key"]),
-        "sampled": "",
-    }
+    tasks = {corpus.task_name: {"arities": None, "temporal": False}}
+    rows["prefix"] = rows["text"]
+    called = {"problem": "text", "called": "text", "noun": "passage"}
     sizes = [[split, f"{tokens:,}"] for split, tokens in corpus.splits.items()]
     said = f"{len(corpus.tokens):,} different tokens ({corpus.tokens.kind})."
     return Document(
         title=f"{corpus.name}, seed {corpus.description['seed']}",
         lead=corpus.recipe.description or f"A corpus of the task {corpus.task_name}.",
         summary=[FactTable("Splits", ["split", "tokens"], sizes, said)],
-        data=data,
+        data=page_data(tasks, columns, rows, [], total=len(rows["key"]), **called),
         facts=[
             *(_frequencies(corpus, split) for split in splits[:1]),
             recipe_facts(corpus.description),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,25 @@ from logicgen.data.generate import CELLS
 from logicgen.errors import LogicgenError, reading
 from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.rows import (
+    ANSWER,
+    LENGTH,
     MOST,
+    OPERATORS,
+    PROBLEM,
+    RIGHT_ANSWER,
+    ROW,
+    SYMBOLS,
+    Explained,
     Progress,
+    cell_map,
     chosen,
     column,
     explanations,
+    page_data,
     problem_rows,
     task_facts,
 )
+from logicgen.tasks import Task
 
 Cells = dict[tuple[str, int | None, int], dict[str, float]]
 """What `cells.csv` counts, by split, symbols (None of a cell of all numbers) and length."""
@@ -47,68 +59,64 @@ def dataset_document(
     """Return the page of a data set. most: examples that it holds, equally many of each split."""
     task, planned = dataset.task, _planned(dataset.folder)
     splits = [split for split, examples in dataset.splits.items() if examples]
-    maps, tables = [], []
-    left = most
+    names = ["symbols", "length", "problem", "answer"]
+    listed: dict[str, list[Any]] = {name: [] for name in ("split", "row", *names)}
+    maps = []
     for number, split in enumerate(splits):
-        table = dataset.table(split, ["problem", "answer", "symbols", "length"])
+        table = dataset.table(split, names)
         maps.append(_count_map(dataset, split, table, planned))
-        here = chosen(np.zeros(len(table), bool), max(1, left // (len(splits) - number)))
-        left -= len(here)
-        tables.append((split, here, table.take(pa.array(here)).to_pydict()))
-    listed = {
-        name: [value for _, _, table in tables for value in table[name]]
-        for name in ("problem", "answer", "symbols", "length")
-    }
-    where = [(split, row) for split, rows, _ in tables for row in rows.tolist()]
-    items = [(p, a, "correct") for p, a in zip(listed["problem"], listed["answer"], strict=True)]
-    explained = explanations(task, items, workers, progress)
+        share = max(1, (most - len(listed["row"])) // (len(splits) - number))
+        here = chosen(np.zeros(len(table), bool), share)
+        some = table.take(pa.array(here)).to_pydict()
+        for name, values in {"split": [split] * len(here), "row": here.tolist(), **some}.items():
+            listed[name] += values
+    items = zip(listed["problem"], listed["answer"], repeat("correct"))
+    rows = _rows(task, listed, explanations(task, items, workers, progress))
+    description = dataset.description
+    return Document(
+        title=f"{dataset.name}, seed {description['seed']}",
+        lead=dataset.recipe.description or f"Problems of the task {dataset.task_name}.",
+        summary=[_splits(dataset)],
+        data=page_data(
+            {dataset.task_name: task_facts(task)},
+            _columns(rows),
+            rows,
+            [RIGHT_ANSWER],
+            maps=maps,
+            total=sum(dataset.splits.values()),
+            sampled="some of each split, at random",
+        ),
+        facts=[recipe_facts(description), version_facts(description), _files(dataset)],
+        notes=["Made by logicgen. Every answer was verified when the data were made."],
+    )
+
+
+def _rows(
+    task: Task, listed: dict[str, list[Any]], explained: list[Explained]
+) -> dict[str, list[Any]]:
+    """Return what the page holds of each example, by column."""
+    where = zip(listed["split"], listed["row"], strict=True)
     rows: dict[str, list[Any]] = {
         "key": [f"{split}-{row}" for split, row in where],
-        "split": [split for split, _ in where],
-        "row": [row for _, row in where],
-        "symbols": listed["symbols"],
-        "length": listed["length"],
+        **{name: listed[name] for name in ("split", "row", "symbols", "length")},
         **problem_rows(task, listed["problem"]),
         "answer_length": [len(text.split()) for text in listed["answer"]],
         "answer": [text for text, _ in explained],
         "explained": [found for _, found in explained],
     }
-    columns = [
-        column("row", "row", "number", shown=True),
-        column("split", "split", "choice", facet=True, shown=True),
-        column("symbols", "symbols", "number", facet=True, shown=True),
-        column("length", "length", "number", facet=True, shown=True),
-        column("problem", "problem", "text", shown=True),
-        column("answer", "answer", "text", shown=True),
-        column("answer_length", "tokens of the answer", "number", facet=True),
-    ]
     if task.refutation is not None:
         none = task.encode(task.refutation)
         rows["answered"] = ["no" if text == none else "yes" for text in listed["answer"]]
-        columns.append(column("answered", "has an answer", "choice", facet=True))
-    if "operators" in rows:
-        columns.append(column("operators", "operators", "choices", facet=True))
-    data = {
-        "tasks": {dataset.task_name: task_facts(task)},
-        "maps": maps,
-        "columns": columns,
-        "rows": rows,
-        "answers": [
-            {"label": "answer", "text": "answer", "explanation": "explained", "drawn": True}
-        ],
-        "problem": "problem",
-        "total": sum(dataset.splits.values()),
-        "sampled": "some of each split, at random",
-    }
-    of = dataset.description
-    return Document(
-        title=f"{dataset.name}, seed {dataset.description['seed']}",
-        lead=dataset.recipe.description or f"Problems of the task {dataset.task_name}.",
-        summary=[_splits(dataset)],
-        data=data,
-        facts=[recipe_facts(of), version_facts(of), _files(dataset)],
-        notes=["Made by logicgen. Every answer was verified when the data were made."],
-    )
+    return rows
+
+
+def _columns(rows: dict[str, list[Any]]) -> list[Any]:
+    """Return the columns of the table of examples, as the scripts read them."""
+    split = column("split", "split", "choice", facet=True, shown=True)
+    length = column("answer_length", "tokens of the answer", "number", facet=True)
+    answered = column("answered", "has an answer", "choice", facet=True)
+    columns = [ROW, split, SYMBOLS, LENGTH, PROBLEM, ANSWER, length, answered, OPERATORS]
+    return [each for each in columns if each["name"] in rows]
 
 
 def _planned(folder: Path) -> Cells:
@@ -151,14 +159,7 @@ def _count_map(dataset: Dataset, split: str, table: pa.Table, planned: Cells) ->
                 f"; of all numbers of symbols {row['held']:,.0f} of {row['asked']:,.0f} asked for"
             )
         cells.append([s, n, count, says])
-    return {
-        "title": f"{split}: examples",
-        "kind": "count",
-        "cells": cells,
-        "trained": None,
-        "step": part.step,
-        "also": {"split": split},
-    }
+    return cell_map(f"{split}: examples", "count", cells, part.step, also={"split": split})
 
 
 def _many(count: float) -> str:

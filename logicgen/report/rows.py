@@ -138,3 +138,54 @@ def chosen(preferred: np.ndarray, most: int = MOST) -> np.ndarray:
 def column(name: str, label: str, kind: str, *, facet: bool = False, shown: bool = False) -> Any:
     """Return the description of a column, as the scripts read it."""
     return {"name": name, "label": label, "kind": kind, "facet": facet, "shown": shown}
+
+
+ROW, SYMBOLS, LENGTH, PROBLEM, ANSWER, OPERATORS = (
+    column("row", "row", "number", shown=True),
+    column("symbols", "symbols", "number", facet=True, shown=True),
+    column("length", "length", "number", facet=True, shown=True),
+    column("problem", "problem", "text", shown=True),
+    column("answer", "answer", "text", shown=True),
+    column("operators", "operators", "choices", facet=True),
+)
+"""The columns of several kinds of pages."""
+
+RIGHT_ANSWER = {"label": "answer", "text": "answer", "explanation": "explained", "drawn": True}
+"""The answer to each problem of data, as the scripts read it."""
+
+
+def cell_map(
+    title: str,
+    kind: str,
+    cells: list[list[Any]],
+    step: int,
+    trained: list[list[int]] | None = None,
+    **said: Any,
+) -> dict[str, Any]:
+    """Return a map of cells (symbols, first length, value, what it says), as the scripts read it.
+
+    step: lengths of a cell. trained: the training region. said: which examples its cells lead to.
+    """
+    fixed = {"title": title, "kind": kind, "cells": cells, "trained": trained, "step": step}
+    return fixed | said
+
+
+def page_data(
+    tasks: dict[str, Any],
+    columns: list[Any],
+    rows: dict[str, list[Any]],
+    answers: list[Any],
+    *,
+    maps: Iterable[Any] = (),
+    total: int,
+    sampled: str = "",
+    **said: Any,
+) -> dict[str, Any]:
+    """Return the data of a page of examples, as the scripts read them.
+
+    tasks: facts by name. total: examples that there are, of which those `sampled` are in `rows`.
+    said: `problem`, the column of what is shown first; `called`, its name; `noun`, of a row.
+    """
+    fixed = {"tasks": tasks, "maps": list(maps), "columns": columns, "rows": rows}
+    said = {"answers": answers, "problem": "problem"} | said
+    return {**fixed, **said, "total": total, "sampled": sampled}

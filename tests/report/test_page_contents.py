@@ -14,8 +14,12 @@ from logicgen.data.opening import load_dataset
 from logicgen.data.opening import make as make_data
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
-from logicgen.measures.evaluation_files import read_predictions, write_predictions
-from logicgen.measures.evaluation_page import evaluation_document, write_evaluation_page
+from logicgen.measures.answers import (
+    evaluation_document,
+    read_predictions,
+    write_evaluation_page,
+    write_predictions,
+)
 from logicgen.report.dataset_page import dataset_document, write_dataset_page
 from logicgen.report.document import rendered
 from logicgen.report.rows import explanations
