@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from logicgen import task
-from logicgen.measures.answers import write_evaluation_page, write_predictions
+from logicgen.measures.evaluation import write_evaluation_page, write_predictions
 from logicgen.measures.predictions import SCHEMA, About, described
 from logicgen.tasks import load_task
 from logicgen.tasks.judge import Item, Wants, judge

@@ -46,7 +46,7 @@ TRAINING = [
     "logicgen.cli.study",
     "logicgen.data.opening",
     "logicgen.measures.predictions",
-    "logicgen.measures.answers",
+    "logicgen.measures.evaluation",
     "logicgen.study.engine",
     "logicgen.study.plan",
     "logicgen.study.trial",

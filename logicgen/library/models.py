@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from os.path import isdir, isfile
 from pathlib import Path
@@ -11,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from logicgen.errors import LogicgenError, at
 from logicgen.extras import extras_named, need
+from logicgen.files import prepare_folder
 from logicgen.library.data import load_dataset
 from logicgen.library.progress import Bars, Say, no_bars, silent
 
 if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
-    from logicgen.model.model import Model
+    from logicgen.measures.predictions import About
+    from logicgen.model.model import Answerer, Model
 
 
 def train(
@@ -120,35 +123,80 @@ def _check_default(given: dict[str, Any], why: str) -> None:
 
 
 def judge_replies(
-    path: Path, data: Dataset | Corpus, out: Path | None, *, bars: Bars = no_bars, **settings: Any
+    path: Path,
+    data: Dataset | Corpus,
+    out: Path | None,
+    *,
+    split: str | None = None,
+    mixed_prompts: bool = False,
+    bars: Bars = no_bars,
+    **settings: Any,
 ) -> tuple[Path, dict[str, Any]]:
-    """Judge a file of replies of any model; return the folder and the summary."""
+    """Judge a file of replies of any model; return the folder and the summary.
+
+    out: folder; one called like the file, beside it, if not given.
+    split: the one that the replies say if not given, or `grid`.
+    settings: those of `judgements`.
+
+    Raises LogicgenError where replies are not of these data, or the folder holds other things.
+    """
     from logicgen.data.opening import as_dataset
     from logicgen.integrations.reply_files import read_replies
 
-    entries = read_replies(path)
+    entries, dataset = read_replies(path), as_dataset(data)
     with extras_named():
-        from logicgen.measures.evaluation import evaluate_replies
+        from logicgen.measures import replies
+        from logicgen.measures.evaluation import write_evaluation
+    split = split or replies.said_split(entries) or "grid"
+    given = replies.replies_to(dataset, split, entries, str(path), mixed=mixed_prompts)
+    folder = out or replies.scores_folder(path)
+    prepare_folder(folder)
     with bars("replies") as progress:
-        return evaluate_replies(entries, path, as_dataset(data), out, progress=progress, **settings)
+        settings["progress"] = partial(progress, "judging")
+        table = replies.judge_replies(dataset, split, given, path.stem, **settings)
+        workers = settings.get("workers", 1)
+        return folder, write_evaluation(table, folder, workers=workers, progress=progress)
 
 
 def measure_perplexity(
     run: str | Path,
-    corpus: Dataset | Corpus,
+    data: Dataset | Corpus,
     out: Path | None,
     *,
+    split: str = "test",
+    device: str = "auto",
     bars: Bars = no_bars,
     say: Say = silent,
     **settings: Any,
 ) -> tuple[Path, dict[str, Any]]:
-    """Measure the perplexity of a language model by position; return the folder and the summary."""
+    """Measure the perplexity of a language model by position; return the folder and the summary.
+
+    out: folder; `DATA-SPLIT` in the run's folder if not given.
+    settings: `limit`, `context`, `beyond` and `embedding_seeds`.
+    """
     from logicgen.data.opening import as_corpus
 
     with extras_named():
-        from logicgen.measures.evaluation import evaluate_corpus
+        from logicgen.measures import perplexity
+        from logicgen.measures.curves import write_curve
+        from logicgen.model import checkpoint
+    corpus = as_corpus(data)
+    model = checkpoint.as_language_model(checkpoint.load_model(run, device), run)
+    folder = out or checkpoint.scores_folder(run, f"{corpus.name}-{split}")
+    prepare_folder(folder)
+    trained = checkpoint.load_json(checkpoint.find_run(run) / checkpoint.CARD).get("data")
+    if trained != corpus.fingerprint:
+        say(
+            f"{run} was trained on other data ({trained}) than {corpus.folder}: what is read here"
+            " may have been trained on"
+        )
+    if reason := perplexity.without_ideal(corpus):
+        say(f"{corpus.folder}: {reason}")
     with bars("sequences") as progress:
-        return evaluate_corpus(run, as_corpus(corpus), out, progress=progress, say=say, **settings)
+        settings |= {"split": split, "progress": partial(progress, "reading")}
+        curve = perplexity.measure_perplexity(model, corpus, Path(run).resolve().name, **settings)
+        curve = replace(curve, about=replace(curve.about, precision=model.precision))
+        return folder, write_curve(curve, folder)
 
 
 def score_answers(
@@ -156,39 +204,82 @@ def score_answers(
     data: str | Path | Dataset | Corpus,
     out: Path | None = None,
     *,
+    split: str = "grid",
+    device: str = "auto",
     search: dict[str, Any],
     random: dict[str, Any] | None = None,
     sample: bool = False,
     verified: int | None = None,
+    votes: int | None = None,
+    reset_rows: int | None = None,
+    timeout: float = 10.0,
     bars: Bars = no_bars,
     say: Say = silent,
     **settings: Any,
 ) -> tuple[Path, dict[str, Any]]:
     """Score a model's answers with the solver, cell by cell; return the folder and the summary.
 
+    out: folder; `SPLIT` in the run's folder if not given.
     search: settings of beam search. random: settings of random draws.
     sample: draw the answers instead of searching for them. verified: as of `evaluate`.
+    votes: of language models, how many draws elect an answer.
+    reset_rows: a seed, with which rows of symbols that never occur in training are drawn anew.
+    timeout: seconds per answer. settings: further ones of `predict_and_verify`.
+
+    Raises LogicgenError where the model does not fit the data, or the folder holds other things.
     """
     from logicgen.data.opening import as_dataset
 
     with extras_named():
-        from logicgen.measures.evaluation import evaluate_answers
+        from logicgen.measures import predictions
+        from logicgen.measures.evaluation import write_evaluation
         from logicgen.measures.verified import VerifiedSearch
+        from logicgen.model import checkpoint
         from logicgen.nn.decoding import BeamSearch
         from logicgen.nn.samples import Sampling
-    opened = load_dataset(data) if isinstance(data, str | Path) else data
+    dataset = as_dataset(load_dataset(data) if isinstance(data, str | Path) else data)
     sampling = Sampling(**random or {})
     settings["decoding"] = sampling if sample else BeamSearch(**search)
     settings["verified"] = None if verified is None else VerifiedSearch(verified, sampling)
+    model, about, scores = _answerer(run, dataset, split, device, votes, reset_rows, say)
+    predictions.check_fits(model, dataset, about, settings.get("ensemble", 1))
+    folder = out or checkpoint.scores_folder(run, scores)
+    prepare_folder(folder)  # before anything slow
+    settings["seconds"] = timeout
     with bars("answers") as progress:
-        return evaluate_answers(
-            run, as_dataset(opened), out, progress=progress, say=say, **settings
-        )
+        table = predictions.predict_and_verify(model, dataset, about, progress=progress, **settings)
+        workers = settings.get("workers", 1)
+        return folder, write_evaluation(table, folder, workers=workers, progress=progress)
+
+
+def _answerer(
+    run: str | Path,
+    data: Dataset,
+    split: str,
+    device: str,
+    votes: int | None,
+    reset_rows: int | None,
+    say: Say,
+) -> tuple[Answerer, About, str]:
+    """Return a model that answers problems, what is evaluated, and the name of its scores."""
+    from logicgen.measures import collapse, predictions
+    from logicgen.model import checkpoint
+
+    opened = checkpoint.load_model(run, device)
+    if reset_rows is not None:
+        redrawn = collapse.reset_rows(*collapse.trained_rows(Path(run), opened, data), reset_rows)
+        say(f"rows redrawn of tokens that never occur in training: {redrawn:,}")
+    model = opened.answerer(data, str(run), votes)
+    about = predictions.About.of(model.region, Path(run).resolve().name, data, split)
+    # Scores on data of a task that it was not trained on stand beside those of its own.
+    scores = split if model.trained_on_task else f"{data.name}-{split}"
+    scores += "" if reset_rows is None else f"-reset-rows-{reset_rows}"
+    return model, replace(about, reset_rows=reset_rows, precision=opened.precision), scores
 
 
 def score_lines(summary: dict[str, Any]) -> list[str]:
     """Return the scores of a summary of answers in words."""
-    from logicgen.measures.answers import score_lines
+    from logicgen.measures.evaluation import score_lines
 
     return score_lines(summary)
 
@@ -239,7 +330,7 @@ def report(
 
 def _no_report(folder: Path) -> str:
     """Return why a folder has no report, and what to give instead."""
-    from logicgen.measures.answers import PREDICTIONS
+    from logicgen.measures.evaluation import PREDICTIONS
 
     below = [str(path.parent) for path in sorted(folder.glob(f"*/{PREDICTIONS}"))]
     if below:

@@ -13,7 +13,9 @@ from matplotlib.figure import Figure
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_dataset
 from logicgen.files import prepare_folder
-from logicgen.measures.answers import PREDICTIONS
+from logicgen.measures.comparison import compare, markdown
+from logicgen.measures.covariance import predict_renamed, write_covariance
+from logicgen.measures.evaluation import PREDICTIONS, write_evaluation_page, write_predictions
 from logicgen.measures.measure import (
     Comparison,
     Counted,
@@ -24,9 +26,10 @@ from logicgen.measures.measure import (
     Subject,
     labels,
 )
-from logicgen.measures.predictions import About
+from logicgen.measures.predictions import About, predict_and_verify
 from logicgen.measures.scores import Scores
 from logicgen.measures.statistics import deviation, wilson_interval
+from logicgen.measures.verified import VerifiedSearch
 from logicgen.report.figure_style import (
     LINES,
     band,
@@ -105,8 +108,6 @@ class Accuracy(Measure):
         self, folders: list[Path], out: Path, *, workers: int, progress: Counted
     ) -> Comparison:
         """Write heat maps on one scale, differences, and a page of the examples."""
-        from logicgen.measures.comparison import compare, markdown
-
         rows = compare(folders, out, workers=workers, progress=progress)
         figures = f"figures: {out / 'heatmaps.png'}, differences.png, symbols.png"
         page = f"report, with every answer: {out / 'report.html'}"
@@ -116,8 +117,6 @@ class Accuracy(Measure):
         self, folder: Path, path: Path | None, *, workers: int, progress: Counted
     ) -> Path:
         """Write heat maps, and every answer behind them."""
-        from logicgen.measures.answers import write_evaluation_page
-
         return write_evaluation_page(folder, path, workers=workers, progress=progress)
 
 
@@ -131,13 +130,10 @@ def predicted(
     settings: Any, data: Dataset, subject: Subject, folder: Path
 ) -> tuple[pa.Table, About]:
     """Return the answers of a model with their verdicts; write them into a folder."""
-    from logicgen.measures.answers import write_predictions
-    from logicgen.measures.predictions import predict_and_verify
-    from logicgen.measures.verified import VerifiedSearch
     from logicgen.nn.samples import Sampling
 
     answerer = subject.model.answerer(data, subject.name)
-    about = About.of(answerer, subject.name, data, settings.split)
+    about = About.of(answerer.region, subject.name, data, settings.split)
     about = replace(about, precision=subject.model.precision)
     options = settings.model_dump(include={"limit", "embedding_seeds"}) | _decoding(settings)
     verified = settings.verified
@@ -158,12 +154,10 @@ def _decoding(settings: Any) -> dict[str, Any]:
 
 def covariance(settings: Any, data: Dataset, subject: Subject) -> Json:
     """Return the alpha-covariance that settings ask for, if they do, as records hold it."""
-    from logicgen.measures.covariance import predict_renamed, write_covariance
-
     if settings.covariance is None:
         return {}
     answerer = subject.model.answerer(data, subject.name)
-    about = About.of(answerer, subject.name, data, settings.covariance.split)
+    about = About.of(answerer.region, subject.name, data, settings.covariance.split)
     options = settings.covariance.model_dump(exclude={"split"}) | _decoding(settings)
     renamed = predict_renamed(answerer, data, about, **options)
     folder = subject.run / f"{settings.name}-renamed"

@@ -17,7 +17,8 @@ from matplotlib.figure import Figure
 
 from logicgen.errors import LogicgenError
 from logicgen.files import prepare_folder
-from logicgen.measures.answers import (
+from logicgen.measures.answers_figures import draw_differences, draw_heatmaps, draw_symbols
+from logicgen.measures.evaluation import (
     PARTS,
     PREDICTIONS,
     STORED,
@@ -25,7 +26,6 @@ from logicgen.measures.answers import (
     read_predictions,
     share_map,
 )
-from logicgen.measures.answers_figures import draw_differences, draw_heatmaps, draw_symbols
 from logicgen.measures.predictions import About
 from logicgen.measures.scores import Scores
 from logicgen.report.document import Document, FactTable, write_document

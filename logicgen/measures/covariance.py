@@ -195,7 +195,7 @@ def renamed_prompts(
     """
     task = data.task
     wording_of(task)
-    about = About.in_region(data.region, "", data, split)
+    about = About.of(data.region, "", data, split)
     table = data.table(split)
     rows = spread(table, about, limit)
     for each in _renamed(rows, chosen := table.take(pa.array(rows)), _letters(data, chosen)):
@@ -250,7 +250,7 @@ def read_renamed(
         found.append((asked[key], counts[key], text))
         counts[key] += 1
     found.sort(key=lambda each: (each[1], each[0].row))
-    about = About.in_region(data.region, called, data, split)
+    about = About.of(data.region, called, data, split)
     return _answered(found, replace(about, decoding={"mode": mode, "unread": unread}))
 
 
@@ -439,7 +439,7 @@ def covariance_of_model(
     from logicgen.nn.decoding import BeamSearch
 
     model = checkpoint.as_encoder_decoder(checkpoint.load_model(run, device), run)
-    about = About.of(model, run.resolve().name, dataset, split)
+    about = About.of(model.region, run.resolve().name, dataset, split)
     check_fits(model, dataset, about, ensemble)
     folder = out or checkpoint.scores_folder(run, split)
     prepare_folder(folder)  # before anything slow

@@ -1,139 +1,337 @@
-"""Evaluate a trained model on data, and write what came out."""
+"""An evaluation of answers: its files, and the page of every answer with why it is wrong.
+
+predictions.parquet   a row per answer, with its verdict
+summary.json          the scores of all answers and of parts of them
+cells.csv             the score of every cell
+heatmap, symbols, lengths   figures, each as .png and .svg
+report.html           a page of all of it, with the answers
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from logicgen.files import prepare_folder
-from logicgen.measures.answers import write_predictions, write_report
-from logicgen.measures.predictions import About, Progress, check_fits, predict_and_verify
-from logicgen.measures.replies import judge_replies, replies_to, said_split, scores_folder
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-if TYPE_CHECKING:
-    from logicgen.data.corpus import Corpus
-    from logicgen.data.dataset import Dataset
+from logicgen.data.shards import check_numbers, fault, read_table
+from logicgen.errors import LogicgenError
+from logicgen.files import write_atomically
+from logicgen.measures.answers_figures import (
+    draw_heatmaps,
+    draw_lengths,
+    draw_symbols,
+    draw_verified,
+)
+from logicgen.measures.predictions import SCHEMA, About
+from logicgen.measures.scores import VERDICTS, Score, Scores
+from logicgen.report.document import Document, FactTable, write_document
+from logicgen.report.figure_style import save
+from logicgen.report.rows import (
+    LENGTH,
+    MOST,
+    OPERATORS,
+    PROBLEM,
+    REPORT,
+    ROW,
+    SYMBOLS,
+    Explained,
+    Progress,
+    cell_map,
+    chosen,
+    column,
+    explanations,
+    page_data,
+    problem_rows,
+    shown_answers,
+    task_facts,
+)
+from logicgen.report.tables import percent, write_csv, write_json
+from logicgen.solvers import Verdict
+from logicgen.tasks import Task, load_task
 
-Say = Callable[[str], None]
-"""Called with a line that a person should read."""
+PREDICTIONS, SUMMARY, CELLS = "predictions.parquet", "summary.json", "cells.csv"
+
+# Columns that evaluations do not always have, and bytes that a file may take in memory.
+OPTIONAL = ("edit_distance", "right_tokens", "verified_prediction", "verified_verdict", "draws")
+MOST_BYTES = 1 << 32
+
+PARTS = {
+    "overall": "overall",
+    "inside_training_region": "inside the training region",
+    "beyond_in_symbols_only": "more symbols",
+    "beyond_in_length_only": "other lengths",
+    "beyond_training_region": "beyond it, in any way",
+}
+"""Names of the parts of a summary in tables."""
 
 
-def _silent(*_: Any) -> None:
-    """Say nothing."""
+def write_predictions(table: pa.Table, folder: Path) -> None:
+    """Write `predictions.parquet`."""
+    write_atomically(
+        folder / PREDICTIONS, lambda part: pq.write_table(table, part, compression="zstd")
+    )
 
 
-def evaluate_answers(
-    run: str | Path,
-    data: Dataset,
-    out: Path | None = None,
-    *,
-    split: str = "grid",
-    device: str = "auto",
-    votes: int | None = None,
-    reset_rows: int | None = None,
-    timeout: float = 10.0,
-    progress: Progress = _silent,
-    say: Say = _silent,
-    **settings: Any,
-) -> tuple[Path, dict[str, Any]]:
-    """Write a model's answers to a split with their verdicts; return the folder and the summary.
+def read_predictions(folder: Path) -> tuple[pa.Table, About]:
+    """Read `predictions.parquet`. Raises LogicgenError where there is none or it is damaged."""
+    path = folder / PREDICTIONS
+    try:
+        if not path.is_file():
+            raise FileNotFoundError(path)
+        table = read_table(path, SCHEMA, optional=OPTIONAL, most=MOST_BYTES)
+        check_numbers(table)
+        seeds = pc.unique(table["embedding_seed"]).sort().to_pylist()
+        if seeds != list(range(len(seeds))):
+            raise ValueError(f"embedding_seed: {seeds[:3]}...")
+        for name in ("verdict", "verified_verdict"):
+            for verdict in pc.unique(table[name]).to_pylist() if name in table.column_names else ():
+                _ = None if verdict is None else Verdict(verdict)
+        about = About.of_json(json.loads((table.schema.metadata or {})[b"logicgen"]))
+        if about.step < 1:
+            raise ValueError(f"step: {about.step}")
+        return table, about
+    except FileNotFoundError as error:
+        raise LogicgenError(f"{folder}: no {PREDICTIONS}; run logicgen evaluate first") from error
+    except (pa.ArrowException, KeyError, TypeError, ValueError, OSError, RecursionError) as error:
+        raise LogicgenError(
+            f"{path}: damaged, or of another version ({fault(error)}); run logicgen evaluate again"
+        ) from error
 
-    out: folder; `SPLIT` in the run's folder if not given.
-    votes: of language models, how many draws elect an answer.
-    reset_rows: a seed, with which rows of symbols that never occur in training are drawn anew.
-    timeout: seconds per answer.
-    settings: further ones of `predict_and_verify`.
 
-    Raises LogicgenError where the model does not fit the data, or the folder holds other things.
+def write_evaluation(
+    table: pa.Table, folder: Path, *, workers: int, progress: Callable[..., None]
+) -> dict[str, Any]:
+    """Write predictions, and all that is made from them; return the summary.
+
+    workers: processes that look for the reasons of verdicts.
     """
-    from logicgen.model import checkpoint
-
-    opened = checkpoint.load_model(run, device)
-    if reset_rows is not None:
-        from logicgen.measures import collapse
-
-        redrawn = collapse.reset_rows(*collapse.trained_rows(Path(run), opened, data), reset_rows)
-        say(f"rows redrawn of tokens that never occur in training: {redrawn:,}")
-    model = opened.answerer(data, str(run), votes)
-    name = Path(run).resolve().name
-    about = About.of(model, name, data, split)
-    about = replace(about, reset_rows=reset_rows, precision=opened.precision)
-    check_fits(model, data, about, settings.get("ensemble", 1))
-    # Scores on data of a task that it was not trained on stand beside those of its own.
-    scores = split if model.trained_on_task else f"{data.name}-{split}"
-    scores += "" if reset_rows is None else f"-reset-rows-{reset_rows}"
-    folder = out or checkpoint.scores_folder(run, scores)
-    prepare_folder(folder)  # before anything slow
-    table = predict_and_verify(model, data, about, seconds=timeout, progress=progress, **settings)
     write_predictions(table, folder)
-    return folder, write_report(folder, workers=settings.get("workers", 1), progress=progress)
+    summary = write_figures(folder)
+    write_evaluation_page(folder, workers=workers, progress=partial(progress, "explaining"))
+    return summary
 
 
-def evaluate_replies(
-    entries: Sequence[Mapping[str, Any]],
-    where: Path,
-    data: Dataset,
-    out: Path | None = None,
-    *,
-    split: str | None = None,
-    mixed_prompts: bool = False,
-    progress: Progress = _silent,
-    **settings: Any,
-) -> tuple[Path, dict[str, Any]]:
-    """Write the verdicts on what any model wrote to a split; return the folder and the summary.
+def write_figures(folder: Path) -> dict[str, Any]:
+    """Write all but the page that is made from the predictions in a folder; return the summary.
 
-    entries: replies as plain data (`measures/replies.py`), read from the file `where`.
-    out: folder; one called like the file, beside it, if not given.
-    split: the one that the replies say if not given, or `grid`.
-    settings: those of `judgements`.
-
-    Raises LogicgenError where replies are not of these data, or the folder holds other things.
+    Raises LogicgenError where there are no whole predictions.
     """
-    split = split or said_split(entries) or "grid"
-    replies = replies_to(data, split, entries, str(where), mixed=mixed_prompts)
-    folder = out or scores_folder(where)
-    prepare_folder(folder)
-    judging = partial(progress, "judging")
-    table = judge_replies(data, split, replies, where.stem, progress=judging, **settings)
-    write_predictions(table, folder)
-    return folder, write_report(folder, workers=settings.get("workers", 1), progress=progress)
+    table, about = read_predictions(folder)
+    scores = Scores.of(table, about)
+    summary, cells = scores.summary(), scores.by_cell()
+    write_json(summary, folder / SUMMARY)
+
+    rows = [{"symbols": s, "length": n, **score.flat()} for (s, n), score in sorted(cells.items())]
+    write_csv(rows, folder / CELLS)
+
+    overall = summary["overall"]
+    title = f"{about.model} on {about.data} ({about.split}): {percent(overall)} right"
+    if "verified_accuracy" in overall:
+        both = f"{title}, {percent(overall, 'verified_accuracy')} verified"
+        save(draw_verified(cells, about, both), folder, "heatmap")
+    else:
+        save(draw_heatmaps([(about.model, cells, about)], title), folder, "heatmap")
+    by_symbols = draw_symbols([(about.model, scores)], f"{about.data} ({about.split})")
+    save(by_symbols, folder, "symbols")
+    save(draw_lengths(scores, title), folder, "lengths")
+    return summary
 
 
-def evaluate_corpus(
-    run: str | Path,
-    corpus: Corpus,
-    out: Path | None = None,
+def score_lines(summary: dict[str, Any]) -> list[str]:
+    """Return the scores of a summary in words."""
+    lines = []
+    for name, called in PARTS.items():
+        if name not in summary:
+            continue
+        score = summary[name]
+        line = f"{called:<28} {percent(score):>20} right of {score['examples']:,}"
+        if "edit_distance" in score:
+            line += f", edit distance {score['edit_distance']:.2f}"
+        if "token_accuracy" in score:
+            line += f"; tokens {percent(score, 'token_accuracy')}"
+        if "verified_accuracy" in score:
+            line += f"; verified {percent(score, 'verified_accuracy')}"
+            line += f" in {score['draws']:.1f} draws on average"
+        lines.append(line)
+    return lines
+
+
+def write_evaluation_page(
+    folder: Path,
+    path: Path | None = None,
     *,
-    split: str = "test",
-    device: str = "auto",
-    progress: Progress = _silent,
-    say: Say = _silent,
-    **settings: Any,
-) -> tuple[Path, dict[str, Any]]:
-    """Write a language model's perplexity by position; return the folder and the summary.
+    workers: int = 1,
+    progress: Progress = lambda *_: None,
+) -> Path:
+    """Write the page of the evaluation in a folder; return its path, `report.html` there or `path`.
 
-    settings: those of `measure_perplexity`. Others, and errors, as of `evaluate_answers`.
+    Raises LogicgenError where there are no whole predictions, or none at all.
     """
-    from logicgen.measures.curves import write_curve
-    from logicgen.measures.perplexity import measure_perplexity, without_ideal
-    from logicgen.model import checkpoint
+    table, about = read_predictions(folder)
+    if not len(table):
+        raise LogicgenError(f"{folder}: holds no answers: evaluate a split that has examples")
+    path = path or folder / REPORT
+    document = evaluation_document(table, about, workers=workers, progress=progress)
+    write_document(document, path)
+    return path
 
-    model = checkpoint.as_language_model(checkpoint.load_model(run, device), run)
-    folder = out or checkpoint.scores_folder(run, f"{corpus.name}-{split}")
-    prepare_folder(folder)
-    trained = checkpoint.load_json(checkpoint.find_run(run) / checkpoint.CARD).get("data")
-    if trained != corpus.fingerprint:
-        say(
-            f"{run} was trained on other data ({trained}) than {corpus.folder}: what is read here"
-            " may have been trained on"
-        )
-    if reason := without_ideal(corpus):
-        say(f"{corpus.folder}: {reason}")
-    reading = partial(progress, "reading")
-    name = Path(run).resolve().name
-    curve = measure_perplexity(model, corpus, name, split=split, progress=reading, **settings)
-    curve = replace(curve, about=replace(curve.about, precision=model.precision))
-    return folder, write_curve(curve, folder)
+
+def evaluation_document(
+    table: pa.Table,
+    about: About,
+    *,
+    most: int = MOST,
+    workers: int = 1,
+    progress: Progress = lambda *_: None,
+) -> Document:
+    """Return the page of predictions; `most`: answers that it holds, those not right first."""
+    task, scores = load_task(about.task), Scores.of(table, about)
+    places = chosen(~are_right(table), most)
+    listed = table.take(pa.array(places)).to_pydict()
+    items = zip(listed["problem"], listed["prediction"], listed["verdict"], strict=True)
+    rows = _rows(task, listed, explanations(task, items, workers, progress), scores.seeds)
+    columns, answers, cells = _columns(rows), [STORED, PREDICTION], scores.by_cell()
+    maps = [share_map("right answers", cells, about)]
+    if listed.get("verified_prediction", [None])[:1] != [None]:
+        rows["verified"] = shown_answers(task, listed["verified_prediction"])
+        rows["verified_verdict"] = listed["verified_verdict"]
+        columns.append(column("verified_verdict", "verdict after drawing", "choice", facet=True))
+        answers.append(VERIFIED)
+        maps.append(share_map("right among several draws", cells, about, verified=True))
+    return Document(
+        title=f"{about.model} on {about.data} ({about.split})",
+        lead=f"{percent(scores.score().flat())} of {len(table):,} answers are right, as the solver"
+        " says.",
+        summary=[_scores(scores)],
+        data=page_data(
+            {about.task: task_facts(task)},
+            columns,
+            rows,
+            answers,
+            maps=maps,
+            noun="example" if scores.seeds == 1 else "answer",
+            total=len(table),
+            sampled="answers that are not right first, then right ones at random",
+        ),
+        facts=[_facts(about, scores)],
+        notes=["Made by logicgen. Intervals are Wilson's, of 95%, over problems."],
+    )
+
+
+STORED = {"label": "stored answer", "text": "answer"}
+PREDICTION = {
+    "label": "prediction",
+    "text": "prediction",
+    "verdict": "verdict",
+    "explanation": "explained",
+    "tokens": "tokens",
+    "drawn": True,
+}
+VERIFIED = {
+    "label": "first accepted of several draws",
+    "text": "verified",
+    "verdict": "verified_verdict",
+}
+"""The answers to each problem, as the scripts read them."""
+
+
+def _rows(
+    task: Task, listed: dict[str, list[Any]], explained: list[Explained], seeds: int
+) -> dict[str, list[Any]]:
+    """Return what the page holds of each answer, by column. seeds: of the embedding."""
+    of_seed = [""] if seeds == 1 else [f"-{seed}" for seed in range(seeds)]
+    keys = zip(listed["row"], listed["embedding_seed"], strict=True)
+    rows: dict[str, list[Any]] = {
+        "key": [f"{row}{of_seed[seed]}" for row, seed in keys],
+        **{name: listed[name] for name in ("row", "symbols", "length", "verdict")},
+        **problem_rows(task, listed["problem"]),
+        "answer_length": [len(text.split()) for text in listed["prediction"]],
+        "answer": shown_answers(task, listed["answer"]),
+        "prediction": [text for text, _ in explained],
+        "explained": [found for _, found in explained],
+        "tokens": listed["prediction"],
+    }
+    return rows | ({"embedding_seed": listed["embedding_seed"]} if seeds > 1 else {})
+
+
+def _columns(rows: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """Return the columns of the table of answers, as the scripts read them."""
+    columns = [
+        ROW,
+        column("embedding_seed", "embedding seed", "number", facet=True),
+        SYMBOLS,
+        LENGTH,
+        column("verdict", "verdict", "choice", facet=True, shown=True),
+        PROBLEM,
+        column("prediction", "prediction", "text", shown=True),
+        column("answer", "stored answer", "text"),
+        column("answer_length", "tokens of the prediction", "number", facet=True),
+        OPERATORS,
+    ]
+    return [each for each in columns if each["name"] in rows]
+
+
+def are_right(table: pa.Table) -> np.ndarray:
+    """Return which answers are right, as a mask."""
+    right = pa.array([str(each) for each in Verdict if each.is_right])
+    return np.asarray(pc.is_in(table["verdict"], value_set=right))
+
+
+def share_map(
+    title: str, cells: dict[tuple[int, int], Score], about: About, *, verified: bool = False
+) -> dict[str, Any]:
+    """Return the heat map of right answers, as the scripts read it; of verified ones if so."""
+    rows = []
+    for (symbols, length), score in sorted(cells.items()):
+        value = score.verified_accuracy if verified else score.accuracy
+        there = sum(score.counts.values())
+        says = f"{score.examples:,} example{'' if score.examples == 1 else 's'}"
+        says += f", {there:,} answers" if there != score.examples else ""
+        if not verified:
+            low, high = (100 * bound for bound in score.interval)
+            counts = ", ".join(f"{name} {count:,}" for name, count in score.counts.items() if count)
+            says = f"{100 * score.accuracy[0]:.1f}% [{low:.1f}, {high:.1f}]\n{says}: {counts}"
+        elif value is not None:
+            says = f"{100 * value[0]:.1f}%\n{says}"
+        rows.append([symbols, length, None if value is None else value[0], says])
+    return cell_map(title, "share", rows, about.step, [[*about.symbols], [*about.length]])
+
+
+def _scores(scores: Scores) -> FactTable:
+    """Return the table of scores by part."""
+    rows = []
+    parts = {"overall": scores.score(), **scores.by_part()}
+    flats = {name: score.flat() for name, score in parts.items()}
+    verified = "verified_accuracy" in flats["overall"]
+    heads = ["", "examples", "right", *VERDICTS]
+    heads += ["verified"] if verified else []
+    for name, flat in flats.items():
+        row = [PARTS.get(name, name), f"{flat['examples']:,}", percent(flat)]
+        row += [f"{flat[verdict]:,}" for verdict in VERDICTS]
+        rows.append(row + ([percent(flat, "verified_accuracy")] if verified else []))
+    return FactTable("Scores", heads, rows)
+
+
+def _facts(about: About, scores: Scores) -> FactTable:
+    """Return the table of what was evaluated, and how."""
+    said: dict[str, Any] = {
+        "task": about.task,
+        "model": about.model,
+        "data set": f"{about.data}, split {about.split}",
+        "symbols it was trained on": "{} to {}".format(*about.symbols),
+        "lengths it was trained on": "{} to {}".format(*about.length),
+        "embedding seeds": scores.seeds,
+        **{f"decoding: {name}": value for name, value in about.decoding.items()},
+    }
+    if about.precision is not None:
+        said["precision of the training"] = about.precision
+    if about.reset_rows is not None:
+        said["seed of redrawn rows"] = about.reset_rows
+    return FactTable("What was evaluated", ["", ""], [[name, str(said[name])] for name in said])

@@ -10,8 +10,8 @@ from logicgen import recipes
 from logicgen.data.cards import markdown_table, plain
 from logicgen.errors import LogicgenError
 from logicgen.files import write_text
-from logicgen.measures.answers import SUMMARY
 from logicgen.measures.comparison import COLUMNS
+from logicgen.measures.evaluation import SUMMARY
 from logicgen.model import checkpoint
 from logicgen.model.recipe import read_model_recipe
 from logicgen.report.tables import percent_interval

@@ -92,13 +92,8 @@ class About:
         return TypeAdapter(About).validate_python(content)
 
     @staticmethod
-    def of(model: Answerer, called: str, data: Dataset, split: str) -> About:
-        """Describe the evaluation of a model, named `called`, on a split of a data set."""
-        return About.in_region(model.region, called, data, split)
-
-    @staticmethod
-    def in_region(region: AnyRegion, called: str, data: Dataset, split: str) -> About:
-        """Describe the same of a model that was trained in a region."""
+    def of(region: AnyRegion, called: str, data: Dataset, split: str) -> About:
+        """Describe the evaluation of a model of a training region, on a split of a data set."""
         cells = data.recipe.grid if split == "grid" and data.recipe.grid else data.recipe.region
         return About(
             task=data.task.name,

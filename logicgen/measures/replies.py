@@ -231,7 +231,7 @@ def judge_replies(
             column.append(values.get(name))
         counts[reply.row] += 1
     # The model's own training region is not known: it is asked beyond that of the data.
-    about = About.in_region(data.region, called, data, split)
+    about = About.of(data.region, called, data, split)
     how = {"mode": settings.get("mode", "strict"), "replies": each}
     return described(columns, SCHEMA, replace(about, decoding=how))
 

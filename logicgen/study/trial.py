@@ -219,5 +219,5 @@ def check_answers(training: Training, data: AnyData, root: Path) -> None:
         if each.data.recipe.holds == "problems":
             dataset = as_dataset(load_dataset(data_folder(each.data, root)))
             answerer = new_model(training.model, data).answerer(dataset, training.point)
-            about = About.of(answerer, training.point, dataset, each.measure.split)
+            about = About.of(answerer.region, training.point, dataset, each.measure.split)
             check_fits(answerer, dataset, about, each.measure.ensemble)

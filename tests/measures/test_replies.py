@@ -10,8 +10,8 @@ import logicgen
 from logicgen.data.opening import load_dataset
 from logicgen.errors import LogicgenError
 from logicgen.extras import EXTRAS
-from logicgen.measures.answers import read_predictions
 from logicgen.measures.covariance import count_inequivalent
+from logicgen.measures.evaluation import read_predictions
 from logicgen.measures.replies import EFFORT, judge_replies, replies_to
 from logicgen.scoring.scorer import answer_of
 from logicgen.tasks.problems import alpha_class_of

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.measures.answers import read_predictions, write_figures, write_predictions
+from logicgen.measures.evaluation import read_predictions, write_figures, write_predictions
 from logicgen.measures.predictions import SCHEMA, Verifier, predict_and_verify
 from logicgen.measures.verified import Outcome, VerifiedSearch, draw_until_accepted
 from logicgen.model.model import Answer

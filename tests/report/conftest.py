@@ -8,7 +8,7 @@ import pytest
 
 from logicgen.data.opening import load_dataset
 from logicgen.measures.comparison import compare
-from logicgen.measures.evaluation import write_report
+from logicgen.measures.evaluation import write_evaluation_page, write_figures
 from logicgen.report.dataset_page import write_dataset_page
 from tests.conftest import save_no_pictures
 from tests.data.data_sets import make
@@ -66,7 +66,7 @@ def visit(browser):
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory):
-    """Write one report of each kind, without the pictures that `write_report` also saves."""
+    """Write one report of each kind, without pictures."""
     top = tmp_path_factory.mktemp("reports")
     with pytest.MonkeyPatch.context() as patch:
         save_no_pictures(patch)
@@ -76,8 +76,8 @@ def reports(tmp_path_factory):
 def _reports(top):
     found = {}
     for task, triples in {"ltl": LTL_TRIPLES, "propositional": ASSIGNMENTS, **STRINGS}.items():
-        write_report(evaluated(top / task, task, triples))
-        found[task] = top / task / "report.html"
+        write_figures(evaluated(top / task, task, triples))
+        found[task] = write_evaluation_page(top / task)
     other = [(p, a, a) if i % 2 else (p, a, g) for i, (p, a, g) in enumerate(LTL_TRIPLES)]
     evaluated(top / "other", "ltl", other, model="another model")
     compare([top / "ltl", top / "other"], top / "compared")

@@ -7,7 +7,7 @@ import gzip
 import json
 import re
 
-from logicgen.measures.answers import write_predictions
+from logicgen.measures.evaluation import write_predictions
 from logicgen.measures.predictions import SCHEMA, About, described
 from logicgen.tasks import load_task
 from tests.verdicts import verdict

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.measures.answers import write_predictions
 from logicgen.measures.comparison import compare, markdown, read_runs
+from logicgen.measures.evaluation import write_predictions
 from logicgen.measures.scores import Scores
 from logicgen.measures.statistics import wilson_interval
 from tests.measures.predicted import ABOUT, predicted

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.measures.answers import read_predictions, write_figures, write_predictions
+from logicgen.measures.evaluation import read_predictions, write_figures, write_predictions
 from logicgen.measures.predictions import predict_and_verify
 from logicgen.measures.scores import VERDICTS
 from logicgen.measures.statistics import wilson_interval

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from logicgen.measures.answers import read_predictions, write_evaluation_page
 from logicgen.measures.comparison import write_comparison_page
+from logicgen.measures.evaluation import read_predictions, write_evaluation_page
 from tests.report.pages import evaluated, held_by, keys
 
 HOSTILE = [

@@ -14,7 +14,7 @@ from logicgen.data.opening import load_dataset
 from logicgen.data.opening import make as make_data
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
-from logicgen.measures.answers import (
+from logicgen.measures.evaluation import (
     evaluation_document,
     read_predictions,
     write_evaluation_page,

@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from logicgen.measures.answers import write_evaluation_page
+from logicgen.measures.evaluation import write_evaluation_page
 from logicgen.tasks import load_task
 from tests.report.pages import LTL_TRIPLES, STRINGS, keys
 
