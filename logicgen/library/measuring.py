@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named
+from logicgen.files import prepare_folder, write_atomically
 from logicgen.library.data import load_dataset
 from logicgen.library.models import load_model
 from logicgen.library.progress import Bars, no_bars
@@ -28,40 +29,66 @@ def covariance(
     split: str | None = None,
     mode: Mode | None = None,
     mixed_prompts: bool = False,
+    device: str = "auto",
+    beams: int | None = None,
+    ensemble: int = 1,
     bars: Bars = no_bars,
     **settings: Any,
 ) -> tuple[list[str], Path]:
     """Measure whether renaming a problem renames its answer; return it in words, and the folder.
 
-    run: a model, or a file of replies to renamed problems. settings: `device`, `beams`, `ensemble`,
-        `limit`, ... as of `logicgen measure covariance`.
+    run: a model, or a file of replies to renamed problems. settings: `limit`, `grammar` and
+        `embedding_seeds`, as of `logicgen measure covariance`.
     """
     from logicgen.data.opening import as_dataset
 
     with extras_named():
         from logicgen.measures import covariance as measure
+        from logicgen.measures import predictions, replies
     dataset = as_dataset(load_dataset(data))
     if isfile(run):
         from logicgen.integrations.reply_files import read_replies
 
         entries = read_replies(run)
-        table, folder = measure.covariance_of_replies(
-            entries, run, dataset, split, out, mode or "strict", mixed_prompts
-        )
+        split = split or replies.said_split(entries) or "test"
+        how = {"mixed": mixed_prompts, "renamed": True}
+        given = replies.replies_to(dataset, split, entries, str(run), **how)
+        folder = out or replies.scores_folder(run)
+        prepare_folder(folder)
+        table = measure.read_renamed(dataset, split, given, run.stem, mode or "strict")
     else:
+        from logicgen.model import checkpoint
+        from logicgen.nn.decoding import BeamSearch
+
+        split = split or "test"
+        model = checkpoint.as_encoder_decoder(load_model(run, device), run)
+        about = predictions.About.of(model.region, run.resolve().name, dataset, split)
+        predictions.check_fits(model, dataset, about, ensemble)
+        folder = out or checkpoint.scores_folder(run, split)
+        prepare_folder(folder)  # before anything slow
+        settings |= {"decoding": BeamSearch(beams or 1), "ensemble": ensemble}
         with bars("answers") as progress:
-            table, folder = measure.covariance_of_model(
-                run, dataset, split or "test", out, progress=progress, **settings
-            )
+            table = measure.predict_renamed(model, dataset, about, progress=progress, **settings)
     return measure.covariance_lines(measure.write_covariance(table, folder), len(table)), folder
 
 
 def write_renamed_prompts(path: Path, data: str | Path, split: str, limit: int) -> str:
-    """Write renamed problems as prompts for another model; return what was written in a line."""
-    from logicgen.data.opening import as_dataset
-    from logicgen.measures.covariance import write_renamed_prompts
+    """Write renamed problems as prompts for another model; return what was written in a line.
 
-    return write_renamed_prompts(path, as_dataset(load_dataset(data)), split, limit)
+    Raises LogicgenError where there is such a file.
+    """
+    from logicgen.data.opening import as_dataset
+    from logicgen.data.prompts import write_lines
+    from logicgen.measures.covariance import renamed_prompts
+
+    if path.is_file():
+        raise LogicgenError(
+            f"{path}: is there, and may hold what a model wrote: give another name, or remove it"
+        )
+    rows = list(renamed_prompts(as_dataset(load_dataset(data)), split, limit))
+    write_atomically(path, lambda part: write_lines(iter(rows), part))
+    problems = len({row["row"] for row in rows})
+    return f"{path}: {len(rows):,} prompts, the renamings of {problems:,} problems"
 
 
 def collapse(

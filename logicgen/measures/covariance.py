@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import groupby, permutations, repeat
@@ -35,15 +35,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from logicgen.data.dataset import Dataset
-from logicgen.data.prompts import write_lines
 from logicgen.errors import FormatError, LogicgenError
-from logicgen.files import prepare_folder, write_atomically
+from logicgen.files import write_atomically
 from logicgen.measures.predictions import (
     About,
     Predictor,
     Progress,
     alphabets,
-    check_fits,
     chosen_rows,
     described,
     schema_of,
@@ -53,9 +51,6 @@ from logicgen.measures.replies import (
     EFFORT,
     Reply,
     check_even,
-    replies_to,
-    said_split,
-    scores_folder,
 )
 from logicgen.report.figure_style import LINES, legend_below, new_axes, save
 from logicgen.report.tables import write_csv, write_json
@@ -75,11 +70,6 @@ MOST_RENAMINGS = 120
 
 # Names: of the symbols after the renaming. Undone: the prediction in the problem's own names.
 SCHEMA = schema_of("row embedding_seed", "problem names prediction undone")
-
-
-def alpha_covariance(renamings: int, different: int) -> float:
-    """Return the value for two renamings or more, and their number of different predictions."""
-    return 1 - (different - 1) / (renamings - 1)
 
 
 def renamings(symbols: Sequence[str], alphabet: int, rng: Random) -> list[tuple[str, ...]]:
@@ -139,10 +129,8 @@ def predict_renamed(
     rows, table = chosen_rows(model, data, about, ensemble, limit)
     sizes = alphabets(model, data, table["symbols"].to_numpy())
     asked = list(_renamed(rows, table, sizes))
-    names = ("answer", "symbols", "length")
-    columns: dict[str, list[Any]] = {name: [each.example[name] for each in asked] for name in names}
-    columns["problem"] = [each.problem for each in asked]
-    predictor = Predictor(model, data, pa.table(columns), grammar, ensemble)
+    renamed = pa.Table.from_pylist([{**each.example, "problem": each.problem} for each in asked])
+    predictor = Predictor(model, data, renamed, grammar, ensemble)
     places = np.arange(len(asked) * embedding_seeds)
     texts = predictor.answers(places, decoding or GREEDY, progress=partial(progress, "predicting"))
     found = [(asked[place % len(asked)], place // len(asked)) for place in range(len(places))]
@@ -176,13 +164,12 @@ def _renamed(rows: np.ndarray, table: pa.Table, alphabets: np.ndarray) -> Iterat
 
 def _answered(found: Iterable[tuple[RenamedProblem, int, str]], about: About) -> pa.Table:
     """Return the table of renamed problems, numbers of embedding seeds, and answers to them."""
-    columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
+    rows = []
     for each, seed, text in found:
         undone = undo(text, each.symbols, each.names, each.alphabet)
         values = each.row, seed, each.example["problem"], " ".join(each.names), text, undone
-        for column, value in zip(columns.values(), values, strict=True):
-            column.append(value)
-    return described(columns, SCHEMA, about)
+        rows.append(dict(zip(SCHEMA.names, values, strict=True)))
+    return described(rows, SCHEMA, about)
 
 
 def renamed_prompts(
@@ -279,12 +266,12 @@ class Covariance:
     @property
     def strings(self) -> float:
         """Return the alpha-covariance of the texts."""
-        return alpha_covariance(self.renamings, self.different)
+        return 1 - (self.different - 1) / (self.renamings - 1)
 
     @property
     def equivalence(self) -> float:
         """Return the alpha-covariance up to the solver's equivalence."""
-        return alpha_covariance(self.renamings, self.inequivalent)
+        return 1 - (self.inequivalent - 1) / (self.renamings - 1)
 
 
 def covariances(table: pa.Table) -> list[Covariance]:
@@ -367,29 +354,25 @@ def _distribution(some: list[Covariance]) -> dict[str, Any]:
     return found
 
 
-RENAMINGS, SUMMARY, PROBLEMS = "renamings.parquet", "covariance.json", "covariance.csv"
-BOX_PLOT = "covariance"
-
-
 def write_covariance(table: pa.Table, folder: Path) -> dict[str, Any]:
     """Write the files of a table that `predict_renamed` made; returns the summary.
 
     Raises LogicgenError where no problem has two renamings.
     """
     about = json.loads(table.schema.metadata[b"logicgen"])
-    write_atomically(folder / RENAMINGS, lambda part: pq.write_table(table, part))
+    write_atomically(folder / "renamings.parquet", lambda part: pq.write_table(table, part))
     found = covariances(table)
     summary = summary_of(found, about)
-    write_json(summary, folder / SUMMARY)
+    write_json(summary, folder / "covariance.json")
     rows = [
         {**asdict(each), "strings": each.strings, "equivalence": each.equivalence}
         for each in found
         if each.renamings > 1
     ]
-    write_csv(rows, folder / PROBLEMS)
+    write_csv(rows, folder / "covariance.csv")
     mean = summary["overall"]["strings"]["mean"]
     title = f"{about['model']} on {about['data']} ({about['split']}): mean {mean:.3f} of strings"
-    save(draw_box_plot(by_symbols(found), title), folder, BOX_PLOT)
+    save(draw_box_plot(by_symbols(found), title), folder, "covariance")
     return summary
 
 
@@ -421,62 +404,6 @@ def draw_box_plot(groups: dict[int, list[Covariance]], title: str) -> Figure:
     axes.set(ylim=(-0.03, 1.03), xlabel="symbols in the problem", ylabel="alpha-covariance")
     legend_below(figure, handles=[*legend, mean])
     return figure
-
-
-def covariance_of_model(
-    run: Path,
-    dataset: Dataset,
-    split: str,
-    out: Path | None,
-    *,
-    device: str,
-    beams: int | None,
-    ensemble: int,
-    **settings: Any,
-) -> tuple[pa.Table, Path]:
-    """Return the table of a model's answers to renamed problems, and the folder for it."""
-    from logicgen.model import checkpoint
-    from logicgen.nn.decoding import BeamSearch
-
-    model = checkpoint.as_encoder_decoder(checkpoint.load_model(run, device), run)
-    about = About.of(model.region, run.resolve().name, dataset, split)
-    check_fits(model, dataset, about, ensemble)
-    folder = out or checkpoint.scores_folder(run, split)
-    prepare_folder(folder)  # before anything slow
-    settings |= {"decoding": BeamSearch(beams or 1), "ensemble": ensemble}
-    return predict_renamed(model, dataset, about, **settings), folder
-
-
-def covariance_of_replies(
-    entries: Sequence[Mapping[str, Any]],
-    path: Path,
-    dataset: Dataset,
-    split: str | None,
-    out: Path | None,
-    mode: Mode,
-    mixed: bool,
-) -> tuple[pa.Table, Path]:
-    """Return the table of replies to renamed problems, read from `path`, and the folder for it."""
-    split = split or said_split(entries) or "test"
-    replies = replies_to(dataset, split, entries, str(path), mixed=mixed, renamed=True)
-    folder = out or scores_folder(path)
-    prepare_folder(folder)
-    return read_renamed(dataset, split, replies, path.stem, mode), folder
-
-
-def write_renamed_prompts(path: Path, dataset: Dataset, split: str, limit: int) -> str:
-    """Write renamed problems as prompts, and return what was written in a line.
-
-    Raises LogicgenError where there is such a file.
-    """
-    if path.is_file():
-        raise LogicgenError(
-            f"{path}: is there, and may hold what a model wrote: give another name, or remove it"
-        )
-    rows = list(renamed_prompts(dataset, split, limit))
-    write_atomically(path, lambda part: write_lines(iter(rows), part))
-    problems = len({row["row"] for row in rows})
-    return f"{path}: {len(rows):,} prompts, the renamings of {problems:,} problems"
 
 
 def covariance_lines(summary: dict[str, Any], replies: int) -> list[str]:

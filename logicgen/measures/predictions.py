@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from random import Random
@@ -48,10 +48,6 @@ SCHEMA = pa.schema(
 
 Progress = Callable[[str, int, int], None]
 Counted = Callable[[int, int], None]
-
-
-def _uncounted(done: int, total: int) -> None:
-    """Ignore progress."""
 
 
 class AnyRegion(Protocol):
@@ -136,57 +132,63 @@ def predict_and_verify(
     """
     from logicgen.nn.decoding import GREEDY
 
-    rows, table = chosen_rows(model, data, about, ensemble, limit)
-
     decoding = decoding or GREEDY
     how: dict[str, Any] = {**asdict(decoding), "grammar": grammar, "ensemble": ensemble}
-    if (votes := model.votes) > 1:  # of a language model
-        how["votes"] = votes
+    if model.votes > 1:  # of a language model
+        how["votes"] = model.votes
     if verified is not None:
         sampling = replace(verified.sampling, answers=verified.draws)
         how["verified"] = asdict(replace(verified, sampling=sampling))
-    repeated = pa.concat_tables([table] * embedding_seeds)
-    columns: dict[str, list[Any]] = {name: [None] * len(repeated) for name in SCHEMA.names}
-    for name in ("symbols", "length", "problem", "answer"):
-        columns[name] = repeated[name].to_pylist()
-    columns["row"] = rows.tolist() * embedding_seeds
-    columns["embedding_seed"] = np.repeat(np.arange(embedding_seeds), len(rows)).tolist()
-
+    numbers, table = chosen_rows(model, data, about, ensemble, limit)
+    rows = [
+        {"row": row, "embedding_seed": seed, **example}
+        for seed in range(embedding_seeds)
+        for row, example in zip(numbers.tolist(), table.to_pylist(), strict=True)
+    ]
     predictor = Predictor(model, data, table, grammar, ensemble)
-    places = np.arange(len(repeated))
-    predictions = predictor.answers(places, decoding, progress=partial(progress, "predicting"))
-    columns["prediction"] = predictions
-    if data.task.edit_distance:
-        columns["edit_distance"] = list(map(edit_distance, predictions, columns["answer"]))
-    if data.task.token_accuracy:
-        columns["right_tokens"] = list(map(right_tokens, predictions, columns["answer"]))
-
-    def items(places: np.ndarray, answers: list[str]) -> list[Item]:
-        problems, stored = columns["problem"], columns["answer"]
-        pairs = zip(places, answers, strict=True)
-        return [Item(problems[place], answer, stored[place]) for place, answer in pairs]
-
+    predicting = partial(progress, "predicting")
+    predictions = predictor.answers(np.arange(len(rows)), decoding, predicting)
+    for row, prediction in zip(rows, predictions, strict=True):
+        row |= compared(data.task, prediction, row["answer"])
     with Verifier(data.task, data.recipe.verifier, workers, seconds) as verifier:
-        asked = items(places, predictions)
-        columns["verdict"] = verifier.verdicts(asked, partial(progress, "verifying"))
+        verdicts = verifier.verdicts(_items(rows, predictions), partial(progress, "verifying"))
+        for row, verdict in zip(rows, verdicts, strict=True):
+            row["verdict"] = verdict
         if verified is not None:
+            again = partial(progress, "drawing again")
             outcomes = draw_until_accepted(
                 predictions,
-                columns["verdict"],
+                verdicts,
                 verified.draws,
-                lambda left: predictor.others(
-                    left, predictions, verified, partial(progress, "drawing again")
-                ),
-                lambda left, answers: verifier.verdicts(items(left, answers)),
+                lambda left: predictor.others(left, predictions, verified, again),
+                lambda left, answers: verifier.verdicts(_items([rows[i] for i in left], answers)),
             )
-            verified_columns = ("verified_prediction", "verified_verdict", "draws")
-            columns |= {name: [o[i] for o in outcomes] for i, name in enumerate(verified_columns)}
-    return described(columns, SCHEMA, replace(about, decoding=how))
+            for row, (prediction, verdict, draws) in zip(rows, outcomes, strict=True):
+                row |= {"verified_prediction": prediction, "verified_verdict": verdict}
+                row["draws"] = draws
+    return described(rows, SCHEMA, replace(about, decoding=how))
 
 
-def described(columns: dict[str, list[Any]], schema: pa.Schema, about: About) -> pa.Table:
-    """Return a table with `about` in its metadata."""
-    return pa.table(columns, schema.with_metadata({"logicgen": json.dumps(asdict(about))}))
+def _items(rows: Iterable[dict[str, Any]], answers: list[str]) -> list[Item]:
+    """Return answers to the problems of rows, to be judged."""
+    pairs = zip(rows, answers, strict=True)
+    return [Item(row["problem"], answer, row["answer"]) for row, answer in pairs]
+
+
+def compared(task: Task, prediction: str, answer: str) -> dict[str, Any]:
+    """Return the columns of a prediction; how it differs from the stored answer, if counted."""
+    found: dict[str, Any] = {"prediction": prediction}
+    if task.edit_distance:
+        found["edit_distance"] = edit_distance(prediction, answer)
+    if task.token_accuracy:
+        found["right_tokens"] = right_tokens(prediction, answer)
+    return found
+
+
+def described(rows: list[dict[str, Any]], schema: pa.Schema, about: About) -> pa.Table:
+    """Return a table with `about` in its metadata. What a row lacks is null."""
+    metadata = {"logicgen": json.dumps(asdict(about))}
+    return pa.Table.from_pylist(rows, schema=schema.with_metadata(metadata))
 
 
 def chosen_rows(
@@ -255,7 +257,7 @@ class Predictor:
         self.alphabets = alphabets(model, data, self.encoded.symbols)
 
     def answers(
-        self, places: np.ndarray, decoding: Decoding, progress: Counted = _uncounted
+        self, places: np.ndarray, decoding: Decoding, progress: Counted = lambda *_: None
     ) -> list[str]:
         """Return an answer for each place, in prefix notation.
 
@@ -269,7 +271,7 @@ class Predictor:
         places: np.ndarray,
         predictions: Sequence[str],
         verified: VerifiedSearch,
-        progress: Counted = _uncounted,
+        progress: Counted = lambda *_: None,
     ) -> list[list[str]]:
         """Return samples for each place that differ from each other and from its prediction."""
 
@@ -342,7 +344,7 @@ class Verifier:
     def __exit__(self, *_: object) -> None:
         self._pool.close()
 
-    def verdicts(self, items: list[Item], progress: Counted = _uncounted) -> list[str]:
+    def verdicts(self, items: list[Item], progress: Counted = lambda *_: None) -> list[str]:
         """Return the verdicts on answers in prefix notation, `unknown` if a limit was reached."""
         new = [item for item in dict.fromkeys(items) if item not in self._known]
         progress(0, len(new))

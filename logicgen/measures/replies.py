@@ -22,9 +22,8 @@ from logicgen.measures.predictions import (
     SCHEMA,
     About,
     Counted,
+    compared,
     described,
-    edit_distance,
-    right_tokens,
 )
 from logicgen.scoring import Judgement, Scorer
 from logicgen.scoring.completions import Mode
@@ -209,7 +208,7 @@ def judge_replies(
     task, table = data.task.limited(EFFORT, None), data.table(split)
     each = check_even(Counter(f"row {reply.row}" for reply in replies))
     counts: Counter[int] = Counter()
-    columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
+    rows: list[dict[str, Any]] = []
     asked = table.take(pa.array([reply.row for reply in replies])).to_pylist()
     found = judgements(task, replies, **settings)
     for reply, example, judgement in zip(replies, asked, found, strict=True):
@@ -220,20 +219,14 @@ def judge_replies(
             stored = task.decode_answer(example["answer"])
             if verdict is Verdict.CORRECT and task.same(answer, stored):
                 verdict = Verdict.EXACT
-        values = {name: example[name] for name in ("symbols", "length", "problem", "answer")}
-        values |= {"row": reply.row, "embedding_seed": counts[reply.row]}
-        values |= {"prediction": prediction, "verdict": str(verdict)}
-        if task.edit_distance:
-            values["edit_distance"] = edit_distance(prediction, example["answer"])
-        if task.token_accuracy:
-            values["right_tokens"] = right_tokens(prediction, example["answer"])
-        for name, column in columns.items():
-            column.append(values.get(name))
+        row = {**example, "row": reply.row, "embedding_seed": counts[reply.row]}
+        row |= {"verdict": str(verdict), **compared(task, prediction, example["answer"])}
+        rows.append(row)
         counts[reply.row] += 1
     # The model's own training region is not known: it is asked beyond that of the data.
     about = About.of(data.region, called, data, split)
     how = {"mode": settings.get("mode", "strict"), "replies": each}
-    return described(columns, SCHEMA, replace(about, decoding=how))
+    return described(rows, SCHEMA, replace(about, decoding=how))
 
 
 def check_even(counts: Counter[str]) -> int:

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
-
-import pyarrow as pa
-
-from logicgen.measures.predictions import SCHEMA, About
+from logicgen.measures.predictions import SCHEMA, About, described
 
 ABOUT = About("propositional", "some", "data", "grid", (1, 2), (2, 3))
 
@@ -22,8 +17,6 @@ def predicted(verdicts, about=ABOUT, distances=None):
                 distance = None if distances is None else distances[symbols, length]
                 problem = f"problem {number}"
                 values = (number, seed, symbols, length, problem, "a 1", "b 0", verdict, distance)
-                values += (None, None, None, None)  # no tokens counted, nothing verified
-                rows.append(dict(zip(SCHEMA.names, values, strict=True)))
+                rows.append(dict(zip(SCHEMA.names, values, strict=False)))
             number += 1
-    metadata = {"logicgen": json.dumps(asdict(about))}
-    return pa.Table.from_pylist(rows, schema=SCHEMA.with_metadata(metadata))
+    return described(rows, SCHEMA, about)

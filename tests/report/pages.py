@@ -16,11 +16,11 @@ from tests.verdicts import verdict
 def evaluated(folder, task, triples, **about):
     """An evaluation of (problem, stored answer, prediction), with verdicts of the solver."""
     task = load_task(task)
-    columns = {name: [] for name in SCHEMA.names}
+    rows = []
     for row, (problem, answer, prediction) in enumerate(triples):
         problem = task.encode(task.read_problem(problem))
         symbols = len({*problem.split()} & set("abcdefghij"))
-        values = dict.fromkeys(SCHEMA.names) | {
+        values = {
             "row": row,
             "embedding_seed": 0,
             "symbols": symbols,
@@ -30,12 +30,11 @@ def evaluated(folder, task, triples, **about):
             "prediction": prediction,
             "verdict": str(verdict(task, problem, prediction, answer)),
         }
-        for name, value in values.items():
-            columns[name].append(value)
+        rows.append(values)
     said = {"model": "a model", "data": "some data", "split": "grid", **about}
     known = About(task=task.name, symbols=(1, 2), length=(1, 6), **said)
     folder.mkdir(parents=True, exist_ok=True)
-    write_predictions(described(columns, SCHEMA, known), folder)
+    write_predictions(described(rows, SCHEMA, known), folder)
     return folder
 
 
