@@ -212,14 +212,7 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
     all that changes along a line. The region is that of the first run.
     """
     about = runs[0][1].about
-    panels: list[tuple[str, Lines]] = []
-    for called, known in (("lengths as in training", True), ("other lengths", False)):
-        chosen = [
-            (label, scores.select(scores.as_trained("length", about) == known))
-            for label, scores in runs
-        ]
-        if len(chosen[0][1]):
-            panels.append((called, [(label, scores.by_symbols()) for label, scores in chosen]))
+    panels = _by_symbols(runs)
     everything = [score for _, lines in panels for _, line in lines for score in line.values()]
     distances = [score.edit_distance[0] for score in everything if score.edit_distance]
     with_distances = len(distances) == len(everything)
@@ -232,10 +225,8 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
     grid[0, 0].set_xlim(min(shown) - margin, max(shown) + margin)
     for column, (called, lines) in zip(grid.T, panels, strict=True):
         column[0].set_title(called, loc="left", fontsize=10)
-        _lines(column[0], lines, _symbol_accuracy)
-        if with_distances:
-            _lines(column[1], lines, _edit_distance)
-        for axes in column:
+        for axes, draw in zip(column, (_symbol_accuracy, _edit_distance), strict=False):
+            _lines(axes, lines, draw)
             first, last = about.symbols[0] - 0.5, about.symbols[1] + 0.5
             axes.axvspan(first, last, color=SHADE, linewidth=0, zorder=0, label="as in training")
             whole_numbers(axes.xaxis)
@@ -250,6 +241,19 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
     handles, labels = grid[0, 0].get_legend_handles_labels()
     legend_below(figure, 2 * len(panels), handles, labels)
     return figure
+
+
+def _by_symbols(runs: list[tuple[str, Scores]]) -> list[tuple[str, Lines]]:
+    """Return the scores by number of symbols, for lengths as in the first training, and others."""
+    panels = []
+    for called, known in (("lengths as in training", True), ("other lengths", False)):
+        chosen = [
+            (label, scores.select(scores.as_trained("length", runs[0][1].about) == known))
+            for label, scores in runs
+        ]
+        if len(chosen[0][1]):
+            panels.append((called, [(label, scores.by_symbols()) for label, scores in chosen]))
+    return panels
 
 
 def _lines(axes: Axes, lines: Lines, draw: Callable[..., None]) -> None:

@@ -225,8 +225,8 @@ def _score_columns(points: list[Findings]) -> Columns:
     """Return the columns of other scores of all problems, if the points have them."""
 
     def of(key: str, point: Findings) -> str:
-        counted = getattr(point_score(point), key, 0) is not None
-        return percent(point_score(point).flat(), key) if counted else "-"
+        score = point_score(point).flat()
+        return percent(score, key) if key in score else "-"
 
     first, columns = point_score(points[0]), Columns()
     if any(point_score(point).counts["correct"] for point in points):

@@ -332,7 +332,7 @@ def summary_of(found: Sequence[Covariance], about: dict[str, Any]) -> dict[str, 
         "embedding_seeds": 1 + max(each.embedding_seed for each in found),
         "without_renamings": len({each.row for each in found}) - len({e.row for e in defined}),
         "overall": _distribution(defined),
-        "by_symbols": {str(n): _distribution(some) for n, some in by_symbols(found).items()},
+        "by_symbols": {str(n): _distribution(some) for n, some in by_symbols(defined).items()},
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -179,24 +180,19 @@ class Scores:
         verdict = self._columns["verdict"]
         counts = np.bincount(verdict, minlength=len(VERDICTS))
         exact = verdict == VERDICTS.index("exact")
-        optional = {
-            name: self._over_seeds(self._columns[name]) if name in self._columns else None
-            for name in ("edit_distance", "accepted", "draws")
-        }
         tokens = None
         if "right_tokens" in self._columns:
             right, all_ = (self._by_seed(self._columns[f"{n}_tokens"]) for n in ("right", "answer"))
-            share = right / all_
-            tokens = float(share.mean()), deviation(share)
+            tokens = _over_seeds(right / all_)
         return Score(
             examples=int(np.count_nonzero(self._columns["embedding_seed"] == 0)),
             counts={name: int(count) for name, count in zip(VERDICTS, counts, strict=True)},
-            accuracy=self._over_seeds(exact | (verdict == VERDICTS.index("correct"))),
-            exact=self._over_seeds(exact),
-            edit_distance=optional["edit_distance"],
+            accuracy=_over_seeds(self._by_seed(exact | (verdict == VERDICTS.index("correct")))),
+            exact=_over_seeds(self._by_seed(exact)),
+            edit_distance=self._mean("edit_distance"),
             token_accuracy=tokens,
-            verified_accuracy=optional["accepted"],
-            draws=optional["draws"],
+            verified_accuracy=self._mean("accepted"),
+            draws=self._mean("draws"),
         )
 
     def summary(self) -> dict[str, Any]:
@@ -205,10 +201,10 @@ class Scores:
         flat = {name: score.flat() for name, score in scores.items()}
         return {**asdict(self.about), "embedding_seeds": self.seeds, **flat}
 
-    def _over_seeds(self, values: np.ndarray) -> tuple[float, float]:
-        """Return mean and sample standard deviation over embedding seeds of their means."""
-        means = self._by_seed(values)
-        return float(means.mean()), deviation(means)
+    def _mean(self, name: str) -> tuple[float, float] | None:
+        """Return mean and deviation over embedding seeds of a column; None if there is none."""
+        values = self._columns.get(name)
+        return None if values is None else _over_seeds(self._by_seed(values))
 
     def _by_seed(self, values: np.ndarray) -> np.ndarray:
         """Return the mean of each embedding seed; every one answered the same examples."""
@@ -223,25 +219,29 @@ class Scores:
 
     def by_cell(self) -> dict[tuple[int, int], Score]:
         """Return the score of every cell, by (symbols, first length of the cell)."""
-        return {(s, n): score for (s, n), score in self._by("symbols", "cell_length").items()}
+        return self._by("symbols", "cell_length")
 
     def by_symbols(self) -> dict[int, Score]:
         """Return the score of every number of symbols, in order."""
-        return {key[0]: score for key, score in self._by("symbols").items()}
+        return self._by("symbols")
 
     def by_length(self) -> dict[int, Score]:
         """Return the score of every length, or every range of lengths by its first, in order."""
-        return {key[0]: score for key, score in self._by("cell_length").items()}
+        return self._by("cell_length")
 
-    def _by(self, *names: str) -> dict[tuple[int, ...], Score]:
+    def _by(self, *names: str) -> dict[Any, Score]:
         columns = {**self._columns, "cell_length": self.about.cell_length(self._columns["length"])}
         found, member = _groups([columns[name] for name in names])
         order = np.argsort(member, kind="stable")
         bounds = np.searchsorted(member[order], np.arange(len(found) + 1))
-        return {
-            tuple(place): self.select(order[bounds[i] : bounds[i + 1]]).score()
-            for i, place in enumerate(found.tolist())
-        }
+        places = found.ravel().tolist() if len(names) == 1 else map(tuple, found.tolist())
+        scores = [self.select(order[a:b]).score() for a, b in pairwise(bounds)]
+        return dict(zip(places, scores, strict=True))
+
+
+def _over_seeds(means: np.ndarray) -> tuple[float, float]:
+    """Return mean and sample standard deviation of the means of embedding seeds."""
+    return float(means.mean()), deviation(means)
 
 
 def _groups(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

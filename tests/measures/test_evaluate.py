@@ -8,12 +8,15 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
+from logicgen.data import dataset
 from logicgen.data.generate import generate
 from logicgen.data.opening import load_dataset
 from logicgen.data.recipe import DataRecipe
+from logicgen.data.shards import read_shard
 from logicgen.errors import LogicgenError
+from logicgen.files import sha256
 from logicgen.measures.answers_figures import draw_heatmaps
-from logicgen.measures.predictions import About, predict_and_verify, spread
+from logicgen.measures.predictions import About, check_fits, predict_and_verify, spread
 from logicgen.measures.scores import Scores
 from logicgen.measures.statistics import wilson_interval
 from logicgen.report.figure_style import save
@@ -176,3 +179,18 @@ def test_a_model_of_another_task_or_vocabulary_is_refused(data, about):
     parrot.vocabulary = Vocabulary(("&",))
     with pytest.raises(LogicgenError, match="vocabulary"):
         predict_and_verify(parrot, data, about)
+
+
+def test_every_shard_is_read_and_hashed_once(data, about, monkeypatch):
+    model = Parrot(data, "grid")
+    hashed, read = [], []
+    monkeypatch.setattr(dataset, "sha256", lambda path: hashed.append(path) or sha256(path))
+    monkeypatch.setattr(
+        dataset,
+        "read_shard",
+        lambda path, columns=None: read.append(path) or read_shard(path, columns),
+    )
+    opened = load_dataset(data.folder)
+    check_fits(model, opened, about)
+    predict_and_verify(model, opened, about, embedding_seeds=2)
+    assert sorted(read) == sorted(hashed) == sorted((data.folder / "grid").glob("*.parquet"))

@@ -13,11 +13,10 @@ from logicgen.report.dataset_page import write_dataset_page
 from tests.conftest import save_no_pictures
 from tests.data.data_sets import make
 from tests.measures.conftest import about, data
-from tests.measures.test_covariance import data as renamed_data
 from tests.measures.test_perplexity import strings
 from tests.report.pages import ASSIGNMENTS, LTL_TRIPLES, STRINGS, evaluated
 
-__all__ = ["about", "browser", "data", "renamed_data", "reports", "strings", "visit"]
+__all__ = ["about", "browser", "data", "reports", "strings", "visit"]
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync")
