@@ -146,7 +146,7 @@ def test_a_function_or_adapter_says_which_extra_is_missing(statement, package, t
     ("arguments", "output"),
     [
         (["list"], said("scipy")[:20]),  # and goes on
-        (["doctor"], "cpu         "),
+        (["list", "environment"], "cpu         "),
         (["solve", "--task", "ltl", "a U b"], "{b}"),
         (["verify", "--task", "propositional", "a | b", "a=1"], "correct"),
     ],

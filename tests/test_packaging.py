@@ -92,7 +92,7 @@ def test_the_core_alone_makes_solves_and_verifies(wheel, tmp_path):
     run(tmp_path, logicgen, "generate", "ltl-mini", "--size", "100", "-o", "made")
     run(tmp_path, logicgen, "generate", "python-characters", "-o", "text")
     run(tmp_path, logicgen, "convert", "--task", "ltl", "made", "train.txt")
-    assert "logicgen[train]" in run(tmp_path, logicgen, "doctor")
+    assert "logicgen[train]" in run(tmp_path, logicgen, "list", "environment")
     assert "logicgen[corpora]" in run(tmp_path, logicgen, "list")
     assert run(tmp_path, logicgen, "complete", "RUN", "text", code=2) == (
         "logicgen: this needs torch, which is not installed: pip install 'logicgen[train]'\n"

@@ -18,10 +18,11 @@ from logicgen.cli.options import (
     engine_options,
     integer_option,
 )
-from logicgen.cli.terminal import say, stage_bars
+from logicgen.cli.terminal import put, say, stage_bars
 from logicgen.errors import LogicgenError, printable
 
-KINDS = ["tasks", "datasets", "models", "studies", "solvers"]
+SHIPPED = ["tasks", "datasets", "models", "studies", "solvers"]
+ENVIRONMENT = "environment"
 
 
 @click.command("generate")
@@ -67,7 +68,7 @@ def generate(
 
 
 @click.command("list")
-@click.argument("kind", required=False, type=click.Choice(KINDS))
+@click.argument("kind", required=False, type=click.Choice([*SHIPPED, ENVIRONMENT]))
 @click.option(
     "--html", type=PAGE, metavar="FILE.html", help="Write a gallery: examples of every recipe."
 )
@@ -75,7 +76,8 @@ def list_(kind: str | None, html: Path | None) -> None:
     """Show what ships: tasks, data-set recipes, model recipes, studies, solvers.
 
     A recipe's name is what `generate`, `train` and `study` take; the path of a TOML file works as
-    well.
+    well. `logicgen list environment` shows versions, devices and which solvers can run, with what
+    to install for the others.
     """
     from rich.console import Console
     from rich.table import Table
@@ -89,8 +91,12 @@ def list_(kind: str | None, html: Path | None) -> None:
         library.write_gallery(html, stage_bars)
         say(f"gallery: {html}")
         return
+    if kind == ENVIRONMENT:
+        for label, text in library.environment():
+            put(f"{label:<11} {text}")
+        return
     console = Console()
-    for each in [kind] if kind else KINDS:
+    for each in [kind] if kind else SHIPPED:
         table = Table(title=each, title_justify="left", box=None, show_header=False, pad_edge=False)
         table.add_column(no_wrap=True, style="bold")
         table.add_column(overflow="fold")
@@ -100,6 +106,8 @@ def list_(kind: str | None, html: Path | None) -> None:
         console.print(table)
         if not kind:
             console.print()
+    if not kind:
+        say("versions, devices and which solvers can run: logicgen list environment")
 
 
 @click.command("convert")

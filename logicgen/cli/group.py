@@ -9,14 +9,14 @@ import click
 
 from logicgen import __version__
 from logicgen.cli.terminal import OutputClosedError
+from logicgen.errors import LogicgenError
 
 # Names and first help lines of all commands, by what they are for. The lines stand here so that
 # `logicgen --help` imports no command.
 COMMANDS = {
     "Begin": {
         "demo": "The main job from recipe to heat map, in minutes.",
-        "list": "Show what ships: tasks, data-set recipes, model recipes, studies, solvers.",
-        "doctor": "Show versions, devices and which solvers can run.",
+        "list": "Show what ships, and with `environment` what can run here.",
     },
     "Data": {
         "generate": "Make a data set from a recipe; every answer is verified.",
@@ -26,12 +26,12 @@ COMMANDS = {
     "Models": {
         "train": "Train a model on a data set.",
         "evaluate": "Score a model's answers with the solver, cell by cell.",
-        "measure": "Measure something else: renaming, collapse, keys, ends, probability.",
-        "compare": "Set evaluations of the same examples side by side.",
-        "report": "Show an evaluation or a data set as one HTML file.",
+        "measure": "Measure renaming, collapse, keys, ends, probability, grammars.",
+        "report": "Show an evaluation or data set as one page, or compare several.",
         "study": "Train and score many models; one table and its figures.",
+    },
+    "Language models": {
         "complete": "Go on from a text with a language model.",
-        "inductive": "Read and cut what inductive Transformers learnt.",
     },
     "Judging": {
         "solve": "Answer problems.",
@@ -48,9 +48,16 @@ MEASURES = {
         "probe": "Train a probe of a frozen language model to find the keys of ciphers.",
         "tightness": "Measure whether a language model ends every text, and how soon.",
         "probability": "Compute the probability of a text under a language model.",
+        "grammar": "Read and cut what inductive Transformers learnt.",
     }
 }
 
+# Other names of uses of these commands, which a user may try.
+ELSEWHERE = {
+    "compare": "logicgen report EVALUATION EVALUATION ... -o DIR",
+    "doctor": "logicgen list environment",
+    "inductive": "logicgen measure grammar",
+}
 
 # Modules that hold several commands, by their functions; other commands have one of their name.
 MODULES = {
@@ -62,7 +69,6 @@ MODULES = {
         "probability": "probability",
         "tightness": "tightness",
     },
-    "report": {"report": "report", "compare": "compare"},
 }
 
 
@@ -81,7 +87,12 @@ class LazyGroup(click.Group):
         return [name for section in self._sections.values() for name in section]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Return the command called `name`, or None if there is none."""
+        """Return the command called `name`, or None if there is none.
+
+        Raises LogicgenError for a name whose use belongs to another command.
+        """
+        if ctx.parent is None and name in ELSEWHERE:
+            raise LogicgenError(f"no command {name}: use {ELSEWHERE[name]}")
         if name not in self.list_commands(ctx):
             return None
         if name == "measure":

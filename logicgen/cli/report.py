@@ -1,4 +1,4 @@
-"""`logicgen report` and `logicgen compare`."""
+"""`logicgen report`."""
 
 from __future__ import annotations
 
@@ -10,44 +10,71 @@ from logicgen.cli import options as opt
 from logicgen.cli.terminal import put, say, stage_bars
 
 
+def _checked_folders(
+    context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the folders as they are given. Fails where one of several is a URL."""
+    if len(given) > 1:
+        for folder in given:
+            opt.PATH.convert(folder, parameter, context)
+    return given
+
+
+def _checked_out(
+    context: click.Context, parameter: click.Parameter, given: Path | None
+) -> Path | None:
+    """Return the page of one folder, or the folder that several need."""
+    several = len(context.params["folders"]) > 1
+    if given is not None:
+        kind = opt.PATH if several else opt.PAGE
+        return Path(kind.convert(given, parameter, context))
+    if several:
+        raise click.MissingParameter(ctx=context, param=parameter)
+    return None
+
+
 @click.command("report")
-@click.argument("folder", type=opt.DATA, metavar="EVALUATION|DATA")
+@click.argument(
+    "folders",
+    nargs=-1,
+    required=True,
+    is_eager=True,  # how many there are says what --out is
+    callback=_checked_folders,
+    metavar="EVALUATION|DATA ...",
+)
 @click.option(
     "-o",
     "--out",
-    type=opt.PAGE,
-    metavar="FILE.html",
-    help="[report.html in the folder]",
+    type=click.Path(path_type=Path),
+    callback=_checked_out,
+    metavar="FILE.html|DIR",
+    help="The page [report.html in the folder]; of several evaluations a folder.",
 )
 @opt.WORKERS
-def report(folder: Path, out: Path | None, workers: int) -> None:
-    """Show an evaluation, a data set or a corpus as one HTML file, which opens from disk.
+def command(folders: tuple[str, ...], out: Path | None, workers: int) -> None:
+    """Show an evaluation, a data set or a corpus as one HTML file, or compare evaluations.
 
     EVALUATION is a folder that logicgen evaluate wrote, such as RUN/grid, and DATA one that
     logicgen generate wrote. The page has heat maps, every example behind a cell, and why an answer
-    is wrong: the word that falsifies the formula, and the truth of each subformula on it. logicgen
-    compare writes such a page of several evaluations.
-    """
-    from logicgen import library
+    is wrong: the word that falsifies the formula, and the truth of each subformula on it.
 
-    say(f"report: {library.report(folder, out, workers=workers, bars=stage_bars)}")
-
-
-@click.command("compare")
-@click.argument("folders", nargs=-1, required=True, type=opt.PATH)
-@opt.out_option(required=True)
-@opt.WORKERS
-def compare(folders: tuple[Path, ...], out: Path, workers: int) -> None:
-    """Set evaluations of the same examples side by side.
-
-    FOLDERS are what logicgen evaluate wrote, such as RUN/grid. Writes a table, heat maps with one
-    scale, maps of the difference to the first evaluation, accuracy by number of symbols, and
-    report.html, a page with the examples that one gets right and another does not. Of
+    Several EVALUATIONs of the same examples are set side by side in the folder --out: a table, heat
+    maps with one scale, maps of the difference to the first evaluation, accuracy by number of
+    symbols, and report.html, a page with the examples that one gets right and another does not. Of
     corpora, perplexity by position in one plot.
+
+    \b
+    logicgen report RUN/grid
+    logicgen report RUN/grid OTHER/grid -o comparison
     """
     from logicgen import library
 
-    lines, written = library.compare(folders, out, workers=workers, bars=stage_bars)
+    if out is None or len(folders) == 1:
+        folder = Path(opt.DATA.convert(folders[0], None, None))
+        say(f"report: {library.report(folder, out, workers=workers, bars=stage_bars)}")
+        return
+    evaluations = [Path(folder) for folder in folders]
+    lines, written = library.compare(evaluations, out, workers=workers, bars=stage_bars)
     for line in lines:
         put(line)
     for line in written:

@@ -10,12 +10,11 @@ from __future__ import annotations
 from logicgen.library.data import (
     catalog,
     convert,
+    environment,
     export_prompts,
     generate,
     load_dataset,
     make_data,
-    number_formats,
-    solver_states,
     write_gallery,
 )
 from logicgen.library.judging import (
@@ -71,6 +70,7 @@ __all__ = [
     "convert",
     "covariance",
     "cut_grammar",
+    "environment",
     "evaluate",
     "export_model",
     "export_prompts",
@@ -81,7 +81,6 @@ __all__ = [
     "make_data",
     "measure_perplexity",
     "no_bars",
-    "number_formats",
     "perplexity_lines",
     "probe",
     "report",
@@ -95,7 +94,6 @@ __all__ = [
     "solve",
     "solve_dimacs",
     "solve_lines",
-    "solver_states",
     "study",
     "task",
     "text_probability",

@@ -1,14 +1,17 @@
-"""Data sets, their files, and the list of what ships, as functions."""
+"""Data sets, their files, the list of what ships, and this machine, as functions."""
 
 from __future__ import annotations
 
 import os
+import platform
+from collections.abc import Iterator
 from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from logicgen.errors import LogicgenError, printable
-from logicgen.extras import extras_named
+from logicgen.extras import EXTRAS, extras_named
 from logicgen.library.progress import Bars, Say, no_bars, silent
 
 if TYPE_CHECKING:
@@ -145,17 +148,37 @@ def catalog(kind: str) -> list[tuple[str, str]]:
     return sorted(rows)
 
 
-def solver_states() -> dict[str, str]:
-    """Return by name of each solver whether it can run, or what to install."""
+def environment() -> Iterator[tuple[str, str]]:
+    """Yield versions, devices and solvers, each with a label; of what is missing, how to get it."""
     from logicgen.solvers import solver_facts, solver_plugins
 
-    return {name: solver_facts(name).state for name in solver_plugins()}
+    yield "python", f"{platform.python_version()} on {platform.platform()}"
+    for package in ("logicgen", "python-sat", "lark", "pyarrow", *EXTRAS):
+        try:
+            yield package, version(package)
+        except PackageNotFoundError:
+            extra = f"logicgen[{EXTRAS[package]}]" if package in EXTRAS else package
+            yield package, f"missing: pip install '{extra}'"
+    yield "cpu", f"{os.cpu_count()} cores"
+    yield from _torch_devices()
+    for name in solver_plugins():
+        yield "solver", f"{name}: {solver_facts(name).state}"
 
 
-def number_formats() -> tuple[list[str], bool]:
-    """Return the CPU's bfloat16 instructions, and whether it is faster in it than in float32."""
-    import torch
-
+def _torch_devices() -> Iterator[tuple[str, str]]:
+    """Yield on what torch would compute; nothing without it."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return
     from logicgen.nn.linear import bfloat16_instructions, faster_in_bfloat16
 
-    return list(bfloat16_instructions()), faster_in_bfloat16(torch.device("cpu"))
+    yield "threads", f"torch uses {torch.get_num_threads()}"
+    names = ", ".join(bfloat16_instructions()) or "no instructions for it"
+    fast = "" if faster_in_bfloat16(torch.device("cpu")) else "not "
+    yield "bfloat16", f"{fast}faster than float32 on this CPU ({names})"
+    if not torch.cuda.is_available():
+        yield "cuda", "no device (needs a CUDA build of torch and a driver); the CPU is used"
+        return
+    for number in range(torch.cuda.device_count()):
+        yield f"cuda:{number}", torch.cuda.get_device_name(number)

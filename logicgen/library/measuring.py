@@ -223,7 +223,7 @@ def cut_grammar(
 def sentence_lines(run: Path, prompt: str, **settings: Any) -> Iterator[str]:
     """Yield sentences of a grammar that agree with a prompt.
 
-    settings: `count`, `seed` and `exact`, as of `logicgen inductive generate`.
+    settings: `count`, `seed` and `exact`, as of `logicgen measure grammar generate`.
     """
     with extras_named():
         from logicgen.experiments.grammars import sentence_lines

@@ -51,8 +51,8 @@ def load_solver(
     facts = solver_facts(name)
     if facts.broken:
         raise LogicgenError(
-            f"solver {name} cannot be loaded ({facts.broken}); see logicgen doctor for how to get"
-            " it, or remove the package that registers it"
+            f"solver {name} cannot be loaded ({facts.broken}); see logicgen list environment"
+            " for how to get it, or remove the package that registers it"
         )
     if facts.missing:
         raise LogicgenError(f"solver {name} is not available here: {facts.missing}")

@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 import pytest
 
+from logicgen.cli.group import COMMANDS
 from logicgen.cli.main import main
 from logicgen.data.work_files import FOLDER
 from tests.reliability.command import Command
@@ -70,10 +71,24 @@ def test_help_lists_every_command_and_imports_nothing_heavy():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    commands = ("list", "generate", "train", "evaluate", "compare", "measure", "solve", "verify")
-    for command in (*commands, "demo", "doctor"):
-        assert f"  {command} " in result.stdout
-        assert run(command, "--help").returncode == 0
+    assert sum(map(len, COMMANDS.values())) == 14
+    for commands in COMMANDS.values():
+        for command, line in commands.items():
+            assert f"  {command.ljust(8)}  {line}\n" in result.stdout
+            assert run(command, "--help").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("compare", "logicgen report EVALUATION EVALUATION ... -o DIR"),
+        ("doctor", "logicgen list environment"),
+        ("inductive", "logicgen measure grammar"),
+    ],
+)
+def test_another_name_of_a_use_tells_its_command(name, instead):
+    said = f"logicgen: no command {name}: use {instead}\n"
+    assert refused(run(name, "--help")) == refused(run(name, "x", "-o", "y")) == said
 
 
 @pytest.mark.parametrize("command", [["solve", "a"], ["verify", "a", "a=1"]])
@@ -104,8 +119,9 @@ def test_list():
 
 
 @pytest.mark.needs("torch")
-def test_doctor():
-    result = run("doctor")
+def test_list_environment():
+    assert "logicgen list environment" in run("list").stderr
+    result = run("list", "environment")
     assert result.returncode == 0
     for word in (
         "python",

@@ -1,4 +1,4 @@
-"""`logicgen inductive`, and `logicgen study` with the experiments about inductive Transformers."""
+"""`logicgen measure grammar`, and the studies of inductive Transformers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 from logicgen.experiments.teachers import load_grammar
 from logicgen.productions import read_grammar
 from tests.cli.test_commands import refused, run
+
+GRAMMAR = ("measure", "grammar")
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +27,7 @@ def trained(tmp_path_factory):
 
 
 def test_show_prints_the_rules_and_draws_them(trained, tmp_path):
-    result = run("inductive", "show", trained / "run", "-o", tmp_path)
+    result = run(*GRAMMAR, "show", trained / "run", "-o", tmp_path)
     assert result.returncode == 0, result.stderr
     assert "says small 1.000; then dog 1.000" in result.stdout
     assert (tmp_path / "weights.png").read_bytes().startswith(b"\x89PNG")
@@ -33,21 +35,21 @@ def test_show_prints_the_rules_and_draws_them(trained, tmp_path):
 
 
 def test_cut_takes_one_rule_out_and_generate_never_says_it_again(trained):
-    result = run("inductive", "cut", trained / "run", "big", "dog")
+    result = run(*GRAMMAR, "cut", trained / "run", "big", "dog")
     assert result.returncode == 0, result.stderr
     assert "big dog" in result.stdout
     left = trained / "run" / "cut-big-dog"
     assert (left / "cut.png").read_bytes().startswith(b"\x89PNG")
-    said = run("inductive", "generate", left, "--prompt", "big", "--count", 200)
+    said = run(*GRAMMAR, "generate", left, "--prompt", "big", "--count", 200)
     assert said.returncode == 0, said.stderr
     assert set(said.stdout.splitlines()) == {"big cat"}
-    before = run("inductive", "generate", trained / "run", "--prompt", "big", "--count", 200)
+    before = run(*GRAMMAR, "generate", trained / "run", "--prompt", "big", "--count", 200)
     counts = [before.stdout.splitlines().count(each) for each in ("big cat", "big dog")]
     assert sum(counts) >= 198
     assert min(counts) > 50
-    exact = run("inductive", "generate", trained / "run", "--prompt", "_ cat", "--exact")
+    exact = run(*GRAMMAR, "generate", trained / "run", "--prompt", "_ cat", "--exact")
     assert exact.stdout.splitlines()[0].endswith("big cat")
-    shown = run("inductive", "show", left)
+    shown = run(*GRAMMAR, "show", left)
     assert "big (on in" in shown.stdout
 
 
@@ -61,27 +63,25 @@ def test_the_model_is_evaluated_and_completes_as_any_other(trained):
 
 def test_what_is_wrong_is_named(trained, tmp_path):
     model = trained / "run"
-    refused(run("inductive", "cut", model, "small", "cat"), "no connection small -> cat")
-    refused(run("inductive", "cut", model, "big", "dgo"), "did you mean dog?")
-    refused(run("inductive", "generate", model, "--prompt", "bgi"), "'bgi'", "did you mean big?")
-    refused(run("inductive", "generate", model, "--prompt", "big cat dog"), "3 words", "2 at most")
-    refused(run("inductive", "show", tmp_path), "no trained model, no grammar file")
+    refused(run(*GRAMMAR, "cut", model, "small", "cat"), "no connection small -> cat")
+    refused(run(*GRAMMAR, "cut", model, "big", "dgo"), "did you mean dog?")
+    refused(run(*GRAMMAR, "generate", model, "--prompt", "bgi"), "'bgi'", "did you mean big?")
+    refused(run(*GRAMMAR, "generate", model, "--prompt", "big cat dog"), "3 words", "2 at most")
+    refused(run(*GRAMMAR, "show", tmp_path), "no trained model, no grammar file")
     refused(identify("teacher=automaton-5"), "another task")
     file = tmp_path / "g.toml"
     file.write_text("[[layer]]\na = { tokens = { x = 0.5 } }\n")
-    refused(run("inductive", "show", file), "g.toml: layer 1: unit a: tokens: sums to 0.5")
+    refused(run(*GRAMMAR, "show", file), "g.toml: layer 1: unit a: tokens: sums to 0.5")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("precious")
-    refused(run("inductive", "cut", model, "big", "cat", "-o", tmp_path / "full"), "thesis.txt")
-    refused(
-        run("inductive", "cut", trained / "data", "big", "cat", "-o", trained / "data"), "holds"
-    )
+    refused(run(*GRAMMAR, "cut", model, "big", "cat", "-o", tmp_path / "full"), "thesis.txt")
+    refused(run(*GRAMMAR, "cut", trained / "data", "big", "cat", "-o", trained / "data"), "holds")
     shutil.copy(trained / "data" / "grammar.toml", tmp_path / "grammar.toml")
     mine = (tmp_path / "grammar.toml").read_bytes()
-    cut = run("inductive", "cut", "grammar.toml", "big", "cat", "-o", ".", cwd=tmp_path)
+    cut = run(*GRAMMAR, "cut", "grammar.toml", "big", "cat", "-o", ".", cwd=tmp_path)
     refused(cut, "holds")
     assert (tmp_path / "grammar.toml").read_bytes() == mine
-    refused(run("inductive", "cut", model, "big", "cat", "-o", file), "cannot be written")
+    refused(run(*GRAMMAR, "cut", model, "big", "cat", "-o", file), "cannot be written")
     refused(identify("teacher=big-cat-smal-dog"), "did you mean big-cat-small-dog?")
     data = run("generate", "production-3", "-o", tmp_path / "longer")
     assert data.returncode == 0
@@ -101,7 +101,7 @@ def test_grammar_files_and_data_sets_are_shown_as_well(trained, tmp_path):
         grammar, least = load_grammar(what)
         assert least == 0
         assert grammar.words == read_grammar(file).words
-        assert run("inductive", "show", what, "-o", tmp_path).returncode == 0
+        assert run(*GRAMMAR, "show", what, "-o", tmp_path).returncode == 0
 
 
 def identify(*changes, out=None):

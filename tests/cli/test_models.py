@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 
+from logicgen import library
 from logicgen.cli import demo as demo_command
 from logicgen.cli.evaluate import decoding_of
 from logicgen.errors import LogicgenError
@@ -104,7 +105,7 @@ def test_compare(demo, undrawn, tmp_path):
     for name in ("a", "b"):
         made = run("evaluate", model, "--data", data, "--limit", 20, "-o", tmp_path / name)
         assert made.returncode == 0, made.stderr
-    result = run("compare", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "out")
+    result = run("report", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "out")
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
     assert lines[0] == "| right answers | inside | more symbols | other lengths | all |"
@@ -116,9 +117,12 @@ def test_compare(demo, undrawn, tmp_path):
         assert (tmp_path / "out" / f"{name}.png").is_file()
     other = folder / "propositional-mini" / "propositional-interchangeable" / "grid"
     out = ("-o", tmp_path / "no")
-    refused(run("compare", tmp_path / "a", other, *out), "task propositional", "copying")
-    refused(run("compare", tmp_path / "a", *out), "two evaluations")
-    refused(run("compare", tmp_path / "a", tmp_path / "b"), "--out")
+    refused(run("report", tmp_path / "a", other, *out), "task propositional", "copying")
+    with pytest.raises(LogicgenError, match="two evaluations"):
+        library.compare([tmp_path / "a"], tmp_path / "no")
+    refused(run("report", tmp_path / "a", *out), "ends in .html")
+    refused(run("report", tmp_path / "a", "s3://b/c", *out), "FOLDERS", "has to be local")
+    refused(run("report", tmp_path / "a", tmp_path / "b"), "Missing option '-o' / '--out'")
 
 
 def test_covariance(demo, tmp_path):

@@ -89,7 +89,7 @@ def test_a_measure_of_one_file_is_seen_everywhere(letters, study, tmp_path):
     assert made.score(records[trials[0].name]) == (shares[trials[0].name], False)
 
     folders = [str(path.parent) for path in sorted(out.glob("runs/*/next/letters.json"))]
-    result = CliRunner().invoke(group, ["compare", *folders, "-o", str(tmp_path / "both")])
+    result = CliRunner().invoke(group, ["report", *folders, "-o", str(tmp_path / "both")])
     assert result.exit_code == 0, result.exception
     assert "next letter: " in result.output
     assert {*(tmp_path / "both" / "letters.txt").read_text().split()} == {

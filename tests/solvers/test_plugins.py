@@ -133,7 +133,7 @@ def installed(others, monkeypatch):
         each.cache_clear()
 
 
-@pytest.mark.parametrize("command", [["list", "solvers"], ["doctor"]])
+@pytest.mark.parametrize("command", [["list", "solvers"], ["list", "environment"]])
 def test_a_broken_plugin_is_named_and_the_others_are_listed(installed, command):
     result = run(*command)
     assert result.returncode == 0, result.stderr

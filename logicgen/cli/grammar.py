@@ -1,4 +1,4 @@
-"""`logicgen inductive`: show, cut and sample the grammar of an inductive Transformer."""
+"""`logicgen measure grammar`: show, cut and sample the grammar of an inductive Transformer."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from pathlib import Path
 
 import click
 
-from logicgen import library
 from logicgen.cli.options import PATH, SEED, out_option
 from logicgen.cli.terminal import put, say
 
 
-@click.group("inductive")
+@click.group("grammar")
 def command() -> None:
     """Show, cut and sample the grammars of inductive Transformers.
 
@@ -21,9 +20,9 @@ def command() -> None:
     \b
     logicgen generate three-sentences -o data/three-sentences
     logicgen train inductive --data data/three-sentences -o runs/three
-    logicgen inductive show runs/three
-    logicgen inductive cut runs/three big dog
-    logicgen inductive generate runs/three/cut-big-dog --prompt big
+    logicgen measure grammar show runs/three
+    logicgen measure grammar cut runs/three big dog
+    logicgen measure grammar generate runs/three/cut-big-dog --prompt big
     """
 
 
@@ -40,6 +39,8 @@ def show(run: Path, out: Path | None) -> None:
     Writes weights.png, weights.svg and report.html, a page, to --out, or to RUN if that is a
     folder.
     """
+    from logicgen import library
+
     weights, files = library.show_grammar(run, out)
     put(weights)
     say(files)
@@ -57,6 +58,8 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     to RUN/cut-ABOVE-BELOW. Of a trained model, what weighs a thousandth or less counts as nothing
     and is left out, too. Prints the sentences that have lost more than half of their share.
     """
+    from logicgen import library
+
     lines, file = library.cut_grammar(run, above, below, out)
     for line in lines:
         put(line)
@@ -74,5 +77,7 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
 )
 def generate(run: Path, prompt: str, count: int, seed: int, exact: bool) -> None:
     """Draw sentences that agree with --prompt, each as probable as RUN's grammar has it."""
+    from logicgen import library
+
     for line in library.sentence_lines(run, prompt, count=count, seed=seed, exact=exact):
         put(line)
