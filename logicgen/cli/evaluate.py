@@ -85,6 +85,11 @@ def evaluate(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     from logicgen import library
 
     opened = library.load_dataset(data)
+    if not replies:
+        _check_kind(data, opened.holds == "problems")
+    if not replies and opened.holds != "problems":
+        _print_perplexity(run, opened, out, **options)
+        return
     if replies:
         kept = {name: options[name] for name in ("split", "workers", "timeout")}
         kept |= {"mode": mode or "strict", "mixed_prompts": mixed}
@@ -92,22 +97,24 @@ def evaluate(run: Path, data: Path, out: Path | None, **options: Any) -> None:
         split, asked = summary["split"], summary["overall"]["examples"]
         if asked < (there := opened.splits[split]):
             say(f"{asked:,} of the {there:,} problems of {split} have replies")
-        print_scores(summary, folder)
-        return
-    _check_kind(data, opened.holds == "problems")
-    if opened.holds == "problems":
+    else:
         options["split"] = options["split"] or "grid"
         left_out = _CORPUS + opt.SEARCH + opt.RANDOM
         chosen = {name: options[name] for name in options if name not in left_out}
         folder, summary = library.score_answers(
             run, opened, out, search=search, random=random, bars=stage_bars, say=say, **chosen
         )
-        print_scores(summary, folder)
-        return
+    print_scores(summary, folder)
+
+
+def _print_perplexity(run: Path, corpus: Any, out: Path | None, **options: Any) -> None:
+    """Measure and print the perplexity of a language model on a corpus."""
+    from logicgen import library
+
     reading = {name: options[name] for name in options if name in _CORPUS + _BOTH}
     reading |= {"split": options["split"] or "test", "limit": options["limit"] or 256}
     folder, summary = library.measure_perplexity(
-        run, opened, out, bars=stage_bars, say=say, **reading
+        run, corpus, out, bars=stage_bars, say=say, **reading
     )
     for line in library.perplexity_lines(summary):
         put(line)

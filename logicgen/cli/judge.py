@@ -53,12 +53,8 @@ def solve(
     problems: tuple[str, ...],
     source: str | None,
     target: str | None,
-    solver: str | None,
-    model: str | None,
-    draws: int | None,
-    workers: int,
-    timeout: float | None,
     dimacs: bool,
+    **options: Any,
 ) -> None:
     """Answer each PROBLEM for a person, or the problems of a file as JSON lines.
 
@@ -74,18 +70,11 @@ def solve(
 
     if bool(problems) == (source is not None):
         raise click.UsageError("give either PROBLEMs or --in FILE")
-    if draws is not None and model is None:
+    if options["draws"] is not None and options["model"] is None:
         raise click.UsageError("--draws goes with --model")
-    files = [name for name in problems if is_dimacs(name)]
-    if source is not None and (dimacs or is_dimacs(source)):
-        files, problems = [source], (source,)
-    if files:
-        if len(files) < len(problems):
-            raise click.UsageError("give either formulas or .cnf files")
-        _check_dimacs_options(task, solver)
-        if model is not None:
-            raise click.UsageError("--model answers formulas, not DIMACS files")
-        _write(library.solve_dimacs(files, workers, timeout), target)
+    if files := _dimacs_files(problems, source, dimacs):
+        _check_dimacs_options(task, **options)
+        _write(library.solve_dimacs(files, options["workers"], options["timeout"]), target)
         return
     if dimacs:
         raise click.UsageError("--dimacs goes with --in FILE")
@@ -93,14 +82,11 @@ def solve(
         raise click.UsageError("Missing option '--task'.")
     if source is None and target is not None:
         raise click.UsageError("--out goes with --in FILE")
-    settings: dict[str, Any] = {"solver": solver, "timeout": timeout}
-    if model is not None:
-        settings |= {"model": model, "draws": draws or 16, "workers": workers}
+    options["draws"] = options["draws"] or 16
     if source is not None:
-        settings["workers"] = workers
-        run_bulk(library.solve_lines(task, source, **settings), target, "status", "solving")
+        run_bulk(library.solve_lines(task, source, **options), target, "status", "solving")
         return
-    for text, note in library.shown_answers(task, problems, **settings):
+    for text, note in library.shown_answers(task, problems, **options):
         put(text)
         if note:
             say(note)
@@ -123,9 +109,7 @@ def verify(
     answer: str | None,
     source: str | None,
     target: str | None,
-    solver: str | None,
-    workers: int,
-    timeout: float | None,
+    **options: Any,
 ) -> int:
     """Check one ANSWER to a PROBLEM, or those of a file.
 
@@ -140,34 +124,47 @@ def verify(
     logicgen verify --task propositional --in answers.jsonl --out verdicts.jsonl
     logicgen verify problem.cnf answer.sol
     """
-    from logicgen import library
-
     if (source is None) == (problem is None):
         raise click.UsageError("give either PROBLEM and ANSWER or --in FILE")
-    if is_dimacs(problem):
-        _check_dimacs_options(task, solver)
-        task = "propositional"
+    if problem is not None and is_dimacs(problem):
+        _check_dimacs_options(task, **options)
     elif task is None:
         raise click.UsageError("Missing option '--task'.")
     if source is not None:
-        rows = library.verify_lines(task, source, solver=solver, timeout=timeout, workers=workers)
-        if errors := run_bulk(rows, target, "verdict", "verifying")["error"]:
-            place = "standard input" if source == "-" else source
-            raise LogicgenError(
-                f"{place}: lines that cannot be checked: {errors:,}. They are no JSON with a"
-                " problem and an answer, or their problem does not parse: see the reason in each"
-                " row with the verdict 'error'"
-            )
+        _verify_lines(str(task), source, target, **options)
         return 0
     if answer is None:
         raise click.UsageError("the ANSWER is missing (an empty one is written '')")
     if target is not None:
         raise click.UsageError("--out goes with --in FILE")
+    return _verify_one(str(task), str(problem), answer, **options)
+
+
+def _verify_lines(task: str, source: str, target: str | None, **options: Any) -> None:
+    """Write the verdicts on the lines of a file. Raises LogicgenError if some cannot be checked."""
+    from logicgen import library
+
+    rows = library.verify_lines(task, source, **options)
+    if errors := run_bulk(rows, target, "verdict", "verifying")["error"]:
+        place = "standard input" if source == "-" else source
+        raise LogicgenError(
+            f"{place}: lines that cannot be checked: {errors:,}. They are no JSON with a problem"
+            " and an answer, or their problem does not parse: see the reason in each row with the"
+            " verdict 'error'"
+        )
+
+
+def _verify_one(
+    task: str, problem: str, answer: str, *, solver: str | None, timeout: float | None, **_: Any
+) -> int:
+    """Print the verdict on one answer, and return the exit status."""
+    from logicgen import library
+
     if is_dimacs(problem):
-        verdict, reason = library.verify_dimacs(str(problem), answer), ""
+        verdict, reason = library.verify_dimacs(problem, answer), ""
     else:
         settings: dict[str, Any] = {"solver": solver, "timeout": timeout}
-        found, reason = library.verdict_and_reason(str(task), str(problem), answer, **settings)
+        found, reason = library.verdict_and_reason(task, problem, answer, **settings)
         verdict = str(found)
     if reason and verdict == "invalid":
         put(verdict)
@@ -177,20 +174,34 @@ def verify(
     return 0 if verdict == "correct" else 1
 
 
-def is_dimacs(name: str | None) -> bool:
+def is_dimacs(name: str) -> bool:
     """Return whether a problem or file on the command line is a DIMACS file.
 
     Its suffix decides, because no formula ends in it.
     """
-    return name is not None and name.endswith(".cnf")
+    return name.endswith(".cnf")
 
 
-def _check_dimacs_options(task: str | None, solver: str | None) -> None:
-    """Raise LogicgenError if the options name another task or solver than DIMACS files have."""
+def _dimacs_files(problems: tuple[str, ...], source: str | None, dimacs: bool) -> list[str]:
+    """Return the DIMACS files to solve, if any. Fails where formulas stand beside them."""
+    if source is not None:
+        return [source] if dimacs or is_dimacs(source) else []
+    files = [name for name in problems if is_dimacs(name)]
+    if files and len(files) < len(problems):
+        raise click.UsageError("give either formulas or .cnf files")
+    return files
+
+
+def _check_dimacs_options(
+    task: str | None, *, solver: str | None, model: str | None = None, **_: Any
+) -> None:
+    """Raise an error for options that name another task or solver than DIMACS files have."""
     if task not in (None, "propositional"):
         raise LogicgenError(f"a DIMACS file is a propositional problem; leave out --task {task}")
     if solver not in (None, "pysat"):
         raise LogicgenError("DIMACS files are decided by pysat; leave out --solver")
+    if model is not None:
+        raise click.UsageError("--model answers formulas, not DIMACS files")
 
 
 def run_bulk(rows: Iterator[Row], target: str | None, key: str, doing: str) -> Counter[str]:

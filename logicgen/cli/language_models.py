@@ -47,9 +47,6 @@ def complete(
     beams: int | None,
     count: int,
     vote: bool,
-    until: str | None,
-    seed: int,
-    device: str,
     **options: Any,
 ) -> None:
     """Write what follows PROMPT, or standard input, by the language model in RUN.
@@ -77,11 +74,9 @@ def complete(
     from logicgen import library
 
     asked = read_text() if prompt is None else prompt
-    settings: dict[str, Any] = {"count": count, "until": until, "seed": seed, "vote": vote}
-    sampling = None if greedy else random
-    texts, winner = library.complete(
-        run, asked, tokens, beams=beams, sampling=sampling, device=device, **settings
-    )
+    settings = {name: options[name] for name in options if name not in opt.RANDOM}
+    settings |= {"beams": beams, "sampling": None if greedy else random}
+    texts, winner = library.complete(run, asked, tokens, count=count, vote=vote, **settings)
     if winner is not None:
         put(winner.answer)
         say(f"{winner.votes} of {count} texts ({winner.votes / count:.0%})")

@@ -67,12 +67,7 @@ def _explained(error: BaseException) -> int:
     import click
 
     from logicgen.cli.terminal import OutputClosedError, drop_output, say
-    from logicgen.errors import LogicgenError, reason_of
-    from logicgen.extras import missing_extra
     from logicgen.processes.signals import status_of
-
-    if isinstance(error, ModuleNotFoundError):
-        error = missing_extra(error) or error
 
     match error:
         case SystemExit():
@@ -94,24 +89,36 @@ def _explained(error: BaseException) -> int:
         case OutputClosedError() | BrokenPipeError():  # when it ran, or when the output was flushed
             drop_output()
             return 128 + 13  # SIGPIPE
-        case LogicgenError():
-            say(f"logicgen: {error}")
-        case OSError():
-            drop_output()
-            place = f"{error.filename}: " if error.filename else "input or output failed: "
-            say(f"logicgen: {place}{reason_of(error)}")
-        case MemoryError():
-            say("logicgen: not enough memory; ask for less at a time, or use fewer workers")
-        case RecursionError():
-            say("logicgen: the input is nested too deeply")
         case _:
-            lines = str(error).strip().splitlines() or [""]
-            last = lines[-1] if "worker" in lines[0] else lines[0]
-            say(
-                f"logicgen: an error that should not happen: {type(error).__name__}: {last}; "
-                "please report it with what LOGICGEN_TRACEBACK=1 shows"
-            )
-    return 2
+            if isinstance(error, OSError):
+                drop_output()
+            say(f"logicgen: {_reason(error)}")
+            return 2
+
+
+def _reason(error: BaseException) -> str:
+    """Return what went wrong, for a person."""
+    from logicgen.errors import LogicgenError, reason_of
+    from logicgen.extras import missing_extra
+
+    if isinstance(error, ModuleNotFoundError):
+        error = missing_extra(error) or error
+    match error:
+        case LogicgenError():
+            return str(error)
+        case OSError():
+            place = f"{error.filename}: " if error.filename else "input or output failed: "
+            return place + reason_of(error)
+        case MemoryError():
+            return "not enough memory; ask for less at a time, or use fewer workers"
+        case RecursionError():
+            return "the input is nested too deeply"
+    lines = str(error).strip().splitlines() or [""]
+    last = lines[-1] if "worker" in lines[0] else lines[0]
+    return (
+        f"an error that should not happen: {type(error).__name__}: {last}; please report it with"
+        " what LOGICGEN_TRACEBACK=1 shows"
+    )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def _checked_folders(
 
 
 def _checked_out(
-    context: click.Context, parameter: click.Parameter, given: Path | None
+    context: click.Context, parameter: click.Parameter, given: str | None
 ) -> Path | None:
     """Return the page of one folder, or the folder that several need."""
     several = len(context.params["folders"]) > 1
@@ -45,7 +45,6 @@ def _checked_out(
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path),
     callback=_checked_out,
     metavar="FILE.html|DIR",
     help="The page [report.html in the folder]; of several evaluations a folder.",

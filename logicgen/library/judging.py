@@ -76,22 +76,29 @@ def verdict_and_reason(
 
 
 def shown_answers(
-    task: str, problems: Sequence[str], *, model: str | None = None, **settings: Any
+    task: str,
+    problems: Sequence[str],
+    *,
+    solver: str | None = None,
+    timeout: float | None = None,
+    workers: int = 1,
+    model: str | None = None,
+    draws: int = 16,
 ) -> Iterator[tuple[str, str]]:
     """Yield the answer to each problem as people read it, and a note on it.
 
-    model: a trained model that answers, verified by the solver; its settings are those of
-        `solve_lines`. Raises as `solve` does.
+    model: a trained model that answers, verified by the solver, with at most `draws` different
+        answers, in `workers` processes. Raises as `solve` does.
     """
     if model is not None:
-        with _answering(task, model, **settings) as answering:
+        with _answering(task, model, solver, timeout, workers, draws) as answering:
             yield from answering.shown(problems)
         return
     from logicgen.solvers import Status
     from logicgen.tasks import load_task
 
     for problem in problems:
-        solution = solve(task, problem, **settings)
+        solution = solve(task, problem, solver=solver, timeout=timeout)
         if solution.status is Status.UNKNOWN:
             yield f"unknown: {solution.reason}", ""
         elif solution.status is Status.UNSAT:
@@ -133,12 +140,7 @@ def _answered(answering: Answering, lines: Iterator[str]) -> Iterator[dict[str, 
 
 
 def _answering(
-    task: str,
-    model: str,
-    solver: str | None = None,
-    timeout: float | None = None,
-    workers: int = 1,
-    draws: int = 16,
+    task: str, model: str, solver: str | None, timeout: float | None, workers: int, draws: int
 ) -> Answering:
     from logicgen.tasks import load_task
 

@@ -25,7 +25,8 @@ from tests.reliability.command import Command
 def run(*arguments, stdin=None, cwd=None):
     """What a command does, run in this process: a new one would import torch for seconds."""
     streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
-    typed = io.TextIOWrapper(io.BytesIO((stdin or "").encode()), encoding="utf-8")
+    sent = stdin if isinstance(stdin, bytes) else (stdin or "").encode()
+    typed = io.TextIOWrapper(io.BytesIO(sent), encoding="utf-8")
     with (
         patch.object(sys, "argv", ["logicgen", *map(str, arguments)]),
         patch.object(sys, "stdin", typed),
@@ -106,13 +107,8 @@ def test_one_formula_needs_no_torch(command):
 
 def test_list():
     everything = run("list").stdout
-    for name in (
-        "copying",
-        "copying-20",
-        "propositional-35",
-        "propositional-interchangeable",
-        "pysat",
-    ):
+    recipes = "copying-20", "propositional-35", "propositional-interchangeable"
+    for name in ("copying", *recipes, "pysat"):
         assert name in everything
     assert "pysat" not in run("list", "tasks").stdout
     refused(run("list", "nonsense"), "nonsense")
@@ -123,14 +119,8 @@ def test_list_environment():
     assert "logicgen list environment" in run("list").stderr
     result = run("list", "environment")
     assert result.returncode == 0
-    for word in (
-        "python",
-        "torch",
-        "pysat: available",
-        "truth-table: available",
-        "cuda",
-        "bfloat16 ",
-    ):
+    solvers = "pysat: available", "truth-table: available"
+    for word in ("python", "torch", *solvers, "cuda", "bfloat16 "):
         assert word in result.stdout
 
 
@@ -200,14 +190,8 @@ def test_bulk_solve_goes_on_after_bad_lines(tmp_path):
     assert "6 in " in result.stderr
     assert "a second" in result.stderr
     found = rows(target.read_text())
-    assert [row["status"] for row in found] == [
-        "sat",
-        "invalid",
-        "unsat",
-        "sat",
-        "invalid",
-        "invalid",
-    ]
+    statuses = [row["status"] for row in found]
+    assert statuses == ["sat", "invalid", "unsat", "sat", "invalid", "invalid"]
     assert found[0] == {"problem": "a & !b", "status": "sat", "witness": "a=1, b=0"}
     assert found[1]["reason"].startswith("line 1, column 4")
     assert found[3] == {"problem": "c", "id": 7, "status": "sat", "witness": "c=1"}
@@ -269,15 +253,9 @@ def test_usage_errors():
     refused(run("solve", "a"), "--task")
     refused(run("solve", "--task", "propositional", "--timeout", "0", "a"), "timeout")
     refused(run("solve", "--task", "proposition", "a"), "did you mean propositional")
-    refused(
-        run("solve", "--task", "propositional", "--solver", "spto", "a"),
-        "no solver is called 'spto'",
-    )
-    refused(
-        run("solve", "--task", "propositional", "--in", "nowhere.txt"),
-        "nowhere.txt",
-        "No such file",
-    )
+    solve = ("solve", "--task", "propositional")
+    refused(run(*solve, "--solver", "spto", "a"), "no solver is called 'spto'")
+    refused(run(*solve, "--in", "nowhere.txt"), "nowhere.txt", "No such file")
     refused(run("verify", "--task", "propositional", "a"), "ANSWER")
     refused(run("frobnicate"), "frobnicate")
 

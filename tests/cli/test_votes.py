@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from logicgen.cli.group import group
 from logicgen.data.generate import generate
 from logicgen.data.opening import load_dataset
 from logicgen.data.recipe import DataRecipe
-from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import save_model
 from logicgen.model.sequences import TrainingRegion, example_tokens
+from tests.cli.test_commands import refused, run
 from tests.data.corpora import automaton_recipe, opened
 from tests.languages import untrained
 
@@ -43,12 +41,12 @@ def evaluated(folder, data, *options, model="run"):
     model = folder / model if model == "run" else model
     data = ["--data", str(folder / data), "--split", "test", "--device", "cpu"]
     out = ["-o", str(folder / "out")]
-    return CliRunner().invoke(group, ["evaluate", str(model), *data, *out, *map(str, options)])
+    return run("evaluate", model, *data, *out, *options)
 
 
 def test_votes_are_recorded(folder):
     result = evaluated(folder, "data", "--sample", "--votes", 5, "--temperature", 0.7)
-    assert result.exit_code == 0, result.exception
+    assert result.returncode == 0, result.stderr
     found = json.loads((folder / "out" / "summary.json").read_text())["decoding"]
     assert (found["votes"], found["temperature"]) == (5, 0.7)
     evaluated(folder, "data", "--sample")
@@ -64,13 +62,9 @@ def test_votes_are_recorded(folder):
     ],
 )
 def test_refused(folder, data, options, message):
-    error = evaluated(folder, data, *options).exception
-    assert isinstance(error, LogicgenError)
-    assert message in str(error)
+    refused(evaluated(folder, data, *options), message)
 
 
 def test_other_models_do_not_vote(folder):
-    model = "propositional"
-    error = evaluated(folder, "data", "--sample", "--votes", 3, model=model).exception
-    assert isinstance(error, LogicgenError)
-    assert "--votes: propositional is not a language model" in str(error)
+    result = evaluated(folder, "data", "--sample", "--votes", 3, model="propositional")
+    refused(result, "--votes: propositional is not a language model")

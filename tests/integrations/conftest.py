@@ -10,6 +10,7 @@ from logicgen.integrations import scorers
 from logicgen.scoring import Judgement
 from logicgen.solvers import Verdict
 from tests.data.data_sets import make
+from tests.integrations.small import small
 
 
 @pytest.fixture(scope="session")
@@ -22,11 +23,26 @@ def exported(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="session")
+def data(tmp_path_factory):
+    """Return a small data set, opened."""
+    return small(tmp_path_factory.mktemp("made") / "d")
+
+
+UNKNOWN = Judgement(Verdict.UNKNOWN, "a=1", "time limit of 1 s")
+
+
 class Undecided(scorers.Scorer):
     """Reach the time limit on every completion."""
 
+    def score(self, problem, completion):
+        return UNKNOWN
+
     def score_batch(self, problems, completions):
-        return [Judgement(Verdict.UNKNOWN, reason="time limit of 1 s") for _ in problems]
+        return [UNKNOWN for _ in problems]
+
+    async def score_async(self, problem, completion):
+        return UNKNOWN
 
 
 @pytest.fixture

@@ -30,11 +30,6 @@ from logicgen.integrations import inspect_ai as adapter
 from logicgen.integrations.reply_files import read_lines, read_replies
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return small(tmp_path_factory.mktemp("made") / "d")
-
-
 def run(task, completions, folder):
     """Evaluate a model that says these completions, and return the log, read from its file."""
     outputs = [ModelOutput.from_content("mock", text) for text in completions]
@@ -167,14 +162,14 @@ def test_a_sample_without_a_problem_says_so(tmp_path):
 
 def test_what_cannot_be_asked_is_refused(data, tmp_path, monkeypatch):
     folder = str(data.folder)
-    with pytest.raises(LogicgenError, match="not a data set"):
-        adapter.solve(str(tmp_path))
-    with pytest.raises(LogicgenError, match="no split is called 'dev'"):
-        adapter.solve(folder, split="dev")
-    with pytest.raises(LogicgenError, match="there are 0 to 3"):
-        adapter.solve(folder, examples=9)
-    with pytest.raises(LogicgenError, match="'strict' or 'tolerant'"):
-        adapter.solve(folder, mode="lenient")
+    for asked, how, said in [
+        (str(tmp_path), {}, "not a data set"),
+        (folder, {"split": "dev"}, "no split is called 'dev'"),
+        (folder, {"examples": 9}, "there are 0 to 3"),
+        (folder, {"mode": "lenient"}, "'strict' or 'tolerant'"),
+    ]:
+        with pytest.raises(LogicgenError, match=said):
+            adapter.solve(asked, **how)
     monkeypatch.setattr(Propositional, "wording", None)
     with pytest.raises(LogicgenError, match="task propositional has no prompts"):
         adapter.solve(folder)
@@ -189,12 +184,8 @@ def test_prompts_of_a_file_are_asked_and_give_an_alpha_covariance(data, tmp_path
     said = [f"<answer>{solve(row['problem']).witness}</answer>" for row in rows]
     log = run(adapter.ask(str(prompts)), said, tmp_path)
     assert metrics(log)["accuracy"] == 1.0
-    assert (
-        cli(
-            "measure", "covariance", log.location, "--data", data.folder, "-o", tmp_path / "c"
-        ).returncode
-        == 0
-    )
+    judged = ("measure", "covariance", log.location, "--data", data.folder, "-o", tmp_path / "c")
+    assert cli(*judged).returncode == 0
     found = json.loads((tmp_path / "c" / "covariance.json").read_text())
     assert found["overall"]["strings"]["mean"] == 1.0
 

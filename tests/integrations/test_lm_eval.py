@@ -13,7 +13,7 @@ from logicgen.scoring import Judgement
 from logicgen.scoring.prompts import prompt
 from logicgen.solvers import Verdict
 from logicgen.tasks.propositional import Propositional
-from tests.integrations.small import INVALID, WRONG, right, small
+from tests.integrations.small import INVALID, WRONG, right
 
 pytest.importorskip("lm_eval", reason="pip install 'logicgen[lm-eval]'")
 
@@ -41,11 +41,6 @@ class Canned(LM):
         return [(0.0, False)] * len(requests)
 
     loglikelihood_rolling = loglikelihood
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return small(tmp_path_factory.mktemp("made") / "d")
 
 
 @pytest.fixture(autouse=True)

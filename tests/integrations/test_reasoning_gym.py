@@ -8,9 +8,7 @@ from itertools import islice
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.scoring import Judgement
 from logicgen.scoring.prompts import answer_text
-from logicgen.solvers import Verdict
 from logicgen.tasks import TASKS, load_task
 
 pytest.importorskip("reasoning_gym", reason="pip install 'logicgen[reasoning-gym]'")
@@ -25,7 +23,7 @@ from reasoning_gym.factory import create_curriculum, get_score_answer_fn
 from reasoning_gym.utils import extract_answer
 from reasoning_gym.version_manager import DatasetVersionManager
 
-from logicgen.integrations import reasoning_gym as adapter
+import logicgen.integrations.reasoning_gym  # noqa: F401 - registers the data sets
 
 pytestmark = pytest.mark.trainer
 
@@ -94,12 +92,7 @@ def test_a_tolerant_data_set_reads_answers_anywhere():
         assert data.score_answer(said, entry) == 1.0
 
 
-def test_what_cannot_be_decided_scores_nothing(monkeypatch):
-    class Undecided:
-        def score(self, problem, completion):
-            return Judgement(Verdict.UNKNOWN, reason="time limit of 10 s")
-
-    monkeypatch.setattr(adapter, "shared_scorer", lambda *arguments: Undecided())
+def test_what_cannot_be_decided_scores_nothing(undecided):
     data = reasoning_gym.create_dataset("logicgen_ltl", seed=0)
     assert data.score_answer("{a}", data[0]) == 0.0
 

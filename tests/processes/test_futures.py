@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -14,11 +13,8 @@ import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.processes.pool import Failure, Pool
-from tests.processes.test_pool import broken, work
-
-
-def results(pool, items, seconds=None):
-    return pool.submit_all(items, seconds).result(60)
+from tests.processes.test_pool import python, work
+from tests.processes.test_pool import submitted as results
 
 
 @pytest.fixture
@@ -36,15 +32,6 @@ def test_results_are_those_of_their_items(count):
     pool.close()
 
 
-@pytest.mark.usefixtures("new_helpers")
-def test_a_limit_or_a_death_costs_its_item_alone(pool):
-    found = results(pool, [1, "sleep", 2, "die", 3, "sleep", 4], 1.0)
-    assert found[::2] == [2, 4, 6, 8]
-    assert all(isinstance(each, Failure) for each in found[1::2])
-    assert found[1].reason == "time limit of 1 s"
-    assert "died" in found[3].reason
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a worker is started anew")
 def test_a_limit_starts_no_new_process(pool):
     """A copy of the worker goes on, so that many limits in a row cost little."""
@@ -54,19 +41,6 @@ def test_a_limit_starts_no_new_process(pool):
     assert [each.reason for each in found[:12]] == ["time limit of 0.05 s"] * 12
     assert found[12] == 6
     assert {worker.process.pid for worker in pool._workers} >= before
-
-
-def test_memory_is_limited():
-    pool = Pool(work, memory=1 << 30)
-    found = results(pool, ["eat", 1])
-    assert found == [Failure("out of memory"), 2]
-    pool.close()
-
-
-def test_errors_of_the_function_reach_who_waits_and_the_service_goes_on(pool):
-    with pytest.raises(LogicgenError, match="no such thing"):
-        results(pool, [1, "complain", 2])
-    assert results(pool, [1]) == [2]
 
 
 def test_an_error_is_of_its_own_batch_alone(pool):
@@ -79,33 +53,6 @@ def test_an_error_is_of_its_own_batch_alone(pool):
                 batch.result(60)
         else:
             assert batch.result(60) == [2 * number] * 2
-
-
-def test_an_item_that_no_worker_could_hold_is_not_sent():
-    pool = Pool(work, memory=1 << 29)
-    assert results(pool, [b"x" * (1 << 28)]) == [Failure("out of memory")]
-    assert results(pool, ["a", b"x" * (1 << 28), "b"]) == ["aa", Failure("out of memory"), "bb"]
-    pool.close()
-
-
-def test_a_setup_that_fails_is_an_error_each_time():
-    pool = Pool(broken)
-    for _ in range(2):
-        with pytest.raises(LogicgenError, match="cannot be set up"):
-            results(pool, [1])
-    pool.close()
-
-
-def dying():
-    os._exit(3)
-
-
-def test_workers_that_die_at_the_start_are_an_error_each_time():
-    pool = Pool(dying)
-    for _ in range(2):
-        with pytest.raises(LogicgenError, match="before it began"):
-            results(pool, [1])
-    pool.close()
 
 
 def test_many_threads_and_coroutines_at_once(pool):
@@ -189,10 +136,7 @@ def test_nothing_is_left_when_the_program_ends(tmp_path):
         "import time; time.sleep(0.2)\n"
         "print(*(w.process.pid for w in pool._workers), flush=True)\n"
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(["", *sys.path])}
-    done = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, timeout=60, env=environment
-    )
+    done = python(script, timeout=60)
     assert done.returncode == 0, done.stderr
     doubled, pids = done.stdout.splitlines()
     assert doubled == "2"

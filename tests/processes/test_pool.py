@@ -71,6 +71,24 @@ def broken():
     raise LogicgenError("cannot be set up")
 
 
+def mapped(pool, items, seconds=None):
+    return list(pool.map(items, seconds, 4))
+
+
+def submitted(pool, items, seconds=None):
+    return pool.submit_all(items, seconds).result(60)
+
+
+both_ways = pytest.mark.parametrize("results", [mapped, submitted])
+
+
+def python(*arguments, **settings):
+    """Run Python, where it can import what this process can."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, **settings)
+
+
 @pytest.mark.parametrize("chunk", [1, 7, 1000])
 def test_results_come_in_order(chunk):
     with Pool(work, count=2) as pool:
@@ -93,25 +111,31 @@ def test_the_source_is_read_only_a_little_ahead():
         assert len(taken) <= 100
 
 
-def test_limits_and_deaths_cost_one_item_each():
-    items = [1, "sleep", 2, "die", 3, "eat", 4]
+@both_ways
+def test_limits_and_deaths_cost_one_item_each(results):
+    items = [1, "sleep", 2, "die", 3, "eat", 4, "sleep", 5]
     with Pool(work, memory=2 << 30) as pool:
-        results = list(pool.map(items, 0.5, 4))
-        assert results[::2] == [2, 4, 6, 8]
-        assert [type(r) for r in results[1::2]] == [Failure] * 3
-        assert results[1].reason == "time limit of 0.5 s"
-        assert "died" in results[3].reason
-        assert results[5].reason == "out of memory"
-        assert list(pool.map([5], chunk=1)) == [10]  # it goes on
+        found = results(pool, items, 0.5)
+        assert found[::2] == [2, 4, 6, 8, 10]
+        assert found[1] == found[7] == Failure("time limit of 0.5 s")
+        assert isinstance(found[3], Failure)
+        assert "died" in found[3].reason
+        assert found[5] == Failure("out of memory")
+        assert results(pool, [5]) == [10]  # it goes on
 
 
-def test_errors_reach_the_caller():
-    with Pool(work) as pool, pytest.raises(LogicgenError, match="no such thing"):
-        list(pool.map([1, "complain"], chunk=1))
-    with Pool(work) as pool, pytest.raises(RuntimeError, match="ZeroDivisionError"):
-        list(pool.map(["crash"], chunk=1))
-    with Pool(broken) as pool, pytest.raises(LogicgenError, match="cannot be set up"):
-        list(pool.map([1], chunk=1))
+@both_ways
+def test_errors_reach_the_caller_each_time(results):
+    with Pool(work) as pool:
+        with pytest.raises(LogicgenError, match="no such thing"):
+            results(pool, [1, "complain", 2])
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            results(pool, ["crash"])
+        assert results(pool, [1]) == [2]
+    with Pool(broken) as pool:
+        for _ in range(2):
+            with pytest.raises(LogicgenError, match="cannot be set up"):
+                results(pool, [1])
 
 
 def test_a_worker_that_dies_between_items_or_at_the_start_costs_nothing(tmp_path):
@@ -136,23 +160,23 @@ def test_where_workers_cannot_be_started_again_what_is_done_is_kept(tmp_path):
     assert "no worker process is left" in found[5].reason
 
 
-def test_where_no_worker_ever_starts_it_is_an_error(tmp_path):
+@both_ways
+def test_where_no_worker_ever_starts_it_is_an_error_each_time(results, tmp_path):
     (tmp_path / "first").touch()
-    with (
-        Pool(hopeless, (str(tmp_path),), count=2) as pool,
-        pytest.raises(LogicgenError, match=r"before it began to work.*\(3\)"),
-    ):
-        list(pool.map(range(6), chunk=2))
+    with Pool(hopeless, (str(tmp_path),), count=2) as pool:
+        for _ in range(2):
+            with pytest.raises(LogicgenError, match=r"before it began to work.*\(3\)"):
+                results(pool, range(6))
 
 
-def test_long_items_take_no_more_memory_than_one_of_them():
-    long = "x" * (3 << 20)
+@both_ways
+def test_long_items_take_no_more_memory_than_one_of_them(results):
+    long, too_long = "x" * (3 << 20), "x" * (200 << 20)
     with Pool(work, memory=3 << 28) as pool:
-        assert [len(each) for each in pool.map([long] * 120, chunk=120)] == [2 * len(long)] * 120
-        too_long = "x" * (200 << 20)
-        found = list(pool.map(["a", too_long, "b"], chunk=256))
-    assert found[::2] == ["aa", "bb"]
-    assert isinstance(found[1], Failure)
+        assert [len(each) for each in results(pool, [long] * 120)] == [2 * len(long)] * 120
+        failure = Failure("out of memory")
+        assert results(pool, [too_long]) == [failure]  # no worker could hold it
+        assert results(pool, ["a", too_long, "b"]) == ["aa", failure, "bb"]
 
 
 def test_slow_items_are_shared_and_come_one_by_one():
@@ -182,13 +206,7 @@ def test_scripts_without_a_guard_are_not_run_again(tmp_path, how):
     script = tmp_path / "plain.py"
     script.write_text(folder + SCRIPT)
     arguments = {"a file": [script], "standard input": [], "-c": ["-c", script.read_text()]}[how]
-    result = subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        input=script.read_text(),
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
+    result = python(*arguments, input=script.read_text())
     assert result.returncode == 0, result.stderr
     assert result.stdout.split() == ["sat", "unsat", "sat", "20"]
 
@@ -196,13 +214,7 @@ def test_scripts_without_a_guard_are_not_run_again(tmp_path, how):
 def test_a_file_of_the_working_folder_is_not_taken_for_a_module(tmp_path):
     (tmp_path / "pickle.py").write_text("open('imported', 'w')")
     code = "import logicgen; print(logicgen.solve('ltl', 'a', timeout=9).status)"
-    result = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
+    result = python("-P", "-c", code, cwd=tmp_path)
     assert result.stdout.strip() == "sat", result.stderr
     assert not (tmp_path / "imported").exists()
 
