@@ -154,7 +154,7 @@ SHARED = {
     "data",  # what is done with data, as functions and as commands
     "export",
     "generate",
-    "inductive",
+    "grammar",  # a grammar, and its commands
     "language_model",
     "plan",  # of a data set, and of a study
     "probe",

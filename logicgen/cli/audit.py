@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from logicgen import library
 from logicgen.cli.options import POSITIVE, SEED, LocalPath, integer_option
 from logicgen.cli.terminal import is_standard_output, put
 from logicgen.errors import LogicgenError
@@ -45,20 +46,18 @@ def command(
     """
     import json
 
-    from logicgen.library import audit, write_texts
-
     if (function is None) == (mode is None):
         raise click.UsageError("give either MODULE:FUNCTION or --mode strict|tolerant")
     verifier: Any = _loaded(function) if function else mode
     chosen = {name: value for name, value in (("dresses", dresses), ("only", only)) if value}
-    found = audit(verifier, task, **settings, **chosen)
+    found = library.audit(verifier, task, **settings, **chosen)
     as_json = json.dumps(found.as_dict(), ensure_ascii=False, indent=2)
     if target is None or not is_standard_output(target):
         put(found.text)
     else:
         put(as_json)
     if target is not None and not is_standard_output(target):
-        write_texts(Path(target), [as_json, "\n"])
+        library.write_texts(Path(target), [as_json, "\n"])
     return 0 if found.clean else 1
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from logicgen import library
 from logicgen.cli.options import (
     DATA,
     PAGE,
@@ -56,8 +57,6 @@ def generate(
     Interrupted, it goes on where it stopped when the same command is run again; the bytes are the
     same as without the interruption, and with any number of workers.
     """
-    from logicgen import library
-
     folder = out or Path("data") / Path(recipe).stem
     try:
         library.make_data(
@@ -82,8 +81,6 @@ def list_(kind: str | None, html: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
-
-    from logicgen import library
 
     if html is not None:
         if kind:
@@ -127,8 +124,6 @@ def convert(task: str, split: str, source: str, target: str) -> None:
     logicgen convert --task ltl test.txt test.jsonl
     logicgen convert --task propositional data/propositional-cnf --split test test/
     """
-    from logicgen import library
-
     count = library.convert(task, source, target, split=split)
     say(f"{Path(target)}: {count:,} examples")
 
@@ -172,8 +167,6 @@ def export(
     logicgen export runs/ltl-symbol-invariant my-model
     logicgen export data/ltl-35 prompts --for trl
     """
-    from logicgen import library
-
     if kind is None:
         if examples or notation != "infix":
             raise click.UsageError("--examples and --notation are of prompts: give --for, too")

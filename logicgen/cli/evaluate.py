@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from logicgen import library
 from logicgen.cli import options as opt
 from logicgen.cli.options import REPLIES, check_no_replies, check_options
 from logicgen.cli.terminal import put, say, stage_bars
@@ -82,8 +83,6 @@ def evaluate(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     mode, mixed = options.pop("mode"), options.pop("mixed_prompts")
     search, random = decoding_of(**options)
 
-    from logicgen import library
-
     opened = library.load_dataset(data)
     if not replies:
         _check_kind(data, opened.holds == "problems")
@@ -109,8 +108,6 @@ def evaluate(run: Path, data: Path, out: Path | None, **options: Any) -> None:
 
 def _print_perplexity(run: Path, corpus: Any, out: Path | None, **options: Any) -> None:
     """Measure and print the perplexity of a language model on a corpus."""
-    from logicgen import library
-
     reading = {name: options[name] for name in options if name in _CORPUS + _BOTH}
     reading |= {"split": options["split"] or "test", "limit": options["limit"] or 256}
     folder, summary = library.measure_perplexity(
@@ -133,9 +130,7 @@ def _check_kind(data: Path, problems: bool) -> None:
 
 def print_scores(summary: dict[str, Any], folder: Path) -> None:
     """Print the scores of a summary, and where their pictures are."""
-    from logicgen.library import score_lines
-
-    for line in score_lines(summary):
+    for line in library.score_lines(summary):
         put(line)
     for name, called in (("heatmap", "heat map"), ("symbols", "symbols"), ("lengths", "lengths")):
         say(f"{called}: {folder / name}.png")
@@ -196,8 +191,6 @@ def covariance(
     logicgen measure covariance replies.jsonl --data DIR
     Each line of the second file is one of the first, with `completion`.
     """
-    from logicgen import library
-
     if prompts:
         check_options(_OF_PROMPTS, "writes prompts, and no model is asked")
         say(library.write_renamed_prompts(run, data, split or "test", options["limit"]))
@@ -224,8 +217,6 @@ def collapse(run: Path, data: Path, out: Path | None, device: str) -> None:
     Such rows can become alike, as inputs and as outputs. Their mean cosine, relative spread and
     effective rank stand beside those of the symbols that occur in training. Writes collapse.json.
     """
-    from logicgen import library
-
     lines, file = library.collapse(run, data, out, device)
     for line in lines:
         put(line)
@@ -273,8 +264,6 @@ def probe(
     stand the controls: what can be found without a model. Writes windows.csv, summary.json and
     pictures of the precision, of a key and of a symbol.
     """
-    from logicgen import library
-
     asked = {"steps": steps, "hidden": hidden, "layer": layer, "last": last, "seed": seed}
     lines, figure = library.probe(
         run, data, out, split=split, probe=asked, bars=stage_bars, **options

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from logicgen import library
 from logicgen.cli.options import PATH, SEED, out_option
 from logicgen.cli.terminal import put, say
 
@@ -39,8 +40,6 @@ def show(run: Path, out: Path | None) -> None:
     Writes weights.png, weights.svg and report.html, a page, to --out, or to RUN if that is a
     folder.
     """
-    from logicgen import library
-
     weights, files = library.show_grammar(run, out)
     put(weights)
     say(files)
@@ -58,8 +57,6 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     to RUN/cut-ABOVE-BELOW. Of a trained model, what weighs a thousandth or less counts as nothing
     and is left out, too. Prints the sentences that have lost more than half of their share.
     """
-    from logicgen import library
-
     lines, file = library.cut_grammar(run, above, below, out)
     for line in lines:
         put(line)
@@ -77,7 +74,5 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
 )
 def generate(run: Path, prompt: str, count: int, seed: int, exact: bool) -> None:
     """Draw sentences that agree with --prompt, each as probable as RUN's grammar has it."""
-    from logicgen import library
-
     for line in library.sentence_lines(run, prompt, count=count, seed=seed, exact=exact):
         put(line)

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from logicgen import library
 from logicgen.cli.options import (
     POSITIVE,
     TARGET_AND_SOLVER,
@@ -66,8 +67,6 @@ def solve(
     logicgen solve problem.cnf
     logicgen solve --task ltl --model ltl "G(a -> F b)"
     """
-    from logicgen import library
-
     if bool(problems) == (source is not None):
         raise click.UsageError("give either PROBLEMs or --in FILE")
     if options["draws"] is not None and options["model"] is None:
@@ -142,8 +141,6 @@ def verify(
 
 def _verify_lines(task: str, source: str, target: str | None, **options: Any) -> None:
     """Write the verdicts on the lines of a file. Raises LogicgenError if some cannot be checked."""
-    from logicgen import library
-
     rows = library.verify_lines(task, source, **options)
     if errors := run_bulk(rows, target, "verdict", "verifying")["error"]:
         place = "standard input" if source == "-" else source
@@ -158,8 +155,6 @@ def _verify_one(
     task: str, problem: str, answer: str, *, solver: str | None, timeout: float | None, **_: Any
 ) -> int:
     """Print the verdict on one answer, and return the exit status."""
-    from logicgen import library
-
     if is_dimacs(problem):
         verdict, reason = library.verify_dimacs(problem, answer), ""
     else:
@@ -236,13 +231,11 @@ def run_bulk(rows: Iterator[Row], target: str | None, key: str, doing: str) -> C
 
 def _write(texts: Iterable[str], target: str | None) -> None:
     """Write texts to standard output, or to a file that is there when it is complete."""
-    from logicgen.library import write_texts
-
     if is_standard_output(target):
         for text in texts:
             put(text, nl=False)
     else:
-        write_texts(Path(str(target)), texts)
+        library.write_texts(Path(str(target)), texts)
 
 
 def _with_bar(rows: Iterator[Row], name: str) -> Iterator[Row]:

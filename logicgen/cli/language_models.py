@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from logicgen import library
 from logicgen.cli import options as opt
 from logicgen.cli.options import DATA, DEVICE, PATH, integer_option
 from logicgen.cli.terminal import put, read_text, say
@@ -71,8 +72,6 @@ def complete(
     if vote and count == 1:
         raise LogicgenError("--vote: one text has nothing to be compared with; give --count N")
 
-    from logicgen import library
-
     asked = read_text() if prompt is None else prompt
     settings = {name: options[name] for name in options if name not in opt.RANDOM}
     settings |= {"beams": beams, "sampling": None if greedy else random}
@@ -117,8 +116,6 @@ def probability(
     logicgen measure probability runs/english "A list is"
     logicgen measure probability runs/english " a sequence" --after "A list is" --samples 1000
     """
-    from logicgen import library
-
     asked = read_text() if text is None else text
     settings = {"after": after, "whole": whole, "samples": samples, "seed": seed}
     for line in library.text_probability(run, asked, device=device, **settings):
@@ -141,8 +138,6 @@ def tightness(
     weights, and how many tokens follow on average at most. A model with random rows has a bound for
     each draw; the least is printed.
     """
-    from logicgen import library
-
     for option, value in (("--split", split), ("--context", context)):
         if value is not None and data is None:
             raise LogicgenError(f"{option} says what is read of a corpus: give --data, too")

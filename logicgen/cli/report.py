@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from logicgen import library
 from logicgen.cli import options as opt
 from logicgen.cli.terminal import put, say, stage_bars
 
@@ -66,8 +67,6 @@ def command(folders: tuple[str, ...], out: Path | None, workers: int) -> None:
     logicgen report RUN/grid
     logicgen report RUN/grid OTHER/grid -o comparison
     """
-    from logicgen import library
-
     if out is None or len(folders) == 1:
         folder = Path(opt.DATA.convert(folders[0], None, None))
         say(f"report: {library.report(folder, out, workers=workers, bars=stage_bars)}")

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from logicgen import library
 from logicgen.cli.options import DEVICE, engine_options, integer_option, out_option
 from logicgen.cli.terminal import progress_bars, put, say, stage_bars
 
@@ -37,8 +38,6 @@ def command(
     trial that has its record is not computed again. So the same command continues after an
     interruption, and tries failed trials again.
     """
-    from logicgen import library
-
     library.study(
         name,
         out,

@@ -13,8 +13,7 @@ from typing import Any
 
 from logicgen.data.prompts import FORMATS, Row, sampled_rows
 from logicgen.errors import LogicgenError, nearest
-from logicgen.extras import extras_named
-from logicgen.integrations.versions import at_least
+from logicgen.integrations.versions import importing
 from logicgen.scoring.prompts import Notation
 from logicgen.tasks import load_task
 from logicgen.tasks.problems import ProblemSamples
@@ -40,9 +39,8 @@ def stream(
     Row `i` depends on the arguments and on `i` alone. Raises LogicgenError for a task without
     prompts, and a setting that cannot be.
     """
-    with extras_named():
+    with importing("datasets", "2.19"):
         from datasets import IterableDataset
-    at_least("datasets", "2.19")
     if shards < 1:
         raise LogicgenError(f"shards: {shards}; there is at least 1")
     if kind not in FORMATS:

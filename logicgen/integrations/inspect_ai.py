@@ -16,15 +16,13 @@ from typing import Any
 from logicgen.data.opening import as_dataset, load_dataset
 from logicgen.data.prompts import prompt_rows
 from logicgen.errors import LogicgenError
-from logicgen.extras import extras_named
 from logicgen.integrations.reply_files import read_lines
 from logicgen.integrations.scorers import shared_scorer
-from logicgen.integrations.versions import at_least
+from logicgen.integrations.versions import importing
 from logicgen.scoring.completions import Mode
 from logicgen.scoring.prompts import Notation, answer_text
 
-at_least("inspect_ai", "0.3.285")
-with extras_named():
+with importing("inspect_ai", "0.3.285"):
     from inspect_ai import Task, task
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.scorer import CORRECT, INCORRECT, Score, accuracy, grouped, scorer, stderr

@@ -42,16 +42,9 @@ def reward_func(
     """
     import torch
 
-    asked = [_asked(label) for label in labels]
     completions = [completion_in(*pair) for pair in zip(queries, prompts, strict=True)]
-    paid = rewards(
-        [task for task, _ in asked],
-        [problem for _, problem in asked],
-        completions,
-        mode,
-        timeout,
-        workers,
-    )
+    asked = [(*_asked(label), said) for label, said in zip(labels, completions, strict=True)]
+    paid = rewards(asked, mode, timeout, workers)
     known = [
         None if completion is None else each
         for completion, each in zip(completions, paid, strict=True)

@@ -14,16 +14,14 @@ from functools import cache, partial
 from typing import Any, ClassVar
 
 from logicgen.errors import LogicgenError
-from logicgen.extras import extras_named
 from logicgen.integrations.scorers import shared_scorer
-from logicgen.integrations.versions import at_least
+from logicgen.integrations.versions import importing
 from logicgen.scoring.completions import Mode
 from logicgen.scoring.prompts import VERSION, Notation, answer_text, prompt
 from logicgen.tasks import load_task, task_names
 from logicgen.tasks.public_task import PublicTask
 
-at_least("reasoning_gym", "0.1.25")
-with extras_named():
+with importing("reasoning_gym", "0.1.25"):
     from reasoning_gym.coaching import BaseCurriculum, RangeAttributeDefinition
     from reasoning_gym.dataset import ProceduralDataset
     from reasoning_gym.factory import register_dataset

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from logicgen.errors import LogicgenError, at, reading
-from logicgen.extras import extras_named
-from logicgen.integrations.versions import at_least
+from logicgen.integrations.versions import importing
 from logicgen.tasks.lines import LONGEST, fields_of
 
 SAID = ("row", "problem", "split", "dataset", "fingerprint", "prompt_version")
@@ -49,9 +48,8 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _of_log(path: Path) -> Iterator[dict[str, Any]]:
-    with extras_named():
+    with importing("inspect_ai", "0.3.285"):
         from inspect_ai.log import read_eval_log
-    at_least("inspect_ai", "0.3.285")
     with reading(path):
         path.open("rb").close()  # complain about a file that cannot be read as of all others
     try:

@@ -32,30 +32,29 @@ def shared_scorer(
 
 
 def rewards(
-    tasks: Sequence[str],
-    problems: Sequence[str],
-    completions: Sequence[object],
+    asked: Sequence[tuple[str, str, object]],
     mode: Mode = "strict",
     timeout: float = 1.0,
     workers: int = 1,
 ) -> list[float | None]:
     """Return the rewards of completions, in order: 1.0, 0.0, or None where it is not known.
 
-    Item n of each is of one completion; tasks may be mixed. Settings are those of `Scorer`. Raises
-    LogicgenError for an unknown task, a problem that does not parse and a setting that cannot be.
+    asked: task, problem and completion of each; tasks may be mixed. Settings are those of `Scorer`.
+    Raises LogicgenError for an unknown task, a problem that does not parse and a setting that
+    cannot be.
     """
-    for task in tasks:
+    places: dict[str, list[int]] = {}
+    for place, (task, _, _) in enumerate(asked):
         if not isinstance(task, str):
             raise LogicgenError(f"a task is {shown(task)}, not the name of one")
-    found: list[float | None] = [None] * len(completions)
-    for task in dict.fromkeys(tasks):
-        places = [place for place, each in enumerate(tasks) if each == task]
+        places.setdefault(task, []).append(place)
+    found: list[float | None] = [None] * len(asked)
+    for task, mine in places.items():
+        _, problems, completions = zip(*(asked[place] for place in mine), strict=True)
         scorer = shared_scorer(task, mode, timeout, workers)
         with at(f"task {task}"):
-            judged = scorer.score_batch(
-                [problems[place] for place in places], [completions[place] for place in places]
-            )
-        for place, judgement in zip(places, judged, strict=True):
+            judged = scorer.score_batch(problems, completions)
+        for place, judgement in zip(mine, judged, strict=True):
             found[place] = judgement.reward
     return found
 

@@ -52,14 +52,8 @@ class Reward:
             )
         found: list[float | None] = [None] * len(completions)
         ours = [place for place, name in enumerate(task) if name is not None]
-        paid = rewards(
-            [task[place] for place in ours],
-            [problem[place] for place in ours],
-            [said(completions[place]) for place in ours],
-            self.mode,
-            self.timeout,
-            self.workers,
-        )
+        asked = [(task[place], problem[place], said(completions[place])) for place in ours]
+        paid = rewards(asked, self.mode, self.timeout, self.workers)
         for place, each in zip(ours, paid, strict=True):
             found[place] = each
         return found

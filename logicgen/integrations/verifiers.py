@@ -20,14 +20,12 @@ from typing import Any
 from logicgen.data.opening import as_dataset, load_dataset
 from logicgen.data.prompts import prompt_rows
 from logicgen.errors import LogicgenError
-from logicgen.extras import extras_named
 from logicgen.integrations.scorers import shared_scorer
-from logicgen.integrations.versions import at_least
+from logicgen.integrations.versions import importing
 from logicgen.scoring.completions import Mode
 from logicgen.scoring.prompts import Notation, answer_text
 
-at_least("verifiers", "0.4")
-with extras_named():
+with importing("verifiers", "0.4"):
     import verifiers.v1 as vf
 
 

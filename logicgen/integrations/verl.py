@@ -48,5 +48,5 @@ def compute_score(
             " `logicgen export DATA DIR --for verl` writes it"
         )
     task = data_source.removeprefix(_OURS)
-    (paid,) = rewards([task], [ground_truth], [solution_str], mode, timeout, workers)
+    (paid,) = rewards([(task, ground_truth, solution_str)], mode, timeout, workers)
     return {"score": paid or 0.0, "acc": paid or 0.0, "unknown": float(paid is None)}

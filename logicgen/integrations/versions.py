@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 
 from logicgen.errors import LogicgenError
+from logicgen.extras import extras_named
 
 
 def at_least(package: str, needed: str) -> None:
@@ -23,6 +26,14 @@ def at_least(package: str, needed: str) -> None:
             f"{package} {found} is installed, and logicgen needs {needed} or later:"
             f" pip install '{package}>={needed}'"
         )
+
+
+@contextmanager
+def importing(package: str, needed: str) -> Iterator[None]:
+    """Import a package inside. LogicgenError: it is older than `needed`, or not installed."""
+    at_least(package, needed)
+    with extras_named():
+        yield
 
 
 def _release(text: str) -> list[int]:

@@ -18,13 +18,13 @@ COPIED = ("copying", "a b", "<answer>a b</answer>")
 
 
 def judged(*rows, **settings):
-    return rewards(*map(list, zip(*rows, strict=True)), timeout=60, **settings)
+    return rewards(rows, timeout=60, **settings)
 
 
 def test_tasks_may_be_mixed():
     rows = [TRACE, WRONG, COPIED, RIGHT, WRONG, TRACE]
     assert judged(*rows) == [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
-    assert rewards([], [], []) == []
+    assert rewards([]) == []
 
 
 def test_a_scorer_is_made_once_for_a_task_and_its_settings(monkeypatch):
@@ -38,7 +38,7 @@ def test_a_scorer_is_made_once_for_a_task_and_its_settings(monkeypatch):
 
 
 def test_what_is_not_known_is_none(undecided):
-    assert rewards(["ltl", "copying"], ["a", "b"], ["x", "y"]) == [None, None]
+    assert rewards([("ltl", "a", "x"), ("copying", "b", "y")]) == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_the_last_message_of_a_model_is_its_completion(completion):
     ],
 )
 def test_what_says_nothing_is_not_paid(completion):
-    assert rewards([RIGHT[0]], [RIGHT[1]], [said(completion)], timeout=60) == [0.0]
+    assert judged((*RIGHT[:2], said(completion))) == [0.0]
 
 
 def test_threads_and_forked_processes_judge_alike():

@@ -169,14 +169,18 @@ def test_where_no_worker_ever_starts_it_is_an_error_each_time(results, tmp_path)
                 results(pool, range(6))
 
 
-@both_ways
-def test_long_items_take_no_more_memory_than_one_of_them(results):
-    long, too_long = "x" * (3 << 20), "x" * (200 << 20)
+def test_long_items_take_no_more_memory_than_one_of_them():
+    long = "x" * (3 << 20)
     with Pool(work, memory=3 << 28) as pool:
-        assert [len(each) for each in results(pool, [long] * 120)] == [2 * len(long)] * 120
-        failure = Failure("out of memory")
-        assert results(pool, [too_long]) == [failure]  # no worker could hold it
-        assert results(pool, ["a", too_long, "b"]) == ["aa", failure, "bb"]
+        assert [len(each) for each in pool.map([long] * 120, chunk=120)] == [2 * len(long)] * 120
+
+
+@both_ways
+def test_an_item_that_no_worker_could_hold_is_not_sent(results):
+    long, failure = b"x" * (1 << 28), Failure("out of memory")
+    with Pool(work, memory=1 << 29) as pool:
+        assert results(pool, [long]) == [failure]
+        assert results(pool, ["a", long, "b"]) == ["aa", failure, "bb"]
 
 
 def test_slow_items_are_shared_and_come_one_by_one():
