@@ -96,7 +96,13 @@ def test_cards_of_data(text, tmp_path):
     }
     _, header, body = card(recipe, described).split("---\n", 2)
     assert yaml.safe_load(header)["pretty_name"] == one_line(text)
-    assert set(yaml.safe_load(header)) == {"pretty_name", "license", "size_categories", "tags", "configs"}
+    assert set(yaml.safe_load(header)) == {
+        "pretty_name",
+        "license",
+        "size_categories",
+        "tags",
+        "configs",
+    }
     assert [line for line in body.splitlines() if line.startswith("#")] == [f"# {plain(text)}"]
 
 
