@@ -160,10 +160,6 @@ class MeasureTable(DecodingKeys):
         seed = base.data_seed if self.data_seed is None else self.data_seed
         return None if self.data is None else (self.data, self.size, self.data_set, seed)
 
-    def needed_splits(self) -> dict[str, str]:
-        """Return nothing: what a split lacks is said when it is read."""
-        return {}
-
 
 class Recipes(Table):
     """Which recipes are used: shipped names or paths of TOML files, and changes to them."""

@@ -179,16 +179,14 @@ def _difference(before: Any, now: Any, place: str = "") -> str | None:
 def made_with(records: Sequence[Record]) -> str:
     """Return machines, commits and versions of records, for the page made from them."""
     trainings = [record.found.get("training") for record in records]
+    precisions = [each.get("precision") for each in trainings if isinstance(each, dict)]
     values = {
-        "Machine": {record.machine for record in records},
-        "Commit": {record.commit for record in records if record.commit},
-        "Precision": {
-            each["precision"]
-            for each in trainings
-            if isinstance(each, dict) and "precision" in each
-        },
+        "Machine": [record.machine for record in records],
+        "Commit": [record.commit for record in records],
+        "Precision": precisions,
     }
-    lines = [f"{key}: {'; '.join(sorted(each))}." for key, each in values.items() if each]
+    known = {key: sorted({*filter(None, each)}) for key, each in values.items()}
+    lines = [f"{key}: {'; '.join(each)}." for key, each in known.items() if each]
     versions = [f"{name} {value}" for name, value in records[0].versions.items()]
     return "\n".join([*lines, f"{', '.join(versions)}."])
 

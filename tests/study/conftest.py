@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 
 import pytest
 
+from logicgen.study.plan import plan
+from logicgen.study.recipe import read_study
 from logicgen.study.records import FILE, Record, digest
+from logicgen.study.results import TABLE
 
 TINY = """
 description = "Two trials"
@@ -49,6 +53,17 @@ def study_file(tmp_path):
         return path
 
     return write
+
+
+def planned(path, changes=None):
+    """Return the plan of a study of trainings in a file, or of a shipped one."""
+    return plan(read_study(str(path), changes))
+
+
+def read_table(folder):
+    """Return the lines of the table for programs."""
+    with (folder / TABLE).open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def read_lines(folder):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 
@@ -12,12 +11,11 @@ import pytest
 from logicgen.errors import LogicgenError
 from logicgen.measures.cells import point_score
 from logicgen.measures.scores import Scores
-from logicgen.study.plan import plan
-from logicgen.study.recipe import EVALUATION, read_study
+from logicgen.study.recipe import EVALUATION
 from logicgen.study.records import read_records, write_records
 from logicgen.study.results import by_point, measured_of
 from tests.measures.predicted import ABOUT, predicted
-from tests.study.conftest import finished
+from tests.study.conftest import finished, planned, read_table
 
 GRID = [(symbols, length) for symbols in (1, 2, 3) for length in (2, 3, 4)]
 
@@ -66,7 +64,7 @@ def _flat(score):
 
 
 def test_training_seeds_are_averaged_and_examples_counted_once(study_file, tmp_path):
-    made = plan(read_study(str(study_file(top="seeds = [0, 1]"))))
+    made = planned(study_file(top="seeds = [0, 1]"))
     write_records(
         [
             answered(trial, scores_of(4 if name.endswith("0") else 2))
@@ -87,7 +85,7 @@ def test_training_seeds_are_averaged_and_examples_counted_once(study_file, tmp_p
 
 
 def test_few_points_are_set_side_by_side(study_file, tmp_path):
-    made = plan(read_study(str(study_file())))
+    made = planned(study_file())
     records = {}
     for trial, right in zip(made.trials.values(), (1, 3), strict=True):
         covariance = {
@@ -103,10 +101,10 @@ def test_few_points_are_set_side_by_side(study_file, tmp_path):
     assert "25.0% [" in lines[2]
     assert "75.0% [" in lines[3]
     assert "| 0.750 |" in lines[3]
-    with (tmp_path / "results.csv").open() as file:
-        written = list(csv.DictReader(file))
     overall = {
-        line["point"]: float(line["accuracy"]) for line in written if line["part"] == "overall"
+        line["point"]: float(line["accuracy"])
+        for line in read_table(tmp_path)
+        if line["part"] == "overall"
     }
     assert overall == {"normal": 0.25, "hypercube": 0.75}
     report = (tmp_path / "results.md").read_text()
@@ -126,7 +124,7 @@ MANY = """
 
 
 def test_of_many_points_the_best_and_what_goes_with_being_good(study_file, tmp_path):
-    made = plan(read_study(str(study_file(MANY))))
+    made = planned(study_file(MANY))
     records = {
         name: answered(
             trial, scores_of(1, distances=20 - trial.training.model.embedding.random_width)
@@ -145,7 +143,7 @@ def test_of_many_points_the_best_and_what_goes_with_being_good(study_file, tmp_p
 
 
 def test_what_counts_at_trained_lengths_need_not_count_at_others(study_file, tmp_path):
-    made = plan(read_study(str(study_file(MANY))))
+    made = planned(study_file(MANY))
     records = {}
     for name, trial in made.trials.items():
         embedding = trial.training.model.embedding
@@ -182,7 +180,7 @@ OF_A_LENGTH = ("", ", chance", ", p")
 
 def test_nothing_to_show(study_file, tmp_path):
     with pytest.raises(LogicgenError, match="no trial is done"):
-        plan(read_study(str(study_file()))).write({}, tmp_path)
+        planned(study_file()).write({}, tmp_path)
 
 
 def test_an_axis_with_the_name_of_a_result_has_a_column_of_its_own(study_file, tmp_path):
@@ -191,10 +189,9 @@ def test_an_axis_with_the_name_of_a_result_has_a_column_of_its_own(study_file, t
     examples = [{ name = "few" }, { name = "all", data_set = { "sizes.train" = 300 } }]
     loss = [{ name = "adacos" }]
     """
-    made = plan(read_study(str(study_file(axes))))
+    made = planned(study_file(axes))
     made.write({name: answered(t, scores_of(1)) for name, t in made.trials.items()}, tmp_path)
-    with (tmp_path / "results.csv").open() as file:
-        rows = list(csv.DictReader(file))
+    rows = read_table(tmp_path)
     assert [*rows[0]][:4] == ["point", "axis.examples", "loss", "seeds"]
     found = {(row["axis.examples"], row["examples"]) for row in rows if row["part"] == "overall"}
     assert found == {("few", "36"), ("all", "36")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import shutil
 
 import pytest
@@ -17,7 +16,7 @@ from logicgen.study.recipe import read_study
 from logicgen.study.records import FILE
 from logicgen.study.results import TABLE, by_point, study_report
 from tests.cli.test_commands import refused, run
-from tests.study.conftest import finished, read_lines
+from tests.study.conftest import TINY, finished, planned, read_lines, read_table
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -122,22 +121,10 @@ window = 15
 [axes]
 "network.cache" = [false]
 """
-PROBLEMS = """
-seeds = [0, 1]
-[base]
-model = "propositional-interchangeable"
-data = "propositional-mini"
-size = 400
-[base.set]
-"network.width" = 16
-"network.heads" = 2
-"network.encoder_layers" = 1
-"network.decoder_layers" = 1
-"network.feed_forward" = 16
-"embedding.random_width" = 8
-"training.steps" = 4
-"training.batch_size" = 4
-"training.warmup_steps" = 1
+PROBLEMS = (
+    "seeds = [0, 1]\n"
+    + TINY.partition("[evaluate]")[0].replace("copying", "propositional").replace("600", "400")
+    + """
 "training.validate_every" = 2
 "training.validation_examples" = 4
 [[measure]]
@@ -147,7 +134,7 @@ grammar = true
 verified = 3
 covariance = { limit = 2 }
 [[measure]]
-name = "fresh grid"
+name = "fresh-grid"
 data = "propositional-mini"
 data_seed = 1
 size = 400
@@ -157,11 +144,12 @@ by = "symbols"
 [axes]
 "training.learning_rate" = [1e-3, 1e-2]
 """
+)
 
 
 @pytest.mark.slow
 def test_answers_to_problems_plain_and_verified(folder):
-    (folder / "problems.toml").write_text(PROBLEMS.replace("fresh grid", "fresh-grid"))
+    (folder / "problems.toml").write_text(PROBLEMS)
     out = folder / "problems"
     result = run("study", folder / "problems.toml", "-o", out, "--workers", 2)
     assert result.returncode == 0, result.stderr
@@ -225,7 +213,7 @@ def test_strings_of_two_automata(folder):
     out = folder / "strings"
     result = run("study", folder / "strings.toml", "-o", out, "--workers", 2)
     assert result.returncode == 0, result.stderr
-    rows = list(csv.DictReader((out / "results.csv").open(encoding="utf-8")))
+    rows = read_table(out)
     assert len(rows) == 4 * 2  # overall, and beyond position 10
     assert all(float(row["kl_ideal"]) >= 0 for row in rows)
     assert {row["from"] for row in rows} == {"1", "10"}
@@ -245,7 +233,7 @@ def test_prompts_and_keys(folder):
     out = folder / "prompts"
     result = run("study", folder / "prompts.toml", "-o", out, "--workers", 2)
     assert result.returncode == 0, result.stderr
-    rows = list(csv.DictReader((out / "results.csv").open(encoding="utf-8")))
+    rows = read_table(out)
     answers = [row for row in rows if row["measure"] == "look-up"]
     keys = [row for row in rows if row["measure"] == "keys"]
     assert [row["examples"] for row in answers] == ["6", "6"]
@@ -264,7 +252,7 @@ def test_symbols_of_strings(folder):
     heads = [each.strip() for each in lines[0].strip("|").split("|")]
     assert len(heads) == len(set(heads))
     assert {"symbols: exact, last window", "again: exact, last window"} <= {*heads}
-    rows = list(csv.DictReader((out / "results.csv").open(encoding="utf-8")))
+    rows = read_table(out)
     assert {row["by"] for row in rows} == {"probe", "most frequent", "frequencies", "exact"}
     assert len(rows) == 4 * (3 + 2)
 
@@ -318,7 +306,7 @@ def test_a_curve_of_answers_is_asked_of_a_corpus(folder):
     path = folder / "curve.toml"
     text = STRINGS.format(folder=folder)
     path.write_text(text.replace("[[measure]]\n", '[[measure]]\nby = "length"\n', 1), "utf-8")
-    reasons = plan(read_study(str(path))).impossible.values()
+    reasons = planned(path).impossible.values()
     assert reasons
     assert all("by: goes with answers to problems" in reason for reason in reasons)
 
@@ -327,7 +315,7 @@ def test_models_of_the_other_kind(folder):
     path = folder / "other.toml"
     text = STRINGS.format(folder=folder).replace('"language-trigram"', '"copying-learned"')
     path.write_text(text, encoding="utf-8")
-    reasons = plan(read_study(str(path))).impossible.values()
+    reasons = planned(path).impossible.values()
     assert all("is scored by [evaluate]" in reason for reason in reasons)
     assert len(reasons) == 2
     measure = text[text.index("[[measure]]") : text.index("[axes]")]

@@ -13,10 +13,10 @@ from logicgen import recipes
 from logicgen.data.opening import read_data_recipe as read_data
 from logicgen.errors import LogicgenError
 from logicgen.model.recipe import read_model_recipe as read_model
-from logicgen.study.plan import combinations, open_study, plan
+from logicgen.study.plan import combinations, open_study
 from logicgen.study.recipe import EVALUATION, read_study
 from logicgen.study.trial import Training
-from tests.study.conftest import TINY
+from tests.study.conftest import TINY, planned
 
 GRID = """
 [axes]
@@ -27,10 +27,6 @@ part = [
 "embedding.random_width" = [4, 8, 12]
 "embedding.normalize_parts" = [true, false]
 """
-
-
-def planned(path):
-    return plan(read_study(str(path)))
 
 
 def trainings(path):
@@ -65,7 +61,7 @@ def test_keys_of_the_file_are_changed(study_file):
         "evaluate.limit": 3,
         "axes.embedding.random_width": [4],
     }
-    made = plan(read_study(str(study_file(GRID)), changes))
+    made = planned(study_file(GRID), changes)
     assert len(made.trials) == 4
     trial = made.trials["normal,random_width=4,normalize_parts=true-7"].training
     assert trial.model.training.steps == 2
@@ -207,6 +203,7 @@ def test_points_whose_recipes_are_wrong_are_impossible_and_the_others_are_not(st
         ('[axes]\n"training.steps" = []', "axes.training.steps: has no values"),
         ("[axes]\ntraining.steps = [1]", "axes.training: input should be a valid list"),
         ('[axes]\n"training.steps" = [1, 1]', "'1' stands there twice"),
+        ('[axes]\n"training.seed" = [1, 2]', "give the numbers as seeds"),
         ('[axes]\nm = [{ name = "../x" }]', "'../x' cannot be a file's name"),
         ('[axes]\n"axis.m" = [1]', "an axis's name cannot begin with axis."),
         ('[axes]\nm = [{ name = "a,b" }]', "'a,b' cannot be a file's name"),
@@ -240,11 +237,6 @@ def test_what_the_evaluation_cannot_do_is_refused(study_file):
         wrong = planned(study_file(tiny="\n".join([*lines, f"{key} = {value}", ""])))
         assert not wrong.trials
         assert all("no split 'tset'" in reason for reason in wrong.impossible.values())
-
-
-def test_seeds_are_the_studys_own(study_file):
-    with pytest.raises(LogicgenError, match="give the numbers as seeds"):
-        planned(study_file('[axes]\n"training.seed" = [1, 2]\n'))
 
 
 def test_a_trial_that_starts_from_another(study_file):

@@ -7,17 +7,16 @@ import gzip
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.study.plan import plan
-from logicgen.study.recipe import EVALUATION, read_study
+from logicgen.study.recipe import EVALUATION
 from logicgen.study.records import FILE, digest, in_order, made_with, read_records, write_records
 from logicgen.study.trial import Trial
-from tests.study.conftest import read_lines, write_lines
+from tests.study.conftest import planned, read_lines, write_lines
 from tests.study.test_cell_tables import answered, scores_of
 
 
 @pytest.fixture
 def made(study_file):
-    return plan(read_study(str(study_file())))
+    return planned(study_file())
 
 
 @pytest.fixture
@@ -55,10 +54,10 @@ def test_records_of_another_recipe_are_not_mixed_in(study_file, stored, tmp_path
         match=r"trials.jsonl.gz: normal-0: made with another recipe"
         r" \(model.training.steps: 4 there, 5 now\): choose another folder with -o, or take its",
     ):
-        read_records(plan(read_study(str(path))).trials, tmp_path)
+        read_records(planned(path).trials, tmp_path)
     path.write_text(text.replace("size = 600", "size = 700"))
     with pytest.raises(LogicgenError, match=r"trained\.recipe\.sizes"):
-        read_records(plan(read_study(str(path))).trials, tmp_path)
+        read_records(planned(path).trials, tmp_path)
 
 
 def test_the_page_of_a_study_names_the_precisions_of_its_trainings(made):

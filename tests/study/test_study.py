@@ -16,15 +16,14 @@ from logicgen.data.folder import alone
 from logicgen.data.opening import load_dataset
 from logicgen.model import checkpoint
 from logicgen.study.engine import environments
-from logicgen.study.plan import plan
-from logicgen.study.recipe import EVALUATION, read_study
+from logicgen.study.recipe import EVALUATION
 from logicgen.study.records import FILE
 from logicgen.study.trial import data_folder, make_data
 from logicgen.study.worker import TrialWorker
 from logicgen.tasks.problems import alpha_class_of
 from tests.cli.test_commands import appeared, interrupted, refused, run
 from tests.reliability.command import Command
-from tests.study.conftest import AXES, TINY, read_lines, write_lines
+from tests.study.conftest import AXES, TINY, planned, read_lines, write_lines
 
 NAMES = ["normal-0", "hypercube-0"]
 
@@ -232,15 +231,15 @@ def wait_for(ready):
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_process_that_dies_is_one_failed_trial(study_file, tmp_path):
-    long = plan(read_study(str(study_file(ONE, tiny=LONG))))
-    short = plan(read_study(str(study_file(ONE.replace("normal", "hypercube")))))
+    long = planned(study_file(ONE, tiny=LONG))
+    short = planned(study_file(ONE.replace("normal", "hypercube")))
     trainings = [trial.training for each in (long, short) for trial in each.trials.values()]
     assert not make_data(trainings, tmp_path, workers=1, progress=lambda *_: None)
     worker = TrialWorker(environments(1, "cpu")[0], tmp_path / "log", "cpu")
 
-    def answer(planned):
-        (trial,) = planned.trials.values()
-        return worker.run(trial, planned.context(trial, tmp_path, "cpu"))
+    def answer(made):
+        (trial,) = made.trials.values()
+        return worker.run(trial, made.context(trial, tmp_path, "cpu"))
 
     def kill():
         wait_for(lambda: appeared(tmp_path, "events*"))
@@ -273,7 +272,7 @@ def test_shuffled_and_perturbed_data_are_the_same_problems_in_every_split(study_
     [axes]
     names = [{ name = "shuffled" }, { name = "perturbed", data_set = { names = "perturbed" } }]
     """
-    made = plan(read_study(str(study_file(axes, tiny=tiny))))
+    made = planned(study_file(axes, tiny=tiny))
     both = [trial.training for trial in made.trials.values()]
     assert not make_data(both, tmp_path, workers=1, progress=lambda *_: None)
     shuffled, perturbed = (load_dataset(data_folder(each.trained, tmp_path)) for each in both)
