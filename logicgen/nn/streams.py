@@ -1,17 +1,20 @@
 """Streams of features, one for each symbol of a problem, and the fused view of all streams.
 
-Training packs the tokens of all streams of a batch, without padding (`PackedStreams`).
+Layers are written once, for two arrangements of the tokens of a batch's streams: `PaddedStreams`
+computes all places, in chunks if asked to; `PackedStreams`, for training, only those with a token.
 
 Source: Işık, Li, "Symbol-Invariant Transformer for Open-Vocabulary Learning" (ICML 2026).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from logicgen.nn.layers import Attention, Packing, Positions
 from logicgen.nn.memory import KeysValues
@@ -71,10 +74,104 @@ def fuse(x: Tensor, weights: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
+class PaddedStreams:
+    """The tokens (R, N, T) of all streams, with padding.
+
+    Attributes:
+        at: their positions.
+        weights: (R, T, N), of fusing.
+        chunk: streams computed at a time; all if None. In training each chunk is computed again in
+            the backward pass, so that only one vector per stream, token and layer is stored.
+    """
+
+    at: Positions
+    weights: Tensor
+    chunk: int | None = None
+
+    @property
+    def vectors(self) -> Tensor | None:
+        """Return what is added to inputs for their places."""
+        vectors = self.at.vectors
+        return vectors if vectors is None or vectors.dim() == 2 else vectors[:, None]
+
+    def pack(self, rows: Tensor) -> Tensor:
+        """Return the tokens that are computed, of (R, N, T)."""
+        return rows
+
+    def pad(self, x: Tensor) -> Tensor:
+        """Return features in their places, (R, N, T, width)."""
+        return x
+
+    def each(self, function: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor:
+        """Apply a function in chunks of streams, dimension 1 of all tensors."""
+        if self.chunk is None or x.shape[1] <= self.chunk:
+            return function(x, *others)
+        chunks = zip(*(torch.split(part, self.chunk, 1) for part in (x, *others)), strict=True)
+        if torch.is_grad_enabled():
+            return torch.cat([checkpoint(function, *c, use_reentrant=False) for c in chunks], dim=1)
+        return torch.cat([function(*c) for c in chunks], dim=1)
+
+    def fuse(self, x: Tensor) -> Tensor:
+        """Return the fused view (R, T, width) of the streams."""
+        return fuse(x, self.weights)
+
+    def keys_values(
+        self, make: Callable[..., KeysValues], x: Tensor, of_view: bool, crossing: bool = False
+    ) -> KeysValues:
+        """Return what `make` makes of the streams, or of their view.
+
+        crossing: whether answers will read them.
+        """
+        rotation = self.at.problem_rotation if crossing else self.at.rotation
+        if of_view:
+            return make(x, rotation)  # (R, H, T, D) each
+        keys, values = make(x.flatten(0, 1), rotation)
+        sizes = x.shape[:2]
+        return torch.unflatten(keys, 0, sizes), torch.unflatten(values, 0, sizes)
+
+    def problem_mask(self, mask: Tensor, of_view: bool) -> Tensor:
+        """Return the mask of what answers read, from (B, 1, 1, S)."""
+        return mask
+
+    def attend(
+        self,
+        attention: Attention,
+        x: Tensor,
+        keys_values: tuple[Tensor, ...],
+        of_view: bool,
+        problem_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Attend from each stream to its own keys and values, or to those of the view.
+
+        problem_mask: where these are the problem's, their mask.
+        """
+        rotation, mask = self.at.rotation, self.at.mask
+        if problem_mask is not None:
+            rotation, mask = self.at.problem_rotation, problem_mask
+        keys, values = keys_values
+        if of_view:
+            if mask is not None and mask.shape[2] > 1:
+                # Sorted by stream, then token; if of one token, by hypothesis, then stream.
+                streams, tokens = x.shape[1:3]
+                one = tokens == 1
+                mask = mask.repeat_interleave(streams, 2) if one else mask.repeat(1, 1, streams, 1)
+            y = attention(x.flatten(0, 1), (keys, values), rotation, mask)
+            return torch.unflatten(y, 0, x.shape[:2])
+        batch, streams = keys.shape[:2]
+        # Order the rows by problem, then stream, then hypothesis.
+        y = torch.unflatten(x, 0, (batch, -1)).transpose(1, 2).flatten(0, 2)  # (B N K, T, width)
+        if mask is not None and len(mask) > 1:  # one for each problem
+            mask = mask.repeat_interleave(streams, dim=0)
+        y = attention(y, (keys.flatten(0, 1), values.flatten(0, 1)), rotation, mask)
+        return torch.unflatten(y, 0, (batch, streams, -1)).transpose(1, 2).flatten(0, 1)
+
+
+@dataclass(frozen=True)
 class PackedStreams:
     """The P tokens that there are in the streams of a batch, ordered by problem, stream and place.
 
-    Training computes only these: in batches of logic a third to a half of B x N x T.
+    In batches of logic they are a third to a half of B x N x T. Methods are those of
+    `PaddedStreams`, of tokens (P, width).
 
     Attributes:
         problem: of each of the C streams, (C,).
@@ -83,6 +180,7 @@ class PackedStreams:
         view: the tokens of the fused view, (B, T).
         place: of each token in `view`, filled up with its number of tokens.
         weight: of each token in the fused view, (P, 1).
+        vectors: (P, width), added to inputs for their places.
     """
 
     problem: Tensor
@@ -91,6 +189,7 @@ class PackedStreams:
     view: Positions
     place: Tensor
     weight: Tensor
+    vectors: Tensor | None
 
     @staticmethod
     def of(ids: Tensor, there: Tensor, streams: Streams, at: Positions) -> PackedStreams:
@@ -108,10 +207,13 @@ class PackedStreams:
         seen = there.flatten().nonzero()[:, 0]
         view = Packing.of(seen, (batch, length))
         where = there.flatten().cumsum(0) - 1
-        place = where[places // size[1] * length + time]
         fillers = 0, len(beside.places) - len(places)
+        place = F.pad(where[places // size[1] * length + time], fillers, value=len(view.places))
         weight = streams.fusing(ids).transpose(1, 2).flatten()[places]
-        mask = at.mask
+        vectors, mask = at.vectors, at.mask
+        if vectors is not None:
+            vectors = view.pack(vectors.expand(batch, -1, -1))
+            vectors = F.pad(vectors, (0, 0, 0, 1))[place]
         if mask is not None and len(mask) > 1:
             mask = mask[problem]
         return PackedStreams(
@@ -119,20 +221,50 @@ class PackedStreams:
             replace(at, mask=mask).packed(own),
             beside,
             at.packed(view),
-            F.pad(place, fillers, value=len(view.places)),
+            place,
             F.pad(weight, fillers)[:, None],
+            vectors,
         )
 
+    def pack(self, rows: Tensor) -> Tensor:
+        return self.beside.pack(rows.flatten(1))
+
+    def pad(self, x: Tensor) -> Tensor:
+        return torch.unflatten(self.beside.pad(x), 1, (-1, self.own.packing.shape[1]))  # type: ignore[union-attr]
+
+    def each(self, function: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor:
+        return function(x, *others)
+
     def fuse(self, x: Tensor) -> Tensor:
-        """Return the fused view (Q, width) of packed tokens (P, width)."""
         view = x.new_zeros(len(self.view.packing.places) + 1, x.shape[1])  # type: ignore[union-attr]
         view = view.index_add(0, self.place, x * self.weight)
         return view[:-1]
 
-    def attend_fused(self, attention: Attention, x: Tensor, fused: KeysValues) -> Tensor:
-        """Attend from packed tokens (P, width) to keys and values (B, H, T, D) of the view."""
-        mask = self.view.mask
-        if mask is not None and mask.shape[2] > 1:
+    def keys_values(
+        self, make: Callable[..., KeysValues], x: Tensor, of_view: bool, crossing: bool = False
+    ) -> KeysValues:
+        at = self.view if of_view else self.own
+        return make(x, at.problem_rotation if crossing else at.rotation, at.packing)
+
+    def problem_mask(self, mask: Tensor, of_view: bool) -> Tensor:
+        return mask if of_view or len(mask) == 1 else mask[self.problem]
+
+    def attend(
+        self,
+        attention: Attention,
+        x: Tensor,
+        keys_values: tuple[Tensor, ...],
+        of_view: bool,
+        problem_mask: Tensor | None = None,
+    ) -> Tensor:
+        at, packing = self.own, self.beside if of_view else self.own.packing
+        rotation, mask = at.rotation, self.view.mask if of_view else at.mask
+        if problem_mask is not None:
+            rotation, mask = at.problem_rotation, problem_mask
+        elif of_view and mask is not None and mask.shape[2] > 1:
             mask = mask.repeat(1, 1, self.beside.shape[1] // mask.shape[2], 1)
-        y: Tensor = attention(x, fused, self.own.rotation, mask, packing=self.beside)
+        y: Tensor = attention(x, keys_values, rotation, mask, packing=packing)
         return y
+
+
+ArrangedStreams = PaddedStreams | PackedStreams
