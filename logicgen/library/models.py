@@ -62,8 +62,7 @@ def train(
         from logicgen.training.devices import launched
         from logicgen.training.fit import fit, training_data
     path = fit(chosen, training_data(chosen, opened), Path(run), **settings)
-    member = launched()
-    if member is None or member.first:
+    if launched().first:
         say(f"{path}: try logicgen evaluate {path} --data {data}")
     return path
 

@@ -43,22 +43,30 @@ SECONDS, GRACE = 10, 60
 class Member:
     """The place of this process among those that train together, and where they meet.
 
+    A process that trains alone is a member, too: `ALONE`.
+
     local: number of its device on this machine.
     meeting: a URL, as of `torch.distributed.init_process_group`.
     """
 
     rank: Rank
-    local: int
-    meeting: str
+    local: int = 0
+    meeting: str = ""
 
     @property
     def first(self) -> bool:
         """Return whether this is the process that writes and decides."""
         return self.rank.number == 0
 
+    @property
+    def several(self) -> bool:
+        """Return whether there are others."""
+        return self.rank.devices > 1
+
     def device(self, device: torch.device) -> torch.device:
         """Return the device of this process, of the kind of `device`."""
-        return torch.device("cuda", self.local) if device.type == "cuda" else device
+        numbered = self.several and device.type == "cuda"
+        return torch.device("cuda", self.local) if numbered else device
 
     def join(self, device: torch.device) -> None:
         """Wait for all processes, and form a group with them."""
@@ -74,6 +82,8 @@ class Member:
 
     def told(self, number: int, device: torch.device) -> int:
         """Return the number that the first process gives."""
+        if not self.several:
+            return number
         said = torch.tensor(number, device=self.device(device))
         distributed.broadcast(said, 0)
         return int(said)
@@ -86,18 +96,21 @@ class Member:
 
     def any(self, value: bool, device: torch.device) -> bool:
         """Return whether a value is true in any process."""
-        votes = torch.tensor(int(value), device=self.device(device))
-        distributed.all_reduce(votes)
-        return bool(votes)
+        if not self.several:
+            return value
+        return bool(self.mean(torch.tensor(float(value), device=self.device(device))))
 
 
-def launched() -> Member | None:
-    """Return the place that torchrun has given this process; None where it has not started it."""
+ALONE = Member(Rank(0, 1))
+
+
+def launched() -> Member:
+    """Return the place that torchrun has given this process; `ALONE` if it has not started it."""
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK")
     if any(name not in os.environ for name in names):
-        return None
+        return ALONE
     number, devices, local = (int(os.environ[name]) for name in names)
-    return Member(Rank(number, devices), local, "env://") if devices > 1 else None
+    return Member(Rank(number, devices), local, "env://") if devices > 1 else ALONE
 
 
 def check_devices(devices: int, device: torch.device) -> None:
@@ -116,16 +129,16 @@ def check_devices(devices: int, device: torch.device) -> None:
 
 @contextmanager
 def together(
-    devices: int, device: torch.device, function: Callable[..., None], arguments: tuple[Any, ...]
-) -> Iterator[Member | None]:
-    """Start the other processes, and give the place of this one; None where it is the only one.
+    devices: int, device: torch.device, function: Callable[..., None], argument: Any
+) -> Iterator[Member]:
+    """Start the other processes, and give the place of this one.
 
-    function: is called there with the arguments, the process's place and a function to be called
+    function: is called there with the argument, the process's place and a function to be called
         once all is ready for the first step.
     Raises LogicgenError where one of them fails or ends.
     """
     if devices == 1:
-        yield None
+        yield ALONE
         return
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -136,7 +149,7 @@ def together(
     threads = torch.get_num_threads()
     torch.set_num_threads(max(1, threads // devices))
     try:
-        helpers += [_start(packed((function, arguments, other))) for other in others]
+        helpers += [_start(packed((function, argument, other))) for other in others]
         _wait_until_ready(helpers)
         threading.Thread(target=_watch, args=(helpers, left), daemon=True).start()
         try:
@@ -246,14 +259,14 @@ def serve() -> None:
         signal.signal(number, signal.SIG_IGN)
     die_with_parent()
     source, target = private_streams()
-    function, arguments, member = unpacked(source.read())
+    function, argument, member = unpacked(source.read())
 
     def say(line: bytes) -> None:
         target.write(line + b"\n")
         target.flush()
 
     try:
-        function(*arguments, member, lambda: say(READY))
+        function(argument, member, lambda: say(READY))
     except LogicgenError as error:
         say(str(error).encode())
         sys.exit(2)

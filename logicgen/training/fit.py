@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from logicgen.model.kinds import new_model, training_data
 from logicgen.model.model import AnyData, Model, find_device
 from logicgen.model.recipe import ModelRecipe
 from logicgen.training.acceptance import AcceptanceLearner
-from logicgen.training.devices import Member, check_devices, launched, together
+from logicgen.training.devices import ALONE, Member, check_devices, launched, together
 from logicgen.training.learner import ModelLearner
 from logicgen.training.loop import Watcher, progress_bar, run_steps
 from logicgen.training.right_learner import RightTokensLearner
@@ -33,6 +34,24 @@ __all__ = ["fit", "training_data"]
 
 # Sequences, and tokens of each, that a model learns from together when it learns once.
 WINDOWS, CONTEXT = 64, 4096
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is trained, from where and to where; the processes of other devices get it, too.
+
+    Attributes:
+        data, fingerprint: folder and digest of the data.
+        start: folder of a run whose weights to start from.
+        out: folder of the run.
+    """
+
+    recipe: ModelRecipe
+    data: Path | None
+    fingerprint: str
+    start: Path | None
+    out: Path
+    device: torch.device
 
 
 def fit(
@@ -58,63 +77,74 @@ def fit(
     max_minutes: stop at the first step after that long, with a model that can be used or resumed.
     resume: go on from the folder's last checkpoint; without one, start from the beginning.
     start: folder of a finished run whose weights to start from.
-    held_out: of a model that learns from verdicts, data sets whose problems it must not see, beside
-        the held-out parts of its own.
-    workers: likewise, processes that judge.
+    held_out, workers: of a model that learns from verdicts, data sets whose problems it must not
+        see, beside the held-out parts of its own; and processes that judge.
     devices: how many of this machine's learn together, each from a share of every batch. Where one
         of their processes is lost and this one waits for it inside PyTorch, it is ended, too.
-    torchrun: whether to train together with other processes where torchrun has started this one and
-        all of them call this function.
+    torchrun: whether torchrun may have started this process and others that call this function.
     quiet: no progress bar.
 
     Ctrl-C (or SIGTERM) finishes the step, saves a checkpoint but no model, and raises
     KeyboardInterrupt (`Terminated`) with a message that says how to go on.
     Raises LogicgenError for a folder that holds something else, or another training.
     """
-    started = time.monotonic()
-    where, member = find_device(device), launched() if torchrun else None
+    end = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
+    where, place = find_device(device), launched() if torchrun else ALONE
     recipe = _checked(recipe, data, steps, max_minutes, start)
-    with (
-        torch.random.fork_rng(devices=[0] if where.type == "cuda" else []),
-        ExitStack() as stack,
-    ):
+    job = Job(recipe, data.folder, data.fingerprint, start, out, where)
+    with torch.random.fork_rng(devices=[0] if where.type == "cuda" else []):
         torch.manual_seed(0 if recipe.training is None else recipe.training.seed)
+        _fit(job, data, place, devices, held_out, workers, resume, end, quiet)
+    return out
+
+
+def _fit(
+    job: Job,
+    data: AnyData,
+    place: Member,
+    devices: int,
+    held_out: Sequence[Dataset],
+    workers: int,
+    resume: bool,
+    end: float,
+    quiet: bool,
+) -> None:
+    """Train as the only process, as the one that starts others, or as one of torchrun's."""
+    out, device = job.out, job.device
+    with ExitStack() as stack:
         # What cannot be trained fails here, before there is a folder.
-        model = _untrained(recipe, data, start)
-        _check_devices(devices, member, recipe, model, where)
+        model = _untrained(job, data)
+        _check_devices(devices, place, model, device)
         learner = _learner(model, data, out, held_out, workers)
         if isinstance(learner, AcceptanceLearner):
             stack.callback(learner.close)
-        if member is not None:
-            member.join(where)
+        if place.several:
+            place.join(device)
             stack.callback(distributed.destroy_process_group)
-            if not member.first:
-                assert learner is not None
-                _run(learner, [], out, where, 0, False, member)
-                return out
-        identity = _identity(model, data, start, held_out)
+        if not place.first:
+            assert learner is not None
+            _run(job, learner, place)
+            return
+        identity = _identity(model, data, job.start, held_out)
         wanted = 1 if learner is None else learner.schedule.steps
         done = open_run(out, identity, wanted, resume=resume)
         if done >= wanted and (out / checkpoint.CARD).is_file():
-            if member is not None:
-                member.told(-1, where)
-            return out
+            place.told(-1, device)
+            return
         if learner is None:
             pieces = data.train.once(WINDOWS, CONTEXT)
             shown = track(pieces, "counting", console=Console(stderr=True), disable=quiet)
             model.learn_once(shown)
             done = 1
         else:
-            precision, model.precision = choose_precision(out, learner.table.precision, where)
-            end = math.inf if max_minutes is None else started + 60 * max_minutes
+            precision, model.precision = choose_precision(out, learner.table.precision, device)
             watchers: list[Watcher] = [lambda done, loss: time.monotonic() >= end]
             if not quiet:
                 watchers.append(stack.enter_context(progress_bar(wanted, done)))
-            asked = recipe, data.folder, data.fingerprint, start, out, where
-            place = member or stack.enter_context(together(devices, where, _train_beside, asked))
-            done = _run(learner, watchers, out, where, done, precision == "bf16", place)
+            if not place.several:
+                place = stack.enter_context(together(devices, device, _train_beside, job))
+            done = _run(job, learner, place, watchers, done, precision == "bf16")
     checkpoint.save_model(model, out, steps=done, fingerprint=data.fingerprint)
-    return out
 
 
 def _checked(
@@ -168,86 +198,73 @@ def _identity(
     return identity
 
 
-def _untrained(recipe: ModelRecipe, data: AnyData, start: Path | None) -> Model:
+def _untrained(job: Job, data: AnyData) -> Model:
     """Return the model before its first step, with new weights or those of a run."""
-    model = new_model(recipe, data)
-    if start is not None:
-        trained = checkpoint.load_model(start, "cpu")
-        sequences = recipe.network.reads_sequences
+    model = new_model(job.recipe, data)
+    if job.start is not None:
+        trained = checkpoint.load_model(job.start, "cpu")
+        sequences = job.recipe.network.reads_sequences
         alike = checkpoint.as_language_model if sequences else checkpoint.as_encoder_decoder
-        model.start_from(alike(trained, start), str(start))
+        model.start_from(alike(trained, job.start), str(job.start))
     return model
 
 
 def _run(
+    job: Job,
     learner: ModelLearner,
-    watchers: Sequence[Watcher],
-    out: Path,
-    device: torch.device,
-    first_step: int,
-    bf16: bool,
-    member: Member | None,
+    place: Member,
+    watchers: Sequence[Watcher] = (),
+    first_step: int = 0,
+    bf16: bool = False,
 ) -> int:
     """Train from a step on, in a precision, both of which the first of several processes tells."""
-    if member is not None:
-        first_step = member.told(first_step, device)
-        if first_step < 0:
-            return first_step
-        bf16 = bool(member.told(int(bf16), device))
+    first_step = place.told(first_step, job.device)
+    if first_step < 0:
+        return first_step
     table = learner.table
     return run_steps(
         learner,
         watchers,
-        device=device,
-        bf16=bf16,
+        device=job.device,
+        bf16=bool(place.told(int(bf16), job.device)),
         validate_every=table.validate_every if learner.data.validation is not None else None,
         checkpoint_every=table.checkpoint_every,
-        folder=out,
+        folder=job.out,
         first_step=first_step,
-        member=member,
+        member=place,
     )
 
 
-def _train_beside(
-    recipe: ModelRecipe,
-    folder: Path,
-    fingerprint: str,
-    start: Path | None,
-    out: Path,
-    device: torch.device,
-    member: Member,
-    ready: Callable[[], None],
-) -> None:
+def _train_beside(job: Job, place: Member, ready: Callable[[], None]) -> None:
     """Train as one of the other processes, which write nothing; see `fit`."""
-    data = training_data(recipe, load_dataset(folder))
-    if data.fingerprint != fingerprint:
-        raise LogicgenError(f"{folder}: has changed since the training began: start again")
-    assert recipe.training is not None
-    torch.manual_seed(recipe.training.seed)
-    learner = ModelLearner(_untrained(recipe, data, start), data)
+    assert job.data is not None
+    data = training_data(job.recipe, load_dataset(job.data))
+    if data.fingerprint != job.fingerprint:
+        raise LogicgenError(f"{job.data}: has changed since the training began: start again")
+    assert job.recipe.training is not None
+    torch.manual_seed(job.recipe.training.seed)
+    learner = ModelLearner(_untrained(job, data), data)
     ready()
-    member.join(device)
-    _run(learner, [], out, device, 0, False, member)
+    place.join(job.device)
+    _run(job, learner, place)
 
 
-def _check_devices(
-    devices: int, member: Member | None, recipe: ModelRecipe, model: Model, device: torch.device
-) -> None:
+def _check_devices(devices: int, place: Member, model: Model, device: torch.device) -> None:
     """Raise LogicgenError where a model cannot be trained on so many devices."""
-    if devices == 1 and member is None:
+    if devices == 1 and not place.several:
         return
-    option = "--devices" if member is None else "torchrun"
-    if member is not None and devices > 1:
+    recipe, option = model.recipe, "torchrun" if place.several else "--devices"
+    if place.several and devices > 1:
         raise LogicgenError("--devices: torchrun has started the processes; leave it out")
     if recipe.training is None or recipe.learns in ("right", "accepted"):
         how = "from counts" if recipe.training is None else f"with training.learn {recipe.learns!r}"
         raise LogicgenError(f"{option}: {how} a model learns on one device; leave it out")
     if not model.several_devices:
         raise LogicgenError(f"{option}: {model.noun} is trained on one device; leave it out")
-    if member is None:
-        check_devices(devices, device)
+    if place.several:
+        devices = place.rank.devices
     else:
-        devices = member.rank.devices
+        check_devices(devices, device)
     if (size := recipe.training.batch_size) % devices:
         raise LogicgenError(
             f"{option} {devices}: training.batch_size {size} is not divisible by it: choose"

@@ -26,7 +26,7 @@ from logicgen.nn.linear import bfloat16_products
 from logicgen.nn.loss import AdaCos
 from logicgen.processes.signals import StopOnSignal, interruption
 from logicgen.training.ahead import made_ahead, moved
-from logicgen.training.devices import Member
+from logicgen.training.devices import ALONE, Member
 from logicgen.training.learner import Learner
 from logicgen.training.run_folder import open_log
 
@@ -34,6 +34,10 @@ CPU = torch.device("cpu")
 
 Watcher = Callable[[int, Tensor], bool]
 """Called after each step with the number of steps done and the loss; True ends the training."""
+
+GO_ON = (
+    "stopped after step {} of {}, which is saved: the same command with --resume goes on from there"
+)
 
 # Errors that no checkpoint is to blame for.
 DEVICE_ERRORS = (
@@ -52,7 +56,7 @@ def run_steps(
     checkpoint_every: int | None = None,
     folder: Path | None = None,
     first_step: int = 0,
-    member: Member | None = None,
+    member: Member = ALONE,
 ) -> int:
     """Train until the last step of the schedule, or until a watcher ends it; return the steps done.
 
@@ -66,42 +70,35 @@ def run_steps(
     At Ctrl-C or SIGTERM the step is finished and saved. Then KeyboardInterrupt (`Terminated`) is
     raised, unless a training with a folder is complete.
     """
-    first = member is None or member.first
     total = learner.schedule.steps
     with ExitStack() as stack:
-        stop = stack.enter_context(StopOnSignal(heeded=first))
+        stop = stack.enter_context(StopOnSignal(heeded=member.first))
         stack.enter_context(bfloat16_products(bf16))
         steps = Steps(learner, device, bf16, first_step, member)
         if folder is not None and first_step:
             steps.restore(folder / checkpoint.LAST)
-        log = None if folder is None or not first else stack.enter_context(open_log(folder))
+        written = folder if member.first else None
+        log = stack.enter_context(open_log(written)) if written is not None else _ignore
         batches = stack.enter_context(closing(steps.batches()))
         stopping = False
         while steps.done < total and not stopping:
             loss, measures = steps.step(next(batches))
             # Every watcher is called, whatever others say.
-            stopping = any(
-                [stop.received is not None, *(see(steps.done, loss) for see in watchers)]
-            )
-            if member is not None:
-                stopping = member.any(stopping, device)
-            if folder is None or log is None:
-                continue
+            ends = [stop.received is not None, *(see(steps.done, loss) for see in watchers)]
+            stopping = member.any(any(ends), device)
             last = stopping or steps.done == total
-            if last or _is_due(steps.done, checkpoint_every):
-                steps.save(folder / checkpoint.LAST)
+            if written is not None and (last or _is_due(steps.done, checkpoint_every)):
+                steps.save(written / checkpoint.LAST)
             log(measures, steps.done - 1)
-            if _is_due(steps.done, validate_every):
+            if written is not None and _is_due(steps.done, validate_every):
                 log(steps.validate(), steps.done - 1)
     if stop.received is not None and (folder is None or steps.done < total):
-        raise interruption(
-            stop.received,
-            ""
-            if folder is None
-            else f"stopped after step {steps.done} of {total}, which is saved: the same command"
-            " with --resume goes on from there",
-        )
+        raise interruption(stop.received, "" if folder is None else GO_ON.format(steps.done, total))
     return steps.done
+
+
+def _ignore(measures: dict[str, Tensor], step: int) -> None:
+    """Log nothing."""
 
 
 def _is_due(done: int, every: int | None) -> bool:
@@ -110,10 +107,7 @@ def _is_due(done: int, every: int | None) -> bool:
 
 
 class Steps:
-    """The steps of a training: weights, optimizer, and how many are done.
-
-    Raises LogicgenError where the loss of a measured step is not finite.
-    """
+    """The steps of a training: weights, optimizer, and how many are done."""
 
     def __init__(
         self,
@@ -121,16 +115,15 @@ class Steps:
         device: torch.device = CPU,
         bf16: bool = False,
         first_step: int = 0,
-        member: Member | None = None,
+        member: Member = ALONE,
     ) -> None:
-        self.learner, self.member = learner, member
-        self.device = device if member is None else member.device(device)
+        self.learner, self.member, self.device = learner, member, member.device(device)
         self.mixed = bf16 and device.type == "cuda"
         self.done = first_step
         self.module = learner.module.to(self.device)
         self.optimizer = learner.optimizer()
         self.loss: nn.Module = LearnerLoss(learner)
-        if member is not None:
+        if member.several:
             for part in self.module.modules():
                 if isinstance(part, AdaCos):
                     part.several_devices = True
@@ -138,25 +131,20 @@ class Steps:
             self.loss = DistributedDataParallel(self.loss, device_ids=ids)
 
     def step(self, batch: Any) -> tuple[Tensor, dict[str, Tensor]]:
-        """Make one step; return the loss and, where it is measured, what is logged."""
-        rate = self.learner.schedule.set_rate(self.optimizer, self.done)
-        loss, measures = self.forward(batch)
-        self.backward(loss)
-        self.optimizer.step()
-        self.done += 1
-        return loss.detach(), {**measures, "learning_rate": torch.tensor(rate)} if measures else {}
+        """Make one step; return the loss and, where it is measured, what is logged.
 
-    def forward(self, batch: Any) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss of a batch and, where it is measured, what is logged."""
-        rows_seed, dropout_seed = step_seeds(self.learner.seed, self.done)
-        member = self.member
+        Raises LogicgenError where the loss of a measured step is not finite.
+        """
+        learner, member = self.learner, self.member
+        rate = learner.schedule.set_rate(self.optimizer, self.done)
+        rows_seed, dropout_seed = step_seeds(learner.seed, self.done)
         # Each device has its own dropout; all devices have the same rows of the embedding.
-        _seed(dropout_seed + (0 if member is None else member.rank.number), self.device)
+        _seed(dropout_seed + member.rank.number, self.device)
         generator = torch.Generator().manual_seed(rows_seed)
-        measured = (self.done + 1) % self.learner.log_every == 0
+        measured = (self.done + 1) % learner.log_every == 0
         with self._autocast():
             loss, measures = self.loss(moved(batch, self.device), generator, measured)
-        if member is not None:
+        if member.several:
             weight = batch.share.weight
             loss = loss * weight
             measures = {name: member.mean(value * weight) for name, value in measures.items()}
@@ -165,14 +153,13 @@ class Steps:
                 f"the loss of step {self.done + 1} is not finite: the training has diverged; start"
                 " again with a lower training.learning_rate or training.gradient_clip"
             )
-        return loss, measures
-
-    def backward(self, loss: Tensor) -> None:
-        """Compute the gradients of a loss, and clip them."""
         self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        if self.learner.gradient_clip is not None:
-            nn.utils.clip_grad_norm_(self.module.parameters(), self.learner.gradient_clip)
+        loss.backward()
+        if learner.gradient_clip is not None:
+            nn.utils.clip_grad_norm_(self.module.parameters(), learner.gradient_clip)
+        self.optimizer.step()
+        self.done += 1
+        return loss.detach(), {**measures, "learning_rate": torch.tensor(rate)} if measures else {}
 
     @torch.inference_mode()
     def validate(self) -> dict[str, Tensor]:
@@ -195,7 +182,7 @@ class Steps:
     def batches(self) -> Generator[Any]:
         """Return the batches from the next step on, or this device's share of them."""
         batches = self.learner.batches(self.done)
-        if self.member is not None:
+        if self.member.several:
             batches = map(partial(self.learner.shared, rank=self.member.rank), batches)
         if self.learner.ahead:
             return made_ahead(batches, pinned=self.device.type == "cuda")
@@ -237,13 +224,7 @@ class LearnerLoss(nn.Module):
 
     def __init__(self, learner: Learner) -> None:
         super().__init__()
-        self.module, self.learner = learner.module, learner
-
-    def forward(
-        self, batch: Any, generator: torch.Generator, measured: bool
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss of a batch and, where it is measured, what is logged."""
-        return self.learner.loss(batch, generator, measured)
+        self.module, self.forward = learner.module, learner.loss
 
 
 @contextmanager

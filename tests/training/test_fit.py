@@ -83,15 +83,15 @@ def interrupted_after(
     step: int, data: TrainingData, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Send SIGINT to ourselves in the midst of a step."""
-    original = Steps.forward
+    original = Steps.step
 
-    def forward(self: Steps, batch: object) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    def stopped(self: Steps, batch: object) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         if batch.step == step - 1:
             signal.raise_signal(signal.SIGINT)
         return original(self, batch)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Steps, "forward", forward)
+        patch.setattr(Steps, "step", stopped)
         fit(recipe_with(), data, run, resume=True, quiet=True)
 
 
@@ -103,12 +103,12 @@ def test_a_crash_goes_on_from_the_last_checkpoint(
             raise OSError("the machine is gone")
         return original(self, batch)
 
-    original = Steps.forward
+    original = Steps.step
     run = tmp_path / "run"
-    monkeypatch.setattr(Steps, "forward", broken)
+    monkeypatch.setattr(Steps, "step", broken)
     with pytest.raises(OSError, match="gone"):
         fit(recipe_with(), data, run, quiet=True)
-    monkeypatch.setattr(Steps, "forward", original)
+    monkeypatch.setattr(Steps, "step", original)
     assert load_tree(run / "checkpoint" / "last.safetensors")["global_step"] == 14
     fit(recipe_with(), data, run, resume=True, quiet=True)
     for name, value in weights(whole).items():
@@ -201,12 +201,12 @@ def test_no_value_of_a_step_leaves_the_device(
     data = TrainingData(split, None, ltl, "ltl", "x", region)
     model = EncoderDecoder(recipe, ltl, 5, "ltl", region)
     fitting = Steps(ModelLearner(model, data), torch.device("meta"))
+    fitting.optimizer = torch.optim.SGD(model.parameters(), 0.1)  # AdamW's kernel knows no meta
     with pytest.raises((RuntimeError, NotImplementedError)):
         bool(model.loss.scale > 0)
     batch = make_batch(split, np.arange(16))
     batch = batch.to(torch.device("meta"))
-    loss, _ = fitting.forward(batch)
-    fitting.backward(loss)
+    loss, _ = fitting.step(batch)
     assert loss.device.type == "meta"
     assert all(weight.grad is not None for weight in model.transformer.parameters())
 
