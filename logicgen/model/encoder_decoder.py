@@ -95,25 +95,25 @@ class EncoderDecoder(Model):
             pad=vocabulary.pad,
             arities=self._arities() if tree else None,
         )
-        added = self.network.encoder_positions == "tree"
-        reward = recipe.reward
-        longest = max(region.length[1], reward.length[1] if reward and reward.length else 0)
-        if added and longest > self.transformer.tree.levels + 1:
-            levels = self.transformer.tree.levels
+        self._check_lengths()
+        self.loss: CrossEntropy | AdaCos = CrossEntropy(vocabulary.pad)
+        if recipe.loss.method == "adacos":
+            rows = len(vocabulary) + self.training_symbols
+            never = vocabulary.pad, vocabulary.start
+            least = recipe.loss.least_scale or AdaCos.lowest
+            self.loss = AdaCos(rows, vocabulary.pad, never, least)
+
+    def _check_lengths(self) -> None:
+        """Raise LogicgenError where training problems are too long for the positions."""
+        reward, tree = self.recipe.reward, self.network.encoder_positions == "tree"
+        longest = max(self.region.length[1], reward.length[1] if reward and reward.length else 0)
+        if tree and longest > (levels := self.transformer.tree.levels) + 1:
             raise LogicgenError(
                 f"training has problems of up to {longest} tokens, but tree"
                 f" positions of width {self.network.width} tell only {levels} levels apart: raise"
                 " network.width, or choose other network.encoder_positions"
             )
         self._check_range(longest)
-        rows = len(vocabulary) + self.training_symbols
-        self.loss: CrossEntropy | AdaCos
-        if recipe.loss.method == "adacos":
-            never = vocabulary.pad, vocabulary.start
-            least = recipe.loss.least_scale or AdaCos.lowest
-            self.loss = AdaCos(rows, vocabulary.pad, never, least)
-        else:
-            self.loss = CrossEntropy(vocabulary.pad)
 
     def _transformer(self, **arguments: Any) -> Transformer:
         """Return the network."""

@@ -143,13 +143,7 @@ def decode(
     prefixes = _BeamPrefixes(
         network, matrices, problems, vocabulary, max_length, grammar, scale, never
     )
-    method: _Beams | Draws | DifferentDraws
-    if isinstance(decoding, BeamSearch):
-        method = _Beams(decoding, problems, vocabulary, max_length)
-    elif decoding.answers == 1:
-        method = Draws(decoding, problems, vocabulary, max_length)
-    else:
-        method = DifferentDraws(decoding, problems, vocabulary, max_length)
+    method = _method(decoding, problems, vocabulary, max_length)
     found = DecodedAnswers(*(nothing.clone() for nothing in method.found()))
     place = torch.arange(len(problems), device=problems.device)  # of the problems still decoded
     ask_every = 1 if problems.device.type == "cpu" else _ASK_EVERY
@@ -169,6 +163,16 @@ def decode(
         prefixes.extend(parents, tokens)
     found.ids[place], found.scores[place] = method.found()
     return found
+
+
+def _method(
+    decoding: Decoding, problems: Tensor, vocabulary: Vocabulary, max_length: int
+) -> _Beams | Draws | DifferentDraws:
+    """Return what chooses the next tokens."""
+    if isinstance(decoding, BeamSearch):
+        return _Beams(decoding, problems, vocabulary, max_length)
+    kind = Draws if decoding.answers == 1 else DifferentDraws
+    return kind(decoding, problems, vocabulary, max_length)
 
 
 class _BeamPrefixes(Generic[MemoryT]):

@@ -84,9 +84,7 @@ def generate(
 ) -> Texts:
     """Go on from (B, T) prompts by up to `most` tokens each, until `end` has come.
 
-    T and `most` are at least 1: no model of this project predicts a text's first token.
-
-    most: for all texts, or (B,) for each of them.
+    most: for all texts, or (B,) for each; at least 1, as T is: first tokens are not predicted.
     sampling: how tokens are drawn; the most probable ones are taken if not given.
     end: token that ends a text; none if not given.
     first, numbers: where the random numbers of a sampling come from: text number b has those of
@@ -99,10 +97,7 @@ def generate(
     budgets = torch.as_tensor(most).expand(batch)
     total = torch.zeros(batch, dtype=torch.float64)
     if sampling is not None and numbers is None:
-        generators = [np.random.default_rng((sampling.seed, first + b)) for b in range(batch)]
-        numbers = lambda step: torch.tensor(  # noqa: E731
-            [each.random() for each in generators], dtype=torch.float64
-        )
+        numbers = _numbers(sampling.seed, range(first, first + batch))
     columns: list[Tensor] = []
     texts: list[list[int]] = [[] for _ in range(batch)]
     under_way = torch.ones(batch, dtype=torch.bool)
@@ -114,20 +109,23 @@ def generate(
             chosen = logs.argmax(-1)
         else:
             chosen = pick(logs, sampling, numbers(step))
-        own = logs.gather(1, chosen[:, None])[:, 0].double()
-        total += own.masked_fill(~under_way, 0.0)
+        total += logs.gather(1, chosen[:, None])[:, 0].double().masked_fill(~under_way, 0.0)
         columns.append(chosen.masked_fill(~under_way, NOTHING))
         for line in under_way.nonzero()[:, 0].tolist():
-            texts[line].append(int(chosen[line]))
-            under_way[line] = (
-                texts[line][-1] != end
-                and step + 1 < int(budgets[line])
-                and not finished(texts[line])
-            )
+            text = texts[line]
+            text.append(int(chosen[line]))
+            over = text[-1] == end or step + 1 >= int(budgets[line]) or finished(text)
+            under_way[line] = not over
         if not under_way.any():
             break
         new = chosen[:, None].to(prompts.device)
     return Texts(torch.stack(columns, dim=1), total)
+
+
+def _numbers(seed: int, texts: Sequence[int]) -> Callable[[int], Tensor]:
+    """Return the random numbers of each step, which follow from seed and number of a text."""
+    generators = [np.random.default_rng((seed, text)) for text in texts]
+    return lambda step: torch.tensor([each.random() for each in generators], dtype=torch.float64)
 
 
 @torch.no_grad()

@@ -128,21 +128,8 @@ class Attention(nn.Module):
         readers = len(query) // len(keys_values[0])  # rows of x that share one row of keys
         if readers > 1:
             query = torch.unflatten(query, 0, (-1, readers)).transpose(1, 2).flatten(2, 3)
-        few = keys_values[0].shape[-2] <= _FEW
         dropout = self.dropout if self.training else 0.0
-        trained = torch.is_grad_enabled()
-        if query.device.type == "cpu" and causal and trained and (few or mask is not None):
-            mixed = _attend_before(query, *keys_values, mask, dropout)
-        elif query.device.type == "cpu" and few and (readers > 1 or trained):
-            mixed = _attend_few(query, *keys_values, mask, dropout)
-        else:
-            mixed = F.scaled_dot_product_attention(
-                query,
-                *keys_values,
-                attn_mask=mask,
-                dropout_p=dropout,
-                is_causal=causal and mask is None,
-            )  # (B, H, T, D)
+        mixed = _attend(query, keys_values, mask, dropout, causal, readers > 1)  # (B, H, T, D)
         if readers > 1:
             mixed = torch.unflatten(mixed, 2, (readers, -1)).transpose(1, 2).flatten(0, 1)
         mixed = mixed.transpose(1, 2).flatten(2)  # (B, T, width)
@@ -152,6 +139,26 @@ class Attention(nn.Module):
 
 _FEW = 256  # keys
 _BLOCK = 64  # queries
+
+
+def _attend(
+    query: Tensor,
+    keys_values: KeysValues,
+    mask: Tensor | None,
+    dropout: float,
+    causal: bool,
+    shared: bool,
+) -> Tensor:
+    """Attend by the fastest way; shared: whether several rows of queries read the same keys."""
+    few, trained = keys_values[0].shape[-2] <= _FEW, torch.is_grad_enabled()
+    if query.device.type == "cpu" and causal and trained and (few or mask is not None):
+        return _attend_before(query, *keys_values, mask, dropout)
+    if query.device.type == "cpu" and few and (shared or trained):
+        return _attend_few(query, *keys_values, mask, dropout)
+    causal = causal and mask is None
+    return F.scaled_dot_product_attention(
+        query, *keys_values, attn_mask=mask, dropout_p=dropout, is_causal=causal
+    )
 
 
 def _attend_few(

@@ -62,9 +62,8 @@ def run_steps(
 
     bf16: on a GPU mixed precision; on a CPU products of linear layers alone (`nn/linear.py`).
     validate_every: steps between two validations; never if not given.
-    folder: of logs, and of a checkpoint every `checkpoint_every` steps and after the last one. The
-        training goes on from this checkpoint if `first_step` is not 0. Nothing is written without a
-        folder.
+    folder: of logs, and of a checkpoint every `checkpoint_every` steps and after the last one, from
+        which a training goes on if `first_step` is not 0. Nothing is written without a folder.
     member: the place of this process if several train together. The first one alone writes.
 
     At Ctrl-C or SIGTERM the step is finished and saved. Then KeyboardInterrupt (`Terminated`) is
@@ -78,7 +77,7 @@ def run_steps(
         if folder is not None and first_step:
             steps.restore(folder / checkpoint.LAST)
         written = folder if member.first else None
-        log = stack.enter_context(open_log(written)) if written is not None else _ignore
+        log = stack.enter_context(open_log(written))
         batches = stack.enter_context(closing(steps.batches()))
         stopping = False
         while steps.done < total and not stopping:
@@ -86,19 +85,17 @@ def run_steps(
             # Every watcher is called, whatever others say.
             ends = [stop.received is not None, *(see(steps.done, loss) for see in watchers)]
             stopping = member.any(any(ends), device)
-            last = stopping or steps.done == total
-            if written is not None and (last or _is_due(steps.done, checkpoint_every)):
+            if written is None:
+                continue
+            if stopping or steps.done == total or _is_due(steps.done, checkpoint_every):
                 steps.save(written / checkpoint.LAST)
             log(measures, steps.done - 1)
-            if written is not None and _is_due(steps.done, validate_every):
+            if _is_due(steps.done, validate_every):
                 log(steps.validate(), steps.done - 1)
-    if stop.received is not None and (folder is None or steps.done < total):
-        raise interruption(stop.received, "" if folder is None else GO_ON.format(steps.done, total))
+    complete = folder is not None and steps.done == total
+    if stop.received is not None and not complete:
+        raise interruption(stop.received, GO_ON.format(steps.done, total) * (folder is not None))
     return steps.done
-
-
-def _ignore(measures: dict[str, Tensor], step: int) -> None:
-    """Log nothing."""
 
 
 def _is_due(done: int, every: int | None) -> bool:

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -133,15 +134,15 @@ class Round:
         symbolless: share of right answers that name no symbol, such as an empty assignment.
         commonest: share of solved problems to which the same answer, up to renaming, is right.
         """
+        attempts = list(chain.from_iterable(each.attempts for each in self.asked))
         firsts = [each.attempts[0] for each in self.asked if each.attempts]
-        attempts = [attempt for each in self.asked for attempt in each.attempts]
         accepted = [[a.answer for a in each.accepted] for each in self.asked]
-        right = [answer for answers in accepted for answer in answers]
-        solved = [answers for answers in accepted if answers]
-        common = Counter(alpha_class_of(answer) for answers in solved for answer in {*answers})
+        right = list(chain.from_iterable(accepted))
+        solved = list(filter(None, accepted))
+        common = Counter(map(alpha_class_of, chain.from_iterable(map(set, solved))))
         return {
             "accepted": _mean([each.verdict.is_right for each in firsts]),
-            "solved": _mean([bool(answers) for answers in accepted]),
+            "solved": _mean(list(map(bool, accepted))),
             "worth": _mean([each.worth for each in self.asked]),
             "different": _mean([len({*answers}) for answers in solved]),
             "unknown": _mean([each.verdict is Verdict.UNKNOWN for each in attempts]),

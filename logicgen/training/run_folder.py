@@ -92,8 +92,11 @@ def choose_precision(out: Path, wanted: str, device: torch.device) -> tuple[str,
 
 
 @contextmanager
-def open_log(out: Path) -> Iterator[Callable[[dict[str, Tensor], int], None]]:
-    """Give a function that logs measures of a step for TensorBoard."""
+def open_log(out: Path | None) -> Iterator[Callable[[dict[str, Tensor], int], None]]:
+    """Give a function that logs measures of a step for TensorBoard; without a folder, nowhere."""
+    if out is None:
+        yield lambda measures, step: None
+        return
     from torch.utils.tensorboard import SummaryWriter
 
     def log(measures: dict[str, Tensor], step: int) -> None:
