@@ -134,7 +134,6 @@ class EncoderDecoder(Model):
 
     @classmethod
     def training_data(cls, recipe: ModelRecipe, data: Dataset | Corpus) -> ProblemData:
-        """Return the training part of a data set. Raises LogicgenError where it has none."""
         return problem_data(as_dataset(data))
 
     @classmethod
@@ -261,7 +260,6 @@ class EncoderDecoder(Model):
         }
 
     def start_from(self, trained: EncoderDecoder, name: str) -> None:
-        """Take over the weights of a trained model that answers problems."""
         if trained.vocabulary != self.vocabulary:
             raise LogicgenError(
                 f"{name}: was trained for {trained.task_name} with another vocabulary: start from a"

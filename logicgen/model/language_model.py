@@ -60,10 +60,6 @@ class LanguageModel(Model):
 
     @classmethod
     def training_data(cls, recipe: ModelRecipe, data: Dataset | Corpus) -> SequenceData:
-        """Return the training sequences of data.
-
-        Raises LogicgenError where there are none, or a task's examples are longer than the context.
-        """
         if recipe.training is None:
             return sequence_data(data)
         return sequence_data(data, recipe.training.learn == "everything", recipe.training.context)
@@ -97,22 +93,20 @@ class LanguageModel(Model):
         return data.train.batches(table.batch_size, self.context, table.seed, step)
 
     def validation_batches(self, data: SequenceData) -> list[TokenBatch]:
-        """Return the same held-out sequences every time."""
         assert data.validation is not None
         assert self.recipe.training is not None
         table = self.recipe.training
         return data.validation.fixed(table.validation_examples, self.context, table.batch_size)
 
-    @abstractmethod
     def sequence_loss(self, batch: TokenBatch, generator: torch.Generator) -> Tensor:
         """Return the mean cross-entropy, in nats, of a batch's targets."""
+        raise TypeError("n-grams are counted, not trained in steps")
 
     def training_loss(self, batch: TokenBatch, generator: torch.Generator, measured: bool) -> Loss:
         loss = self.sequence_loss(batch, generator)
         return Loss(loss, {"loss": loss} if measured else {})
 
     def validate(self, batch: TokenBatch, data: SequenceData) -> dict[str, Tensor]:
-        """Return the loss of a held-out batch."""
         generator = torch.Generator().manual_seed(0)
         return {"validation_loss": self.sequence_loss(batch, generator)}
 

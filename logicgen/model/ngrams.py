@@ -40,7 +40,6 @@ from torch import Tensor, nn
 from logicgen.errors import LogicgenError
 from logicgen.model.language_model import LanguageModel
 from logicgen.model.recipe import NGramTable, TextNGramTable
-from logicgen.model.sequences import TokenBatch
 from logicgen.nn.generation import Reader, reading_again
 from logicgen.tokens import NOTHING
 
@@ -136,9 +135,6 @@ class NGramModel(LanguageModel):
     def learn_once(self, pieces: Iterable[np.ndarray]) -> None:
         for tokens in pieces:
             self.network.count(torch.from_numpy(tokens))
-
-    def sequence_loss(self, batch: TokenBatch, generator: torch.Generator) -> Tensor:
-        raise TypeError("n-grams are counted, not trained in steps")
 
     def log_probabilities(
         self, tokens: Tensor, seeds: Sequence[int] | None = None, count: int | None = None
@@ -344,9 +340,6 @@ class TextNGramModel(LanguageModel):
 
     def learn_once(self, pieces: Iterable[np.ndarray]) -> None:
         self.network.learn(map(torch.from_numpy, pieces), len(self.tokens))
-
-    def sequence_loss(self, batch: TokenBatch, generator: torch.Generator) -> Tensor:
-        raise TypeError("n-grams are counted, not trained in steps")
 
     @property
     def any_tokens(self) -> bool:

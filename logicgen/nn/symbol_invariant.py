@@ -88,7 +88,6 @@ class StreamEncoderLayer(EncoderLayer):
             self.fused_attention = Attention(width, heads, dropout)
 
     def forward(self, x: Tensor, at: ArrangedStreams) -> Tensor:  # type: ignore[override]
-        """Return the features of inputs x, of the same shape."""
 
         def own(x: Tensor) -> Tensor:
             y = self.norm_attention(x)
@@ -125,7 +124,6 @@ class StreamDecoderLayer(DecoderLayer):
     def forward(  # type: ignore[override]
         self, x: Tensor, memory: StreamMemory, layer: int, at: ArrangedStreams
     ) -> Tensor:
-        """Return the features of inputs x, of the same shape, and add x to the memory."""
         options = self.options
         if options.decoder_own_attention:
             y = self.norm_answer(x)
@@ -203,7 +201,6 @@ class SymbolInvariantTransformer(Transformer):
     def forward(
         self, matrix: Tensor, problems: Tensor, answers: Tensor, places: Tensor | None = None
     ) -> Tensor:
-        """Return the logits (B, T, V) after each token of `answers` (B, T) to problems (B, S)."""
         if problems.device.type != "cpu" or self.options.chunk is not None:
             places = None  # all places are computed
         memory = self.encode(matrix, problems, places is not None)

@@ -78,27 +78,21 @@ class ModelLearner(Learner):
         self.log_every = self.table.log_every
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """Return a new optimizer of the weights."""
         return make_optimizer(self.model, self.table)
 
     def batches(self, step: int) -> Iterator[Any]:
-        """Yield the batches from a step on, without end."""
         return self.model.batches(self.data, step)
 
     def shared(self, batch: Any, rank: Rank) -> Any:
-        """Return what one of several devices learns from a batch."""
         return self.model.shared(batch, rank)
 
     def loss(
         self, batch: Any, generator: torch.Generator, measured: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss of a batch and, where it is measured, what is logged."""
         return self.model.training_loss(batch, generator, measured)
 
     def validation_batches(self) -> list[Any]:
-        """Return the held-out batches; none where nothing is held out."""
         return [] if self.data.validation is None else self.model.validation_batches(self.data)
 
     def validate(self, batch: Any) -> dict[str, Tensor]:
-        """Return what is logged of a held-out batch."""
         return self.model.validate(batch, self.data)

@@ -73,7 +73,6 @@ class RightTokensLearner(ModelLearner):
     def loss(
         self, batch: Batch, generator: torch.Generator, measured: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss of a batch and, where it is measured, what is logged."""
         pad, end = self.model.vocabulary.pad, self.model.vocabulary.end
         decode = self.model.vocabulary.decode
         rng = Random(f"{self.seed}/{batch.step}/right")
