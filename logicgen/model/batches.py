@@ -108,7 +108,7 @@ def padded_batch(
 ) -> Batch:
     """Return problems and answers, or chosen rows of them, as one batch."""
     rows = np.arange(len(problems)) if rows is None else rows
-    padded, targets = (_ended(each, rows, vocabulary) for each in (problems, answers))
+    padded, targets = (ended(each, rows, vocabulary) for each in (problems, answers))
     inputs = np.roll(targets, 1, axis=1)
     inputs[inputs == vocabulary.end] = vocabulary.pad  # nothing follows the end
     inputs[:, 0] = vocabulary.start
@@ -117,7 +117,7 @@ def padded_batch(
     return Batch._make([step, *tensors, None])
 
 
-def _ended(sequences: Ragged, rows: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:
+def ended(sequences: Ragged, rows: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:
     """Return the chosen rows as a padded matrix, with `<end>` after the last token of each."""
     pad = vocabulary.pad
     padded = np.pad(sequences.padded(rows, pad), ((0, 0), (0, 1)), constant_values=pad)

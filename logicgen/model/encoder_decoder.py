@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from logicgen.data.corpus import Corpus
-from logicgen.data.dataset import Dataset
+from logicgen.data.dataset import Dataset, Ragged
 from logicgen.data.opening import as_dataset
 from logicgen.errors import LogicgenError
 from logicgen.extras import load_plugin, plugins
-from logicgen.model.batches import Batch, BatchStream, Rank, make_batch
+from logicgen.model.batches import Batch, BatchStream, Rank, ended, make_batch
 from logicgen.model.model import Answer, Loss, Model, Request, check_same_keys, load_start
 from logicgen.model.recipe import EncoderDecoderTable, ModelRecipe
 from logicgen.model.sequences import ProblemData, TrainingRegion, problem_data
@@ -417,11 +417,7 @@ class EncoderDecoder(Model):
     def _padded(self, problems: Sequence[Sequence[int]], symbols: int) -> Tensor:
         """Return problems as the encoder reads them: each with `<end>`, padded; (B, S)."""
         rows = len(self.vocabulary) + symbols
-        longest = max(len(problem) for problem in problems) + 1
-        ids = np.full((len(problems), longest), self.vocabulary.pad, dtype=np.int64)
-        for row, problem in enumerate(problems):
-            ids[row, : len(problem)] = problem
-            ids[row, len(problem)] = self.vocabulary.end
+        ids = ended(Ragged.of(problems), np.arange(len(problems)), self.vocabulary)
         if ids.max() >= rows:
             needed = int(ids.max()) - len(self.vocabulary) + 1
             raise LogicgenError(

@@ -158,12 +158,6 @@ class InductiveModel(LanguageModel):
     def sequence_loss(self, batch: TokenBatch, generator: torch.Generator) -> Tensor:
         return self.network.loss(batch.tokens)
 
-    def log_probabilities(
-        self, tokens: Tensor, seeds: Sequence[int] | None = None, count: int | None = None
-    ) -> Tensor:
-        self.check(count or len(self.tokens))
-        return self.network.log_probabilities(tokens.to(self.device))
-
     def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
         """Return a function that reads a text for each seed bit by bit.
 

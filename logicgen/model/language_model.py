@@ -28,7 +28,7 @@ class LanguageModel(Model):
     """A recipe's network for one list of tokens."""
 
     noun = "a language model"
-    network: nn.Module
+    network: Any
 
     def __init__(
         self,
@@ -145,7 +145,6 @@ class LanguageModel(Model):
                 " was trained on, or one of the same recipe (ciphers: of the same [corpus.text])"
             )
 
-    @abstractmethod
     def log_probabilities(
         self, tokens: Tensor, seeds: Sequence[int] | None = None, count: int | None = None
     ) -> Tensor:
@@ -154,6 +153,9 @@ class LanguageModel(Model):
         seeds: of the rows of each sequence, where they are drawn; 0 to B - 1 if not given.
         count: V, where it is not that of training. Raises LogicgenError where rows are trained.
         """
+        self.check(count or len(self.tokens))
+        found: Tensor = self.network.log_probabilities(tokens.to(self.device))
+        return found
 
     def cache_share(self, tokens: Tensor, seeds: Sequence[int]) -> Tensor | None:
         """Return the share (B, T) that a cache has in what is expected; None if there is none.

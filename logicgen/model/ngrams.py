@@ -136,12 +136,6 @@ class NGramModel(LanguageModel):
         for tokens in pieces:
             self.network.count(torch.from_numpy(tokens))
 
-    def log_probabilities(
-        self, tokens: Tensor, seeds: Sequence[int] | None = None, count: int | None = None
-    ) -> Tensor:
-        self.check(count or len(self.tokens))
-        return self.network.log_probabilities(tokens.to(self.device))
-
     def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
         self.check(count or len(self.tokens))
         return self.network.reader(len(seeds))

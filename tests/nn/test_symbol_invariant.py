@@ -14,6 +14,7 @@ from logicgen.nn.embedding import SymbolInvariant
 from logicgen.nn.samples import Sampling
 from logicgen.nn.streams import Streams, fuse
 from logicgen.nn.symbol_invariant import StreamOptions, SymbolInvariantTransformer
+from logicgen.nn.transformer import Transformer
 from logicgen.tokens import Vocabulary
 
 VOCABULARY = Vocabulary(("!", "&", "X"))
@@ -44,26 +45,21 @@ OPTIONS = [
 ]
 
 
+SIZES = {
+    **{"width": 16, "heads": 2, "encoder_layers": 2, "decoder_layers": 2, "feed_forward": 32},
+    **{"dropout": 0.0, "normalize_features": True, "pad": PAD, "arities": ARITIES},
+}
+
+
 def network(options=OPTIONS[0], encoder="tree", decoder="rotary", **changes):
     torch.manual_seed(0)
     made = SymbolInvariantTransformer(
         fixed=F,
         options=options,
-        **{
-            "width": 16,
-            "heads": 2,
-            "encoder_layers": 2,
-            "decoder_layers": 2,
-            "feed_forward": 32,
-            "dropout": 0.0,
-            "encoder_positions": encoder,
-            "decoder_positions": decoder,
-            "normalize_features": True,
-            "pad": PAD,
-            "arities": ARITIES,
-            "position_range": 16 if "randomized" in (encoder, decoder) else None,
-            **changes,
-        },
+        encoder_positions=encoder,
+        decoder_positions=decoder,
+        position_range=16 if "randomized" in (encoder, decoder) else None,
+        **(SIZES | changes),
     )
     return made.eval()
 
@@ -245,23 +241,9 @@ def test_chunks_change_nothing_in_training_and_what_is_kept_grows_slower():
 
 def test_it_is_the_plain_transformer_where_there_is_one_symbol_and_no_fused_view():
     """With one stream and no aggregated attention, there is nothing to fuse."""
-    from logicgen.nn.transformer import Transformer
-
     made = network(StreamOptions(aggregated_attention=False))
-    torch.manual_seed(0)
-    plain = Transformer(
-        width=16,
-        heads=2,
-        encoder_layers=2,
-        decoder_layers=2,
-        feed_forward=32,
-        dropout=0.0,
-        encoder_positions="tree",
-        decoder_positions="rotary",
-        normalize_features=True,
-        pad=PAD,
-        arities=ARITIES,
-    ).eval()
+    schemes = {"encoder_positions": "tree", "decoder_positions": "rotary"}
+    plain = Transformer(**SIZES, **schemes, position_range=None).eval()
     plain.load_state_dict(made.state_dict())
     problem, answer = PROBLEMS[2:3, :3], ANSWERS[2:3, :2]
     matrix = rows(2)
