@@ -162,12 +162,13 @@ class ProbeLearner(Learner):
 
 def new_probes(model: LanguageModel, settings: ProbeSettings) -> Probes:
     """Return a probe of each layer that is to be probed, with the first weights of its seed."""
-    layers = range(1, model.hidden_layers() + 1)
+    count, width = model.hidden_shape()
+    layers = range(1, count + 1)
     found = {}
     for layer in layers if settings.layer is None else [settings.layer]:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(settings.seed)
-            probe = Probe(model.hidden_width(), settings.hidden, len(model.tokens))
+            probe = Probe(width, settings.hidden, len(model.tokens))
         found[layer] = probe.to(model.device)
     return found
 

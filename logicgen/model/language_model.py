@@ -178,12 +178,8 @@ class LanguageModel(Model):
             " recurrent network"
         )
 
-    def hidden_width(self) -> int:
-        """Return the width of hidden states."""
-        raise TypeError(f"{self.noun} has no hidden states")
-
-    def hidden_layers(self) -> int:
-        """Return after how many layers there are hidden states."""
+    def hidden_shape(self) -> tuple[int, int]:
+        """Return after how many layers there are hidden states, and their width."""
         raise TypeError(f"{self.noun} has no hidden states")
 
     def hidden_states(self, tokens: np.ndarray, seeds: Sequence[int]) -> list[Tensor]:
@@ -272,11 +268,9 @@ class NeuralLanguageModel(LanguageModel):
         if layer not in range(1, self.table.layers + 1):
             raise LogicgenError(f"layer {layer}: {called} has layers 1 to {self.table.layers}")
 
-    def hidden_width(self) -> int:
-        return len(self.network.scale)
-
-    def hidden_layers(self) -> int:
-        return self.table.layers if self.table.architecture == "transformer" else 1
+    def hidden_shape(self) -> tuple[int, int]:
+        layers = self.table.layers if self.table.architecture == "transformer" else 1
+        return layers, len(self.network.scale)
 
     @torch.no_grad()
     def hidden_states(self, tokens: np.ndarray, seeds: Sequence[int]) -> list[Tensor]:
