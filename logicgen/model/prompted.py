@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -21,16 +21,31 @@ from logicgen.errors import LogicgenError
 from logicgen.model.model import Answer, Request
 from logicgen.model.sequences import TrainingRegion, example_ids
 from logicgen.nn.decoding import BeamSearch, Decoding
-from logicgen.nn.generation import Texts, generate, summed
+from logicgen.nn.generation import Reader, Texts, generate, summed
 from logicgen.nn.samples import Sampling
 from logicgen.tasks.string_task import DeterminedTask
-from logicgen.tokens import NOTHING, Vocabulary
-
-if TYPE_CHECKING:
-    from logicgen.model.language_model import LanguageModel
+from logicgen.tokens import NOTHING, Tokens, Vocabulary
 
 # Numbers in (problems, tokens, V) that are made at a time.
 AT_A_TIME = 2**24
+
+
+class Prompting(Protocol):
+    """The part of a language model (`language_model.py`) that prompts need."""
+
+    tokens: Tokens
+    task_name: str
+    region: TrainingRegion | None
+
+    @property
+    def random(self) -> bool: ...
+
+    @property
+    def device(self) -> torch.device: ...
+
+    def check(self, count: int) -> None: ...
+
+    def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader: ...
 
 
 class PromptedModel:
@@ -44,7 +59,7 @@ class PromptedModel:
 
     canonical = False
 
-    def __init__(self, model: LanguageModel, data: Dataset, votes: int = 1) -> None:
+    def __init__(self, model: Prompting, data: Dataset, votes: int = 1) -> None:
         if not isinstance(data.task, DeterminedTask):
             raise LogicgenError(
                 f"{data.folder}: a language model is asked for answers of known length, which task"

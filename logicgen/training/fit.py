@@ -37,7 +37,7 @@ WINDOWS, CONTEXT = 64, 4096
 
 
 @dataclass(frozen=True)
-class Job:
+class TrainingJob:
     """What is trained, from where and to where; the processes of other devices get it, too.
 
     Attributes:
@@ -91,7 +91,7 @@ def fit(
     end = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
     where, place = find_device(device), launched() if torchrun else ALONE
     recipe = _checked(recipe, data, steps, max_minutes, start)
-    job = Job(recipe, data.folder, data.fingerprint, start, out, where)
+    job = TrainingJob(recipe, data.folder, data.fingerprint, start, out, where)
     with torch.random.fork_rng(devices=[0] if where.type == "cuda" else []):
         torch.manual_seed(0 if recipe.training is None else recipe.training.seed)
         _fit(job, data, place, devices, held_out, workers, resume, end, quiet)
@@ -99,7 +99,7 @@ def fit(
 
 
 def _fit(
-    job: Job,
+    job: TrainingJob,
     data: AnyData,
     place: Member,
     devices: int,
@@ -198,7 +198,7 @@ def _identity(
     return identity
 
 
-def _untrained(job: Job, data: AnyData) -> Model:
+def _untrained(job: TrainingJob, data: AnyData) -> Model:
     """Return the model before its first step, with new weights or those of a run."""
     model = new_model(job.recipe, data)
     if job.start is not None:
@@ -210,7 +210,7 @@ def _untrained(job: Job, data: AnyData) -> Model:
 
 
 def _run(
-    job: Job,
+    job: TrainingJob,
     learner: ModelLearner,
     place: Member,
     watchers: Sequence[Watcher] = (),
@@ -235,7 +235,7 @@ def _run(
     )
 
 
-def _train_beside(job: Job, place: Member, ready: Callable[[], None]) -> None:
+def _train_beside(job: TrainingJob, place: Member, ready: Callable[[], None]) -> None:
     """Train as one of the other processes, which write nothing; see `fit`."""
     assert job.data is not None
     data = training_data(job.recipe, load_dataset(job.data))
