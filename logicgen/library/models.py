@@ -238,13 +238,12 @@ def score_answers(
         from logicgen.nn.samples import Sampling
     dataset = as_dataset(load_dataset(data) if isinstance(data, str | Path) else data)
     sampling = Sampling(**random or {})
-    settings["decoding"] = sampling if sample else BeamSearch(**search)
+    settings |= {"decoding": sampling if sample else BeamSearch(**search), "seconds": timeout}
     settings["verified"] = None if verified is None else VerifiedSearch(verified, sampling)
     model, about, scores = _answerer(run, dataset, split, device, votes, reset_rows, say)
     predictions.check_fits(model, dataset, about, settings.get("ensemble", 1))
     folder = out or checkpoint.scores_folder(run, scores)
     prepare_folder(folder)  # before anything slow
-    settings["seconds"] = timeout
     with bars("answers") as progress:
         table = predictions.predict_and_verify(model, dataset, about, progress=progress, **settings)
         workers = settings.get("workers", 1)

@@ -133,12 +133,7 @@ def predict_and_verify(
     from logicgen.nn.decoding import GREEDY
 
     decoding = decoding or GREEDY
-    how: dict[str, Any] = {**asdict(decoding), "grammar": grammar, "ensemble": ensemble}
-    if model.votes > 1:  # of a language model
-        how["votes"] = model.votes
-    if verified is not None:
-        sampling = replace(verified.sampling, answers=verified.draws)
-        how["verified"] = asdict(replace(verified, sampling=sampling))
+    how = {"grammar": grammar, "ensemble": ensemble, **_asked(model.votes, verified)}
     numbers, table = chosen_rows(model, data, about, ensemble, limit)
     rows = [
         {"row": row, "embedding_seed": seed, **example}
@@ -155,18 +150,37 @@ def predict_and_verify(
         for row, verdict in zip(rows, verdicts, strict=True):
             row["verdict"] = verdict
         if verified is not None:
-            again = partial(progress, "drawing again")
-            outcomes = draw_until_accepted(
-                predictions,
-                verdicts,
-                verified.draws,
-                lambda left: predictor.others(left, predictions, verified, again),
-                lambda left, answers: verifier.verdicts(_items([rows[i] for i in left], answers)),
-            )
-            for row, (prediction, verdict, draws) in zip(rows, outcomes, strict=True):
-                row |= {"verified_prediction": prediction, "verified_verdict": verdict}
-                row["draws"] = draws
-    return described(rows, SCHEMA, replace(about, decoding=how))
+            _draw_again(rows, predictor, verifier, verified, partial(progress, "drawing again"))
+    return described(rows, SCHEMA, replace(about, decoding={**asdict(decoding), **how}))
+
+
+def _asked(votes: int, verified: VerifiedSearch | None) -> dict[str, Any]:
+    """Return the votes of a language model, and the settings of verified decoding, if any."""
+    how: dict[str, Any] = {"votes": votes} if votes > 1 else {}
+    if verified is not None:
+        sampling = replace(verified.sampling, answers=verified.draws)
+        how["verified"] = asdict(replace(verified, sampling=sampling))
+    return how
+
+
+def _draw_again(
+    rows: list[dict[str, Any]],
+    predictor: Predictor,
+    verifier: Verifier,
+    verified: VerifiedSearch,
+    progress: Counted,
+) -> None:
+    """Add the columns of verified decoding to rows of predictions with their verdicts."""
+    predictions = [row["prediction"] for row in rows]
+    outcomes = draw_until_accepted(
+        predictions,
+        [row["verdict"] for row in rows],
+        verified.draws,
+        lambda left: predictor.others(left, predictions, verified, progress),
+        lambda left, answers: verifier.verdicts(_items([rows[i] for i in left], answers)),
+    )
+    for row, (prediction, verdict, draws) in zip(rows, outcomes, strict=True):
+        row |= {"verified_prediction": prediction, "verified_verdict": verdict, "draws": draws}
 
 
 def _items(rows: Iterable[dict[str, Any]], answers: list[str]) -> list[Item]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from logicgen.data.generate import generate
+from logicgen.data.opening import load_dataset
 from logicgen.data.recipe import DataRecipe
 
 RECIPE = {
@@ -22,6 +23,12 @@ def make(folder, changes=None, **arguments):
     """Make the data set of the recipe, with some of its tables changed."""
     recipe = DataRecipe.model_validate({**RECIPE, **(changes or {})})
     return generate(recipe, folder, name="some", **arguments)
+
+
+def opened(folder, content, name="some"):
+    """Make the data set of a recipe, and open it."""
+    generate(DataRecipe.model_validate(content), folder, name=name)
+    return load_dataset(folder)
 
 
 def contents(folder):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from logicgen.data.generate import generate
-from logicgen.data.opening import load_dataset
-from logicgen.data.recipe import DataRecipe
 from logicgen.measures.predictions import About
 from tests.asking import only
+from tests.data.data_sets import opened
 
 
 class Parrot:
@@ -46,17 +44,13 @@ class Parrot:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data") / "some"
-    recipe = DataRecipe.model_validate(
-        {
-            "task": "propositional",
-            "problem": {"operators": {"!": 1, "&": 1}},
-            "region": {"symbols": [1, 2], "length": [2, 5]},
-            "grid": {"symbols": [1, 4], "length": [1, 9], "per_cell": 4},
-        }
-    )
-    generate(recipe, folder, name="some")
-    return load_dataset(folder)
+    recipe = {
+        "task": "propositional",
+        "problem": {"operators": {"!": 1, "&": 1}},
+        "region": {"symbols": [1, 2], "length": [2, 5]},
+        "grid": {"symbols": [1, 4], "length": [1, 9], "per_cell": 4},
+    }
+    return opened(tmp_path_factory.mktemp("data") / "some", recipe)
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,6 @@ from random import Random
 
 import pytest
 
-from logicgen.data.generate import generate
-from logicgen.data.opening import load_dataset
-from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.measures.covariance import (
     MOST_RENAMINGS,
@@ -30,6 +27,7 @@ from logicgen.tasks import load_task
 from logicgen.tasks.task import rename, symbols_of
 from logicgen.tokens import symbol_name
 from tests.asking import only
+from tests.data.data_sets import opened
 
 ABOUT = About("propositional", "fake", "some", "test", (0, 3), (1, 6))
 
@@ -57,18 +55,14 @@ class Fake:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data") / "some"
-    recipe = DataRecipe.model_validate(
-        {
-            "task": "propositional",
-            "problem": {"operators": {"!": 1, "&": 1, "1": 1}},
-            "region": {"symbols": [0, 3], "length": [1, 6], "balance": "symbols-and-length"},
-            "sizes": {"test": 60},
-            "grid": {"symbols": [5, 5], "length": [9, 10], "per_cell": 2},
-        }
-    )
-    generate(recipe, folder, name="some")
-    return load_dataset(folder)
+    recipe = {
+        "task": "propositional",
+        "problem": {"operators": {"!": 1, "&": 1, "1": 1}},
+        "region": {"symbols": [0, 3], "length": [1, 6], "balance": "symbols-and-length"},
+        "sizes": {"test": 60},
+        "grid": {"symbols": [5, 5], "length": [9, 10], "per_cell": 2},
+    }
+    return opened(tmp_path_factory.mktemp("data") / "some", recipe)
 
 
 def measured(data, answer, about=ABOUT, **options):

@@ -9,9 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 from logicgen.data import dataset
-from logicgen.data.generate import generate
 from logicgen.data.opening import load_dataset
-from logicgen.data.recipe import DataRecipe
 from logicgen.data.shards import read_shard
 from logicgen.errors import LogicgenError
 from logicgen.files import sha256
@@ -22,6 +20,7 @@ from logicgen.measures.statistics import wilson_interval
 from logicgen.report.figure_style import save
 from logicgen.tokens import Vocabulary
 from tests.asking import only
+from tests.data.data_sets import opened
 from tests.measures.conftest import Parrot
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -90,15 +89,12 @@ def test_limit_spreads_over_the_cells(data, about):
 
 
 def test_edit_distance(tmp_path):
-    recipe = DataRecipe.model_validate(
-        {
-            "task": "copying",
-            "region": {"symbols": [1, 2], "length": [1, 4]},
-            "grid": {"symbols": [2, 2], "length": [3, 4], "per_cell": 3},
-        }
-    )
-    generate(recipe, tmp_path / "d", name="c")
-    data = load_dataset(tmp_path / "d")
+    recipe = {
+        "task": "copying",
+        "region": {"symbols": [1, 2], "length": [1, 4]},
+        "grid": {"symbols": [2, 2], "length": [3, 4], "per_cell": 3},
+    }
+    data = opened(tmp_path / "d", recipe, "c")
     parrot = Parrot(data, "grid")
     parrot.vocabulary.encode("a")
     about = About("copying", "parrot", "c", "grid", (1, 2), (1, 4))
@@ -111,16 +107,13 @@ def test_edit_distance(tmp_path):
 
 def test_token_accuracy(tmp_path, monkeypatch):
     """Tokens of the stored answers at their place, over all tokens and by embedding seed."""
-    recipe = DataRecipe.model_validate(
-        {
-            "task": "permutation",
-            "problem": {"size": 3, "repeat": False},
-            "region": {"symbols": [3, 4], "length": [12, 12], "step": 8},
-            "grid": {"symbols": [3, 4], "length": [12, 12], "step": 8, "per_cell": 2},
-        }
-    )
-    generate(recipe, tmp_path / "d", name="p")
-    data = load_dataset(tmp_path / "d")
+    recipe = {
+        "task": "permutation",
+        "problem": {"size": 3, "repeat": False},
+        "region": {"symbols": [3, 4], "length": [12, 12], "step": 8},
+        "grid": {"symbols": [3, 4], "length": [12, 12], "step": 8, "per_cell": 2},
+    }
+    data = opened(tmp_path / "d", recipe, "p")
     table = data.table("grid")
     answers = dict(zip(table["problem"].to_pylist(), table["answer"].to_pylist(), strict=True))
     parrot = Parrot(data, "grid")
@@ -190,7 +183,7 @@ def test_every_shard_is_read_and_hashed_once(data, about, monkeypatch):
         "read_shard",
         lambda path, columns=None: read.append(path) or read_shard(path, columns),
     )
-    opened = load_dataset(data.folder)
-    check_fits(model, opened, about)
-    predict_and_verify(model, opened, about, embedding_seeds=2)
+    again = load_dataset(data.folder)
+    check_fits(model, again, about)
+    predict_and_verify(model, again, about, embedding_seeds=2)
     assert sorted(read) == sorted(hashed) == sorted((data.folder / "grid").glob("*.parquet"))

@@ -84,3 +84,16 @@ def held_by(path):
     )
     data.get("rows", {}).update(later)
     return data
+
+
+def barriers(page):
+    """What keeps some people from using a page, in either theme."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = []
+    for theme in ("light", "dark"):
+        if page.get_attribute("html", "data-theme") != theme:
+            page.click("#theme")
+        assert page.get_attribute("html", "data-theme") == theme
+        found += Axe().run(page).response["violations"]
+    return [each["id"] for each in found if each["impact"] in ("serious", "critical")]
