@@ -63,21 +63,27 @@ release: .venv/release
 	  { echo 'logicgen needs Python 3.11 to 3.13; name one with: make PYTHON=python3.12 ...' >&2; exit 2; }
 	$(PYTHON) -m venv .venv
 
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+
 .venv/installed: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[train]'
+	@echo 'Installing PyTorch and what trains, draws and evaluates (1 GB) into .venv ...'
+	$(INSTALL) --editable '.[train]'
 	@touch $@
 
 .venv/installed-dev: .venv/installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,test]'
+	@echo 'Installing what the tests need (600 MB) into .venv ...'
+	$(INSTALL) --editable '.[dev,test]'
 	@touch $@
 
 .venv/installed-all: .venv/installed-dev
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[contracts,test-all]'
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps openrlhf verl
+	@echo 'Installing what make test-all needs: adapters, Ray, an S3 server, a browser (900 MB) into .venv ...'
+	$(INSTALL) --editable '.[contracts,test-all]'
+	$(INSTALL) --no-deps openrlhf verl
 	@touch $@
 
 .venv/installed-docs: .venv/installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@echo 'Installing what builds the documentation into .venv ...'
+	$(INSTALL) --editable '.[docs]'
 	@touch $@
 
 # The tools need other versions of some packages than logicgen's own extras.
