@@ -177,7 +177,7 @@ def text_probability(
     settings: `after`, `whole`, `samples` and `seed`, as of `logicgen measure probability`.
     """
     with extras_named():
-        from logicgen.measures.tokenisations import text_probability
+        from logicgen.measures.text_probability import text_probability
     return text_probability(_language_model(run, device), text, **settings).lines
 
 

@@ -21,22 +21,15 @@ COUNTED, NAMED = 1_000_000, 40
 
 def write_corpus_page(corpus: Corpus, path: Path) -> Path:
     """Write the page of a corpus; return its path."""
-    write_document(corpus_document(corpus), path)
-    return path
-
-
-def corpus_document(corpus: Corpus) -> Document:
-    """Return the page of a corpus."""
     splits = [split for split, tokens in corpus.splits.items() if tokens]
     between = " " if corpus.tokens.kind == "names" else ""
     rows: dict[str, list[Any]] = {name: [] for name in ("key", "split", "place", "length", "text")}
     for split in splits:
         for place, ids in _passages(corpus, split):
-            rows["key"].append(f"{split}-{place}")
-            rows["split"].append(split)
-            rows["place"].append(place)
-            rows["length"].append(len(ids))
-            rows["text"].append(between.join(corpus.tokens.texts[number] for number in ids))
+            text = between.join(corpus.tokens.texts[number] for number in ids)
+            values = f"{split}-{place}", split, place, len(ids), text
+            for column_of, value in zip(rows.values(), values, strict=True):
+                column_of.append(value)
     columns = [
         column("place", "place", "number", shown=True),
         column("split", "split", "choice", facet=True, shown=True),
@@ -48,18 +41,18 @@ def corpus_document(corpus: Corpus) -> Document:
     called = {"problem": "text", "called": "text", "noun": "passage"}
     sizes = [[split, f"{tokens:,}"] for split, tokens in corpus.splits.items()]
     said = f"{len(corpus.tokens):,} different tokens ({corpus.tokens.kind})."
-    return Document(
-        title=f"{corpus.name}, seed {corpus.description['seed']}",
+    of = corpus.description
+    frequent = [_frequencies(corpus, split) for split in splits[:1]]
+    document = Document(
+        title=f"{corpus.name}, seed {of['seed']}",
         lead=corpus.recipe.description or f"A corpus of the task {corpus.task_name}.",
         summary=[FactTable("Splits", ["split", "tokens"], sizes, said)],
         data=page_data(tasks, columns, rows, [], total=len(rows["key"]), **called),
-        facts=[
-            *(_frequencies(corpus, split) for split in splits[:1]),
-            recipe_facts(corpus.description),
-            version_facts(corpus.description),
-        ],
+        facts=[*frequent, recipe_facts(of), version_facts(of)],
         notes=["Made by logicgen."],
     )
+    write_document(document, path)
+    return path
 
 
 def _passages(corpus: Corpus, split: str) -> list[tuple[int, list[int]]]:

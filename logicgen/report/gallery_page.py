@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from logicgen import recipes
 from logicgen.data.opening import read_data_recipe
 from logicgen.data.plan import Unit
-from logicgen.data.recipe import CorpusRecipe, DataRecipe
+from logicgen.data.recipe import DataRecipe
 from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.rows import (
     Progress,
@@ -28,47 +26,27 @@ EXAMPLES = 6
 # Problems of more tokens make no picture that says anything.
 LONGEST = 120
 
+Rows = dict[str, list[Any]]
+"""The values of all examples, by column."""
+
+# The columns in their order. Tasks that lack one of the last three have an empty value there.
+ROWS = dict.fromkeys(("key", "recipe", "task", "symbols", "length", "problem", "prefix"), "") | {
+    "operators": "",
+    "right": "",
+    "deciding": (),
+    "answer": "",
+    "explained": "",
+}
+
 
 def write_gallery(path: Path, *, workers: int = 1, progress: Progress = lambda *_: None) -> Path:
-    """Write the gallery; return its path."""
-    write_document(gallery_document(workers=workers, progress=progress), path)
-    return path
-
-
-def gallery_document(*, workers: int = 1, progress: Progress = lambda *_: None) -> Document:
-    """Return the gallery of what ships."""
+    """Write the gallery of what ships; return its path."""
     read = {name: read_data_recipe(name) for name in recipes.names("datasets", ".toml")}
     with_problems = {n: r for n, r in read.items() if isinstance(r, DataRecipe)}
-    drawn = {
-        name: list(_examples(recipe, name, done, len(with_problems), progress))
-        for done, (name, recipe) in enumerate(with_problems.items(), 1)
-    }
-    rows: dict[str, list[Any]] = {
-        "key": [f"{name}-{i}" for name, found in drawn.items() for i in range(len(found))],
-        "recipe": [name for name, found in drawn.items() for _ in found],
-        "task": [with_problems[name].task for name, found in drawn.items() for _ in found],
-        "symbols": [example.symbols for example in chain(*drawn.values())],
-        "length": [example.length for example in chain(*drawn.values())],
-    }
-    # Not all tasks have the same rows: what one lacks is empty.
-    parts = [(load_task(with_problems[name].task), found) for name, found in drawn.items() if found]
-    shown = [problem_rows(task, [each.problem for each in found]) for task, found in parts]
-    empty = {"operators": "", "right": "", "deciding": ()}
-    for name in ("problem", "prefix", *empty):
-        rows[name] = [
-            value
-            for part, (_, found) in zip(shown, parts, strict=True)
-            for value in part.get(name, [empty.get(name)] * len(found))
-        ]
-    explained = [
-        each
-        for task, found in parts
-        for each in explanations(
-            task, [(e.problem, e.answer, "correct") for e in found], workers=workers
-        )
-    ]
-    rows["answer"] = [text for text, _ in explained]
-    rows["explained"] = [found for _, found in explained]
+    rows: Rows = {name: [] for name in ROWS}
+    for done, (name, recipe) in enumerate(with_problems.items(), 1):
+        _add_examples(rows, name, recipe, workers)
+        progress(done, len(with_problems))
     columns = [
         column("recipe", "recipe", "choice", facet=True, shown=True),
         column("task", "task", "choice", facet=True, shown=True),
@@ -78,12 +56,16 @@ def gallery_document(*, workers: int = 1, progress: Progress = lambda *_: None) 
         column("answer", "answer", "text", shown=True),
         column("operators", "operators", "choices", facet=True),
     ]
-    return Document(
+    tasks = {name: load_task(name) for name in task_names()}
+    abouts = [[name, task.about] for name, task in tasks.items()]
+    described = [[name, recipe.task, recipe.description] for name, recipe in read.items()]
+    says = "Those whose tasks have no problems make corpora: sequences for language models."
+    document = Document(
         title="What ships with logicgen",
         lead="Examples of every task and recipe, as logicgen generate makes them.",
         summary=[],
         data={
-            "tasks": {name: task_facts(load_task(name)) for name in task_names()},
+            "tasks": {name: task_facts(task) for name, task in tasks.items()},
             "maps": [],
             "columns": columns,
             "rows": rows,
@@ -91,18 +73,41 @@ def gallery_document(*, workers: int = 1, progress: Progress = lambda *_: None) 
                 {"label": "answer", "text": "answer", "explanation": "explained", "drawn": True}
             ],
             "problem": "problem",
-            "total": len(explained),
+            "total": len(rows["key"]),
             "sampled": "",
         },
-        facts=[_tasks(), _recipes(read)],
+        facts=[
+            FactTable("Tasks", ["task", "problem and answer"], abouts),
+            FactTable("Recipes", ["recipe", "task", "description"], described, says),
+        ],
         notes=["logicgen generate RECIPE makes the data of a recipe."],
     )
+    write_document(document, path)
+    return path
 
 
-def _examples(
-    recipe: DataRecipe, name: str, done: int, of: int, progress: Progress
-) -> Iterator[Example]:
-    """Yield some examples of a recipe, from short ones to long ones."""
+def _add_examples(rows: Rows, name: str, recipe: DataRecipe, workers: int) -> None:
+    """Add some examples of a recipe to the rows, from short ones to long ones."""
+    task, found = load_task(recipe.task), _examples(recipe)
+    if not found:
+        return
+    answers = [(each.problem, each.answer, "correct") for each in found]
+    explained = explanations(task, answers, workers=workers)
+    shown: Rows = {
+        "key": [f"{name}-{number}" for number in range(len(found))],
+        "recipe": [name] * len(found),
+        "task": [recipe.task] * len(found),
+        "symbols": [each.symbols for each in found],
+        "length": [each.length for each in found],
+        **problem_rows(task, [each.problem for each in found]),
+        "answer": [text for text, _ in explained],
+        "explained": [explanation for _, explanation in explained],
+    }
+    for column_name, empty in ROWS.items():
+        rows[column_name] += shown.get(column_name, [empty] * len(found))
+
+
+def _examples(recipe: DataRecipe) -> list[Example]:
     cells = [cell for cell in recipe.region.cells([None]) if cell.length <= LONGEST]
     last = len(cells) - 1
     places = sorted({round(i * last / (EXAMPLES - 1)) for i in range(EXAMPLES)}) if cells else []
@@ -115,16 +120,4 @@ def _examples(
         rationed=frozenset(),
     )
     found = Drawer(recipe.rules(), 0).unit(unit.slots()).examples
-    progress(done, of)
-    yield from (example for example in found if example is not None)
-
-
-def _tasks() -> FactTable:
-    rows = [[name, load_task(name).about] for name in task_names()]
-    return FactTable("Tasks", ["task", "problem and answer"], rows)
-
-
-def _recipes(recipes: dict[str, DataRecipe | CorpusRecipe]) -> FactTable:
-    rows = [[name, recipe.task, recipe.description] for name, recipe in recipes.items()]
-    says = "Those whose tasks have no problems make corpora: sequences for language models."
-    return FactTable("Recipes", ["recipe", "task", "description"], rows, says)
+    return [example for example in found if example is not None]

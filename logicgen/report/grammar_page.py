@@ -113,24 +113,13 @@ def _words(grammar: Grammar, layer: int, unit: int) -> str:
 
 
 def write_grammar_page(
-    grammars: Sequence[tuple[str, Grammar]],
-    title: str,
-    path: Path,
-    gone: Connection | None = None,
+    grammars: Sequence[tuple[str, Grammar]], title: str, path: Path, gone: Connection | None = None
 ) -> Path:
     """Write the page of each (label, grammar) side by side; return its path.
 
     gone: a connection that one of them has no longer.
     """
-    write_document(grammar_document(grammars, title, gone), path)
-    return path
-
-
-def grammar_document(
-    grammars: Sequence[tuple[str, Grammar]], title: str, gone: Connection | None = None
-) -> Document:
-    """Return the page of grammars, as `write_grammar_page` writes it."""
-    return Document(
+    document = Document(
         title=title,
         lead="Each layer says one word of a sentence. A unit that is on says one of its words, and"
         " switches on one unit of the layer below.",
@@ -142,32 +131,33 @@ def grammar_document(
         facts=[_rules(label, grammar) for label, grammar in grammars],
         notes=[f"Made by logicgen. What is less probable than {LEAST:.0%} is left out."],
     )
+    write_document(document, path)
+    return path
 
 
 def _plain(grammar: Grammar) -> dict[str, Any]:
     """Return a grammar as the scripts read it."""
     layers = []
     for number, units in enumerate(grammar.units):
-        below = grammar.below[number] if number < len(grammar.below) else None
+        below = grammar.below[number] if number < len(grammar.below) else np.empty((0, len(units)))
         layers.append(
             [
                 {
                     "name": name,
                     "reach": round(float(grammar.reach[number][unit]), 4),
                     "words": _shares(grammar.words, grammar.tokens[number][:, unit]),
-                    "next": []
-                    if below is None
-                    else [[i, p] for i, p in enumerate(_rounded(below[:, unit])) if p >= LEAST],
+                    "next": _choices(below[:, unit]),
                 }
                 for unit, name in enumerate(units)
             ]
         )
-    start = [[i, p] for i, p in enumerate(_rounded(grammar.start)) if p >= LEAST]
-    return {"layers": layers, "start": start}
+    return {"layers": layers, "start": _choices(grammar.start)}
 
 
-def _rounded(shares: np.ndarray) -> list[float]:
-    return [round(float(share), 4) for share in shares]
+def _choices(shares: np.ndarray) -> list[list[Any]]:
+    """Return numbers of units with their probabilities."""
+    rounded = [round(float(share), 4) for share in shares]
+    return [[number, share] for number, share in enumerate(rounded) if share >= LEAST]
 
 
 def _shares(words: Sequence[str], shares: np.ndarray) -> list[list[Any]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from logicgen.measures.tokenisations import text_probability
+from logicgen.measures.text_probability import text_probability
 from logicgen.model.checkpoint import save_model
 from logicgen.tokens import Tokens
 from tests.cli.test_commands import refused

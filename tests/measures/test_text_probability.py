@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from logicgen.errors import LogicgenError
-from logicgen.measures import tokenisations
-from logicgen.measures.tokenisations import magnitude, text_probability
+from logicgen.measures import text_probability as module
+from logicgen.measures.text_probability import magnitude, text_probability
 from logicgen.model.language_model import LanguageModel
 from logicgen.tokens import Tokens
 from tests.languages import characters, counted, untrained
@@ -129,7 +129,7 @@ def test_estimates_with_random_rows_are_of_these_rows() -> None:
 def test_groups_of_sequences(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = MODELS["learned"], " heather"
     before = text_probability(*asked), text_probability(*asked, samples=9)
-    monkeypatch.setattr(tokenisations, "AT_A_TIME", 4)
+    monkeypatch.setattr(module, "AT_A_TIME", 4)
     after = text_probability(*asked), text_probability(*asked, samples=9)
     for one, other in zip(before, after, strict=True):
         assert list(one) == pytest.approx(list(other), abs=1e-4)
@@ -152,9 +152,9 @@ def test_one_way_only(kind: str) -> None:
 def test_the_limit_of_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     model, text = MODELS["n-gram"], " heather"
     count = text_probability(model, text).tokenisations
-    monkeypatch.setattr(tokenisations, "MOST", count)
+    monkeypatch.setattr(module, "MOST", count)
     text_probability(model, text)
-    monkeypatch.setattr(tokenisations, "MOST", count - 1)
+    monkeypatch.setattr(module, "MOST", count - 1)
     message = f"the text has {count} tokenisations, and up to {count - 1} are summed: .*--samples"
     with pytest.raises(LogicgenError, match=message):
         text_probability(model, text)

@@ -82,18 +82,14 @@ def text_probability(
     if not len(canonical):
         raise LogicgenError("the text is empty: give at least one token")
     if not len(before):
-        if model.tokens.kind == "names":
-            raise LogicgenError(
-                f"--after: a model of {model.task_name} does not predict how texts begin: give the"
-                " first token"
-            )
-        before = np.array([model.tokens.end])
-    lattice, end = model.tokens.lattice(text), list[int]()
+        before = _beginning(model)
+    lattice = model.tokens.lattice(text)
     if model.tokens.kind == "letters":  # a blank at the beginning counts where letters stand before
         canonical = _ids(model, after + text, "the text")[len(_ids(model, after, "")) :]
         lattice = [{int(number): place + 1} for place, number in enumerate(canonical)]
+    path = canonical.tolist()
     if whole:
-        end = [model.tokens.end]
+        path.append(model.tokens.end)
         lattice = [*lattice, {model.tokens.end: len(lattice) + 1}]
     ways = _ways(lattice)
     if samples is None and ways[0] > MOST:
@@ -102,21 +98,32 @@ def text_probability(
             " --samples 1000 for an estimate, or a shorter text"
         )
     start, rows = torch.from_numpy(before).to(model.device), seed << 32
-    tokens = torch.tensor([*canonical.tolist(), *end], device=model.device)
+    tokens = torch.tensor(path, device=model.device)
     logs = model.log_probabilities(torch.cat([start, tokens[:-1]])[None], [rows])
     logs = logs[0, len(start) - 1 :].double()  # (T, V), along the canonical sequence
-    own = float(logs.gather(1, tokens[:, None]).sum()) / math.log(2)
-    if ways[0] == 1:
-        return TextProbability(1, own, own, 0.0)
-    if ways[0] <= (samples or MOST):
-        total = _summed(model, start, _paths(lattice, ways), rows)
-        return TextProbability(ways[0], own, float(total) / math.log(2), 0.0)
-    assert samples is not None
-    draws = _TokenDraws(lattice, tokens.tolist(), logs.cpu().numpy())
-    weights = draws.weights(model, start, samples, seed) / math.log(2)
-    marginal = np.logaddexp2(own, np.logaddexp2.reduce(weights) - math.log2(samples))
-    error = np.exp2(weights - marginal).std(ddof=1) / math.sqrt(samples)
-    return TextProbability(ways[0], own, float(marginal), float(error) / math.log(2))
+    own = marginal = float(logs.gather(1, tokens[:, None]).sum()) / math.log(2)
+    error = 0.0
+    if 1 < ways[0] <= (samples or MOST):
+        marginal = _summed(model, start, _paths(lattice, ways), rows) / math.log(2)
+    elif ways[0] > 1:
+        assert samples is not None
+        draws = _TokenDraws(lattice, path, logs.cpu().numpy())
+        weights = draws.weights(model, start, samples, seed) / math.log(2)
+        others = np.logaddexp2.reduce(weights) - math.log2(samples)
+        marginal = float(np.logaddexp2(own, others))
+        spread = float(np.exp2(weights - marginal).std(ddof=1))
+        error = spread / math.sqrt(samples) / math.log(2)
+    return TextProbability(ways[0], own, marginal, error)
+
+
+def _beginning(model: LanguageModel) -> np.ndarray:
+    """Return the token before a text that follows nothing: the end of another document."""
+    if model.tokens.kind == "names":
+        raise LogicgenError(
+            f"--after: a model of {model.task_name} does not predict how texts begin: give the"
+            " first token"
+        )
+    return np.array([model.tokens.end])
 
 
 def magnitude(number: int) -> str:
@@ -151,7 +158,7 @@ def _paths(lattice: Lattice, ways: list[int]) -> Iterator[list[int]]:
             under_way += [(to, [*path, token]) for token, to in steps if ways[to]]
 
 
-def _summed(model: LanguageModel, before: Tensor, paths: Iterator[list[int]], rows: int) -> Tensor:
+def _summed(model: LanguageModel, before: Tensor, paths: Iterator[list[int]], rows: int) -> float:
     """Return the logarithm, in nats, of the total probability of sequences of tokens."""
     found: list[Tensor] = []
     while some := list(islice(paths, AT_A_TIME)):
@@ -162,7 +169,7 @@ def _summed(model: LanguageModel, before: Tensor, paths: Iterator[list[int]], ro
         logs = model.log_probabilities(read, [rows] * len(some))[:, len(before) - 1 :]  # (B, T, V)
         own = logs.gather(2, following.clamp(min=0)[..., None])[..., 0].double()
         found.append(own.masked_fill(following == NOTHING, 0.0).sum(1).cpu())
-    return torch.cat(found).logsumexp(0)
+    return float(torch.cat(found).logsumexp(0))
 
 
 class _TokenDraws:
