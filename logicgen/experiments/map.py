@@ -110,22 +110,19 @@ Places = dict[tuple[str, Size, int | None], Json]
 
 def report(settings: MapSettings, found: dict[str, Json]) -> Report:
     """Return a table for each kind of teacher, and a picture of the shares that were found."""
-    rows = [
-        {
-            **{key: arguments[key] for key in SHOWN},
-            "found": float(np.mean(np.array(found[name]["distances"]) < FOUND)),
+    by_place: Places = {}
+    for name, (_, arguments) in trials(settings).items():
+        distances, shown = found[name]["distances"], {key: arguments[key] for key in SHOWN}
+        size = shown["width"], shown["layers"], shown["words"]
+        by_place[shown["kind"], size, shown["sentences"]] = {
+            **shown,
+            "found": float(np.mean(np.array(distances) < FOUND)),
             **_found_class(found[name]),
-            "distance": float(np.median(found[name]["distances"])),
+            "distance": float(np.median(distances)),
             "kl_bits": float(np.median(found[name]["divergences"])),
         }
-        for name, (_, arguments) in trials(settings).items()
-    ]
-    recorded = all("found_class" in row for row in rows)
+    recorded = all("found_class" in row for row in by_place.values())
     sentences = [None if count == "all" else count for count in settings.sentences]
-    by_place: Places = {
-        (row["kind"], (row["width"], row["layers"], row["words"]), row["sentences"]): row
-        for row in rows
-    }
     sizes = [(width, layers, words) for width, layers, words in settings.sizes]
     heads = ["units", "layers", "words", *(_count(count) for count in sentences)]
     shares = "share found, share of which the class is found," if recorded else "share found,"
@@ -133,7 +130,11 @@ def report(settings: MapSettings, found: dict[str, Json]) -> Report:
         (
             f"{says.capitalize()}: {shares} median distance, median KL in bits.",
             heads,
-            _lines(kind, by_place, sizes, sentences),
+            [
+                [*map(str, size), *(_cell(by_place[kind, size, count]) for count in sentences)]
+                for size in sizes
+                if (kind, size, sentences[0]) in by_place
+            ],
         )
         for kind, (says, _, _) in KINDS.items()
     ]
@@ -149,19 +150,8 @@ def report(settings: MapSettings, found: dict[str, Json]) -> Report:
         " the last it has seen all, with their exact probabilities.",
         tables,
         pictures,
-        {"map.csv": rows},
+        {"map.csv": [*by_place.values()]},
     )
-
-
-def _lines(
-    kind: str, by_place: Places, sizes: list[Size], sentences: list[int | None]
-) -> list[list[str]]:
-    """Return the lines of the table of a kind of teachers: one for each size that it has."""
-    return [
-        [*map(str, size), *(_cell(by_place[kind, size, count]) for count in sentences)]
-        for size in sizes
-        if (kind, size, sentences[0]) in by_place
-    ]
 
 
 def _cell(row: Json) -> str:
@@ -182,10 +172,7 @@ def _count(count: int | None) -> str:
 
 
 def _draw(
-    by_place: Places,
-    sizes: list[Size],
-    sentences: list[int | None],
-    share: str = "found",
+    by_place: Places, sizes: list[Size], sentences: list[int | None], share: str = "found"
 ) -> Figure:
     """Draw a share of teachers, a panel for each kind of them: sizes by numbers of sentences."""
     figure = Figure(figsize=(13, 1.6 + 0.42 * len(sizes)), layout="constrained")

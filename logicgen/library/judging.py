@@ -151,7 +151,7 @@ def _answering(
     trained = as_encoder_decoder(load_model(model), model)
     if trained.task_name != task:
         raise LogicgenError(f"{model}: was trained for task {trained.task_name}, not {task}")
-    return Answering.of(trained, solver, draws, workers=workers, seconds=timeout or 10.0)
+    return Answering(trained, solver, draws, workers=workers, seconds=timeout or 10.0)
 
 
 def verify_lines(

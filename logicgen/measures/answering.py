@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from math import ceil
 from typing import Any, NamedTuple, Self
@@ -44,29 +44,25 @@ class Question(NamedTuple):
     names: dict[str, str]  # of the model's names, those of the problem
 
 
-@dataclass
 class Answering:
-    """A model with the solver that judges it. Use as a context manager."""
+    """A model with the solver that judges it. Use as a context manager.
 
-    model: EncoderDecoder
-    verified: VerifiedSearch
-    verifier: Verifier
+    seconds: the solver's limit for each answer.
+    """
 
-    @staticmethod
-    def of(
+    def __init__(
+        self,
         model: EncoderDecoder,
         solver: str | None = None,
         draws: int = 16,
         *,
-        temperature: float = 1.0,
         workers: int = 1,
         seconds: float = 10.0,
-    ) -> Answering:
-        """Return a model with its judge; `seconds` is the solver's limit for each answer."""
-        verified = VerifiedSearch(draws, Sampling(temperature))
+    ) -> None:
+        self.model, self.task = model, load_task(model.task_name)
+        self.verified = VerifiedSearch(draws, Sampling(1.0))
         solver = fitting_solver(model.task_name, solver)
-        verifier = Verifier(load_task(model.task_name), solver, workers, seconds)
-        return Answering(model, verified, verifier)
+        self.verifier = Verifier(self.task, solver, workers, seconds)
 
     def __enter__(self) -> Self:
         self.verifier.__enter__()
@@ -81,7 +77,7 @@ class Answering:
         Raises LogicgenError where it does not parse, is far longer than what the model was trained
         on, or has operators that it was not trained on and that cannot be said with those it was.
         """
-        task = load_task(self.model.task_name)
+        task = self.task
         problem = task.read_problem(text)
         tokens = self.model.region.tokens
         try:
@@ -122,9 +118,7 @@ class Answering:
     def _together(
         self, questions: list[Question], ids: list[list[int]], longest: int, symbols: int
     ) -> list[Outcome]:
-        mask = grammar_mask(load_task(self.model.task_name), longest)
-
-        request = Request(ids, symbols, 0, longest, mask)
+        request = Request(ids, symbols, 0, longest, grammar_mask(self.task, longest))
 
         def text(row: int, answer: list[int]) -> str:
             return rename(self.model.vocabulary.decode(answer), questions[row].names)
@@ -151,7 +145,7 @@ class Answering:
 
     def shown(self, problems: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Yield the answer to each problem as people read it, and how many draws it took."""
-        task = load_task(self.model.task_name)
+        task = self.task
         for outcome in self.answers([self.question(problem) for problem in problems]):
             row = solved(task, outcome)
             if row["status"] == "unknown":
@@ -168,7 +162,6 @@ class Answering:
         `unsat` if the model said so and it is; `unknown`, with a `reason`, if no draw was right; or
         `invalid`, with a `reason`, if the model cannot read the problem.
         """
-        task = load_task(self.model.task_name)
         there = (line for line in lines if line.strip())
         while chunk := list(islice(there, CHUNK)):
             rows: list[Row] = []
@@ -184,7 +177,7 @@ class Answering:
                 rows.append(row)
             outcomes = self.answers(list(questions.values()))
             for place, outcome in zip(questions, outcomes, strict=True):
-                rows[place] |= solved(task, outcome)
+                rows[place] |= solved(self.task, outcome)
             yield from rows
 
 

@@ -100,7 +100,7 @@ class ProbeLearner(Learner):
         losses: of all steps, mean cross-entropy in nats of each probe.
     """
 
-    module: nn.ModuleList
+    module: nn.ModuleDict
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class ProbeLearner(Learner):
         self.model, self.ciphers, self.settings, self.context = model, ciphers, settings, context
         self.progress = progress
         self.probes = new_probes(model, settings)
-        self.module = nn.ModuleList(self.probes.values()).train()
+        self.module = _together(self.probes).train()
         self.schedule = Schedule(settings.steps, settings.learning_rate)
         self.seed, self.log_every = settings.seed, settings.steps
         self.losses: list[Tensor] = []
@@ -143,18 +143,12 @@ class ProbeLearner(Learner):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the sum of the probes' mean cross-entropies in nats. They share no weight."""
         states, targets = batch
-        sums = torch.stack(
-            [
-                F.cross_entropy(
-                    probe(some).flatten(0, 1),
-                    targets.flatten(),
-                    ignore_index=NOTHING,
-                    reduction="sum",
-                )
-                for probe, some in zip(self.module, states, strict=True)
-            ]
-        )
-        losses = sums / (targets != NOTHING).sum().clamp(min=1)
+        how: dict[str, Any] = {"ignore_index": NOTHING, "reduction": "sum"}
+        sums = [
+            F.cross_entropy(probe(some).flatten(0, 1), targets.flatten(), **how)
+            for probe, some in zip(self.probes.values(), states, strict=True)
+        ]
+        losses = torch.stack(sums) / (targets != NOTHING).sum().clamp(min=1)
         self.losses.append(losses.detach())
         self.progress(len(self.losses), self.settings.steps)
         return losses.sum(), {}
@@ -235,9 +229,7 @@ def _check_same(card: dict[str, Any], asked: dict[str, Any], folder: Path) -> No
     if "losses" not in card:
         raise LogicgenError(f"{path}: damaged: {remedy}")
     if card.get("model") != asked["model"]:
-        ours, theirs = (
-            f"{each.get('called')} ({str(each.get('model'))[:12]})" for each in (asked, card)
-        )
+        ours, theirs = (f"{c.get('called')} ({str(c.get('model'))[:12]})" for c in (asked, card))
         raise LogicgenError(f"{path}: a probe of {theirs}, not of {ours}: {remedy}")
     for name in asked:
         if name != "called" and card.get(name) != asked[name]:

@@ -41,7 +41,7 @@ class Fake:
 
 
 def ask(fake, *problems, draws=4):
-    with Answering.of(fake, draws=draws) as answering:
+    with Answering(fake, draws=draws) as answering:
         return answering.answers([answering.question(problem) for problem in problems])
 
 
@@ -74,7 +74,7 @@ def test_only_the_problems_without_an_answer_are_drawn_again():
 def test_lines():
     fake = Fake("{ a }", "{ ! a }")
     lines = ["X p\n", "\n", '{"id": 7, "problem": "! q"}', "X (", "a & ! a"]
-    with Answering.of(fake, draws=2) as answering:
+    with Answering(fake, draws=2) as answering:
         rows = list(answering.answer_lines(lines))
     assert [row["status"] for row in rows] == ["sat", "sat", "invalid", "unknown"]
     assert rows[0] == {"problem": "X p", "status": "sat", "witness": "{p}", "draws": 1}
@@ -84,7 +84,7 @@ def test_lines():
     assert rows[3]["witness"] is None
     assert "none of 2 answers was right" in rows[3]["reason"]
     assert json.dumps(rows)
-    with Answering.of(fake) as answering:
+    with Answering(fake) as answering:
         assert list(answering.answer_lines([])) == []
 
 
@@ -92,7 +92,7 @@ def test_one_problem_that_is_too_much_does_not_stop_the_others():
     fake = Fake("{ a }")
     wide = " & ".join("abcdefghij")
     nested = " <-> ".join("abcdefghi" * 3)
-    with Answering.of(fake, draws=2) as answering:
+    with Answering(fake, draws=2) as answering:
         rows = list(answering.answer_lines(["X p", wide, nested, "G q"]))
     assert [row["status"] for row in rows] == ["sat", "invalid", "invalid", "sat"]
     assert "10 symbols are too many" in rows[1]["reason"]
@@ -100,7 +100,7 @@ def test_one_problem_that_is_too_much_does_not_stop_the_others():
 
 
 def test_that_there_is_none_is_an_answer_too():
-    with Answering.of(Fake("0", "0"), draws=2) as answering:
+    with Answering(Fake("0", "0"), draws=2) as answering:
         rows = list(answering.answer_lines(["a & ! a", "a"]))
     assert [row["status"] for row in rows] == ["unsat", "unknown"]
     assert [row["witness"] for row in rows] == [None, None]
@@ -145,4 +145,4 @@ def test_what_cannot_be_asked_says_why(fake, problem, words):
     with pytest.raises(LogicgenError, match=words):
         ask(fake, problem)
     with pytest.raises(LogicgenError, match="1 to 1,000"):
-        Answering.of(fake, draws=0)
+        Answering(fake, draws=0)
