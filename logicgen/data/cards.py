@@ -12,40 +12,19 @@ from logicgen.data.recipe import CorpusRecipe, DataRecipe
 
 def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
     """Return the text of a data set's card."""
-    name, splits, task = description["name"], description["splits"], recipe.load_task()
-    files, rows, short = [], [], []
-    for split, content in splits.items():
-        part = recipe.grid if split == "grid" else recipe.region
-        assert part is not None
-        symbols, length = ("{} to {}".format(*bounds) for bounds in (part.symbols, part.length))
-        rows.append([split, f"{content['examples']:,}", symbols, length])
-        if content["examples"]:
-            files.append(f"  - split: {split}\n    path: {split}/*.parquet")
-        if content["cells_short"]:
-            short.append(
-                f"- {split}: {content['cells_short']} of {content['cells']} cells hold fewer "
-                f"examples than asked for, {content['cells_empty']} of them none, because no more "
-                "such problems with an answer exist or were found; `cells.csv` lists them."
-            )
-        if given_up := content.get("given_up"):
-            short.append(
-                f"- {split}: {given_up} problems were given up by a solver after its `effort` or"
-                " `timeout`; where that is a time, a slower machine makes other data."
-            )
+    name, task = description["name"], recipe.load_task()
+    paths, held = _splits(recipe, description["splits"])
     verified = (
         f"by the solver `{recipe.verifier or task.solver}`" if task.solver else "by comparison"
     )
     alpha = (
         " up to renaming their symbols" if description["distinct"]["up to"] == "renaming" else ""
     )
-    sizes = markdown_table(["split", "examples", "symbols", "length"], rows)
-    held = "\n\n".join([sizes, "\n".join(short)] if short else [sizes])
-    paths = "\n".join(files)
     return f"""---
 pretty_name: {yaml_text(name)}
 license: cc0-1.0
 size_categories:
-- {_size_category(sum(content["examples"] for content in splits.values()))}
+- {_size_category(description["splits"])}
 tags:
 - logic
 - synthetic
@@ -89,11 +68,37 @@ the fingerprint, which `logicgen.load_dataset(...).fingerprint` returns.
 """
 
 
-def _size_category(examples: int) -> str:
-    """Return the name of the Hugging Face Hub for a number of examples."""
+def _size_category(splits: dict[str, Any]) -> str:
+    """Return the name of the Hugging Face Hub for the number of examples of some splits."""
+    examples = sum(content["examples"] for content in splits.values())
     bounds = {10**3: "n<1K", 10**4: "1K<n<10K", 10**5: "10K<n<100K", 10**6: "100K<n<1M"}
     bounds |= {10**7: "1M<n<10M", 10**8: "10M<n<100M", 10**9: "100M<n<1B"}
     return next((name for bound, name in bounds.items() if examples < bound), "n>1B")
+
+
+def _splits(recipe: DataRecipe, splits: dict[str, Any]) -> tuple[str, str]:
+    """Return where the files of the splits are, as YAML, and a table of them with its remarks."""
+    files, rows, short = [], [], []
+    for split, content in splits.items():
+        part = recipe.part(split)
+        symbols, length = ("{} to {}".format(*bounds) for bounds in (part.symbols, part.length))
+        rows.append([split, f"{content['examples']:,}", symbols, length])
+        if content["examples"]:
+            files.append(f"  - split: {split}\n    path: {split}/*.parquet")
+        if content["cells_short"]:
+            short.append(
+                f"- {split}: {content['cells_short']} of {content['cells']} cells hold fewer "
+                f"examples than asked for, {content['cells_empty']} of them none, because no more "
+                "such problems with an answer exist or were found; `cells.csv` lists them."
+            )
+        if given_up := content.get("given_up"):
+            short.append(
+                f"- {split}: {given_up} problems were given up by a solver after its `effort` or"
+                " `timeout`; where that is a time, a slower machine makes other data."
+            )
+    sizes = markdown_table(["split", "examples", "symbols", "length"], rows)
+    held = "\n\n".join([sizes, "\n".join(short)] if short else [sizes])
+    return "\n".join(files), held
 
 
 def corpus_card(recipe: CorpusRecipe, description: dict[str, Any]) -> str:

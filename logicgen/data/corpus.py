@@ -42,7 +42,6 @@ class Corpus(DataFolder[CorpusRecipe]):
 
     @staticmethod
     def files(description: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the path of each array with what a finished description says of it, in order."""
         for split, content in description["splits"].items():
             for number, part in enumerate(content["parts"]):
                 for what, array in part.items():
@@ -69,7 +68,7 @@ class Corpus(DataFolder[CorpusRecipe]):
         """
         found: list[np.ndarray] = []
         for number, part in enumerate(self.split(split)["parts"]):
-            path = confined(self.folder, _array(self.folder, split, number, what))
+            path = confined(self.folder, self.folder / _name(split, number, what))
             if what not in part:
                 raise LogicgenError(f"{self.folder}: a corpus of {self.task_name} has no {what}")
             array = _mapped(path)
@@ -175,12 +174,11 @@ def _make_parts(source: CorpusSource, folder: Path, progress: Progress) -> dict[
             progress(split, number, parts)
             made = _made(folder, split, number)
             if made is None:
-                files = {}
+                made = {}
                 for what, array in source.part(split, number).items():
-                    path = _array(folder, split, number, what)
+                    path = folder / _name(split, number, what)
                     write_atomically(path, partial(_save, array.astype(kind)))
-                    files[what] = {"shape": list(array.shape), "sha256": sha256(path)}
-                made = files
+                    made[what] = {"shape": list(array.shape), "sha256": sha256(path)}
                 # The list of its files says that a part is whole.
                 write_json(_listing(folder, split, number), made)
             splits[split]["parts"].append(made)
@@ -192,10 +190,6 @@ def _make_parts(source: CorpusSource, folder: Path, progress: Progress) -> dict[
 def _save(array: np.ndarray, path: Path) -> None:
     with open(path, "wb") as file:
         np.save(file, array, allow_pickle=False)
-
-
-def _array(folder: Path, split: str, number: int, what: str) -> Path:
-    return folder / _name(split, number, what)
 
 
 def _name(split: str, number: int, what: str) -> str:
@@ -213,7 +207,7 @@ def _made(folder: Path, split: str, number: int) -> dict[str, Any] | None:
     with suppress(LogicgenError):
         made = read_json(_listing(folder, split, number), "")
         validate(PartFiles, made, "")
-        if all(_array(folder, split, number, what).is_file() for what in made):
+        if all((folder / _name(split, number, what)).is_file() for what in made):
             return made
     return None
 

@@ -173,7 +173,6 @@ class Dataset(DataFolder[DataRecipe]):
 
     @staticmethod
     def files(description: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the path of each shard with what a finished description says of it, in order."""
         for split in description["splits"].values():
             yield from ((shard["file"], shard) for shard in split["shards"])
 

@@ -16,7 +16,6 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from itertools import zip_longest
 from os.path import isdir
@@ -203,25 +202,19 @@ def write_dimacs(examples: Iterable[Example], folder: Path, label: str) -> int:
     try:
         part.mkdir(parents=True)
         for row, example in enumerate(examples):
-            with _room(row):
+            try:
                 _write_example(example, part / f"{row:06d}", f"{label}, row {row}")
+            except LogicgenError as error:
+                raise LogicgenError(
+                    f'row {row}: {error}; DIMACS has room for data sets of [problem] source = "cnf"'
+                    " only"
+                ) from None
         os.replace(part, folder)
     except OSError as error:
         raise LogicgenError(f"{folder}: cannot be written: {error.strerror}") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return row + 1
-
-
-@contextmanager
-def _room(row: int) -> Iterator[None]:
-    """Name the row of an example that DIMACS cannot hold."""
-    try:
-        yield
-    except LogicgenError as error:
-        raise LogicgenError(
-            f'row {row}: {error}; DIMACS has room for data sets of [problem] source = "cnf" only'
-        ) from None
 
 
 def _write_example(example: Example, path: Path, label: str) -> None:

@@ -73,7 +73,7 @@ class DataFolder(ABC, Generic[RecipeType]):
             raise LogicgenError(
                 f"{folder}: not a {self.noun} (no {self.file}); make one with logicgen generate"
             )
-        self.description, checked = self._read(folder)
+        self.description, checked = self.checked(read_bytes(path), path)
         self.name = checked.name  # of the recipe file
         self.recipe = checked.recipe
         self.task_name, self.holds = self.recipe.task, self.recipe.holds
@@ -118,12 +118,6 @@ class DataFolder(ABC, Generic[RecipeType]):
         return dict(self.description["splits"][name])
 
     @classmethod
-    def _read(cls, folder: Path) -> tuple[dict[str, Any], Any]:
-        """Return the description in a folder, as JSON has it and checked."""
-        path = folder / cls.file
-        return cls.checked(read_bytes(path), path)
-
-    @classmethod
     def checked(cls, content: bytes, place: object) -> tuple[dict[str, Any], Any]:
         """Return the description in the content of a file, as JSON has it and checked.
 
@@ -139,6 +133,7 @@ class DataFolder(ABC, Generic[RecipeType]):
     @classmethod
     def begun(cls, folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:
         """Return the description in a folder, or None. LogicgenError: it holds anything else."""
+        path = folder / cls.file
         with reading(folder):
             if exists(folder) and not isdir(folder):
                 raise LogicgenError(
@@ -146,11 +141,11 @@ class DataFolder(ABC, Generic[RecipeType]):
                 )
             if not exists(folder) or all(is_part(file) for file in folder.iterdir()):
                 return None
-            if not isfile(folder / cls.file):
+            if not isfile(path):
                 raise LogicgenError(
                     f"{folder}: not empty and not a {cls.noun}; choose another folder with -o"
                 )
-        found, _ = cls._read(folder)
+        found, _ = cls.checked(read_bytes(path), path)
         cls.check_same(folder, found, head)
         return found
 

@@ -11,20 +11,18 @@ The splits are made in rounds. A round has four steps, each of which any number 
 In the end each part is checked: its keys are different, and are those of the shards. The first
 process plans the steps (`_Generation`). It never holds an example, and of each slot no more than
 its cell.
-Workers do them (`Maker`). They hand on what they found in work files (`work_files.py`). A
-step that is done again writes the same bytes.
+Workers do them (`Maker`). They hand on what they found in work files. A step that is done again
+writes the same bytes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
-from functools import partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from logicgen.data import plan as planning
 from logicgen.data.cards import card
@@ -32,19 +30,16 @@ from logicgen.data.croissant import croissant_text
 from logicgen.data.dataset import Dataset
 from logicgen.data.estimate import of_plans
 from logicgen.data.folder import head
-from logicgen.data.maker import Maker, PartClaims, ShardFacts
+from logicgen.data.maker import LostError, Maker, PartClaims, ShardFacts, WorkFiles, keys_file
 from logicgen.data.plan import CellPlan, DrawingRound, first_round, next_round, shard_size
 from logicgen.data.recipe import SPLITS, DataRecipe, Progress
 from logicgen.data.unique import Partition
-from logicgen.data.work_files import LostError, WorkFiles, keys_file, settled_file
 from logicgen.errors import LogicgenError
 from logicgen.extras import DECISIVE
 from logicgen.files import write_text
 from logicgen.processes.engines import AnyPool, open_pool, shared
 from logicgen.processes.pool import Failure
-from logicgen.tasks import Cell, Source
-
-Result = TypeVar("Result")
+from logicgen.tasks import Cell
 
 CELLS = "cells.csv"
 
@@ -70,33 +65,24 @@ def generate(
     if (known := Dataset.finished(folder, begin)) is not None:
         WorkFiles(folder).clear()  # of a making that was killed when all was there
         return known
-    source = recipe.source("recipe")
-    for table, part in (("region", recipe.region), ("grid", recipe.grid)):
-        if part is not None and part.step > 1 and source.exact:
-            raise LogicgenError(
-                f"{name}: {table}.step: these problems are made to length, one length a cell; "
-                "leave step out"
-            )
-    stages = planned(recipe, source, name, progress)
+    stages = planned(recipe, name, progress)
     of_plans(chain.from_iterable(plans for _, plans in stages)).check(folder, name)
     with Dataset.making(folder, begin) as known:
         if known is not None:  # another process made it since
             return known
-        run = _Generation(recipe, folder, seed, progress, stages)
-        try:
-            run.make(workers)
-        except LostError:  # somebody has deleted files meanwhile
-            run.files.clear()
-            run = _Generation(
-                recipe, folder, seed, progress, planned(recipe, source, name, progress)
-            )
+        for last in (False, True):
+            run = _Generation(recipe, folder, seed, progress, stages)
             try:
                 run.make(workers)
-            except LostError as error:
-                raise LogicgenError(
-                    f"{folder}: {error} is lost again: let nobody else delete files there while"
-                    " data are made, and on a cluster let all nodes see the folder"
-                ) from None
+                break
+            except LostError as error:  # somebody has deleted files meanwhile
+                if last:
+                    raise LogicgenError(
+                        f"{folder}: {error} is lost again: let nobody else delete files there while"
+                        " data are made, and on a cluster let all nodes see the folder"
+                    ) from None
+            run.files.clear()
+            stages = planned(recipe, name, progress)
         description = {**begin, "complete": True, **run.account()}
         write_text(folder / CELLS, run.cells())
         write_text(folder / "croissant.json", croissant_text(recipe, description))
@@ -105,10 +91,15 @@ def generate(
     return description
 
 
-def planned(
-    recipe: DataRecipe, source: Source, name: str, progress: Progress
-) -> list[tuple[str, list[CellPlan]]]:
+def planned(recipe: DataRecipe, name: str, progress: Progress) -> list[tuple[str, list[CellPlan]]]:
     """Return the stages of a recipe. LogicgenError: a split has no cell that holds a problem."""
+    source = recipe.source("recipe")
+    for table, part in (("region", recipe.region), ("grid", recipe.grid)):
+        if part is not None and part.step > 1 and source.exact:
+            raise LogicgenError(
+                f"{name}: {table}.step: these problems are made to length, one length a cell; "
+                "leave step out"
+            )
     stages = planning.stages(recipe, source, progress)
     for split in dict(stages):
         if not any(plan.quota for each, plans in stages for plan in plans if each == split):
@@ -164,7 +155,10 @@ class _Generation:
         one = first_round(plans, split, self.seed, self.next_number[split], size)
         while one.end > one.number:
             before = sum(plan.held for plan in whole)
-            say = partial(self._say, split, before, everywhere)
+
+            def say(new: int, before: int = before) -> None:
+                self.progress(split, min(before + new, everywhere), everywhere)
+
             say(0)
             self._round(one, plans, pool, say)
             say(sum(plan.held for plan in whole) - before)
@@ -178,32 +172,34 @@ class _Generation:
             held = sum(plan.held for plan in whole)
             self.progress(split, held, held)
 
-    def _say(self, split: str, before: int, total: int, new: int) -> None:
-        self.progress(split, min(before + new, total), total)
-
     def _round(
         self, one: DrawingRound, plans: list[CellPlan], pool: AnyPool, say: Callable[[int], None]
     ) -> None:
         """Make the shards of a round, or take them as they were made; count what it gave."""
-        known = self.files.read_json(settled_file(one))
-        if known is None:
+        name = f"{one.stem}-settled.json"
+        parts = self.files.read_json(name)
+        if parts is None:
             parts = self._settled(one, self._drawn(one, pool, say), pool)
-            self.files.write_json(settled_file(one), [asdict(each) for each in parts])
-        else:
-            parts = [PartClaims(**each) for each in known]
+            self.files.write_json(name, parts)
         changes: dict[int, list[int]] = {}
         held: dict[Cell, int] = {}
-        for settled in parts:
-            self.keys[settled.part] = keys_file(one, settled.part)
-            held |= {self.partition.cells[cell]: count for cell, count in settled.held}
-            for bucket in settled.buckets:
-                changes.setdefault(bucket, []).append(settled.part)
+        for part, counts, buckets in parts:
+            self.keys[part] = keys_file(one, part)
+            held |= {self.partition.cells[cell]: count for cell, count in counts}
+            for bucket in buckets:
+                changes.setdefault(bucket, []).append(part)
         brief = one.outline()
         steps = ((brief, bucket, changes.get(bucket, ())) for bucket in range(one.buckets))
         for facts in _each(pool, Maker.finish, steps):
             self.shards[one.split] += facts
         self.files.remove_settled(one)
-        _count(plans, one, held)
+        # A cell that gave less than it was asked for holds no more.
+        asked = Counter({listing.cell: listing.quota for listing in one.listings})
+        asked.update(dict(zip(one.cells, one.shares, strict=True)))
+        for plan in plans:
+            if plan.cell in asked:
+                plan.held += held.get(plan.cell, 0)
+                plan.exhausted |= held.get(plan.cell, 0) < asked[plan.cell]
 
     def _drawn(
         self, one: DrawingRound, pool: AnyPool, say: Callable[[int], None]
@@ -214,7 +210,7 @@ class _Generation:
             drawn += found
             say(drawn)
         brief, buckets = one.outline(), dict[int, list[int]]()
-        steps = ((brief, bucket, one.drawn_in(bucket)) for bucket in range(one.buckets))
+        steps = ((brief, bucket) for bucket in range(one.buckets))
         for bucket, parts in enumerate(_each(pool, Maker.gather, steps)):
             for part in parts:
                 buckets.setdefault(part, []).append(bucket)
@@ -267,20 +263,9 @@ class _Generation:
         return {"examples": examples, "distinct": same, "splits": splits}
 
 
-def _count(plans: list[CellPlan], one: DrawingRound, held: dict[Cell, int]) -> None:
-    """Count what a round gave; a cell that gave less than it was asked for holds no more."""
-    asked = Counter({listing.cell: listing.quota for listing in one.listings})
-    for cell, count in zip(one.cells, one.shares, strict=True):
-        asked[cell] += count
-    for plan in plans:
-        if plan.cell in asked:
-            plan.held += held.get(plan.cell, 0)
-            plan.exhausted |= held.get(plan.cell, 0) < asked[plan.cell]
-
-
 def _each(
-    pool: AnyPool, step: Callable[..., Result], arguments: Iterable[tuple[Any, ...]]
-) -> Iterator[Result]:
+    pool: AnyPool, step: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
+) -> Iterator[Any]:
     """Do a step with each arguments; yield the results, in order.
 
     Raises LogicgenError where a process died, and LostError where a step lacks a file.

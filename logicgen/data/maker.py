@@ -1,15 +1,28 @@
 """The steps in which a data set is made, as a worker does them; `generate.py` says which, and when.
 
-Each reads what earlier steps have left in files, and may be done again: it leaves the same bytes.
+Each reads what earlier steps have left in work files, in a folder that is removed in the end:
+
+    train/00012.arrow         examples that were drawn for unit 12; gone when it has its shard
+    train/00012.arrow.json    what there is to say of the shard of unit 12
+    train/00000-3-1.npy       of the round whose first unit is 0: records of bucket 3 in part 1
+    train/00000-3-1.arrow     examples that settling part 1 has changed in bucket 3
+    train/00000-settled.json  what settling gave
+    keys/train-00000-1.npy    all keys of part 1 after that round
+
+Each ends with a checksum of the rest. They are not forced onto the disk, as shards are: a file that
+a power cut has left in pieces is found by its checksum, and then it is as if it were not there.
+A step may be done again: it leaves the same bytes.
 """
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,28 +31,32 @@ import pyarrow.compute as pc
 from logicgen.data.plan import DrawingRound, Unit
 from logicgen.data.recipe import DataRecipe
 from logicgen.data.shards import SCHEMA, given_up, keys, read_shard, shard_path, write_shard
-from logicgen.data.unique import RECORD, Partition, Settling, records, sum_of_keys
-from logicgen.data.work_files import (
+from logicgen.data.unique import (
     FOUND,
+    RECORD,
     Found,
-    LostError,
-    WorkFiles,
-    changes_file,
-    facts_file,
+    Partition,
+    Settling,
     found_table,
-    keys_file,
-    records_file,
-    unit_file,
+    records,
+    sum_of_keys,
 )
-from logicgen.errors import LogicgenError
-from logicgen.files import sha256
+from logicgen.errors import LogicgenError, reading
+from logicgen.files import own_part_path, sha256, write_atomically
 from logicgen.tasks.problems import Drawer
+
+FOLDER = ".making"
 
 KEY = np.dtype("i8")
 
+_DIGEST = 16  # bytes
 
-@dataclass(frozen=True)
-class PartClaims:
+
+class LostError(Exception):
+    """A file is missing which an earlier step has written: all is to be made again."""
+
+
+class PartClaims(NamedTuple):
     """What settling a part gave: examples by number of the cell, and buckets with changes."""
 
     part: int
@@ -47,8 +64,7 @@ class PartClaims:
     buckets: list[int]
 
 
-@dataclass(frozen=True)
-class ShardFacts:
+class ShardFacts(NamedTuple):
     """What a description says of a shard, and the sum of its keys."""
 
     file: str
@@ -57,6 +73,100 @@ class ShardFacts:
     sha256: str
     given_up: int
     keys: int
+
+
+def unit_file(split: str, unit: int) -> str:
+    """Return the work file of what was drawn for a unit."""
+    return f"{split}/{unit:05d}.arrow"
+
+
+def keys_file(one: DrawingRound, part: int) -> str:
+    """Return the work file of a part's keys after a round."""
+    return f"keys/{one.split}-{one.number:05d}-{part}.npy"
+
+
+class WorkFiles:
+    """The work files of the data set in a folder, by name. LostError: one is missing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / FOLDER
+
+    def read_table(self, name: str) -> pa.Table:
+        """Return a table of examples."""
+        table = pa.ipc.open_file(pa.py_buffer(self._read(name))).read_all()
+        if not table.schema.equals(FOUND):
+            raise LostError(name)
+        return table
+
+    def write_table(self, name: str, table: pa.Table) -> None:
+        """Write a table of examples."""
+        sink = pa.BufferOutputStream()
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        with pa.ipc.new_file(sink, table.schema, options=options) as writer:
+            writer.write_table(table)
+        self._write(name, sink.getvalue())
+
+    def read_array(self, name: str, kind: np.dtype) -> np.ndarray:
+        """Return an array (N,) of such elements."""
+        return np.frombuffer(self._read(name), kind)
+
+    def map_array(self, name: str, kind: np.dtype) -> np.ndarray:
+        """Return an array (N,) of such elements, N > 0, that is read where it is looked at."""
+        count = len(self._read(name)) // kind.itemsize
+        return np.memmap(self.folder / name, kind, "r", shape=(count,))
+
+    def write_array(self, name: str, array: np.ndarray) -> None:
+        """Write an array (N,)."""
+        self._write(name, array.tobytes())
+
+    def read_json(self, name: str) -> Any:
+        """Return plain data; None where there are none."""
+        try:
+            return json.loads(bytes(self._read(name)))
+        except LostError:
+            return None
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Write plain data."""
+        self._write(name, json.dumps(value).encode())
+
+    def part(self, name: str) -> Path:
+        """Return the path of a file while this process writes it; another one may write it, too."""
+        return own_part_path(self.folder / name)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        (self.folder / name).unlink(missing_ok=True)
+
+    def remove_settled(self, one: DrawingRound) -> None:
+        """Remove what only the steps of a round need that has its shards."""
+        for path in self.folder.glob(f"{one.stem}-*-*"):
+            path.unlink()
+
+    def clear(self) -> None:
+        """Remove all files."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _read(self, name: str) -> memoryview:
+        path = self.folder / name
+        with reading(path):
+            if not path.exists():
+                raise LostError(name)
+            content = memoryview(path.read_bytes())
+        rest, digest = content[:-_DIGEST], content[-_DIGEST:]
+        if blake2b(rest, digest_size=_DIGEST).digest() != bytes(digest):
+            raise LostError(name)
+        return rest
+
+    def _write(self, name: str, content: Any) -> None:
+        digest = blake2b(content, digest_size=_DIGEST).digest()
+
+        def write(path: Path) -> None:
+            with open(path, "wb") as file:
+                file.write(content)
+                file.write(digest)
+
+        write_atomically(self.folder / name, write, forced=False, part=self.part(name))
 
 
 class Maker:
@@ -93,13 +203,14 @@ class Maker:
             number = self.partition.numbers[cell]
             yield Found(unit.number, place, attempt, number, lost if place == 0 else 0, example)
 
-    def gather(self, one: DrawingRound, bucket: int, units: range) -> list[int]:
-        """Write the records of some units, a file for each part; return the parts."""
+    def gather(self, one: DrawingRound, bucket: int) -> list[int]:
+        """Write the records of a bucket's units, a file for each part; return the parts."""
+        units = (unit for unit in one.units_in(bucket) if unit >= one.first_drawn)
         found = records(self.files.read_table(unit_file(one.split, unit)) for unit in units)
         part_of = np.array(self.partition.parts)[found["cell"]]
         parts = [int(part) for part in np.unique(part_of)]
         for part in parts:
-            self.files.write_array(records_file(one, bucket, part), found[part_of == part])
+            self.files.write_array(f"{one.stem}-{bucket}-{part}.npy", found[part_of == part])
         return parts
 
     def settle(
@@ -112,11 +223,11 @@ class Maker:
         """
         there = np.empty(0, KEY) if keys is None else self.files.read_array(keys, KEY)
         settling = Settling(self.drawer, self.partition, one, part, there)
-        names = (records_file(one, bucket, part) for bucket in buckets)
+        names = (f"{one.stem}-{bucket}-{part}.npy" for bucket in buckets)
         changes = settling.changes([self.files.map_array(name, RECORD) for name in names])
         changed = []
         for bucket, found in groupby(changes, lambda each: one.bucket(each.unit)):
-            self.files.write_table(changes_file(one, bucket, part), found_table(found))
+            self.files.write_table(f"{one.stem}-{bucket}-{part}.arrow", found_table(found))
             changed.append(bucket)
         self.files.write_array(keys_file(one, part), settling.seen.array())
         return PartClaims(part, list(settling.held.items()), changed)
@@ -129,15 +240,16 @@ class Maker:
         made: list[ShardFacts] = []
         changes = None
         for unit in one.units_in(bucket):
-            name = facts_file(one.split, unit)
+            name = f"{unit_file(one.split, unit)}.json"
             if (known := self.files.read_json(name)) is not None:
-                made += [self._same(ShardFacts(**each)) for each in known]
+                made += [self._same(ShardFacts(*each)) for each in known]
                 continue
             if changes is None:
-                read = (self.files.read_table(changes_file(one, bucket, part)) for part in parts)
+                names = (f"{one.stem}-{bucket}-{part}.arrow" for part in parts)
+                read = map(self.files.read_table, names)
                 changes = pa.concat_tables([FOUND.empty_table(), *read])
             facts = self._shard(one, unit, changes.filter(pc.equal(changes["unit"], unit)))
-            self.files.write_json(name, [asdict(each) for each in facts])
+            self.files.write_json(name, facts)
             self.files.remove(unit_file(one.split, unit))
             made += facts
         return made

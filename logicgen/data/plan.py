@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from random import Random
 
-from logicgen.data.recipe import SPLITS, DataRecipe, Progress
+from logicgen.data.recipe import SPLITS, DataRecipe, Grid, Progress
 from logicgen.tasks import Cell, Source
 from logicgen.tasks.problems import RENAMED, RESERVED, Slot, alphabet
 
@@ -100,16 +100,9 @@ def split_cells(
     progress: Progress = lambda split, done, total: None,
 ) -> list[CellPlan]:
     """Return the cells of a split with what is asked of each and what each can give."""
-    region, grid = recipe.region, recipe.grid
-    if split == "grid":
-        assert grid is not None
-        size, found = grid.per_cell, grid.cells(range(grid.symbols[0], grid.symbols[1] + 1))
-    else:
-        size = getattr(recipe.sizes, split)
-        counted = region.balance == "symbols-and-length"
-        found = region.cells(range(region.symbols[0], region.symbols[1] + 1) if counted else [None])
-    plans: list[CellPlan] = []
-    cells, begun = list(found), time.monotonic()
+    part, plans, begun = recipe.part(split), list[CellPlan](), time.monotonic()
+    size = part.per_cell if isinstance(part, Grid) else getattr(recipe.sizes, split)
+    cells = list(part.cells())
     for cell in cells:
         if time.monotonic() > begun + QUICK:
             progress(f"cells of {split}", len(plans), len(cells))
@@ -139,11 +132,6 @@ def fill(amount: int, room: Sequence[float]) -> list[int]:
             given[i] += more
             left -= more
     return given
-
-
-def rationed(plans: Iterable[CellPlan]) -> frozenset[Cell]:
-    """Return the cells that may only take problems that are reserved for held-out splits."""
-    return frozenset(plan.cell for plan in plans if plan.rationed)
 
 
 def next_shares(plans: Sequence[CellPlan], missing: int) -> list[tuple[Cell, int]]:
@@ -213,6 +201,11 @@ class DrawingRound:
     first_drawn: int
     end: int
 
+    @property
+    def stem(self) -> str:
+        """Return how the names of the round's work files begin."""
+        return f"{self.split}/{self.number:05d}"
+
     def outline(self) -> DrawingRound:
         """Return the round without its slots, which a worker is not sent."""
         return replace(self, cells=(), shares=(), slots=array("B"))
@@ -230,11 +223,6 @@ class DrawingRound:
         """Return the numbers of a bucket's units."""
         first = self.number + bucket * BUCKET
         return range(first, min(first + BUCKET, self.end))
-
-    def drawn_in(self, bucket: int) -> range:
-        """Return the numbers of a bucket's units whose slots are drawn."""
-        units = self.units_in(bucket)
-        return range(max(units.start, self.first_drawn), max(units.stop, self.first_drawn))
 
     def slot(self, unit: int, place: int, cell: Cell) -> Slot:
         """Return a slot that is drawn, by the number of its unit and its place there."""
@@ -280,7 +268,8 @@ def next_round(
     slots = shuffled(shares, f"{seed}/{split}/{number}")
     cells, counts = tuple(cell for cell, _ in shares), tuple(count for _, count in shares)
     drawn = listings[-1].unit + 1 if listings else number
-    end, reserved = drawn + -(-len(slots) // size), rationed(plans)
+    end = drawn + -(-len(slots) // size)
+    reserved = frozenset(plan.cell for plan in plans if plan.rationed)
     return DrawingRound(split, number, listings, cells, counts, slots, reserved, size, drawn, end)
 
 

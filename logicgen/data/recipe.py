@@ -110,10 +110,16 @@ class _Ranges(Table):
     # Lengths per cell: several where problems come out as long as they do, or only some exist.
     step: Positive = 1
 
-    def cells(self, symbols: Iterable[int | None]) -> Iterator[Cell]:
-        """Yield every cell, for these numbers of symbols."""
+    @property
+    def counted(self) -> bool:
+        """Return whether its cells have a number of symbols."""
+        return True
+
+    def cells(self, symbols: Iterable[int | None] | None = None) -> Iterator[Cell]:
+        """Yield every cell, or those for some numbers of symbols."""
         shortest, longest = self.length
-        for count in symbols:
+        every = range(self.symbols[0], self.symbols[1] + 1) if self.counted else [None]
+        for count in every if symbols is None else symbols:
             for length in range(shortest, longest + 1, self.step):
                 yield self.cell(count, length)
 
@@ -133,6 +139,12 @@ class _Ranges(Table):
             )
         return cells
 
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        if self.counted:
+            self.check_cells()
+        return self
+
 
 class Region(_Ranges):
     """The region of training problems; validation and test follow the same distribution.
@@ -142,11 +154,9 @@ class Region(_Ranges):
 
     balance: Literal["length", "symbols-and-length"] = "length"
 
-    @model_validator(mode="after")
-    def _bounded(self) -> Region:
-        if self.balance == "symbols-and-length":
-            self.check_cells()
-        return self
+    @property
+    def counted(self) -> bool:
+        return self.balance == "symbols-and-length"
 
 
 class Sizes(Table):
@@ -161,11 +171,6 @@ class Grid(_Ranges):
     """Cells to evaluate on, beyond the training region: the same number of examples in each."""
 
     per_cell: Annotated[int, Field(ge=1, le=MOST_EXAMPLES)]
-
-    @model_validator(mode="after")
-    def _bounded(self) -> Grid:
-        self.check_cells()
-        return self
 
 
 class DataRecipe(Recipe):
@@ -202,12 +207,7 @@ class DataRecipe(Recipe):
     grid: Grid | None = None
 
     def load_task(self) -> Task:
-        """Return the task."""
         return load_task(self.task)
-
-    def solving_task(self) -> Task:
-        """Return the task with solvers that give up, so that every data set is finished."""
-        return self.load_task().limited(self.effort or EFFORT, self.timeout or TIMEOUT)
 
     @model_serializer(mode="wrap")
     def _without_unset(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -216,6 +216,13 @@ class DataRecipe(Recipe):
         unset = [key for key in ("effort", "timeout") if getattr(self, key) is None]
         return {key: value for key, value in content.items() if key not in unset}
 
+    def part(self, split: str) -> Region | Grid:
+        """Return the ranges of a split."""
+        if split != "grid":
+            return self.region
+        assert self.grid is not None
+        return self.grid
+
     @property
     def alpha(self) -> bool:
         """Return whether no two problems may be equal up to renaming."""
@@ -223,8 +230,9 @@ class DataRecipe(Recipe):
 
     def rules(self) -> Rules:
         """Return what a `Drawer` follows."""
+        # With solvers that give up every data set is finished.
         return Rules(
-            task=self.solving_task(),
+            task=self.load_task().limited(self.effort or EFFORT, self.timeout or TIMEOUT),
             settings=self.settings("recipe"),
             source=self.source("recipe"),
             symbols=self.region.symbols,
@@ -240,17 +248,14 @@ class DataRecipe(Recipe):
         return self.load_task().source(self.settings(where), self.region.symbols)
 
     def settings(self, where: str) -> Settings:
-        """Return the `[problem]` table, checked by the task."""
         return validate(self.load_task().Settings, self.problem, where, "problem")
 
     @property
     def holds(self) -> Holds:
-        """Return what the data are."""
         return "problems"
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Return the splits that it makes."""
         asked = {**self.sizes.model_dump(), "grid": self.grid is not None}
         return tuple(split for split in SPLITS if asked[split])
 
@@ -321,11 +326,9 @@ class CorpusRecipe(Recipe):
     corpus: dict[str, Any]  # the task's own settings
 
     def load_task(self) -> CorpusTask:
-        """Return the task."""
         return load_corpus_task(self.task)
 
     def settings(self, where: str) -> Settings:
-        """Return the `[corpus]` table, checked by the task."""
         return validate(self.load_task().Settings, self.corpus, where, "corpus")
 
     @property

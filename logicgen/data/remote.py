@@ -38,8 +38,6 @@ from logicgen.files import (
     write_text,
 )
 
-KINDS: tuple[type[DataFolder[Any]], ...] = (Dataset, Corpus)
-
 MARKER = ".begun.json"
 """File of a folder that is being filled: by which process, with its token."""
 
@@ -239,7 +237,8 @@ def local_copy(folder: str | os.PathLike[str], progress: Progress | None = None)
     if not is_url(folder):
         return Path(folder)
     store = Store(str(folder))
-    for kind in KINDS:
+    kind: type[DataFolder[Any]]
+    for kind in (Dataset, Corpus):
         content = store.read(kind.file)
         if content is not None:
             break

@@ -82,10 +82,6 @@ class Store:
         content = self._tried(partial(self.fs.cat_file, self.path(name)), missing=None)
         return None if content is None else bytes(content)
 
-    def write(self, name: str, content: bytes) -> None:
-        """Put a small file."""
-        self._tried(partial(self.fs.pipe_file, self.path(name), content))
-
     def create(self, name: str, content: bytes) -> bool:
         """Put a small file unless the file exists; return whether it did not exist."""
         try:
@@ -122,7 +118,7 @@ class Store:
         if self.fs.info(self.path(name))["size"] != path.stat().st_size:
             raise ArrivalError("a file arrived with another size")
 
-    def get(self, name: str, target: Path, digest: str | None = None) -> None:
+    def get(self, name: str, target: Path, digest: str | None) -> None:
         """Copy a file to a local one, which is there whole or not at all.
 
         digest: its SHA-256, if it is known.

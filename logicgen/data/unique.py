@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from logicgen.data.plan import CellPlan, DrawingRound, Listing
-from logicgen.data.work_files import Found
+from logicgen.data.shards import SCHEMA
 from logicgen.tasks import Cell, Task
-from logicgen.tasks.problems import REMAINDERS, Drawer
+from logicgen.tasks.problems import REMAINDERS, Drawer, Example
 
 # Examples for which a partition is worth its files.
 EXAMPLES = 250_000
@@ -32,11 +34,11 @@ class Partition:
 
     cells: tuple[Cell, ...]
     parts: tuple[int, ...]
-    numbers: Mapping[Cell, int] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        numbers = {cell: number for number, cell in enumerate(self.cells)}
-        object.__setattr__(self, "numbers", numbers)
+    @cached_property
+    def numbers(self) -> dict[Cell, int]:
+        """Return the number of each cell."""
+        return {cell: number for number, cell in enumerate(self.cells)}
 
     def part(self, cell: Cell) -> int:
         """Return the number of the part that a cell is in."""
@@ -45,14 +47,14 @@ class Partition:
     @staticmethod
     def of(plans: Iterable[CellPlan], task: Task) -> Partition:
         """Return the partition of all cells of a plan, into about equal parts."""
-        quotas: dict[Cell, int] = {}
+        quotas: Counter[Cell] = Counter()
         for plan in plans:
-            quotas[plan.cell] = quotas.get(plan.cell, 0) + plan.quota
+            quotas[plan.cell] += plan.quota
         shown = task.symbols_meaning == Task.symbols_meaning  # how many distinct ones it shows
         kinds = _kinds(list(quotas), shown)
-        sizes: dict[int, int] = {}
+        sizes: Counter[int] = Counter()
         for cell, kind in kinds.items():
-            sizes[kind] = sizes.get(kind, 0) + quotas[cell]
+            sizes[kind] += quotas[cell]
         count = min(len(sizes), max(1, math.ceil(sum(sizes.values()) / EXAMPLES)))
         loads, part_of = [0] * count, {}
         for kind in sorted(sizes, key=lambda kind: -sizes[kind]):
@@ -141,6 +143,37 @@ def sum_of_keys(keys: np.ndarray) -> int:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return int((mixed ^ (mixed >> np.uint64(31))).sum(dtype=np.uint64))
+
+
+class Found(NamedTuple):
+    """What was found for a place of a unit. `cell` is a number of `Partition`."""
+
+    unit: int
+    place: int
+    attempt: int
+    cell: int
+    given_up: int  # problems that a solver gave up meanwhile
+    example: Example | None  # None: the place is left empty
+
+
+NUMBERS = Found._fields[:-1]
+
+FOUND = pa.schema(
+    [
+        *(pa.field(name, pa.int32()) for name in NUMBERS),
+        *(pa.field(each.name, each.type) for each in SCHEMA),  # null where a place is left empty
+        pa.field("key", pa.int64()),
+    ]
+)
+"""Columns of examples in work files."""
+
+
+def found_table(found: Iterable[Found]) -> pa.Table:
+    """Return examples, at least one, as a table."""
+    empty = (None,) * len(Example._fields)
+    columns = zip(*((*each[:-1], *(each.example or empty)) for each in found), strict=True)
+    arrays = [pa.array(column, each.type) for column, each in zip(columns, FOUND, strict=True)]
+    return pa.table(arrays, schema=FOUND)
 
 
 # What settling knows of an example that a slot has found; `cell` is a number of `Partition`.

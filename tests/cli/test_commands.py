@@ -18,7 +18,7 @@ import pytest
 
 from logicgen.cli.group import COMMANDS
 from logicgen.cli.main import main
-from logicgen.data.work_files import FOLDER
+from logicgen.data.maker import FOLDER
 from tests.reliability.command import Command
 
 

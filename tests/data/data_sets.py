@@ -18,6 +18,8 @@ RECIPE = {
     "grid": {"symbols": [1, 5], "length": [1, 12], "per_cell": 4},
 }
 
+COPYING = {"task": "copying", "solver": None, "verifier": None, "problem": {}}
+
 
 def make(folder, changes=None, **arguments):
     """Make the data set of the recipe, with some of its tables changed."""
@@ -42,3 +44,19 @@ def contents(folder):
 
 class StopError(Exception):
     """What breaks off a run."""
+
+
+class InThisProcess:
+    """A stand-in for a pool: what a test changes in this process holds in the steps, too."""
+
+    def __init__(self, setup, arguments, count=1):
+        self.function = setup(*arguments)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def map(self, items):
+        return map(self.function, items)

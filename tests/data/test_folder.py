@@ -23,8 +23,7 @@ from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from tests.cli.test_commands import run
 from tests.data.corpora import automaton_recipe
-from tests.data.data_sets import RECIPE, StopError, contents, make
-from tests.data.in_this_process import InThisProcess
+from tests.data.data_sets import RECIPE, InThisProcess, StopError, contents, make
 from tests.forked import solving
 from tests.reliability.command import Command
 

@@ -8,7 +8,7 @@ from collections import Counter
 import logicgen
 from logicgen.data.opening import load_dataset
 from logicgen.data.plan import fill
-from tests.data.data_sets import RECIPE, make
+from tests.data.data_sets import COPYING, RECIPE, make
 
 
 def test_cells_are_flat_as_far_as_they_hold(made):
@@ -47,10 +47,7 @@ def test_small_cells_hold_all_that_exist(tmp_path):
 
 def test_exact_distinctness_counts_names(tmp_path):
     changes = {
-        "task": "copying",
-        "solver": None,
-        "verifier": None,
-        "problem": {},
+        **COPYING,
         "region": {"symbols": [1, 3], "length": [1, 3], "balance": "symbols-and-length"},
         "sizes": {"train": 500},
         "grid": {"symbols": [5, 5], "length": [1, 2], "per_cell": 500},
@@ -74,10 +71,7 @@ def test_filling():
 
 def test_scarce_problems_are_shared_by_all_splits(tmp_path):
     changes = {
-        "task": "copying",
-        "solver": None,
-        "verifier": None,
-        "problem": {},
+        **COPYING,
         "region": {"symbols": [1, 4], "length": [1, 5], "balance": "symbols-and-length"},
         "sizes": {"train": 800, "validation": 40, "test": 40},
         "grid": {"symbols": [1, 4], "length": [1, 5], "per_cell": 10},

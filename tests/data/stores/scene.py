@@ -7,9 +7,11 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from logicgen.data.opening import make
 from logicgen.data.recipe import DataRecipe
 from logicgen.data.remote import local_copy
 from logicgen.data.store import Store
@@ -83,6 +85,26 @@ def check_whole(url: str, whole: dict[Any, bytes]) -> None:
     store = Store(url)
     assert {name: store.fs.cat_file(store.path(str(name))) for name in whole} == whole
     assert contents(local_copy(url)) == whole
+
+
+def write(store: Store, name: str, content: bytes) -> None:
+    """Put a small file."""
+    store.fs.pipe_file(store.path(name), content)
+
+
+def make_until(url: str, part: str = "", left: int = 1) -> None:
+    """Make the data, stopped once so many files with `part` in their names are put."""
+    put, counts = Store._put, [left]
+
+    def limited(self: Store, path: Path, name: str) -> None:
+        if counts[0]:
+            put(self, path, name)
+            counts[0] -= part in name
+        if not counts[0]:
+            raise KeyboardInterrupt
+
+    with patch.object(Store, "_put", limited), pytest.raises(KeyboardInterrupt):
+        make(recipe(), url, name="some")
 
 
 def empty(folder: Path) -> None:

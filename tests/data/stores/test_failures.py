@@ -13,7 +13,7 @@ from logicgen.data.remote import local_copy
 from logicgen.data.store import Store
 from logicgen.errors import LogicgenError
 from tests.data.data_sets import contents
-from tests.data.stores.scene import Proxy, check_whole, empty, point, recipe
+from tests.data.stores.scene import Proxy, check_whole, empty, point, recipe, write
 
 pytestmark = pytest.mark.store
 
@@ -119,10 +119,10 @@ def test_what_the_store_has_lost_or_damaged(bucket, whole, cache):
     make(recipe(), url, name="some")
     empty(cache)
     store, shard = Store(url), "train/00000.parquet"
-    store.write(shard, b"x" * len(whole[Path(shard)]))
+    write(store, shard, b"x" * len(whole[Path(shard)]))
     with pytest.raises(LogicgenError, match=r"00000.parquet is not what the description says"):
         load_dataset(url)
-    store.write(shard, b"x")  # which the same command sees
+    write(store, shard, b"x")  # which the same command sees
     make(recipe(), url, name="some")
     check_whole(url, whole)
     empty(cache)
@@ -132,11 +132,11 @@ def test_what_the_store_has_lost_or_damaged(bucket, whole, cache):
     make(recipe(), url, name="some")  # as it says
     check_whole(url, whole)
     unfinished = json.loads(whole[Path("dataset.json")]) | {"complete": False}
-    store.write("dataset.json", json.dumps(unfinished).encode())
+    write(store, "dataset.json", json.dumps(unfinished).encode())
     with pytest.raises(LogicgenError, match=r"not finished; run the same logicgen generate"):
         load_dataset(url)
     for content in (b'{"half', b"[]", b"\xff\xfe", b"{}"):
-        store.write("dataset.json", content)
+        write(store, "dataset.json", content)
         for what in (lambda: make(recipe(), url, name="some"), lambda: load_dataset(url)):
             with pytest.raises(LogicgenError, match=r"dataset.json: damaged; make the data set"):
                 what()

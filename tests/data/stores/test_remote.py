@@ -23,7 +23,7 @@ from logicgen.data.remote import MARKER, local_copy
 from logicgen.data.store import Store
 from logicgen.errors import LogicgenError
 from tests.data.data_sets import RECIPE, contents
-from tests.data.stores.scene import Proxy, check_whole, empty, names, recipe
+from tests.data.stores.scene import Proxy, check_whole, empty, make_until, names, recipe, write
 
 pytestmark = pytest.mark.store
 
@@ -66,28 +66,10 @@ def test_the_bytes_of_a_local_folder(kind, bucket, whole, made, tmp_path, cache)
         make(recipe(), url, name="some", seed=2)
 
 
-def stopping_at(monkeypatch: pytest.MonkeyPatch, part: str, left: int = 1) -> None:
-    """Have puts stop the process once that many files with `part` in their names are there."""
-    put, counts = Store._put, [left]
-
-    def limited(self, path, name):
-        if not counts[0]:
-            raise KeyboardInterrupt
-        put(self, path, name)
-        counts[0] -= part in name
-        if not counts[0]:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(Store, "_put", limited)
-
-
-def test_stopped_after_each_put_it_is_finished_later(bucket, whole, monkeypatch):
-    url, put = f"s3://{bucket}/some", Store._put
+def test_stopped_after_each_put_it_is_finished_later(bucket, whole):
+    url = f"s3://{bucket}/some"
     for allowed in range(1, len(whole) + 1):
-        stopping_at(monkeypatch, "")
-        with pytest.raises(KeyboardInterrupt):
-            make(recipe(), url, name="some")
-        monkeypatch.setattr(Store, "_put", put)
+        make_until(url)
         # The last put is that of the description: then only the marker is left.
         assert MARKER in names(url)
         if allowed == len(whole):
@@ -121,7 +103,7 @@ def test_killed_it_goes_on(server, bucket, monkeypatch, whole, tmp_path):
 
     code = f"""if True:
         from logicgen.data.opening import make
-        from tests.data.stores.scene import recipe
+        from tests.data.stores.scene import recipe, write
         make(recipe(), {url!r}, name="some")
     """
     environment = {**os.environ, "AWS_ENDPOINT_URL": Proxy(server, disturb).address}
@@ -136,14 +118,11 @@ def test_killed_it_goes_on(server, bucket, monkeypatch, whole, tmp_path):
     check_whole(url, whole)
 
 
-def test_data_that_were_not_finished_here_are_finished_elsewhere(bucket, cache, monkeypatch, whole):
-    url, put = f"s3://{bucket}/some", Store._put
-    stopping_at(monkeypatch, "grid")
-    with pytest.raises(KeyboardInterrupt):
-        make(recipe(), url, name="some")
-    monkeypatch.setattr(Store, "_put", put)
+def test_data_that_were_not_finished_here_are_finished_elsewhere(bucket, cache, whole):
+    url = f"s3://{bucket}/some"
+    make_until(url, "grid")
     for name, content in whole.items():
-        Store(url).write(name.as_posix(), content)
+        write(Store(url), name.as_posix(), content)
     Store(url).remove(MARKER)
     make(recipe(), url, name="some")
     assert not list((cache / "unfinished").iterdir())
@@ -152,24 +131,21 @@ def test_data_that_were_not_finished_here_are_finished_elsewhere(bucket, cache, 
 
 
 @pytest.mark.parametrize("change", ["content", "lost", "more"])
-def test_what_was_put_before_a_stop_is_checked(change, bucket, cache, monkeypatch, whole):
+def test_what_was_put_before_a_stop_is_checked(change, bucket, cache, whole):
     """Other content with another checksum, a file that the store has lost, and one too many."""
-    url, put = f"s3://{bucket}/some", Store._put
-    stopping_at(monkeypatch, "train", 2)
-    with pytest.raises(KeyboardInterrupt):
-        make(recipe(), url, name="some")
-    monkeypatch.setattr(Store, "_put", put)
+    url = f"s3://{bucket}/some"
+    make_until(url, "train", 2)
     store, shard = Store(url), "train/00000.parquet"
     (record,) = (cache / "unfinished").glob("*/put")
     text = record.read_text()
     assert f" {shard}" in text
     if change == "content":
-        store.write(shard, b"x" * len(whole[Path(shard)]))
+        write(store, shard, b"x" * len(whole[Path(shard)]))
         record.write_text(re.sub(rf"\w+ {shard}", f"{'0' * 64} {shard}", text))
     elif change == "lost":
         store.remove(shard)
     else:
-        store.write("train/00009.parquet", b"x")
+        write(store, "train/00009.parquet", b"x")
         record.write_text(f"{text}{'0' * 64} train/00009.parquet\n{'0' * 30}")
     make(recipe(), url, name="some")
     check_whole(url, whole)

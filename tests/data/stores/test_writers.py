@@ -12,7 +12,7 @@ from logicgen.data.opening import load_dataset, make
 from logicgen.data.remote import MARKER, Upload
 from logicgen.data.store import Store
 from logicgen.errors import LogicgenError
-from tests.data.stores.scene import check_whole, empty, names, recipe
+from tests.data.stores.scene import check_whole, empty, make_until, names, recipe, write
 
 pytestmark = pytest.mark.store
 
@@ -24,7 +24,7 @@ REFUSAL = r"process 1 on there has begun to write there: wait .* delete s3://.*/
 def test_the_marker_of_another_writer_is_respected_until_it_is_deleted(left, bucket, whole):
     url = f"s3://{bucket}/some"
     store = Store(url)
-    store.write(MARKER, left.encode())
+    write(store, MARKER, left.encode())
     said = REFUSAL if "token" in left else r"process \? on \? has begun to write there"
     with pytest.raises(LogicgenError, match=said) as error:
         make(recipe(), url, name="some")
@@ -33,7 +33,7 @@ def test_the_marker_of_another_writer_is_respected_until_it_is_deleted(left, buc
     store.remove(MARKER)
     make(recipe(), url, name="some")
     check_whole(url, whole)
-    store.write(MARKER, left.encode())  # of somebody who repairs these data
+    write(store, MARKER, left.encode())  # of somebody who repairs these data
     with pytest.raises(LogicgenError, match="has begun to write there"):
         make(recipe(), url, name="some")
     assert load_dataset(url)
@@ -41,7 +41,7 @@ def test_the_marker_of_another_writer_is_respected_until_it_is_deleted(left, buc
 
 def test_a_folder_with_other_things_is_left_alone(bucket):
     url = f"s3://{bucket}/other"
-    Store(url).write("letters.txt", b"dear")
+    write(Store(url), "letters.txt", b"dear")
     with pytest.raises(LogicgenError, match="holds other things: choose another folder"):
         make(recipe(), url, name="some")
     assert names(url) == ["letters.txt"]
@@ -72,19 +72,9 @@ def test_of_many_that_begin_at_once_one_writes(kind, bucket, tmp_path):
     assert len(refused) == 7
 
 
-def test_another_machine_is_refused_until_the_unfinished_files_are_deleted(
-    bucket, cache, monkeypatch, whole
-):
-    url, put = f"s3://{bucket}/some", Store._put
-
-    def stop(self, path, name):
-        put(self, path, name)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Store, "_put", stop)
-    with pytest.raises(KeyboardInterrupt):
-        make(recipe(), url, name="some")
-    monkeypatch.setattr(Store, "_put", put)
+def test_another_machine_is_refused_until_the_unfinished_files_are_deleted(bucket, cache, whole):
+    url = f"s3://{bucket}/some"
+    make_until(url)
     assert len(names(url)) == 2
     empty(cache)
     with pytest.raises(LogicgenError, match=r"process \d+ on .* has begun to write there"):
@@ -107,7 +97,7 @@ def test_a_writer_whose_marker_is_gone_puts_no_description(left, said, bucket, m
         put(self, path, name)
         self.remove(MARKER)
         if left is not None:
-            self.write(MARKER, json.dumps(left).encode())
+            write(self, MARKER, json.dumps(left).encode())
 
     monkeypatch.setattr(Store, "_put", lose)
     with pytest.raises(LogicgenError, match=said):
