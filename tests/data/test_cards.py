@@ -13,44 +13,20 @@ from logicgen.data.recipe import DataRecipe
 from logicgen.model.recipe import read_model_recipe
 from tests.data.corpora import automaton_recipe, opened
 
+BLOCKS = ["---", "===", "# heading", "- item", "+ item", "* * *", "___", "> quote", "```python"]
+BLOCKS += ["~~~", "1. item", "12) item", "    code", "| a |\n| --- |", "<!-- rest", "<?php"]
+LINKS = ["<https://example.org>", "![](https://example.org/x.png)", "[text](javascript:alert(1))"]
+LINKS += ["[text][1]", r"\[text](https://example.org) \<b>"]
+VALUES = ["*alias", "true", "Null", "1e5", "2026-01-01", "0x1F", "~", "", "grüne Wörter, 漢字, 🐈"]
 HOSTILE = [
+    *(*BLOCKS, *LINKS, *VALUES),
     "<script>alert(1)</script>",
     "x\n---\nlicense: other\n---\n# Other heading",
     "x\r\n\r\n# Other heading",
     "x\u2028# y\u0085z\x00\x1b[31m\x0b",
-    "---",
-    "===",
-    "# heading",
-    "- item",
-    "+ item",
-    "* * *",
-    "___",
-    "> quote",
-    "```python",
-    "~~~",
-    "1. item",
-    "12) item",
-    "    code",
-    "<!-- rest",
-    "<?php",
-    "<https://example.org>",
-    "![](https://example.org/x.png)",
-    "[text](javascript:alert(1))",
-    "[text][1]",
-    r"\[text](https://example.org) \<b>",
-    "| a |\n| --- |",
     "\u202eright to left",
     "name: [x, {y: &z !!python/object:os.system",
     "\"quoted\" 'twice' %TAG @x `y` : # z",
-    "*alias",
-    "true",
-    "Null",
-    "1e5",
-    "2026-01-01",
-    "0x1F",
-    "~",
-    "",
-    "grüne Wörter, 漢字, 🐈",
 ]
 
 
@@ -116,6 +92,7 @@ def test_the_card_of_a_corpus(tmp_path):
 @pytest.mark.parametrize("name", recipes.names("datasets", ".toml"))
 def test_shipped_data_recipes_are_written_as_they_are(name):
     description = read_data_recipe(name).description
+    assert description
     assert (plain(description), plain(name), yaml_text(name)) == (description, name, name)
 
 

@@ -15,6 +15,7 @@ from logicgen.errors import LogicgenError
 from logicgen.tasks import corpus_task as rows
 from logicgen.tasks import text
 from tests.data.corpora import automaton_recipe, cipher_recipe, opened, text_files, text_recipe
+from tests.data.data_sets import contents
 
 KINDS = ["text", "letters", "byte-pairs", "cipher", "automaton"]
 
@@ -33,23 +34,13 @@ def files(tmp_path):
 
 
 def recipe_of(kind, files):
-    if kind == "automaton":
-        return automaton_recipe()
-    if kind == "cipher":
-        return cipher_recipe(files)
-    if kind == "letters":
-        return text_recipe(files, tokens="letters")
-    if kind == "byte-pairs":
-        return text_recipe(files, tokens="byte-pairs", vocabulary=300)
-    return text_recipe(files)
-
-
-def contents(folder):
     return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+        "text": lambda: text_recipe(files),
+        "letters": lambda: text_recipe(files, tokens="letters"),
+        "byte-pairs": lambda: text_recipe(files, tokens="byte-pairs", vocabulary=300),
+        "cipher": lambda: cipher_recipe(files),
+        "automaton": automaton_recipe,
+    }[kind]()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -164,16 +155,6 @@ def test_damaged_arrays(harm, tmp_path):
     with pytest.raises(LogicgenError, match=r"00001.tokens.npy: missing, altered or truncated"):
         corpus.arrays("train")
     corpus.arrays("test")
-
-
-@pytest.mark.parametrize("content", ["{", "[]", '{"complete": true}'])
-def test_a_damaged_description(content, tmp_path):
-    opened(automaton_recipe(), tmp_path / "c")
-    (tmp_path / "c" / "corpus.json").write_text(content)
-    with pytest.raises(LogicgenError, match=r"corpus.json: damaged"):
-        Corpus(tmp_path / "c")
-    with pytest.raises(LogicgenError, match=r"corpus.json: damaged"):
-        make_corpus(automaton_recipe(), tmp_path / "c", name="tiny")
 
 
 @pytest.mark.parametrize("bad", [b"\xff", b"\xc3"])

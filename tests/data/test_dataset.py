@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
+from itertools import chain
+from unittest.mock import patch
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from logicgen.data import dataset
 from logicgen.data.opening import load_dataset
 from logicgen.data.shards import read_shard
 from logicgen.errors import LogicgenError
 from logicgen.files import sha256
-from tests.data.data_sets import make
 
 
 @pytest.mark.parametrize("damage", ["truncate", "alter", "remove"])
@@ -96,10 +101,22 @@ def test_no_split_is_called_so(made):
             load_dataset(made).table(name)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"complete": true}', '{"complete": false}'])
-def test_a_damaged_description(made, tmp_path, content):
-    shutil.copytree(made, tmp_path / "d")
-    (tmp_path / "d" / "dataset.json").write_text(content)
-    for use in (load_dataset, make):
-        with pytest.raises(LogicgenError, match=r"dataset.json: damaged; make the data set again"):
-            use(tmp_path / "d")
+@given(st.lists(st.lists(st.integers(-9, 9), max_size=9)), st.integers(0, 100))
+def test_a_growing_array_holds_what_was_added(pieces, large):
+    with patch.object(dataset, "LARGE", large):
+        growing = dataset.GrowingArray(np.int32)
+        for piece in pieces:
+            growing.extend(np.array(piece, np.int64))
+        found = growing.array()
+    assert found.tolist() == list(chain.from_iterable(pieces))
+    assert found.dtype == np.int32
+    in_file = isinstance(found.base, np.memmap)
+    assert in_file == (4 * found.size > large)
+
+
+def test_a_disk_that_takes_no_more(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    monkeypatch.setattr(dataset, "LARGE", 10)
+    growing = dataset.GrowingArray(np.int32)
+    with pytest.raises(LogicgenError, match=r"cannot be written: .* set TMPDIR to a folder"):
+        growing.extend(np.arange(9))

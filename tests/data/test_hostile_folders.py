@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from logicgen.data import shards
-from logicgen.data.corpus import Ciphers, Corpus
+from logicgen.data.corpus import Ciphers, Corpus, make_corpus
 from logicgen.data.opening import load_dataset
 from logicgen.data.shards import SCHEMA
 from logicgen.errors import LogicgenError
@@ -95,21 +95,22 @@ DEEP = "[" * 100_000 + "]" * 100_000
         f'{{"name": {DEEP}}}',
         f'{{"name": {"[" * 100}{"]" * 100}}}',
         f'{{"seed": {"9" * 5000}}}',
-        "null",
+        *("null", "{", "[]", '{"complete": true}', '{"complete": false}'),
         '{"name": "\udcff"}',
     ],
-    ids=["deep", "deep name", "deeper than needed", "long number", "null", "not UTF-8"],
+    ids=lambda content: content[:20].encode("ascii", "replace").decode(),
 )
 @pytest.mark.parametrize("kind", ["data set", "corpus"])
 def test_descriptions_that_are_no_sane_json(kind, content, copy, corpus):
-    content = content.encode("utf-8", "surrogateescape")
-    if kind == "data set":
-        (copy / "dataset.json").write_bytes(content)
-        refused(lambda: load_dataset(copy), r"dataset.json: damaged; make the data set again")
-        refused(lambda: make(copy), r"dataset.json: damaged; make the data set again")
-    else:
-        (corpus / "corpus.json").write_bytes(content)
-        refused(lambda: Corpus(corpus), r"corpus.json: damaged; make the corpus again")
+    folder, file = {"data set": (copy, "dataset.json"), "corpus": (corpus, "corpus.json")}[kind]
+    (folder / file).write_bytes(content.encode("utf-8", "surrogateescape"))
+    refused(lambda: load_dataset(folder), rf"{file}: damaged; make the {kind} again")
+    again = (
+        (lambda: make(copy))
+        if kind == "data set"
+        else (lambda: make_corpus(automaton_recipe(), corpus, name="tiny"))
+    )
+    refused(again, rf"{file}: damaged; make the {kind} again")
 
 
 def remove(key):

@@ -16,7 +16,7 @@ import atheris
 
 with atheris.instrument_imports(include=["logicgen", "lark"]):
     from tests.reliability import dimacs, lines, problems
-    from tests.reliability.search import Found
+    from tests.reliability.target import Found
 
 # Targets whose inputs are texts, and those whose inputs are bytes.
 TEXTS = [target for kind in (problems, lines) for target in kind.TARGETS[:10]]

@@ -14,24 +14,8 @@ from tests.reliability.target import Target, value_or_refusal
 VARIABLES = 6
 LITERALS = st.integers(-VARIABLES, VARIABLES).filter(bool)
 CLAUSES = st.lists(st.lists(LITERALS, max_size=4), max_size=6)
-PIECES = [
-    *"cp%sv0",
-    "p cnf 2 1\n",
-    "p cnf 0 0\n",
-    "\nc x\n",
-    "-",
-    "-0",
-    "+1",
-    "1_0",
-    "٣",
-    "9" * 30,
-    "9" * 5000,
-    "\x0c",
-    "\x85",
-    "\r",
-    "s UNSATISFIABLE\n",
-    "\nv ",
-]
+SIGNS = [*"cp%sv0-٣\x0c\x85\r", "-0", "+1", "1_0", "9" * 30, "9" * 5000]
+PIECES = [*SIGNS, "p cnf 2 1\n", "p cnf 0 0\n", "\nc x\n", "s UNSATISFIABLE\n", "\nv "]
 CNF_TEXTS = CLAUSES.map(lambda clauses: write_cnf(CNF(VARIABLES, clauses), ["made"]))
 ANSWER_TEXTS = st.lists(LITERALS, max_size=30).map(write_model)
 

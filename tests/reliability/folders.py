@@ -1,4 +1,4 @@
-"""Folders of data sets and corpora, with some of their files changed or lost."""
+"""Folders of data sets, corpora and models, with some of their files changed or lost."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ import pyarrow.parquet as pq
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from logicgen import recipes
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import load_dataset, make
 from logicgen.data.recipe import CorpusRecipe, DataRecipe
+from logicgen.files import json_sha256
+from logicgen.model.checkpoint import CARD, WEIGHTS, load_model
+from logicgen.model.model import Model
 from logicgen.model.sequences import sequences_of, tokens_of
 from tests.reliability.mutation import json_bytes, mutated_bytes, mutated_json
 from tests.reliability.target import Target, value_or_refusal
@@ -214,12 +218,53 @@ def check_folder(files: Files) -> None:
             value_or_refusal(lambda: _all(data))
 
 
+@cache
+def shipped_model(name: str) -> Files:
+    """Return card and weights of a shipped model."""
+    folder = recipes.folder("models") / "weights" / name
+    return Files({file: (folder / file).read_bytes() for file in (CARD, WEIGHTS)})
+
+
+@st.composite
+def models(draw: Callable[..., Any]) -> Files:
+    """Return a model whose card or weights differ; now and then with digests that fit."""
+    files = Files(shipped_model(draw(st.sampled_from(sorted(recipes.trained())))))
+    if draw(st.integers(0, 3)) == 0:
+        files[WEIGHTS] = draw(mutated_bytes(files[WEIGHTS]))
+    choice = draw(st.integers(0, 4))
+    if choice == 0:
+        files[CARD] = draw(mutated_bytes(files[CARD]))
+    elif choice > 1:
+        files[CARD] = json_bytes(draw(mutated_json(json.loads(files[CARD]))))
+    if draw(st.integers(0, 9)) == 0:
+        del files[draw(st.sampled_from(sorted(files)))]
+    elif choice and draw(st.booleans()):
+        try:
+            card = json.loads(files[CARD])
+        except ValueError:
+            return files
+        if isinstance(card, dict):
+            card["sha256"] = hashlib.sha256(files[WEIGHTS]).hexdigest()
+            card["card_sha256"] = json_sha256(card, without="card_sha256")
+            files[CARD] = json_bytes(card)
+    return files
+
+
+def check_model(files: Files) -> None:
+    """A model is refused, or its card can be written again."""
+    with laid(files) as folder:
+        model: Model | None = value_or_refusal(lambda: load_model(folder, "cpu"))
+    if model is not None:
+        json.dumps(model.card())
+
+
 def _targets() -> list[Target]:
     kinds: dict[str, SearchStrategy[Files]] = {
         "data-sets": st.deferred(lambda: folders("data", Dataset.file)),
         "corpora": st.deferred(lambda: folders("corpus", Corpus.file)),
     }
-    return [Target(name, inputs, check_folder) for name, inputs in kinds.items()]
+    found = [Target(name, inputs, check_folder) for name, inputs in kinds.items()]
+    return [*found, Target("models", models(), check_model)]
 
 
 TARGETS = _targets()

@@ -47,9 +47,14 @@ class Part:
     function: Function
 
 
+def numbered(wrong: list[str]) -> Result:
+    """Return what went wrong, as failures by number."""
+    return {str(number): each for number, each in enumerate(wrong)}
+
+
 def readers(name: str, seconds: float, seed: int) -> Result:
     """Search for inputs that break a reader."""
-    from tests.reliability.search import search
+    from tests.reliability.target import search
     from tests.reliability.test_readers import TARGETS
 
     (target,) = (target for target in TARGETS if target.name == name)
@@ -118,13 +123,12 @@ def disturbances(name: str, seconds: float, seed: int) -> Result:
             rng.shuffle(numbers)
             wrong += killed(stage, numbers, rng)
             kills += len(numbers)
-    failures = {f"{number}": each for number, each in enumerate(wrong)}
-    return {"inputs": kills, "disks": len(LIMITS) + 1, "failures": failures}
+    return {"inputs": kills, "disks": len(LIMITS) + 1, "failures": numbered(wrong)}
 
 
 def full_disks(seconds: float, seed: int) -> Result:
     """Play scenes on a disk that is full, in turn, where one can be mounted."""
-    from tests.reliability.small_disk import ROOMS, full, mounted
+    from tests.reliability.disturbance import ROOMS, full, mounted
 
     wrong: list[str] = []
     played = 0
@@ -136,7 +140,7 @@ def full_disks(seconds: float, seed: int) -> Result:
             if time.monotonic() < ends:
                 wrong += full(scene, disk)
                 played += len(ROOMS)
-    return {"inputs": played, "failures": {str(number): each for number, each in enumerate(wrong)}}
+    return {"inputs": played, "failures": numbered(wrong)}
 
 
 def completions(seconds: float, seed: int) -> Result:
@@ -174,10 +178,7 @@ def starts(seconds: float, seed: int) -> Result:
     while time.monotonic() < ends:
         wrong += interrupted_start(rng)
         tried += 1
-    return {
-        "inputs": tried,
-        "failures": {str(number): each for number, each in enumerate(wrong)},
-    }
+    return {"inputs": tried, "failures": numbered(wrong)}
 
 
 def parts() -> list[Part]:

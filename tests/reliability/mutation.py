@@ -59,60 +59,15 @@ def mutated_bytes(draw: Callable[..., Any], content: bytes) -> bytes:
     return content
 
 
-TOML_VALUES = st.sampled_from(
-    [
-        "0",
-        "-1",
-        "1",
-        "2",
-        "7",
-        "64",
-        "1000",
-        "9223372036854775807",
-        "99999999999999999999999",
-        "1e3",
-        "1e308",
-        "-0.0",
-        "nan",
-        "inf",
-        "-inf",
-        "0.5",
-        "true",
-        "false",
-        '""',
-        '"a"',
-        '"random"',
-        '"learned"',
-        '"copying"',
-        '"lookup"',
-        '"text"',
-        '"cnf"',
-        '"drawn"',
-        '"grid"',
-        '"test"',
-        '"propositional-mini"',
-        '"copying-learned"',
-        '"no-such-name"',
-        '"../x"',
-        '"\\u0000"',
-        '"é"',
-        "[]",
-        "[1]",
-        "[1,2]",
-        "[2,1]",
-        "[0,0]",
-        "[[]]",
-        '[1,"a"]',
-        "[1.5,2]",
-        "[1,1000000]",
-        "{}",
-        "{a=1}",
-        '{name="x"}',
-        '{"!"=1,"symbol"=1e-9}',
-        "1979-05-27",
-        "07:32:00",
-    ]
-)
+TOML_INTEGERS = ["0", "-1", "1", "2", "7", "64", "1000", str(2**63 - 1), "9" * 23]
+TOML_FLOATS = ["1e3", "1e308", "-0.0", "nan", "inf", "-inf", "0.5"]
+TOML_WORDS = ["", "a", "é", "random", "learned", "copying", "lookup", "text", "cnf", "drawn"]
+TOML_NAMES = ["grid", "test", "propositional-mini", "copying-learned", "no-such-name", "../x"]
+TOML_LISTS = ["[]", "[1]", "[1,2]", "[2,1]", "[0,0]", "[[]]", '[1,"a"]', "[1.5,2]", "[1,1000000]"]
+TOML_TABLES = ["{}", "{a=1}", '{name="x"}', '{"!"=1,"symbol"=1e-9}']
+TOML_TEXTS = [f'"{text}"' for text in (*TOML_WORDS, *TOML_NAMES, r"\u0000")]
+TOML_REST = ["true", "false", "1979-05-27", "07:32:00", *TOML_TEXTS]
+TOML_VALUES = st.sampled_from([*TOML_INTEGERS, *TOML_FLOATS, *TOML_LISTS, *TOML_TABLES, *TOML_REST])
 
 
 @st.composite

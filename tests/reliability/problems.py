@@ -17,44 +17,8 @@ from tests.reliability.mutation import mutated
 from tests.reliability.target import Target, value_or_refusal
 
 SYMBOLS = st.sampled_from([*"abcde", "p0", "req", "a1", "z12"])
-PIECES = [
-    "&",
-    "|",
-    "^",
-    "->",
-    "<->",
-    "!",
-    "X",
-    "F",
-    "G",
-    "U",
-    "R",
-    "W",
-    "M",
-    "(",
-    ")",
-    "{",
-    "}",
-    ";",
-    ",",
-    "=",
-    "cycle{",
-    ">",
-    "true",
-    "false",
-    "xor",
-    "0",
-    "1",
-    "a",
-    "b",
-    "p0",
-    "X0",
-    "A",
-    "_",
-    "é",
-    "<end>",
-    "<pad>",
-]
+WORDS = ["->", "<->", "cycle{", "true", "false", "xor", "p0", "X0", "<end>", "<pad>"]
+PIECES = [*"&|^!XFGURWM(){};,=>01abA_é", *WORDS]
 
 
 def formulas(language: FormulaLanguage, leaves: int = 8) -> SearchStrategy[Formula]:

@@ -10,9 +10,17 @@ from random import SystemRandom
 
 import pytest
 
-from tests.reliability.disturbance import LIMITS, SIGNALS, full_disk, killed, read_only
+from tests.reliability.disturbance import (
+    LIMITS,
+    ROOMS,
+    SIGNALS,
+    full,
+    full_disk,
+    killed,
+    mounted,
+    read_only,
+)
 from tests.reliability.scene import SCENES
-from tests.reliability.small_disk import ROOMS, full, mounted
 
 RNG = SystemRandom()
 

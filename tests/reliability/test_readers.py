@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
-from tests.reliability import cards, dimacs, folders, lines, problems, recipes
+from tests.reliability import dimacs, folders, lines, problems, recipes
 from tests.reliability.target import SHORT
 
 TARGETS = [
-    target for kind in (problems, lines, dimacs, recipes, folders, cards) for target in kind.TARGETS
+    target for kind in (problems, lines, dimacs, recipes, folders) for target in kind.TARGETS
 ]
 
 
