@@ -46,14 +46,14 @@ SHARDS = (".parquet", ".npy")
 
 
 class Upload:
-    """The files of a work folder that this process puts into a store.
+    """Data of a `kind` that this process makes in a work folder, and puts into a store.
 
     local: the folder of the data. Beside it are the token of the marker, and a file with a line for
     each file that was put: its checksum and name.
     """
 
-    def __init__(self, store: Store, work: Path) -> None:
-        self.store, self.local = store, work / "data"
+    def __init__(self, store: Store, kind: type[DataFolder[Any]], work: Path) -> None:
+        self.store, self.kind, self.local = store, kind, work / "data"
         token, self._record = work / "token", work / "put"
         if not token.exists():
             write_text(token, uuid.uuid4().hex)
@@ -63,6 +63,33 @@ class Upload:
             for line in self._record.read_text(encoding="utf-8").splitlines():
                 digest, _, name = line.partition(" ")
                 self._sent[name] = digest
+
+    def fill(
+        self, begin: dict[str, Any], made: Callable[[Path, Progress], Any], progress: Progress
+    ) -> dict[str, Any]:
+        """Return the description of data that are whole in the store, or put there now."""
+        content = self.store.read(self.kind.file)
+        if content is not None:
+            found, _ = self.kind.checked(content, f"{self.store.url}/{self.kind.file}")
+            if differs := [key for key in begin if found.get(key) != begin[key]]:
+                raise LogicgenError(
+                    f"{self.store.url}: holds a {self.kind.noun} of another"
+                    f" {' and '.join(differs)}; choose another folder with -o"
+                )
+            if found["complete"] and not self.held():
+                there = self.store.sizes()  # of files of corpora, the description has no sizes
+                files = self.kind.files(found)
+                sizes = {name: file.get("bytes", there.get(name)) for name, file in files}
+                if sizes.items() <= there.items():
+                    return found
+        self.begin(known=content is not None)
+        try:
+            description: dict[str, Any] = made(self.local, self.follow(progress))
+        except BaseException:
+            self.abandon()
+            raise
+        self.finish(description, progress)
+        return description
 
     def held(self) -> bool:
         """Return whether our marker is there. Raises LogicgenError for the marker of another."""
@@ -125,19 +152,17 @@ class Upload:
 
         return called
 
-    def finish(self, last: str, description: dict[str, str], progress: Progress) -> None:
-        """Put all files that are not there yet, one of them last, and remove the marker.
-
-        description: checksums of shards.
-        """
-        there = self.store.sizes()
+    def finish(self, description: dict[str, Any], progress: Progress) -> None:
+        """Put all files that are not there yet, the description last, and remove the marker."""
+        there, last = self.store.sizes(), self.kind.file
+        digests = {name: file["sha256"] for name, file in self.kind.files(description)}
         paths = sorted(each for each in self.local.rglob("*") if each.is_file())
         files = {each.relative_to(self.local).as_posix(): each for each in paths}
         names = [name for name in files if name != last and not name.startswith(".")]
         for name in self._sent.keys() - {*names}:
             self.store.remove(name)
         for done, name in enumerate(names, start=1):
-            digest = description.get(name) or sha256(files[name])
+            digest = digests.get(name) or sha256(files[name])
             if name not in there or self._sent.get(name) != digest:
                 self._send(name, digest)
             progress("files put", done, len(names) + 1)
@@ -149,6 +174,15 @@ class Upload:
         self.store.put(files[last], last)
         progress("files put", len(names) + 1, len(names) + 1)
         self.store.remove(MARKER)
+
+    def keep(self) -> None:
+        """Make data that were made here, if the store has the same, the copy that is read."""
+        path, content = self.local / self.kind.file, self.store.read(self.kind.file)
+        if content is not None and path.is_file() and path.read_bytes() == content:
+            copy = _copy_of(self.store, content)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(OSError):  # somebody has copied them already
+                os.replace(self.local, copy)
 
     def _send(self, name: str, digest: str) -> None:
         self._sent.setdefault(name, "")  # an interrupted put may have arrived
@@ -182,8 +216,9 @@ def fill(
     try:
         prepare_folder(work)
         with alone(work):
-            description = _filled(Upload(store, work), kind, begin, made, progress)
-            _keep(work / "data", store, kind)
+            upload = Upload(store, kind, work)
+            description = upload.fill(begin, made, progress)
+            upload.keep()
             shutil.rmtree(work, ignore_errors=True)
     except LogicgenError as error:
         if str(work) not in str(error):
@@ -192,39 +227,6 @@ def fill(
             f"{store.url}: data are made in a local folder first, in {cache()} or where"
             f" LOGICGEN_CACHE says: {error}"
         ) from None
-    return description
-
-
-def _filled(
-    upload: Upload,
-    kind: type[DataFolder[Any]],
-    begin: dict[str, Any],
-    made: Callable[[Path, Progress], dict[str, Any]],
-    progress: Progress,
-) -> dict[str, Any]:
-    """Return the description of data that are whole in a store, or put there now."""
-    store = upload.store
-    content = store.read(kind.file)
-    if content is not None:
-        found, _ = kind.checked(content, f"{store.url}/{kind.file}")
-        if differs := [key for key in begin if found.get(key) != begin[key]]:
-            raise LogicgenError(
-                f"{store.url}: holds a {kind.noun} of another {' and '.join(differs)}; choose"
-                " another folder with -o"
-            )
-        if found["complete"] and not upload.held():
-            there = store.sizes()  # of files of corpora, the description has no sizes
-            files = {name: file.get("bytes", there.get(name)) for name, file in kind.files(found)}
-            if files.items() <= there.items():
-                return found
-    upload.begin(known=content is not None)
-    try:
-        description = made(upload.local, upload.follow(progress))
-    except BaseException:
-        upload.abandon()
-        raise
-    digests = {name: file["sha256"] for name, file in kind.files(description)}
-    upload.finish(kind.file, digests, progress)
     return description
 
 
@@ -299,13 +301,3 @@ def _copy_of(store: Store, description: bytes) -> Path:
     name = store.url.rpartition("/")[2]
     key = text_sha256(f"{store.url} {description.hex()}")[:16]
     return cache() / "data" / f"{name}-{key}"
-
-
-def _keep(local: Path, store: Store, kind: type[DataFolder[Any]]) -> None:
-    """Make data that were made here, if the store has the same, the copy that is read."""
-    path, content = local / kind.file, store.read(kind.file)
-    if content is not None and path.is_file() and path.read_bytes() == content:
-        copy = _copy_of(store, content)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(OSError):  # somebody has copied them already
-            os.replace(local, copy)

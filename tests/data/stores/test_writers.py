@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from logicgen.data.dataset import Dataset
 from logicgen.data.opening import load_dataset, make
 from logicgen.data.remote import MARKER, Upload
 from logicgen.data.store import Store
@@ -55,7 +56,7 @@ def test_of_many_that_begin_at_once_one_writes(kind, bucket, tmp_path):
     def begin(number: int) -> None:
         work = tmp_path / str(number)
         work.mkdir()
-        upload = Upload(Store(url), work)
+        upload = Upload(Store(url), Dataset, work)
         start.wait()
         try:
             upload.begin(known=False)
