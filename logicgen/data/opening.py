@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +48,12 @@ def make(
     """
     from logicgen.data.generate import generate
 
-    def made(local: Path, progress: Progress) -> dict[str, Any]:
-        settings: dict[str, Any] = {"name": name, "seed": seed, "workers": workers}
-        if isinstance(recipe, DataRecipe):
-            return generate(recipe, local, **settings, progress=progress)
-        assert isinstance(recipe, CorpusRecipe)
-        return make_corpus(recipe, local, **settings, progress=progress)
-
+    make_kind: Callable[..., dict[str, Any]] = generate
+    if isinstance(recipe, CorpusRecipe):
+        make_kind = make_corpus
+    made = partial(make_kind, recipe, name=name, seed=seed, workers=workers)
     if not is_url(folder):
-        return made(Path(folder), progress)
+        return made(Path(folder), progress=progress)
     return fill(str(folder), kind_of(recipe), head(recipe, name, seed), made, progress)
 
 

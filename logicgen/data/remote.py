@@ -65,7 +65,7 @@ class Upload:
                 self._sent[name] = digest
 
     def fill(
-        self, begin: dict[str, Any], made: Callable[[Path, Progress], Any], progress: Progress
+        self, begin: dict[str, Any], made: Callable[..., dict[str, Any]], progress: Progress
     ) -> dict[str, Any]:
         """Return the description of data that are whole in the store, or put there now."""
         content = self.store.read(self.kind.file)
@@ -84,7 +84,7 @@ class Upload:
                     return found
         self.begin(known=content is not None)
         try:
-            description: dict[str, Any] = made(self.local, self.follow(progress))
+            description = made(self.local, progress=self.follow(progress))
         except BaseException:
             self.abandon()
             raise
@@ -196,7 +196,7 @@ def fill(
     url: str,
     kind: type[DataFolder[Any]],
     begin: dict[str, Any],
-    made: Callable[[Path, Progress], dict[str, Any]],
+    made: Callable[..., dict[str, Any]],
     progress: Progress,
 ) -> dict[str, Any]:
     """Make data with `made`, and put them into a folder of a store; return their description.
