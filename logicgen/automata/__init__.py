@@ -21,12 +21,7 @@ from logicgen.automata.ngram_automaton import (
 from logicgen.automata.random_automaton import random_automaton
 from logicgen.automata.strings import Strings, encode, sample
 from logicgen.automata.sums import Tightness, allsum, log_allsum, normalise, tightness, trim
-from logicgen.automata.weights import (
-    log_next_probabilities,
-    log_prefix_weights,
-    log_weights,
-    next_probabilities,
-)
+from logicgen.automata.weights import log_prefix_weights, log_weights, next_probabilities
 
 __all__ = [
     "Automaton",
@@ -42,7 +37,6 @@ __all__ = [
     "expected_length",
     "l1_distances",
     "log_allsum",
-    "log_next_probabilities",
     "log_prefix_weights",
     "log_weights",
     "mean_by_position",

@@ -67,7 +67,11 @@ def _targets(states: int, k: int, branching: int, rng: np.random.Generator) -> n
 
     An arc of an earlier state leads to each later state, so all states are accessible.
     """
-    targets = np.array([_choose(states, k, branching, rng) for _ in range(states)])
+    if branching == 1:
+        targets = rng.integers(states, size=(states, k, 1))
+    else:
+        each = [rng.choice(states, branching, replace=False) for _ in range(states * k)]
+        targets = np.array(each).reshape(states, k, branching)
     free = [(0, symbol) for symbol in range(k)]
     for state in range(1, states):
         source, symbol = free.pop(int(rng.integers(len(free))))
@@ -102,9 +106,3 @@ def _ending(odds: np.ndarray, onward: csr_array, initial: np.ndarray, length: fl
         high += 2
     scale = low if low == high else brentq(excess, low, high, xtol=1e-14, rtol=1e-14)
     return ending(scale)
-
-
-def _choose(states: int, k: int, branching: int, rng: np.random.Generator) -> np.ndarray:
-    if branching == 1:
-        return rng.integers(states, size=(k, 1))
-    return np.stack([rng.choice(states, size=branching, replace=False) for _ in range(k)])

@@ -49,13 +49,6 @@ def log_prefix_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
     return total + log_forward(model, batch, np.ones((len(model.states), 1)))[..., 0]
 
 
-def log_next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the natural logarithm of `next_probabilities`, (S, L + 1, k + 1)."""
-    batch = encode(automaton.symbols, strings)
-    model = normalise(automaton)
-    return log_normalised(log_forward(model, batch, step_weights(model)))
-
-
 def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
     """Return the probabilities of each symbol and, last, the end, (S, L + 1, k + 1).
 
@@ -63,7 +56,9 @@ def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
     probabilistic automaton is not tight, they are conditional on the string ending. nan beyond the
     end of a string, and after a prefix of weight 0. Raises LogicgenError for an allsum of 0 or inf.
     """
-    return np.asarray(np.exp(log_next_probabilities(automaton, strings)))
+    batch = encode(automaton.symbols, strings)
+    model = normalise(automaton)
+    return np.asarray(np.exp(log_normalised(log_forward(model, batch, step_weights(model)))))
 
 
 def log_normalised(logs: np.ndarray) -> np.ndarray:

@@ -49,11 +49,8 @@ def test_refused(strings, message):
         encode(("a", "b"), strings)
 
 
-def test_what_is_beyond_the_end_does_not_matter():
+def test_lengths_that_do_not_fit_are_refused_and_what_is_beyond_the_end_does_not_matter():
     encode(("a", "b"), Strings(np.array([[0, -7]]), np.array([1])))
-
-
-def test_lengths_that_do_not_fit():
     with pytest.raises(LogicgenError, match="do not fit"):
         Strings(np.zeros((1, 2), dtype=int), np.array([3]))
 
@@ -107,9 +104,6 @@ def test_only_the_empty_string():
     batch = sample(one_state(0.0), 5, np.random.default_rng(0))
     assert batch.ids.shape == (5, 0)
     assert not batch.lengths.any()
-
-
-def test_none():
     assert len(sample(one_state(0.5), 0, np.random.default_rng(0))) == 0
 
 
