@@ -20,21 +20,7 @@ def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
     alpha = (
         " up to renaming their symbols" if description["distinct"]["up to"] == "renaming" else ""
     )
-    return f"""---
-pretty_name: {yaml_text(name)}
-license: cc0-1.0
-size_categories:
-- {_size_category(description["splits"])}
-tags:
-- logic
-- synthetic
-- {recipe.task}
-configs:
-- config_name: default
-  data_files:
-{paths}
----
-
+    return f"""{_header(recipe, description, paths)}
 # {plain(name)}
 
 {plain(recipe.description)}
@@ -65,6 +51,25 @@ data = datasets.load_dataset("path/to/this/folder")
 so they are dedicated to the public domain (CC0 1.0). To publish them under another license, change
 this file and `croissant.json`. To cite them, give the name, the seed, the version of logicgen and
 the fingerprint, which `logicgen.load_dataset(...).fingerprint` returns.
+"""
+
+
+def _header(recipe: DataRecipe, description: dict[str, Any], paths: str) -> str:
+    """Return the YAML at the beginning of a card, and a blank line."""
+    return f"""---
+pretty_name: {yaml_text(description["name"])}
+license: cc0-1.0
+size_categories:
+- {_size_category(description["splits"])}
+tags:
+- logic
+- synthetic
+- {recipe.task}
+configs:
+- config_name: default
+  data_files:
+{paths}
+---
 """
 
 
