@@ -156,10 +156,7 @@ class _Problems:
             raise LogicgenError(f"{place}: row {shown(row)}; the split has rows 0 to {last:,}")
         if row is not None and text is None:
             return row, self.problems[row]
-        try:
-            asked = self.task.encode(self.task.read_problem(str(text)))
-        except FormatError as error:
-            raise LogicgenError(f"{place}: problem: {error}") from None
+        asked = self._prefix(str(text), place)
         key = alpha_class_of(asked) if self.renamed else asked
         if row is None and self.renamed and key in self.several:
             raise LogicgenError(f"{place}: several rows have this problem: give `row`, too")
@@ -168,6 +165,12 @@ class _Problems:
             said = "no row has this problem" if row is None else f"row {row} has another problem"
             raise LogicgenError(f"{place}: {said}: give the data that the model was asked")
         return known, asked
+
+    def _prefix(self, text: str, place: str) -> str:
+        try:
+            return self.task.encode(self.task.read_problem(text))
+        except FormatError as error:
+            raise LogicgenError(f"{place}: problem: {error}") from None
 
     def _key(self, problem: str) -> Any:
         return alpha_class_of(problem) if self.renamed else problem
