@@ -180,7 +180,7 @@ def made_with(records: Sequence[Record]) -> str:
     """Return machines, commits and versions of records, for the page made from them."""
     trainings = [record.found.get("training") for record in records]
     precisions = [each.get("precision") for each in trainings if isinstance(each, dict)]
-    values = {
+    values: dict[str, list[Any]] = {
         "Machine": [record.machine for record in records],
         "Commit": [record.commit for record in records],
         "Precision": precisions,
