@@ -124,11 +124,11 @@ def test_nondeterministic_both_ways_and_unambiguous():
     # After a, either the next symbol is b or it is c; guessed before, and guessed again.
     automaton = Automaton.from_arcs(
         "abc",
-        "stuv",
+        "stuvw",
         {"s": 1},
         {"v": 1},
         [("s", "a", "t", 1), ("s", "a", "u", 1), ("t", "b", "v", 1), ("u", "c", "v", 1),
-         ("t", "a", "v", 1)],
+         ("t", "a", "v", 1), ("s", "b", "w", 1), ("w", "c", "v", 1)],
     )  # fmt: skip
     assert not automaton.is_deterministic
     assert ambiguous_pair(automaton) is None
