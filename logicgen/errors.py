@@ -104,6 +104,8 @@ def nearest(word: str, known: list[str]) -> str:
     """Return `did you mean ...?` for a misspelt name, or the known names if none is near."""
     from difflib import get_close_matches
 
+    if word.lower() in known:
+        return f"did you mean {word.lower()}?"
     close = get_close_matches(word, known, n=3, cutoff=0.5) if len(word) < 1000 else []
     if close:
         return f"did you mean {' or '.join(close)}?"

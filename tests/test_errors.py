@@ -63,4 +63,5 @@ def test_other_value_errors_pass():
 
 
 def test_nothing_is_near_a_very_long_word():
+    assert nearest("LTL", ["copying", "ltl"]) == "did you mean ltl?"
     assert nearest("x" * 10**6, ["copying"]) == "known: copying"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,6 +22,9 @@ from logicgen.cli.options import (
 )
 from logicgen.cli.terminal import put, say, stage_bars
 from logicgen.errors import LogicgenError, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 SHIPPED = ["tasks", "datasets", "models", "studies", "solvers"]
 ENVIRONMENT = "environment"
@@ -79,8 +83,6 @@ def list_(kind: str | None, html: Path | None) -> None:
     to install for the others.
     """
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
     if html is not None:
         if kind:
@@ -93,6 +95,18 @@ def list_(kind: str | None, html: Path | None) -> None:
             put(f"{label:<11} {text}")
         return
     console = Console()
+    with console.capture() as captured:  # else a closed output ends the process with status 1
+        _print_catalog(console, kind)
+    put(captured.get(), nl=False)
+    if not kind:
+        put("versions, devices and which solvers can run: logicgen list environment")
+
+
+def _print_catalog(console: Console, kind: str | None) -> None:
+    """Print a table for each kind of thing that ships, or for one kind."""
+    from rich.table import Table
+    from rich.text import Text
+
     for each in [kind] if kind else SHIPPED:
         table = Table(title=each, title_justify="left", box=None, show_header=False, pad_edge=False)
         table.add_column(no_wrap=True, style="bold")
@@ -103,8 +117,6 @@ def list_(kind: str | None, html: Path | None) -> None:
         console.print(table)
         if not kind:
             console.print()
-    if not kind:
-        say("versions, devices and which solvers can run: logicgen list environment")
 
 
 @click.command("convert")

@@ -161,6 +161,8 @@ def _verify_one(
         settings: dict[str, Any] = {"solver": solver, "timeout": timeout}
         found, reason = library.verdict_and_reason(task, problem, answer, **settings)
         verdict = str(found)
+        if note := library.reading_note(task, problem):
+            say(note)
     if reason and verdict == "invalid":
         put(verdict)
         say(f"the answer does not parse: {reason}")

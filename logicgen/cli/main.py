@@ -88,7 +88,7 @@ def _explained(error: BaseException) -> int:
             return status_of(cause)
         case OutputClosedError() | BrokenPipeError():  # when it ran, or when the output was flushed
             drop_output()
-            return 128 + 13  # SIGPIPE
+            return 0  # the reader of the output has read enough
         case _:
             if isinstance(error, OSError):
                 drop_output()

@@ -19,6 +19,7 @@ from logicgen.library.data import (
 )
 from logicgen.library.judging import (
     audit,
+    reading_note,
     score,
     shown_answers,
     solve,
@@ -83,6 +84,7 @@ __all__ = [
     "no_bars",
     "perplexity_lines",
     "probe",
+    "reading_note",
     "report",
     "score",
     "score_answers",

@@ -75,6 +75,14 @@ def verdict_and_reason(
     return judge.verify(task, problem, answer, solver, timeout)
 
 
+def reading_note(task: str, problem: str) -> str:
+    """Return a warning if LTL reads a word of the problem as an operator and a symbol, else ""."""
+    from logicgen.syntax.formula_language import split_words
+
+    words = split_words(problem) if task == "ltl" else []
+    return "; ".join(f"warning: {word} is read as {word[0]}({word[1:]})" for word in words)
+
+
 def shown_answers(
     task: str,
     problems: Sequence[str],
@@ -98,15 +106,16 @@ def shown_answers(
     from logicgen.tasks import load_task
 
     for problem in problems:
+        note = reading_note(task, problem)
         solution = solve(task, problem, solver=solver, timeout=timeout)
         if solution.status is Status.UNKNOWN:
-            yield f"unknown: {solution.reason}", ""
+            yield f"unknown: {solution.reason}", note
         elif solution.status is Status.UNSAT:
-            yield solution.reason or "unsatisfiable", ""
+            yield solution.reason or "unsatisfiable", note
         elif solution.witness is None:
-            yield f"satisfiable: {solution.reason}", ""
+            yield f"satisfiable: {solution.reason}", note
         else:
-            yield load_task(task).drawn(solution.witness), ""
+            yield load_task(task).drawn(solution.witness), note
 
 
 def solve_lines(

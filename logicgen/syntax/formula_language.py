@@ -59,6 +59,8 @@ def hint(language: str, tokens: Sequence[str], text: str, line: int, column: int
                 if pattern == "[01]" and not re.search(r"[XFG]\s*$", shown[:place]):
                     continue
                 return remedy
+    if language == "ltl" and (words := split_words(text)):
+        return f"{words[0]} is read as {words[0][0]} {words[0][1:]}: begin symbols in lower case"
     if shown[place : place + 1].isupper():
         capitals = [token for token in tokens if token.isupper()]
         if not capitals:
@@ -68,6 +70,16 @@ def hint(language: str, tokens: Sequence[str], text: str, line: int, column: int
             f"the capital letters {' '.join(capitals)} are operators"
         )
     return None
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words that LTL reads as an operator and a symbol, such as `Grant` as `G rant`.
+
+    A word counts if a capital operator and lowercase letters form it, and if the rest occurs only
+    once in the text. So `grant & Xgrant` has no such word, nor has `Xgrant & Fgrant`.
+    """
+    words = re.findall(r"\b[XFGURWM][a-z]{2}\w*", text)
+    return [word for word in dict.fromkeys(words) if text.count(word[1:]) == 1]
 
 
 def rules_below(productions: list[Production]) -> dict[str, frozenset[str]]:

@@ -35,7 +35,8 @@ def test_verify():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["solve", "a U Req"], ["column 5", "lowercase", "X F G U R W M"]),
+        (["solve", "a U Req"], ["column 5", "Req is read as R eq"]),
+        (["solve", "Request -> F Grant"], ["Request is read as R equest", "lower case"]),
         (["solve", "a S b"], ["column 3", "past operators"]),
         (["solve", "{a;b}[]-> c"], ["column 1", "PSL"]),
         (["solve", "G F1"], ["column 4", "X(0)"]),
@@ -47,6 +48,13 @@ def test_verify():
 def test_bad_input_is_refused_with_place_and_remedy(arguments, words):
     command, *rest = arguments
     refused(run(command, "--task", "ltl", *rest), *words)
+
+
+def test_a_word_that_is_read_as_an_operator_is_named():
+    solved = run("solve", "--task", "ltl", "Fail | Go")
+    assert (solved.returncode, solved.stderr) == (0, "warning: Fail is read as F(ail)\n")
+    assert "G(rant)" in run("verify", "--task", "ltl", "Grant", "{rant}").stderr
+    assert run("solve", "--task", "ltl", "G(request -> Xgrant) & Fgrant").stderr == ""
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,8 @@ def shell(text, **settings):
         ('"$@" solve --task ltl --in /dev/zero', 2, "more than 1,073,741,824 bytes"),
         ('"$@" solve --dimacs --in /dev/zero', 2, "no DIMACS file"),
         ('yes "a | b" | head -n 30000 | "$@" solve --task propositional --in - | head -n 1;'
-         ' exit ${PIPESTATUS[2]}', 141, ""),
+         ' exit ${PIPESTATUS[2]}', 0, ""),
+        ('"$@" list | head -n 1; exit ${PIPESTATUS[0]}', 0, ""),
         ('"$@" solve --task ltl --in "$(printf %0300d 0)"', 2, "too long"),
         ('"$@" generate ltl-mini -o "$(printf %0300d 0)"', 2, "too long"),
         ('"$@" convert --task ltl "$(printf %0300d 0)" x.txt', 2, ""),
