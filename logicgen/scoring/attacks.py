@@ -98,36 +98,56 @@ class Case:
 def case_of(task: Task, problem: Any) -> Case | None:
     """Return the case of a problem; None if it has no answer that the solver can give."""
     solution = task.solve(problem)
-    tokens = task.encode(problem).split()
-    names = symbols_of(" ".join(tokens)) or ["a"]
-    logic = isinstance(task, FormulaTask)
-    found = [(kind, text) for kind, texts in _PLAIN.items() for text in texts]
-    right: tuple[str, ...] = ("unsat",)
-    sole = True
     if solution.status is Status.SAT:
-        text = _written(task, solution.witness, names)
-        changed = list(_changed(task, text, names))
-        wrong = [each for each in changed if _is_wrong(task, problem, each)]
-        sole, right = bool(changed) and len(wrong) == len(changed), _spellings(task, text)
-        found += [("false unsat", text) for text in ("unsat", "UNSAT", "unsatisfiable")]
-        if not logic or {*tokens} - {*names, "!", "&", "0", "1"}:
-            found += [("echo", task.show_problem(problem)), ("echo", " ".join(tokens))]
-        if sole and logic:
-            found += _negations(text)
-        values = _near_values(task, text, wrong)
-    elif logic and solution.status is Status.UNSAT:
-        wrong = [" & ".join(names), " & ".join(f"!{name}" for name in names)]
-        values = [("missed unsat", each) for each in wrong]
+        found = _with_answer(task, problem, solution.witness)
+    elif solution.status is Status.UNSAT and isinstance(task, FormulaTask):
+        found = _without_answer(task, problem)
     else:
         return None
-    if logic and (solution.status is Status.UNSAT or not wrong):
-        # "{}" and "none" may mean the empty answer
-        found = [(kind, text) for kind, text in found if kind not in ("word", "nothing")]
-    values += _contradictions(names) if logic else []
-    found += [(kind, text) for kind, value in values for text in _spellings(task, value)]
-    answers = [(kind, text) for kind, text in found if _is_wrong(task, problem, text)]
+    right, wrong, sole, texts = found
+    answers = [(kind, text) for kind, text in texts if _is_wrong(task, problem, text)]
     spelled = tuple(_spellings(task, wrong[0])[: len(right)]) if wrong else ()
     return Case(task.show_problem(problem), right, spelled, sole, tuple(answers))
+
+
+# Right answers, wrong ones, whether every change of a right one is wrong, and texts to be tried.
+_Found = tuple[tuple[str, ...], list[str], bool, list[tuple[str, str]]]
+
+
+def _with_answer(task: Task, problem: Any, witness: Any) -> _Found:
+    """Return what there is of a problem with an answer."""
+    tokens, logic = task.encode(problem).split(), isinstance(task, FormulaTask)
+    names = symbols_of(" ".join(tokens)) or ["a"]
+    text = _written(task, witness, names)
+    changed = list(_changed(task, text, names))
+    wrong = [each for each in changed if _is_wrong(task, problem, each)]
+    sole = bool(changed) and len(wrong) == len(changed)
+    texts = _plain(but=() if wrong or not logic else _EMPTY)
+    texts += [("false unsat", each) for each in ("unsat", "UNSAT", "unsatisfiable")]
+    if not logic or {*tokens} - {*names, "!", "&", "0", "1"}:
+        texts += [("echo", task.show_problem(problem)), ("echo", " ".join(tokens))]
+    if sole and logic:
+        texts += _negations(text)
+    values = _near_values(task, text, wrong) + (_contradictions(names) if logic else [])
+    texts += [(kind, each) for kind, value in values for each in _spellings(task, value)]
+    return _spellings(task, text), wrong, sole, texts
+
+
+def _without_answer(task: Task, problem: Any) -> _Found:
+    """Return what there is of a formula that nothing satisfies."""
+    names = symbols_of(task.encode(problem)) or ["a"]
+    wrong = [" & ".join(names), " & ".join(f"!{name}" for name in names)]
+    values = [("missed unsat", each) for each in wrong] + _contradictions(names)
+    texts = [(kind, each) for kind, value in values for each in _spellings(task, value)]
+    return ("unsat",), wrong, True, _plain(but=_EMPTY) + texts
+
+
+_EMPTY = ("word", "nothing")  # classes whose "{}" and "none" may mean the empty answer
+
+
+def _plain(but: Collection[str]) -> list[tuple[str, str]]:
+    """Return the texts that are the same for all problems, but for some classes."""
+    return [(kind, text) for kind, texts in _PLAIN.items() if kind not in but for text in texts]
 
 
 def _near_values(task: Task, text: str, wrong: list[str]) -> list[tuple[str, str]]:

@@ -66,18 +66,12 @@ class Audit:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as values that JSON can hold."""
-        counts = {
-            "tried": self.tried,
-            "paid": self.paid,
-            "right": self.right,
-            "missed": self.missed,
+        counts = {name: {**getattr(self, name)} for name in ("tried", "paid", "right", "missed")}
+        examples = {
+            name: {kind: asdict(each) for kind, each in getattr(self, name).items()}
+            for name in ("faults", "misses")
         }
-        examples = {"faults": self.faults, "misses": self.misses}
-        shown = {
-            name: {kind: asdict(each) for kind, each in found.items()}
-            for name, found in examples.items()
-        }
-        return {"clean": self.clean, **{name: {**found} for name, found in counts.items()}, **shown}
+        return {"clean": self.clean, **counts, **examples}
 
     @property
     def text(self) -> str:

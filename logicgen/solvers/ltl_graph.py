@@ -122,25 +122,31 @@ class Graph:
 
     def until(self, a: int, b: int, depth: int = DEPTH) -> int:
         """Return the edge to `a U b`."""
-        kind, left, right = self.kind, self.left, self.right
         if a == b ^ 1:
             a = TRUE
-        if a == TRUE:  # F(c U d) is F d
-            while kind[b >> 1] == UNTIL and not b & 1 and left[b >> 1] != TRUE:
-                b = right[b >> 1]
+        if a == TRUE:
+            b = self._last_goal(b)
         if b <= 1 or a in (FALSE, b) or self._absorbs(a, b):
             return b
-        after, sign = b >> 1, b & 1
         if a != TRUE:
-            before = a >> 1
-            if kind[before] == UNTIL and not a & 1 and right[before] == b:  # (c U b) U b is c U b
+            if self._ends_with(a, b):
                 return a
             if self.implies(a, b):
                 return b
-        if depth and kind[after] == NEXT and (a == TRUE or kind[a >> 1] == NEXT):
-            x = TRUE if a == TRUE else left[a >> 1] ^ (a & 1)  # Xa U Xb is X(a U b)
-            return self.next(self.until(x, left[after] ^ sign, depth - 1))
+        if depth and self.kind[b >> 1] == NEXT and (a == TRUE or self.kind[a >> 1] == NEXT):
+            x = TRUE if a == TRUE else self.left[a >> 1] ^ (a & 1)  # Xa U Xb is X(a U b)
+            return self.next(self.until(x, self.left[b >> 1] ^ (b & 1), depth - 1))
         return self._node(UNTIL, a, b)
+
+    def _last_goal(self, b: int) -> int:
+        """Return the `d` of `c U d`, and so on: F(c U d) is F d."""
+        while self.kind[b >> 1] == UNTIL and not b & 1 and self.left[b >> 1] != TRUE:
+            b = self.right[b >> 1]
+        return b
+
+    def _ends_with(self, a: int, b: int) -> bool:
+        """Return whether `a` is `c U b`: (c U b) U b is c U b."""
+        return self.kind[a >> 1] == UNTIL and not a & 1 and self.right[a >> 1] == b
 
     def _absorbs(self, a: int, b: int) -> bool:
         """Return whether the form of `b` alone shows that `a U b` is `b`."""

@@ -116,13 +116,8 @@ def solve_clauses(clauses: Sequence[Sequence[int]]) -> list[int] | None:
 
 
 # How a binary operator is an `&` or a `^` of literals: signs of the result and of both operands.
-_GATES = {
-    "&": (1, 1, 1),
-    "|": (-1, -1, -1),
-    "->": (-1, 1, -1),
-    "^": (1, 1, 1),
-    "<->": (-1, 1, 1),
-}
+_CONJUNCTIONS = {"&": (1, 1, 1), "|": (-1, -1, -1), "->": (-1, 1, -1)}
+_EXCLUSIVE = {"^": 1, "<->": -1}
 
 
 def tseitin_encoding(formula: Formula) -> tuple[tuple[str, ...], int, list[list[int]]]:
@@ -135,38 +130,39 @@ def tseitin_encoding(formula: Formula) -> tuple[tuple[str, ...], int, list[list[
     variable = {name: i for i, name in enumerate(symbols, start=1)}
     last = len(symbols)
     clauses: list[list[int]] = []
-    literal: dict[Formula, int] = {}
+
+    def literal(node: Formula, operands: list[int]) -> int:
+        nonlocal last
+        token = node.token
+        if token == "!":
+            return -operands[0]
+        if token in variable and not operands:
+            return variable[token]
+        last += 1
+        if token in _CONJUNCTIONS:
+            sign, first, second = _CONJUNCTIONS[token]
+            a, b = first * operands[0], second * operands[1]
+            clauses.extend(([-last, a], [-last, b], [last, -a, -b]))
+            return sign * last
+        if token in _EXCLUSIVE:
+            a, b = operands
+            clauses.extend(([-last, a, b], [-last, -a, -b], [last, -a, b], [last, a, -b]))
+            return _EXCLUSIVE[token] * last
+        if token in ("0", "1"):
+            clauses.append([last])
+            return last if token == "1" else -last
+        what = "an operator" if operands else "a constant"
+        raise LogicgenError(f"{token} is not {what} of propositional logic")
+
+    known: dict[Formula, int] = {}
     todo = [formula]
-    while todo:
+    while todo:  # not `fold`, which numbers left operands first: an effort depends on the numbers
         node = todo[-1]
-        if node in literal:
-            todo.pop()
-            continue
-        operands = node.operands
-        missing = [operand for operand in operands if operand not in literal]
+        missing = [operand for operand in node.operands if operand not in known]
         if missing:
             todo.extend(missing)
             continue
         todo.pop()
-        token = node.token
-        if token == "!":
-            literal[node] = -literal[operands[0]]
-        elif len(operands) == 2:
-            last += 1
-            sign, first, second = _GATES.get(token, (0, 0, 0))
-            literal[node] = sign * last
-            a, b = first * literal[operands[0]], second * literal[operands[1]]
-            if token in ("&", "|", "->"):
-                clauses += [-last, a], [-last, b], [last, -a, -b]
-            elif sign:
-                clauses += [-last, a, b], [-last, -a, -b], [last, -a, b], [last, a, -b]
-        elif token in variable:
-            literal[node] = variable[token]
-        elif token in ("0", "1"):
-            last += 1
-            clauses.append([last])
-            literal[node] = last if token == "1" else -last
-        if node not in literal or not literal[node]:
-            what = "an operator" if operands else "a constant"
-            raise LogicgenError(f"{token} is not {what} of propositional logic")
-    return symbols, literal[formula], clauses
+        if node not in known:
+            known[node] = literal(node, [known[operand] for operand in node.operands])
+    return symbols, known[formula], clauses

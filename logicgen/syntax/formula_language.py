@@ -102,6 +102,14 @@ class _Operator:
     right: frozenset[str]
 
 
+_NOTHING = _Operator("", "", frozenset(), frozenset())  # a token that is no binary operator
+
+
+def _closes(operator: _Operator, rule: str) -> bool:
+    """Return whether `)` may follow a value of a rule: there is a parenthesis that may hold it."""
+    return not operator.token and rule in operator.right
+
+
 class OperatorReader:
     """A reader of infix formulas of symbols, constants, prefix and binary operators, parentheses.
 
@@ -152,28 +160,21 @@ class OperatorReader:
                 if operator is not None:
                     operators.append(operator)
                     continue
-                known = operands.get(token)
+                known = operands.get(token) or self._operand(token)
                 if known is None:
-                    known = self._operand(token)
-                    if known is None:
-                        return None
-                    operands[token] = known
+                    return None
+                operands[token] = known
                 values.append(known[0])
                 rule = known[1]
                 operand_next = False
                 continue
-            following = between.get(token)
-            makes = following.makes if following is not None else ""
+            following = between.get(token, _NOTHING)
             if operators:
-                rule = _apply_before(makes, rule, operators, values)
-            if following is not None:
-                if rule not in following.left:
-                    return None
+                rule = _apply_before(following.makes, rule, operators, values)
+            if rule in following.left:
                 operators.append(following)
                 operand_next = True
-            elif token == ")":
-                if not operators or operators[-1].token or rule not in operators[-1].right:
-                    return None
+            elif token == ")" and operators and _closes(operators[-1], rule):
                 rule = operators.pop().makes
             else:
                 return None

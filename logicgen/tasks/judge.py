@@ -111,7 +111,10 @@ def judge(task: str | Task, wants: Wants) -> Callable[[Item], Finding]:
                 error=copy(error) if type(error) is FormatError else LogicgenError(str(error))
             )
         if not wants.verdict:
-            return solved(chosen, wants, problem)
+            solution = chosen.solve(problem, wants.solver)
+            shown = wants.shown and solution.witness is not None
+            canonical = chosen.show(solution.witness) if shown else None
+            return Finding(_UNKNOWN, solution, canonical, solution.reason)
         try:
             answer = read_answer(item.answer)
         except FormatError as error:
@@ -119,14 +122,6 @@ def judge(task: str | Task, wants: Wants) -> Callable[[Item], Finding]:
         return check(chosen, wants, problem, answer, item.expected, item.verdict)
 
     return decide
-
-
-def solved(task: Task, wants: Wants, problem: Any) -> Finding:
-    """Return the canonical answer to a problem of the task."""
-    solution = task.solve(problem, wants.solver)
-    shown = wants.shown and solution.witness is not None
-    answer = task.show(solution.witness) if shown else None
-    return Finding(_UNKNOWN, solution, answer, solution.reason)
 
 
 def check(

@@ -36,10 +36,7 @@ def read_lines(source: str) -> Iterator[str]:
     Raises LogicgenError for a file that cannot be read, is not UTF-8, or has no line breaks.
     """
     with reading(source):
-        if source == "-":
-            stream: BinaryIO = sys.stdin.buffer
-        else:
-            stream = open(source, "rb")  # noqa: SIM115
+        stream: BinaryIO = sys.stdin.buffer if source == "-" else open(source, "rb")  # noqa: SIM115
 
     def decoded() -> Iterator[str]:
         with reading(source):
@@ -81,7 +78,7 @@ def solve_lines(
     A `reason` follows where there is one. Reading counts under the limits as solving does.
     Raises LogicgenError for an unknown task or solver.
     """
-    return _mapped(task, lines, wants_of(solver, verify=False), workers, limits)
+    return _mapped(task, lines, solver, False, workers, limits)
 
 
 def verify_lines(
@@ -93,18 +90,14 @@ def verify_lines(
     its answer does not. A `reason` follows where there is one. Reading counts under the limits.
     Raises LogicgenError for an unknown task or solver.
     """
-    return _mapped(task, lines, wants_of(solver, verify=True), workers, limits)
-
-
-def wants_of(solver: str | None, verify: bool) -> Wants:
-    """Return the findings that a row holds."""
-    return Wants(verdict=verify, solution=not verify, shown=not verify, solver=solver)
+    return _mapped(task, lines, solver, True, workers, limits)
 
 
 def _mapped(
-    task: str, lines: Iterable[str], wants: Wants, workers: int, limits: Limits
+    task: str, lines: Iterable[str], solver: str | None, verify: bool, workers: int, limits: Limits
 ) -> Iterator[Row]:
-    judge(task, wants)  # complain here, not in a worker
+    asked = task, solver, verify
+    judge_line(*asked)  # complain here, not in a worker
     sent: list[str] = []
 
     def remembered() -> Iterator[str]:
@@ -113,19 +106,18 @@ def _mapped(
                 sent.append(line)
                 yield line
 
-    with open_pool(judge_line, (task, wants), count=workers, memory=limits.memory) as pool:
+    with open_pool(judge_line, asked, count=workers, memory=limits.memory) as pool:
         for result in pool.map(remembered(), limits.seconds, CHUNK):
             line = sent.pop(0)
             if isinstance(result, Failure):
-                yield {**_readable(line), **_undecided(wants, Status.UNKNOWN, result.reason)}
+                yield {**_readable(line), **_undecided(verify, Status.UNKNOWN, result.reason)}
             else:
                 yield result
 
 
-def judge_line(task: str, wants: Wants) -> Callable[[str], Row]:
-    """Return the function that solves, or verifies, one line."""
-    decide = judge(task, wants)
-    verify = wants.verdict
+def judge_line(task: str, solver: str | None, verify: bool) -> Callable[[str], Row]:
+    """Return the function that verifies, or solves, one line."""
+    decide = judge(task, Wants(verify, solution=not verify, shown=not verify, solver=solver))
     wrong = ERROR if verify else Status.INVALID
 
     def decided(line: str) -> Row:
@@ -134,18 +126,18 @@ def judge_line(task: str, wants: Wants) -> Callable[[str], Row]:
             row = fields_of(line, json_only=verify)
             item = Item(text_of(row, "problem"), text_of(row, "answer") if verify else "")
         except LogicgenError as error:
-            return {**row, **_undecided(wants, wrong, str(error))}
+            return {**row, **_undecided(verify, wrong, str(error))}
         try:
             found = decide(item)
         except MemoryError:
             raise  # a limit, which the worker reports
         except LogicgenError as error:  # a problem beyond the solver's limits
-            return {**row, **_undecided(wants, Status.UNKNOWN, str(error))}
+            return {**row, **_undecided(verify, Status.UNKNOWN, str(error))}
         except Exception as error:  # whatever a plugin raises, the other problems go on
             reason = f"the solver failed: {in_words(error)}"
-            return {**row, **_undecided(wants, Status.UNKNOWN, reason)}
+            return {**row, **_undecided(verify, Status.UNKNOWN, reason)}
         if found.error is not None:
-            return {**row, **_undecided(wants, wrong, str(found.error))}
+            return {**row, **_undecided(verify, wrong, str(found.error))}
         if found.solution is None:
             reasons = {"reason": found.reason.splitlines()[0]} if found.reason else {}
             return {**row, "verdict": str(found.verdict), **reasons}
@@ -155,8 +147,8 @@ def judge_line(task: str, wants: Wants) -> Callable[[str], Row]:
     return decided
 
 
-def _undecided(wants: Wants, status: str, reason: str) -> Row:
-    result = {"verdict": str(status)} if wants.verdict else {"status": str(status), "witness": None}
+def _undecided(verify: bool, status: str, reason: str) -> Row:
+    result = {"verdict": str(status)} if verify else {"status": str(status), "witness": None}
     return {**result, "reason": reason.splitlines()[0]}
 
 

@@ -22,7 +22,6 @@ from typing import Any, Literal, NamedTuple, Protocol
 from logicgen.errors import LogicgenError
 from logicgen.recipes import validate
 from logicgen.solvers import Status, Verdict
-from logicgen.tasks import load_task
 from logicgen.tasks.task import Cell, Draw, Settings, Source, Task, rename, symbols_of
 from logicgen.tokens import symbol_name
 
@@ -107,8 +106,9 @@ def alphabet(names: str, most: int, symbols: int | None) -> int:
     return max(most, symbols or 0)
 
 
-def _renamed(text: str, symbols: Iterable[str], names: Iterable[str]) -> str:
-    return rename(text, dict(zip(symbols, names, strict=True)))
+def _renamed(text: str, symbols: Iterable[str], names: Iterable[str] | None) -> str:
+    """Return a text with its symbols named anew; as it is without names."""
+    return text if names is None else rename(text, dict(zip(symbols, names, strict=True)))
 
 
 def _random_names(rng: Random, letters: int, wanted: int) -> tuple[str, ...]:
@@ -254,27 +254,32 @@ class Drawer:
         alpha_class = fingerprint(canonical)
         if self.alpha and taken(alpha_class):
             return None
-        symbols = symbols_of(canonical)
-        if self.rules.names in RENAMED:
-            if names is None and self.rules.names == "drawn":
-                names = draw.names or None
-            if names is None:
-                names = _random_names(rng, self.rules.letters(cell), len(symbols))
-            if not self.alpha and taken(fingerprint(_renamed(canonical, symbols, names))):
-                return None
+        symbols, by_answer = symbols_of(canonical), self.rules.names == "perturbed"
+        if names is None:
+            names = self._names(draw, rng, cell, len(symbols))
+        problem = _renamed(canonical, symbols, names)
+        if not (self.alpha or by_answer) and taken(fingerprint(problem)):
+            return None  # before it is solved
         answer = self._answer(draw.problem, canonical, wanted)
         if answer is None:
             return None
-        problem = canonical
-        if self.rules.names == "perturbed":
+        if by_answer:
             symbols = _by_answer(symbols, answer)
             names = tuple(map(symbol_name, range(len(symbols))))
-        if names is not None:
-            problem, answer = (_renamed(text, symbols, names) for text in (canonical, answer))
+            problem = _renamed(canonical, symbols, names)
         key = alpha_class if self.alpha else fingerprint(problem)
         if taken(key):
             return None
+        answer = _renamed(answer, symbols, names)
         return Example(problem, answer, draw.symbols, problem.count(" ") + 1, alpha_class, key)
+
+    def _names(self, draw: Draw, rng: Random, cell: Cell, wanted: int) -> tuple[str, ...] | None:
+        """Return names of a problem's symbols; None where the recipe does not ask for any."""
+        if self.rules.names not in RENAMED:
+            return None
+        if self.rules.names == "drawn" and draw.names:
+            return draw.names
+        return _random_names(rng, self.rules.letters(cell), wanted)
 
     def _answer(self, problem: Any, canonical: str, wanted: Container[Status]) -> str | None:
         """Return the checked answer to a problem; None where its status is not wanted.
@@ -378,14 +383,13 @@ class ProblemSamples:
         """Return the arguments: another process makes the same problems from them."""
         named: dict[str, Any] = {"names": self.names, "satisfiable": self.satisfiable}
         named |= {"curriculum": self.curriculum, **self._settings}
-        return partial(_again, **named), (self.task.name, self.symbols, self.length, self.seed)
+        return partial(ProblemSamples, **named), (self.task, self.symbols, self.length, self.seed)
 
     @cached_property
     def _cells(self) -> list[Cell]:
         """Return the cells that hold problems, shortest first."""
-        (few, many), (short, long) = self.symbols, self.length
-        cells = product(range(short, long + 1), range(few, many + 1))
-        return [cell for n, k in cells if self._holds(cell := Cell(k, n))]
+        lengths, symbols = (range(low, high + 1) for low, high in (self.length, self.symbols))
+        return [cell for n, k in product(lengths, symbols) if self._holds(cell := Cell(k, n))]
 
     def __getitem__(self, index: int) -> Any:
         """Return problem number `index`, from 0. `itertools.islice` gives several."""
@@ -442,8 +446,7 @@ class ProblemSamples:
         if cell not in self._known:
             obstacle = self._source.obstacle(cell)
             self._obstacle = obstacle or self._obstacle
-            holds = obstacle is None and sum(self._source.count(cell).values()) > 0
-            self._known[cell] = holds
+            self._known[cell] = obstacle is None and sum(self._source.count(cell).values()) > 0
         return self._known[cell]
 
     def _wanted(self, problem: Any) -> bool:
@@ -459,11 +462,6 @@ class ProblemSamples:
             letters = max(self.symbols[1], len(symbols))
             text = _renamed(text, symbols, _random_names(rng, letters, len(symbols)))
         return self.task.decode_problem(text)
-
-
-def _again(task: str, *arguments: Any, **named: Any) -> ProblemSamples:
-    """Return the same problems again, from the arguments that a copy of them was sent."""
-    return ProblemSamples(load_task(task), *arguments, **named)
 
 
 def _range(name: str, given: Range, least: int) -> tuple[int, int]:

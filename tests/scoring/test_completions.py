@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -122,18 +123,9 @@ def test_holes_that_were_found(modes, task, problem, answer, verdict):
 
 
 def test_an_empty_completion_is_no_answer():
-    for mode in BOTH:
-        for text in (
-            "",
-            " ",
-            "\n",
-            "<think>x</think>",
-            "```\n```",
-            "```\n\n```",
-            "\\boxed{}",
-            "{}",
-        ):
-            assert judged("propositional", "a | !a", text, mode).verdict is INVALID
+    fenced = ("```\n```", "```\n\n```", "\\boxed{}", "{}")
+    for mode, text in product(BOTH, ("", " ", "\n", "<think>x</think>", *fenced)):
+        assert judged("propositional", "a | !a", text, mode).verdict is INVALID
 
 
 @pytest.mark.parametrize("task", ["propositional", "ltl"])

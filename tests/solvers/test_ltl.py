@@ -25,6 +25,7 @@ from logicgen.syntax.answers import literals_of
 from logicgen.syntax.sampling import FormulaSampler
 from tests.solvers.lasso_words import all_lassos, holds
 from tests.solvers.ltl_families import arbiter, counter
+from tests.syntax.test_formula import formulas
 from tests.syntax.test_formula_language import BINARY, UNARY
 
 READ = ltl().read
@@ -38,14 +39,7 @@ def rows(name):
 
 def over(symbols, most=10):
     """Any formula over all operators and constants."""
-    return st.recursive(
-        st.sampled_from([*symbols, *symbols, "0", "1"]).map(Formula),
-        lambda parts: st.one_of(
-            st.builds(lambda o, f: Formula(o, (f,)), st.sampled_from(UNARY), parts),
-            st.builds(lambda o, f, g: Formula(o, (f, g)), st.sampled_from(BINARY), parts, parts),
-        ),
-        max_leaves=most,
-    )
+    return formulas([*symbols, *symbols], most, UNARY, BINARY)
 
 
 def iff(f, g):
@@ -63,31 +57,37 @@ def binary(token, f, g):
 # -- reference verdicts ---------------------------------------------------------------------------
 
 
-def test_satisfiability_is_as_spot_says():
+def reference_formulas():
+    """Formulas, and whether each is satisfiable as Spot says."""
     for row in rows("ltl_satisfiability.jsonl"):
-        formula = READ(row["formula"])
-        solution = EMBEDDED.solve(formula)
-        assert (solution.status is Status.SAT) == row["satisfiable"], row
-        if solution.witness is not None:
-            assert EMBEDDED.check(formula, solution.witness) is Verdict.CORRECT, row
-
-
-def test_patterns_and_their_negations_are_as_spot_says():
+        yield READ(row["formula"]), row["satisfiable"]
     for row in rows("ltl_patterns.jsonl"):
-        formula = READ(row["formula"])
-        for problem, expected in (
-            (formula, row["satisfiable"]),
-            (~formula, row["negation_satisfiable"]),
-        ):
-            assert (EMBEDDED.solve(problem).status is Status.SAT) == expected, row
+        yield READ(row["formula"]), row["satisfiable"]
+        yield ~READ(row["formula"]), row["negation_satisfiable"]
 
 
-def test_traces_are_as_spot_says_and_an_empty_one_is_invalid():
+def reference_traces():
+    """Formulas with traces, and the verdicts as Spot gives them; an empty trace is invalid."""
     for row in rows("ltl_traces.jsonl"):
         expected = "correct" if row["holds"] else "incorrect"
-        expected = "invalid" if row["empty"] else expected
-        verdict = EMBEDDED.check(READ(row["formula"]), Trace.read(row["trace"]))
-        assert verdict == expected, row
+        yield (
+            READ(row["formula"]),
+            Trace.read(row["trace"]),
+            "invalid" if row["empty"] else expected,
+        )
+
+
+def test_satisfiability_is_as_spot_says():
+    for formula, satisfiable in reference_formulas():
+        solution = EMBEDDED.solve(formula)
+        assert (solution.status is Status.SAT) == satisfiable, formula
+        if solution.witness is not None:
+            assert EMBEDDED.check(formula, solution.witness) is Verdict.CORRECT, formula
+
+
+def test_traces_are_as_spot_says():
+    for formula, trace, expected in reference_traces():
+        assert EMBEDDED.check(formula, trace) == expected, (formula, trace)
 
 
 def test_nothing_of_the_speed_sets_is_left_open():

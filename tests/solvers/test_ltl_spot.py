@@ -15,7 +15,7 @@ from logicgen.solvers.spot import SpotSolver
 from logicgen.syntax import Formula, Trace, ltl, propositional
 from logicgen.tasks.lines import solve_lines, verify_lines
 from tests.solvers.random_traces import POSITIONS, random_formulas, trace_for
-from tests.solvers.test_ltl import rows
+from tests.solvers.test_ltl import reference_formulas, reference_traces
 
 if SpotSolver.missing():
     pytest.skip(f"no spot: {SpotSolver.missing()}", allow_module_level=True)
@@ -41,17 +41,10 @@ TOO_MUCH = " & ".join(f"GF({letter})" for letter in LETTERS)
 
 
 def test_reference_verdicts():
-    for row in rows("ltl_satisfiability.jsonl"):
-        solution = SPOT.solve(READ(row["formula"]))
-        assert (solution.status is Status.SAT) == row["satisfiable"], row
-    for row in rows("ltl_patterns.jsonl"):
-        formula = READ(row["formula"])
-        assert (SPOT.solve(formula).status is Status.SAT) == row["satisfiable"], row
-        assert (SPOT.solve(~formula).status is Status.SAT) == row["negation_satisfiable"], row
-    for row in rows("ltl_traces.jsonl"):
-        expected = "correct" if row["holds"] else "incorrect"
-        expected = "invalid" if row["empty"] else expected
-        assert SPOT.check(READ(row["formula"]), Trace.read(row["trace"])) == expected, row
+    for formula, satisfiable in reference_formulas():
+        assert (SPOT.solve(formula).status is Status.SAT) == satisfiable, formula
+    for formula, trace, expected in reference_traces():
+        assert SPOT.check(formula, trace) == expected, (formula, trace)
 
 
 def test_each_finds_the_other_right():

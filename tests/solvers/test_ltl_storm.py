@@ -17,7 +17,7 @@ from logicgen.syntax import Trace, ltl
 from logicgen.tasks.lines import solve_lines, verify_lines
 from tests.solvers.lasso_words import allows, holds
 from tests.solvers.random_traces import random_formulas, trace_for
-from tests.solvers.test_ltl import rows
+from tests.solvers.test_ltl import reference_traces
 
 if StormSolver.missing():
     pytest.skip(f"no storm: {StormSolver.missing()}", allow_module_level=True)
@@ -113,12 +113,9 @@ def test_checks_of_fresh_traces():
 
 
 def test_reference_traces():
-    pairs = [row for row in rows("ltl_traces.jsonl") if len(ltl().read(row["formula"]).symbols) < 4]
-    for row in pairs[:150]:
-        expected = "correct" if row["holds"] else "incorrect"
-        expected = "invalid" if row["empty"] else expected
-        verdict = STORM.check(ltl().read(row["formula"]), Trace.read(row["trace"]))
-        assert verdict in (expected, Verdict.UNKNOWN), row
+    few = (each for each in reference_traces() if len(each[0].symbols) < 4)
+    for formula, trace, expected in islice(few, 150):
+        assert STORM.check(formula, trace) in (expected, Verdict.UNKNOWN), (formula, trace)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 import logicgen
 from logicgen.data.opening import load_dataset
 from logicgen.errors import LogicgenError
-from logicgen.solvers import Status, Verdict, load_solver, separate, solver_facts, solver_plugins
-from logicgen.solvers.separate import foreign_facts
+from logicgen.solvers import Status, Verdict, load_solver, registry, solver_facts, solver_plugins
+from logicgen.solvers.registry import foreign_facts
 from tests.cli.test_commands import run
 
 MODULE = """
@@ -195,16 +195,8 @@ def test_what_a_plugin_prints_is_no_output(installed):
 
 def test_a_crash_costs_one_line_of_many(installed):
     lines = ["a", "a & b", "a | b | c", "a ^ b", "c"]
-    result = run(
-        "solve",
-        "--task",
-        "propositional",
-        "--solver",
-        "sometimes",
-        "--in",
-        "-",
-        stdin="\n".join(lines),
-    )
+    command = ["solve", "--task", "propositional", "--solver", "sometimes", "--in", "-"]
+    result = run(*command, stdin="\n".join(lines))
     found = [json.loads(line)["status"] for line in result.stdout.splitlines()]
     assert found == ["sat", "unknown", "sat", "unknown", "sat"]
 
@@ -248,7 +240,7 @@ def test_a_package_that_never_answers_is_broken(tmp_path, monkeypatch):
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: slow\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[logicgen.solvers]\nhangs = slow:Plugin\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(separate, "PATIENCE", 1.0)
+    monkeypatch.setattr(registry, "PATIENCE", 1.0)
     caches = solver_plugins, solver_facts, foreign_facts
     for each in caches:
         each.cache_clear()

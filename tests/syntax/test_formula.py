@@ -17,19 +17,16 @@ from logicgen.syntax.formula import _table
 LANGUAGE = propositional()
 
 
-@st.composite
-def formulas(draw, symbols="abcd", most=12):
-    """Any formula over all operators and constants."""
-    leaf = st.sampled_from([*symbols, "0", "1"]).map(Formula)
-
-    def grow(parts):
-        binary = st.sampled_from(["&", "|", "^", "->", "<->"])
-        return st.one_of(
-            parts.map(lambda f: ~f),
-            st.builds(lambda o, f, g: Formula(o, (f, g)), binary, parts, parts),
-        )
-
-    return draw(st.recursive(leaf, grow, max_leaves=most))
+def formulas(symbols="abcd", most=12, unary=("!",), binary=("&", "|", "^", "->", "<->")):
+    """Any formula over some operators and all constants."""
+    return st.recursive(
+        st.sampled_from([*symbols, "0", "1"]).map(Formula),
+        lambda parts: st.one_of(
+            st.builds(lambda o, f: Formula(o, (f,)), st.sampled_from(unary), parts),
+            st.builds(lambda o, f, g: Formula(o, (f, g)), st.sampled_from(binary), parts, parts),
+        ),
+        max_leaves=most,
+    )
 
 
 @given(formulas())

@@ -15,18 +15,9 @@ from logicgen.solvers.pysat import PySATSolver
 from logicgen.syntax.answers import Assignment
 from logicgen.tasks import load_task
 from logicgen.tasks.right_tokens import KnownAnswers, RightTokens
+from tests.syntax.test_formula import formulas
 
 TASK = load_task("propositional")
-
-
-@st.composite
-def formulas(draw, symbols="abc", depth=3):
-    """Draw a formula in prefix notation."""
-    if depth == 0 or draw(st.integers(0, 3)) == 0:
-        return draw(st.sampled_from([*symbols, "1", "0"]))
-    token = draw(st.sampled_from(["!", "&", "|", "^", "<->", "->"]))
-    parts = [draw(formulas(symbols, depth - 1)) for _ in range(1 if token == "!" else 2)]
-    return " ".join([token, *parts])
 
 
 def right_answers(problem) -> set[tuple[str, ...]]:
@@ -46,9 +37,8 @@ def right_answers(problem) -> set[tuple[str, ...]]:
     return found
 
 
-@given(formulas(), st.integers(0, 2**32))
-def test_right_tokens_are_those_of_the_right_answers(text, seed):
-    problem = TASK.decode_problem(text)
+@given(formulas("abc", 8), st.integers(0, 2**32))
+def test_right_tokens_are_those_of_the_right_answers(problem, seed):
     answers = right_answers(problem)
 
     @cache
@@ -72,9 +62,8 @@ def test_right_tokens_are_those_of_the_right_answers(text, seed):
         assert len(set(tokens)) == len(tokens)
 
 
-@given(formulas(), st.lists(st.sampled_from("abc10"), max_size=6))
-def test_where_all_right_answers_are_known_their_tokens_are_the_right_ones(text, answer):
-    problem = TASK.decode_problem(text)
+@given(formulas("abc", 8), st.lists(st.sampled_from("abc10"), max_size=6))
+def test_where_all_right_answers_are_known_their_tokens_are_the_right_ones(problem, answer):
     known = KnownAnswers(" ".join(each) for each in right_answers(problem))
     sets, expected = known.along(answer), RightTokens(problem).along(answer)
     assert [set(each) for each in sets] == [set(each) for each in expected]
