@@ -10,7 +10,7 @@ from logicgen.solvers.ltl_graph import FALSE, SYMBOL, TRUE, Graph
 from logicgen.solvers.sat_engine import Effort, EffortError
 from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
 from logicgen.solvers.tableau import Letter, Tableau
-from logicgen.solvers.witness import Literals, all_satisfy, certain, justify, minimal
+from logicgen.solvers.witness import Literals, TraceShape, justify
 from logicgen.solvers.word import Word
 from logicgen.syntax.answers import Trace, literals_of
 from logicgen.syntax.formula import Formula
@@ -74,8 +74,8 @@ class EmbeddedSolver(Solver):
             return UNSAT
         values, lane, positions, period = found
         loop = positions - period
-        literals = justify(graph, root, values, lane, loop)
-        literals = minimal(graph, nodes, root, literals, positions, loop, effort)
+        shape = TraceShape(graph, nodes, root, positions, loop, effort)
+        literals = shape.minimal(justify(graph, root, values, lane, loop))
         return Solution.sat(_trace(graph, literals, positions, loop))
 
     def check(self, problem: Formula, answer: Trace) -> Verdict:
@@ -143,12 +143,10 @@ class EmbeddedSolver(Solver):
     def _verdict(self, problem: Formula, answer: Trace, effort: Effort | None) -> Verdict:
         graph = Graph()
         root = graph.add(problem)
-        positions = answer.positions
-        loop = len(answer.stem)
         number = {name: i for i, name in enumerate(graph.symbols)}
         literals: Literals = {}
         others = []
-        for place, position in enumerate(positions):
+        for place, position in enumerate(answer.positions):
             values = literals_of(position)
             if values is None:
                 others.append(position)
@@ -156,37 +154,13 @@ class EmbeddedSolver(Solver):
             for name, value in values.items():
                 if name in number:  # a symbol that does not occur does no harm
                     literals[place, number[name]] = value == "1"
-        if others:
-            return self._check_any(graph, root, answer, others, literals, effort)
-        if root <= 1:
+        if root <= 1 and not others:
             return Verdict.CORRECT if root == TRUE else Verdict.INCORRECT
-        nodes = graph.reachable(root)
-        right = all_satisfy(graph, nodes, root, literals, len(positions), loop, effort)
-        return Verdict.CORRECT if right else Verdict.INCORRECT
-
-    def _check_any(
-        self,
-        graph: Graph,
-        root: int,
-        answer: Trace,
-        others: list[Formula],
-        literals: Literals,
-        effort: Effort | None,
-    ) -> Verdict:
-        for position in others:
-            propositional().check_operators(position)
-        loop = len(answer.stem)
-        nodes = graph.reachable(root)
-        letters = [graph.add(position) for position in answer.positions]
-        for position in dict.fromkeys(others):
-            with Tableau(graph, graph.add(position), effort=effort) as tableau:
-                if tableau.is_empty():
-                    return Verdict.INVALID
-        verdict = certain(graph, nodes, root, literals, len(letters), loop)
-        if verdict is None:
-            with Tableau(graph, root ^ 1, letters, loop, effort) as tableau:
-                verdict = tableau.is_empty()
-        return Verdict.CORRECT if verdict else Verdict.INCORRECT
+        nodes, count = graph.reachable(root), len(answer.positions)
+        shape = TraceShape(graph, nodes, root, count, len(answer.stem), effort)
+        if others:
+            return _check_any(shape, answer, others, literals)
+        return Verdict.CORRECT if shape.all_satisfy(literals) else Verdict.INCORRECT
 
     def _find(
         self, graph: Graph, nodes: list[int], root: int, effort: Effort | None
@@ -208,6 +182,24 @@ class EmbeddedSolver(Solver):
                 if first is not None:
                     return _single(graph, nodes, first, shape[1])
         return _single(graph, nodes, letters, period)
+
+
+def _check_any(
+    shape: TraceShape, answer: Trace, others: list[Formula], literals: Literals
+) -> Verdict:
+    """Return the verdict on a trace of which some positions are no conjunctions of literals."""
+    for position in others:
+        propositional().check_operators(position)
+    graph = shape.graph
+    letters = [graph.add(position) for position in answer.positions]
+    for position in dict.fromkeys(others):
+        with Tableau(graph, graph.add(position), effort=shape.effort) as tableau:
+            if tableau.is_empty():
+                return Verdict.INVALID
+    verdict = shape.certain(literals)
+    if verdict is None:
+        verdict = shape.contains(letters)
+    return Verdict.CORRECT if verdict else Verdict.INCORRECT
 
 
 def _parallel(

@@ -132,7 +132,6 @@ class SeparateSolver(Solver):
         return Solution(status, witness, reason)
 
     def check(self, problem: Formula, answer: Any) -> Verdict:
-        """Return its verdict, `unknown` where it failed."""
         found = self._asked("check", problem, answer)
         return Verdict.UNKNOWN if isinstance(found, Failure) else found
 

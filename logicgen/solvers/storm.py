@@ -54,7 +54,6 @@ class StormSolver(Solver):
 
     @classmethod
     def missing(cls) -> str | None:
-        """Return how to get stormpy where it is not installed."""
         if find_spec("stormpy") is None:
             return "stormpy is not installed: pip install 'logicgen[storm]'"
         return None

@@ -9,6 +9,7 @@ without any one of its literals, some word would not satisfy the formula.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
@@ -86,112 +87,109 @@ def _reasons(
     return [(operand ^ (not is_true(operand, i)), i) for operand in (a, b)]
 
 
-def certain(
-    graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
-) -> bool | None:
-    """Return whether all words with these literals (True), or none (False), satisfy a formula.
+@dataclass(frozen=True)
+class TraceShape:
+    """Symbolic traces of one shape, and a formula that all words of a trace are to satisfy.
 
-    None if neither can be seen by looking at one operator at a time.
+    Attributes:
+        nodes: those that the formula depends on, operands first.
+        root: the edge of the formula.
+        loop: the position after the last one.
+        effort: what the tableaux spend; no limit if None.
     """
-    known = [([0] * positions, [0] * positions) for _ in graph.symbols]
-    for (position, symbol), value in literals.items():
-        known[symbol][not value][position] = 1
-    values = evaluate_known(graph, nodes, known, positions, loop)
-    if values[root][0]:
-        return True
-    return False if values[root ^ 1][0] else None
 
+    graph: Graph
+    nodes: list[int]
+    root: int
+    positions: int
+    loop: int
+    effort: Effort | None = None
 
-def minimal(
-    graph: Graph,
-    nodes: list[int],
-    root: int,
-    literals: Literals,
-    positions: int,
-    loop: int,
-    effort: Effort | None = None,
-) -> Literals:
-    """Return the literals without those that are not needed, dropped last first."""
-    needed = _needed(graph, nodes, root, literals, positions, loop)
-    for literal in reversed([literal for literal in literals if literal not in needed]):
-        fewer = {place: value for place, value in literals.items() if place != literal}
-        if all_satisfy(graph, nodes, root, fewer, positions, loop, effort):
-            literals = fewer
-    return literals
+    def certain(self, literals: Literals) -> bool | None:
+        """Return whether all words with these literals (True), or none (False), satisfy it.
 
+        None if neither can be seen by looking at one operator at a time.
+        """
+        known = [([0] * self.positions, [0] * self.positions) for _ in self.graph.symbols]
+        for (position, symbol), value in literals.items():
+            known[symbol][not value][position] = 1
+        values = evaluate_known(self.graph, self.nodes, known, self.positions, self.loop)
+        if values[self.root][0]:
+            return True
+        return False if values[self.root ^ 1][0] else None
 
-def all_satisfy(
-    graph: Graph,
-    nodes: list[int],
-    root: int,
-    literals: Literals,
-    positions: int,
-    loop: int,
-    effort: Effort | None = None,
-) -> bool:
-    """Return whether all words with these literals satisfy the formula of an edge. Exact."""
-    verdict = certain(graph, nodes, root, literals, positions, loop)
-    if verdict is not None:
-        return verdict
-    if not all_tried_satisfy(graph, nodes, root, literals, positions, loop):
-        return False
-    letters = [TRUE] * positions
-    for (position, symbol), value in literals.items():
-        edge = graph.symbol(graph.symbols[symbol]) ^ (not value)
-        letters[position] = graph.conjunction(letters[position], edge)
-    with Tableau(graph, root ^ 1, letters, loop, effort) as tableau:
-        return tableau.is_empty()
+    def minimal(self, literals: Literals) -> Literals:
+        """Return the literals without those that are not needed, dropped last first."""
+        needed = self._needed(literals)
+        for literal in reversed([literal for literal in literals if literal not in needed]):
+            fewer = {place: value for place, value in literals.items() if place != literal}
+            if self.all_satisfy(fewer):
+                literals = fewer
+        return literals
 
+    def all_satisfy(self, literals: Literals) -> bool:
+        """Return whether all words with these literals satisfy the formula. Exact."""
+        verdict = self.certain(literals)
+        if verdict is not None:
+            return verdict
+        if not self._all_tried_satisfy(literals):
+            return False
+        graph, letters = self.graph, [TRUE] * self.positions
+        for (position, symbol), value in literals.items():
+            edge = graph.symbol(graph.symbols[symbol]) ^ (not value)
+            letters[position] = graph.conjunction(letters[position], edge)
+        return self.contains(letters)
 
-def all_tried_satisfy(
-    graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
-) -> bool:
-    """Return whether all words of a sample with these literals satisfy the formula."""
-    length, places = _unrolled(positions, loop)
-    full = (1 << 64) - 1
-    noise = _noise(len(graph.symbols), length)
-    columns: Columns = [[bits & full for bits in row] for row in noise]
-    for number, place in enumerate(places):
-        for symbol, row in enumerate(columns):
-            value = literals.get((place, symbol))
-            if value is not None:
-                row[number] = full if value else 0
-    return holds(evaluate(graph, nodes, columns, length, loop, full), root, full) == full
+    def contains(self, letters: list[int]) -> bool:
+        """Return whether all words whose letters satisfy these edges satisfy the formula."""
+        with Tableau(self.graph, self.root ^ 1, letters, self.loop, self.effort) as tableau:
+            return tableau.is_empty()
 
-
-def _needed(
-    graph: Graph, nodes: list[int], root: int, literals: Literals, positions: int, loop: int
-) -> set[tuple[int, int]]:
-    """Return the literals that some word tried shows to be needed, whichever others are dropped."""
-    length, places = _unrolled(positions, loop)
-    noise = _noise(len(graph.symbols), length)
-    in_order = list(literals)
-    found: set[tuple[int, int]] = set()
-    for first in range(0, len(in_order), TOGETHER):
-        tested = {place: i * TRIES for i, place in enumerate(in_order[first : first + TOGETHER])}
-        full = (1 << (TRIES * len(tested))) - 1
-        columns: Columns = []
-        for symbol, row in enumerate(noise):
-            column = []
-            for number, place in enumerate(places):
+    def _all_tried_satisfy(self, literals: Literals) -> bool:
+        """Return whether all words of a sample with these literals satisfy the formula."""
+        length, places = _unrolled(self.positions, self.loop)
+        full = (1 << 64) - 1
+        noise = _noise(len(self.graph.symbols), length)
+        columns: Columns = [[bits & full for bits in row] for row in noise]
+        for number, place in enumerate(places):
+            for symbol, row in enumerate(columns):
                 value = literals.get((place, symbol))
-                if value is None:
-                    column.append(row[number] & full)
-                    continue
-                bits = 0
-                start = tested.get((place, symbol))
-                if start is not None:
-                    # In the first word it is flipped at every visit, in the second at the first
-                    # one only, in the others at random.
-                    random = row[number] >> start & ((1 << TRIES) - 4)
-                    bits = (random | 1 | 2 * (number == place)) << start
-                column.append(full ^ bits if value else bits)
-            columns.append(column)
-        values = evaluate(graph, nodes, columns, length, loop, full)
-        wrong = holds(values, root ^ 1, full)
-        block = (1 << TRIES) - 1
-        found |= {place for place, start in tested.items() if wrong >> start & block}
-    return found
+                if value is not None:
+                    row[number] = full if value else 0
+        values = evaluate(self.graph, self.nodes, columns, length, self.loop, full)
+        return holds(values, self.root, full) == full
+
+    def _needed(self, literals: Literals) -> set[tuple[int, int]]:
+        """Return the literals that some word tried shows to be needed, whichever are dropped."""
+        length, places = _unrolled(self.positions, self.loop)
+        noise = _noise(len(self.graph.symbols), length)
+        in_order = list(literals)
+        found: set[tuple[int, int]] = set()
+        for first in range(0, len(in_order), TOGETHER):
+            tested = {at: i * TRIES for i, at in enumerate(in_order[first : first + TOGETHER])}
+            full = (1 << (TRIES * len(tested))) - 1
+            columns: Columns = []
+            for symbol, row in enumerate(noise):
+                column = []
+                for number, place in enumerate(places):
+                    value = literals.get((place, symbol))
+                    if value is None:
+                        column.append(row[number] & full)
+                        continue
+                    bits = 0
+                    start = tested.get((place, symbol))
+                    if start is not None:
+                        # In the first word it is flipped at every visit, in the second at the
+                        # first one only, in the others at random.
+                        random = row[number] >> start & ((1 << TRIES) - 4)
+                        bits = (random | 1 | 2 * (number == place)) << start
+                    column.append(full ^ bits if value else bits)
+                columns.append(column)
+            values = evaluate(self.graph, self.nodes, columns, length, self.loop, full)
+            wrong = holds(values, self.root ^ 1, full)
+            block = (1 << TRIES) - 1
+            found |= {place for place, start in tested.items() if wrong >> start & block}
+        return found
 
 
 @lru_cache(256)

@@ -84,7 +84,6 @@ class CNFSource(Source):
     exact = False
 
     def sample(self, rng: Random, cell: Cell) -> Draw | None:
-        """Return a random problem or None; raise LogicgenError where the cell is out of reach."""
         reached = list(self.count(cell)) if cell.symbols is None else [cell.symbols]
         if not reached or reached[0] < 2:
             raise LogicgenError(f"no set of clauses is drawn with {cell}")
@@ -114,7 +113,6 @@ class CNFSource(Source):
         return iter(())
 
     def obstacle(self, cell: Cell) -> str | None:
-        """Return that all the cell's problems have too many variables, if they have."""
         least = self.symbols(cell)[0]
         if least <= MOST_VARIABLES:
             return None

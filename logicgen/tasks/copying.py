@@ -36,7 +36,6 @@ class LettersSource(Source):
         super().__init__((max(1, symbols[0]), max(1, symbols[1])))
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """Return a random string; raise LogicgenError for a string of symbols without a symbol."""
         symbols = rng.choice(self.symbols(cell)) if cell.symbols is None else cell.symbols
         if symbols < 1 and cell.length > 0:
             raise LogicgenError(f"no string of length {cell.length} has {symbols} symbols")
@@ -44,7 +43,6 @@ class LettersSource(Source):
         return self._draw([int(random() * symbols) for _ in range(cell.length)], symbols)
 
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Return the number of strings by number of distinct letters."""
         most = self.symbols(cell)[-1]
         if cell.length > MANY_LETTERS and most > 1:
             return {most: math.inf}

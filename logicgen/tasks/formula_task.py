@@ -90,7 +90,6 @@ class FormulaSource(Source):
             yield from map(self._draw, self._sampler.patterns(cell.length, k))
 
     def obstacle(self, cell: Cell) -> str | None:
-        """Return that the cell's formulas are too long to be drawn, if they are."""
         if cell.length <= LONGEST:
             return None
         return (

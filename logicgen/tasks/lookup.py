@@ -128,16 +128,20 @@ class LookupSource(DeterminedSource):
         found: Counter[int] = Counter()
         if self._frequencies.obstacle(most) is not None:
             return found
-        for pairs in self.examples(cell):
-            if self._room(pairs) > most:
-                continue
-            for keys in self._different_keys(pairs, most):
-                countable = pairs <= MANY_PAIRS or self._few(keys, most)
-                if countable:
-                    found.update(self._count(pairs, keys, most))
-                if not countable or found.total() > MANY:
-                    return {most: math.inf}
+        for pairs, keys in self._sizes(cell):
+            countable = pairs <= MANY_PAIRS or self._few(keys, most)
+            if countable:
+                found.update(self._count(pairs, keys, most))
+            if not countable or found.total() > MANY:
+                return {most: math.inf}
         return found
+
+    def _sizes(self, cell: Cell) -> Iterator[tuple[int, int]]:
+        """Yield how many pairs and different keys the problems of a cell show."""
+        most = self.symbols(cell)[-1]
+        for pairs in self.examples(cell):
+            if self._room(pairs) <= most:
+                yield from ((pairs, keys) for keys in self._different_keys(pairs, most))
 
     def _few(self, keys: int, most: int) -> bool:
         """Return whether there are few ways to show so many keys and values, however many pairs."""
@@ -164,16 +168,12 @@ class LookupSource(DeterminedSource):
 
     def all(self, cell: Cell) -> Iterator[Draw]:
         low, most = self.symbols(cell)[0], self.symbols(cell)[-1]
-        for pairs in self.examples(cell):
-            if self._room(pairs) > most:
-                continue
-            for keys in self._different_keys(pairs, most):
-                for shown in all_partitions(pairs, keys):
-                    for values in self._values(keys, most):
-                        distinct = max(keys, *(value + 1 for value in values))
-                        symbols = max(low, distinct, self._room(pairs))
-                        for asked in product(range(keys), repeat=self._settings.queries):
-                            yield self._draw(shown, dict(enumerate(values)), list(asked), symbols)
+        for pairs, keys in self._sizes(cell):
+            for shown in all_partitions(pairs, keys):
+                for values in self._values(keys, most):
+                    symbols = max(low, keys, max(values) + 1, self._room(pairs))
+                    for asked in product(range(keys), repeat=self._settings.queries):
+                        yield self._draw(shown, dict(enumerate(values)), list(asked), symbols)
 
     def _values(self, keys: int, most: int) -> Iterator[list[int]]:
         """Yield the values of so many keys: keys, or further symbols in order of occurrence."""

@@ -116,7 +116,6 @@ class Propositional(FormulaTask):
         return chosen or answer
 
     def right_tokens(self, problem: Formula) -> RightTokens:
-        """Return which tokens may follow the beginning of an assignment, by truth table."""
         return RightTokens(problem)
 
     def same(self, answer: Assignment | NoAnswer, other: Assignment | NoAnswer) -> bool:

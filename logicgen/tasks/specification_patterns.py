@@ -143,7 +143,6 @@ class PatternSource(Source):
         self._ways = cache(self._count_ways)
 
     def sample(self, rng: Random, cell: Cell) -> Draw | None:
-        """Return a random conjunction, or None after many misses; LogicgenError: there is none."""
         alphabet = self.symbols(cell)[-1]
         if not any(self.count(cell).values()):
             raise LogicgenError(f"no conjunction of specification patterns is in {cell}")
@@ -174,7 +173,6 @@ class PatternSource(Source):
         return None
 
     def obstacle(self, cell: Cell) -> str | None:
-        """Return that the cell's problems are too long to be counted, if they are."""
         if cell.length <= LONGEST:
             return None
         return (

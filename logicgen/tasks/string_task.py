@@ -16,7 +16,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from logicgen.errors import LogicgenError
-from logicgen.solvers import Solution, Verdict
+from logicgen.solvers import Verdict
 from logicgen.syntax.language import Language, Token
 from logicgen.tasks.frequencies import FrequencyKind, frequencies
 from logicgen.tasks.task import Cell, Draw, Explanation, Settings, Source, Task
@@ -84,7 +84,6 @@ class TokenLanguage(Language):
         self._is_symbol = self.symbol_pattern.fullmatch
 
     def read(self, text: str, notation: str = "infix") -> Any:
-        """Return the value of `text`. Raises FormatError with line and column."""
         tokens = text.split()
         accepted = self._accepts(tokens, notation)
         return self._make(tokens) if accepted else super().read(text, notation)
@@ -160,7 +159,6 @@ class DeterminedSource(Source):
         self._frequencies = frequencies(settings.frequencies)
 
     def sample(self, rng: Random, cell: Cell) -> Draw:
-        """Return a random problem; raise LogicgenError where the cell is empty."""
         if obstacle := self.obstacle(cell):
             raise LogicgenError(obstacle)
         return self.drawn(rng, cell)
@@ -211,22 +209,15 @@ class DeterminedTask(StringTask):
 
     @property
     def problem_language(self) -> Language:
-        """Return the language of problems, whose grammar is called like the task."""
         return token_language(self.name, self.Problem.of_tokens)
 
     @abstractmethod
     def answer_length(self, problem: Any) -> int:
         """Return the number of tokens of the answer."""
 
-    @abstractmethod
-    def solve(self, problem: Any, solver: str | None = None) -> Solution:
-        """Return the only answer; or `unsat` with the reason: there is none, or more than one."""
-
     @property
     def answer_language(self) -> Language:
-        """Return the language of strings of symbols, `symbols.lark`."""
         return token_language("symbols")
 
     def check(self, problem: Any, answer: Symbols, solver: str | None = None) -> Verdict:
-        """Return `correct` if the answer is the only one, else `incorrect`."""
         return Verdict.CORRECT if answer == self.solve(problem).witness else Verdict.INCORRECT

@@ -42,18 +42,6 @@ def over(symbols, most=10):
     return formulas([*symbols, *symbols], most, UNARY, BINARY)
 
 
-def iff(f, g):
-    return Formula("<->", (f, g))
-
-
-def unary(token, f):
-    return Formula(token, (f,))
-
-
-def binary(token, f, g):
-    return Formula(token, (f, g))
-
-
 # -- reference verdicts ---------------------------------------------------------------------------
 
 
@@ -145,14 +133,7 @@ def words_of(trace, symbols, visits=2):
         yield letters, len(trace.stem)
 
 
-positions = st.recursive(
-    st.sampled_from(["a", "b", "1", "c"]).map(Formula),
-    lambda parts: st.one_of(
-        parts.map(lambda f: ~f),
-        st.builds(binary, st.sampled_from(["&", "|", "^"]), parts, parts),
-    ),
-    max_leaves=3,
-)
+positions = formulas(["a", "b", "c"], 3, binary=("&", "|", "^"))
 traces = st.builds(
     lambda stem, period: Trace(tuple(stem), tuple(period)),
     st.lists(positions, max_size=2),
@@ -222,37 +203,44 @@ def test_words_of_a_shape_are_found_exactly_where_there_are_some(formula):
 f, g = over("ab", 5), over("abc", 5)
 
 
+LAWS = """
+a U b <-> b | (a & X(a U b))
+a R b <-> b & (a | X(a R b))
+a W b <-> b | (a & X(a W b))
+a M b <-> b & (a | X(a M b))
+F a <-> a | X F a
+G a <-> a & X G a
+F a <-> true U a
+G a <-> !F !a
+a R b <-> !(!a U !b)
+a M b <-> !(!a W !b)
+a W b <-> (a U b) | G a
+a W b <-> b R (a | b)
+a M b <-> (a R b) & F a
+X(a U b) <-> X a U X b
+F(a | b) <-> F a | F b
+G(a & b) <-> G a & G b
+G F(a | b) <-> G F a | G F b
+"""
+
+
 def laws(a, b):
-    u, r, w, m = (binary(o, a, b) for o in "URWM")
-    top = Formula("1")
-    yield u, b | (a & unary("X", u))
-    yield r, b & (a | unary("X", r))
-    yield w, b | (a & unary("X", w))
-    yield m, b & (a | unary("X", m))
-    yield unary("F", a), a | unary("X", unary("F", a))
-    yield unary("G", a), a & unary("X", unary("G", a))
-    yield unary("F", a), binary("U", top, a)
-    yield unary("G", a), ~unary("F", ~a)
-    yield r, ~binary("U", ~a, ~b)
-    yield m, ~binary("W", ~a, ~b)
-    yield w, u | unary("G", a)
-    yield w, binary("R", b, a | b)
-    yield m, r & unary("F", a)
-    yield unary("X", u), binary("U", unary("X", a), unary("X", b))
-    yield unary("F", a | b), unary("F", a) | unary("F", b)
-    yield unary("G", a & b), unary("G", a) & unary("G", b)
-    yield unary("G", unary("F", a | b)), unary("G", unary("F", a)) | unary("G", unary("F", b))
+    """Yield both sides of each law, of two formulas."""
+    of = {"a": a, "b": b}
+    for law in map(READ, LAWS.strip().splitlines()):
+        yield law.fold(lambda node, parts: of.get(node.token) or Formula(node.token, tuple(parts)))
 
 
 @given(f, g)
 def test_laws(a, b):
-    for left, right in laws(a, b):
-        assert EMBEDDED.solve(~iff(left, right)).status is Status.UNSAT
+    for law in laws(a, b):
+        left, right = law.operands
+        assert EMBEDDED.solve(~law).status is Status.UNSAT
         # Any trace answers both or neither.
         trace = EMBEDDED.solve(left).witness
         if trace is not None:
             assert EMBEDDED.check(right, trace) is Verdict.CORRECT
-        assert EMBEDDED.check(iff(left, right), Trace.read("{1}")) is Verdict.CORRECT
+        assert EMBEDDED.check(law, Trace.read("{1}")) is Verdict.CORRECT
 
 
 @given(over("ab", 8), st.lists(st.integers(1, 3), min_size=4, max_size=4))

@@ -189,11 +189,8 @@ def test_draws_are_in_their_cell(keys, lengths, symbols):
             draw = source.sample(rng, cell)
             assert TASK.encode(draw.problem) in listed
             assert low <= draw.symbols <= high
-            assert (
-                len(draw.names)
-                == len(set(draw.names))
-                == len(symbols_of(TASK.encode(draw.problem)))
-            )
+            symbols = symbols_of(TASK.encode(draw.problem))
+            assert len(draw.names) == len(set(draw.names)) == len(symbols)
 
 
 def test_a_demonstration_without_repetition_determines_the_permutation():
@@ -263,12 +260,8 @@ def test_every_rule_is_drawn_equally_often(dropped):
 @pytest.mark.parametrize(
     "keys",
     [
-        {"size": 0},
-        {"size": True},
-        {"repeat": "x"},
-        {"keys": 3},
-        {"dropped": -1},
-        {"size": 3, "dropped": 3},
+        *({"size": 0}, {"size": True}, {"size": 3, "dropped": 3}, {"dropped": -1}),
+        *({"repeat": "x"}, {"keys": 3}),
     ],
 )
 def test_bad_settings_are_refused(keys):

@@ -1,7 +1,8 @@
-"""Problems among text: as many as asked for, right, and in the training text alone."""
+"""Docstrings of packages as text, and problems among text: in the training text alone."""
 
 from __future__ import annotations
 
+import sys
 from random import Random
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from logicgen.errors import LogicgenError
 from logicgen.tasks import load_task
 from logicgen.tasks.problem_text import ProblemText, problem_texts
+from logicgen.tasks.text import docstrings, topics, versions
 from logicgen.tokens import Tokens
 from tests.data.corpora import opened, text_files, text_recipe
 
@@ -91,3 +93,79 @@ def test_problems_that_are_never_determined_are_given_up():
     rarely = ProblemText(task="permutation", length=183, share=0.1, problem={"size": 60})
     with pytest.raises(LogicgenError, match=r"1,000 problems of permutation.*problems\.length"):
         first(1, rarely)
+
+
+# -- docstrings -----------------------------------------------------------------------------------
+
+SOURCE = '''"""Say what a module is for."""
+
+class Box:
+    """Hold things.
+
+    >>> Box()
+    <Box>
+
+    It is never full.
+    """
+
+    def open(self):
+        """Hold things."""
+
+    async def close(self):
+        """   """
+'''
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Write a package `boxes` that fails where it is imported."""
+    root = tmp_path / "boxes"
+    (root / "tests").mkdir(parents=True)
+    (root / "__init__.py").write_text(SOURCE + "\nraise RuntimeError\n")
+    (root / "again.py").write_text('"""Say what a module is for."""\n')
+    (root / "future.py").write_text('"""Not for this Python."""\nmatch match match\n')
+    (root / "strange.py").write_text('"""Half \\ud800 a pair."""\n')
+    (root / "tests" / "test_it.py").write_text('"""Test boxes."""\n')
+    (tmp_path / "single.py").write_text('"""A module alone."""\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    return root
+
+
+def test_each_docstring_once_without_examples_and_without_importing(package):
+    found = docstrings(["boxes"])
+    assert found == {
+        "boxes/__init__.py": b"Say what a module is for.\n\nHold things.\n\n"
+        b"\nIt is never full.\n\nHold things.\n",
+        "boxes/strange.py": b"Half ? a pair.\n",
+    }
+    assert "boxes" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "box",
+            "packages: 'box' is not installed, or not the name that it is imported by: install",
+        ),
+        ("boxes.tests", "packages: 'boxes.tests' is not installed"),
+        ("", "packages: '' is not installed"),
+        ("scikit-learn", "'scikit-learn' is not installed, or not the name that it is imported by"),
+        ("__main__", "packages: '__main__' is"),
+        ("single", "packages: 'single' is no folder of sources"),
+        ("sys", "packages: 'sys' is no folder of sources"),
+    ],
+)
+def test_what_is_no_package_is_refused(package, name, said):
+    with pytest.raises(LogicgenError, match=said):
+        docstrings([name])
+
+
+def test_versions_are_those_of_distributions(package):
+    assert versions(["numpy", "boxes"]) == {"numpy": np.__version__}
+
+
+def test_topics_are_pythons_own_and_in_order():
+    found = topics()
+    assert list(found) == sorted(found)
+    assert b"assert" in found["assert"]
