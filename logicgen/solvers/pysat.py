@@ -127,42 +127,41 @@ def tseitin_encoding(formula: Formula) -> tuple[tuple[str, ...], int, list[list[
     assumed. Raises LogicgenError for an operator or a constant that is not propositional.
     """
     symbols = formula.symbols
-    variable = {name: i for i, name in enumerate(symbols, start=1)}
+    literal = {Formula(name): i for i, name in enumerate(symbols, start=1)}
     last = len(symbols)
     clauses: list[list[int]] = []
-
-    def literal(node: Formula, operands: list[int]) -> int:
-        nonlocal last
-        token = node.token
-        if token == "!":
-            return -operands[0]
-        if token in variable and not operands:
-            return variable[token]
-        last += 1
-        if token in _CONJUNCTIONS:
-            sign, first, second = _CONJUNCTIONS[token]
-            a, b = first * operands[0], second * operands[1]
-            clauses.extend(([-last, a], [-last, b], [last, -a, -b]))
-            return sign * last
-        if token in _EXCLUSIVE:
-            a, b = operands
-            clauses.extend(([-last, a, b], [-last, -a, -b], [last, -a, b], [last, a, -b]))
-            return _EXCLUSIVE[token] * last
-        if token in ("0", "1"):
-            clauses.append([last])
-            return last if token == "1" else -last
-        what = "an operator" if operands else "a constant"
-        raise LogicgenError(f"{token} is not {what} of propositional logic")
-
-    known: dict[Formula, int] = {}
     todo = [formula]
     while todo:  # not `fold`, which numbers left operands first: an effort depends on the numbers
         node = todo[-1]
-        missing = [operand for operand in node.operands if operand not in known]
+        operands = node.operands
+        missing = [operand for operand in operands if operand not in literal]
         if missing:
             todo.extend(missing)
             continue
         todo.pop()
-        if node not in known:
-            known[node] = literal(node, [known[operand] for operand in node.operands])
-    return symbols, known[formula], clauses
+        if node in literal:
+            continue
+        if node.token == "!":
+            literal[node] = -literal[operands[0]]
+        else:
+            last += 1
+            literal[node] = _define(last, node.token, [literal[o] for o in operands], clauses)
+    return symbols, literal[formula], clauses
+
+
+def _define(variable: int, token: str, operands: list[int], clauses: list[list[int]]) -> int:
+    """Add the clauses of a variable for an operator or a constant; return the literal for it."""
+    if token in _CONJUNCTIONS:
+        sign, first, second = _CONJUNCTIONS[token]
+        a, b = first * operands[0], second * operands[1]
+        clauses += [-variable, a], [-variable, b], [variable, -a, -b]
+        return sign * variable
+    if token in _EXCLUSIVE:
+        a, b = operands
+        clauses += [-variable, a, b], [-variable, -a, -b], [variable, -a, b], [variable, a, -b]
+        return _EXCLUSIVE[token] * variable
+    if token in ("0", "1"):
+        clauses.append([variable])
+        return variable if token == "1" else -variable
+    what = "an operator" if operands else "a constant"
+    raise LogicgenError(f"{token} is not {what} of propositional logic")

@@ -9,9 +9,9 @@ without any one of its literals, some word would not satisfy the formula.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
+from typing import NamedTuple
 
 from logicgen.solvers.lassos import Columns, Values, evaluate, evaluate_known, holds
 from logicgen.solvers.ltl_graph import AND, NEXT, SYMBOL, TRUE, UNTIL, Graph
@@ -87,8 +87,7 @@ def _reasons(
     return [(operand ^ (not is_true(operand, i)), i) for operand in (a, b)]
 
 
-@dataclass(frozen=True)
-class TraceShape:
+class TraceShape(NamedTuple):
     """Symbolic traces of one shape, and a formula that all words of a trace are to satisfy.
 
     Attributes:

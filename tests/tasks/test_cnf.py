@@ -17,6 +17,7 @@ from logicgen.tasks import Cell, load_task
 from logicgen.tasks.cnf import clause_length, random_clauses
 from logicgen.tasks.task import symbols_of
 from logicgen.tokens import symbol_index
+from tests.data.data_sets import contents
 from tests.syntax.test_clauses import brute_force
 from tests.verdicts import verdict
 
@@ -149,10 +150,6 @@ def test_cells_are_flat_and_say_what_they_lack(made):
     )
     assert set(found.values()) == {2}
     assert {symbols for symbols, _ in found} == {2, 3, 4, 5, 6}
-
-
-def contents(folder):
-    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 def test_workers_and_a_lost_shard_change_nothing(made, tmp_path):

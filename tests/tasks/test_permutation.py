@@ -189,8 +189,8 @@ def test_draws_are_in_their_cell(keys, lengths, symbols):
             draw = source.sample(rng, cell)
             assert TASK.encode(draw.problem) in listed
             assert low <= draw.symbols <= high
-            symbols = symbols_of(TASK.encode(draw.problem))
-            assert len(draw.names) == len(set(draw.names)) == len(symbols)
+            shown = symbols_of(TASK.encode(draw.problem))
+            assert len(draw.names) == len(set(draw.names)) == len(shown)
 
 
 def test_a_demonstration_without_repetition_determines_the_permutation():
