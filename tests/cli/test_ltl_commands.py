@@ -99,7 +99,7 @@ def test_a_plugin_that_raises_makes_its_problems_unknown_and_the_run_goes_on(mon
         return solve(self, problem, solver)
 
     monkeypatch.setattr(type(task), "solve", sometimes)
-    work = judge_line("ltl"(None, verify=False))
+    work = judge_line("ltl", None, verify=False)
     found = [work(line) for line in ("a", "G a", "F a")]
     assert [row["status"] for row in found] == ["sat", "unknown", "sat"]
     assert "broken" in found[1]["reason"]

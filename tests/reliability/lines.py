@@ -95,7 +95,7 @@ def check_file(content: bytes) -> None:
 
 
 def _rows(source: Path) -> Iterator[dict[str, Any]]:
-    decide = judge_line("propositional"(None, verify=False))
+    decide = judge_line("propositional", None, verify=False)
     yield from (decide(line) for line in read_lines(str(source)) if line.strip())
 
 
@@ -103,7 +103,7 @@ def _targets() -> list[Target]:
     found = []
     for task in TASKS:
         for verify, key in ((False, "status"), (True, "verdict")):
-            decide = judge_line(task(None, verify))
+            decide = judge_line(task, None, verify)
             name = f"{task}-lines-to-{'verify' if verify else 'solve'}"
             found.append(Target(name, lines(task), partial(check_line, decide, key)))
     content = st.one_of(
