@@ -16,6 +16,7 @@ from pydantic import Field
 from logicgen.errors import LogicgenError
 from logicgen.recipes import validate
 from logicgen.solvers import Status
+from logicgen.tasks import load_task
 from logicgen.tasks.string_task import DeterminedTask
 from logicgen.tasks.task import Cell, Settings
 from logicgen.tokens import Tokens, Vocabulary
@@ -39,7 +40,8 @@ def problem_texts(settings: ProblemText, tokens: Tokens, rng: Random) -> Iterato
 
     Raises LogicgenError where a fixed token cannot be written, or characters are too few.
     """
-    task = _task(settings)
+    task = load_task(settings.task)
+    assert isinstance(task, DeterminedTask)
     fixed, between = {*task.vocabulary.fixed[Vocabulary.end + 1 :]}, task.between
     needed = {*"".join(fixed), *between}
     missing = sorted(needed - {*tokens.texts})
@@ -78,11 +80,3 @@ def problem_texts(settings: ProblemText, tokens: Tokens, rng: Random) -> Iterato
             text += (between if symbol and before else "") + names.get(word, word)
             before = symbol
         yield np.append(tokens.encode(text), tokens.end)
-
-
-def _task(settings: ProblemText) -> DeterminedTask:
-    from logicgen.tasks import load_task
-
-    task = load_task(settings.task)
-    assert isinstance(task, DeterminedTask)
-    return task
