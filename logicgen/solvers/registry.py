@@ -213,8 +213,6 @@ def solver_facts(name: str) -> PluginFacts:
     point = solver_plugins()[name]
     if is_own(point):
         return facts_of(point.load)
-    from logicgen.solvers.registry import foreign_facts
-
     return foreign_facts(name)
 
 
@@ -242,8 +240,6 @@ def load_solver(
         raise LogicgenError(f"solver {name} decides {facts.logic} problems, not {logic} ones")
     own = is_own(plugins[name])
     if not own or (facts.limit == "seconds" and seconds is not None):
-        from logicgen.solvers.registry import SeparateSolver
-
         judge = None if own else load_solver(JUDGE[logic], logic)
         return SeparateSolver(name, logic, judge, seconds)
     try:
