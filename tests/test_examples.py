@@ -5,6 +5,7 @@ What the others do is tested in `integrations/test_grpo_example.py`.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -38,7 +39,8 @@ def promised(script):
 
 def test_there_are_examples():
     assert len(EXAMPLES) >= 5
-    assert {path.stem for path in SCRIPTS} - {path.stem for path in EXAMPLES} == {"grpo", "serve"}
+    others = {"bring_your_own_model", "grpo", "serve"}
+    assert {path.stem for path in SCRIPTS} - {path.stem for path in EXAMPLES} == others
 
 
 @pytest.mark.parametrize("script", [_case(script) for script in EXAMPLES])
@@ -46,3 +48,20 @@ def test_an_example_prints_what_it_says(script, tmp_path):
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == promised(script)
+
+
+@pytest.mark.needs("torch", "matplotlib")
+def test_a_model_of_plain_pytorch_is_judged(tmp_path):
+    script = next(path for path in SCRIPTS if path.stem == "bring_your_own_model")
+    done = subprocess.run(
+        [sys.executable, script, "2"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    shares = re.findall(r"^(\w+): [\d.]+% right of (\d+)$", done.stdout, re.M)
+    assert dict(shares) == {
+        "inside_training_region": "135",
+        "beyond_in_symbols_only": "30",
+        "beyond_in_length_only": "120",
+    }
+    assert (tmp_path / "replies" / "heatmap.png").is_file()
+    assert (tmp_path / "replies" / "report.html").is_file()

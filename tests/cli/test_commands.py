@@ -116,7 +116,7 @@ def test_list():
 
 @pytest.mark.needs("torch")
 def test_list_environment():
-    assert "logicgen list environment" in run("list").stderr
+    assert "logicgen list environment" in run("list").stdout
     result = run("list", "environment")
     assert result.returncode == 0
     solvers = "pysat: available", "truth-table: available"

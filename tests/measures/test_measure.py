@@ -14,6 +14,7 @@ from logicgen.measures import MEASURES, compared, find_measure, measure_in
 from logicgen.study.plan import plan
 from logicgen.study.recipe import read_study
 from logicgen.study.records import Record
+from logicgen.study.trial import make_data
 
 AUTOMATON = """
 task = "automaton"
@@ -68,7 +69,8 @@ def test_a_measure_of_one_file_is_seen_everywhere(letters, study, tmp_path):
     assert made.impossible == {}
     out = tmp_path / "out"
     trials = list(made.trials.values())
-    assert made.prepare(trials, out, workers=1, progress=lambda *_: None) == {}
+    trainings = [trial.training for trial in trials]
+    assert make_data(trainings, out, workers=1, progress=lambda *_: None) == {}
     records = {}
     for trial in trials:
         found = trial.function(**trial.arguments, **made.context(trial, out, "cpu"))
@@ -86,7 +88,7 @@ def test_a_measure_of_one_file_is_seen_everywhere(letters, study, tmp_path):
     with (out / "results.csv").open() as file:
         lines = [line for line in csv.DictReader(file) if line["measure"] == "next"]
     assert [float(line["share"]) for line in lines] == list(shares.values())
-    assert made.score(records[trials[0].name]) == (shares[trials[0].name], False)
+    assert records[trials[0].name].score == (shares[trials[0].name], False)
 
     folders = [str(path.parent) for path in sorted(out.glob("runs/*/next/letters.json"))]
     result = CliRunner().invoke(group, ["report", *folders, "-o", str(tmp_path / "both")])

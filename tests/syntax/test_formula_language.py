@@ -84,7 +84,7 @@ def test_precedence_and_juxtaposition_are_those_of_spot(text, prefix):
     ("text", "column", "remedy"),
     [
         ("Abc & d", 1, "capital letters X F G U R W M are operators"),
-        ("a U Req", 5, "symbols begin with a lowercase letter"),
+        ("a U Req", 5, "Req is read as R eq: begin symbols in lower case"),
         ("Y a", 1, "past operators"),
         ("a S b", 3, "past operators"),
         ("{a;b}[]-> c", 1, "PSL"),

@@ -44,15 +44,15 @@ def trained(learnt, out, recipe, **settings):
 
 def interrupted_after(step, monkeypatch, *arguments, **settings):
     """Train, and send SIGINT to ourselves in the midst of a step."""
-    original = Steps.forward
+    original = Steps.step
 
-    def forward(self, batch):
-        if batch == step - 1:
+    def make_step(self, batch):
+        if self.done == step - 1:
             signal.raise_signal(signal.SIGINT)
         return original(self, batch)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Steps, "forward", forward)
+        patch.setattr(Steps, "step", make_step)
         with pytest.raises(KeyboardInterrupt, match=rf"after step {step} of 6.*--resume"):
             trained(*arguments, **settings)
 
