@@ -121,7 +121,8 @@ def draw_differences(first: Cells, others: list[tuple[str, Cells, About]], title
 
 def _draw(maps: list[Panel], bar: ColourBar, title: str) -> Figure:
     """Draw all maps with the same axes; one alone needs no label beside the title."""
-    places = np.array([place for each in maps for place in each.values])
+    drawn = (place for each in maps for place in [*each.values, *each.about.split_cells()])
+    places = np.array(list(drawn))
     step = maps[0].about.step  # maps side by side have the same cells
     (low_y, low_x), (high_y, high_x) = places.min(axis=0), places.max(axis=0)
     high_x += step - 1
@@ -146,7 +147,8 @@ def _draw(maps: list[Panel], bar: ColourBar, title: str) -> Figure:
         if _squares(axes, values, cells, bar, step):
             legend["smaller: fewer examples"] = Patch(color="#555555", linewidth=0)
         if len(cells) * step < (high_y - low_y + 1) * (high_x - low_x + 1):
-            legend["no examples"] = Patch(facecolor=bar.empty, edgecolor="#555555", linewidth=0.5)
+            empty = "no examples" if about.split_rows is None else "no replies"
+            legend[empty] = Patch(facecolor=bar.empty, edgecolor="#555555", linewidth=0.5)
         whole_numbers(axes.xaxis, axes.yaxis)
     for axes in grid.flat[len(maps) :]:
         axes.set_axis_off()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def write_figures(folder: Path) -> dict[str, Any]:
     write_csv(rows, folder / CELLS)
 
     overall = summary["overall"]
-    title = f"{about.model} on {about.data} ({about.split}): {percent(overall)} right"
+    title = f"{_title(scores)}: {percent(overall)} right"
     if "verified_accuracy" in overall:
         both = f"{title}, {percent(overall, 'verified_accuracy')} verified"
         save(draw_verified(cells, about, both), folder, "heatmap")
@@ -206,9 +207,8 @@ def evaluation_document(
         answers.append(VERIFIED)
         maps.append(share_map("right among several draws", cells, about, verified=True))
     return Document(
-        title=f"{about.model} on {about.data} ({about.split})",
-        lead=f"{percent(scores.score().flat())} of {len(table):,} answers are right, as the solver"
-        " says.",
+        title=_title(scores),
+        lead=_lead(scores),
         summary=[_scores(scores)],
         data=page_data(
             {about.task: task_facts(task)},
@@ -223,6 +223,20 @@ def evaluation_document(
         facts=[_facts(about, scores)],
         notes=["Made by logicgen. Intervals are Wilson's, of 95%, over problems."],
     )
+
+
+def _title(scores: Scores) -> str:
+    """Return the title of figures and page, with the number of answered rows if not all were."""
+    about, partly = scores.about, scores.partly()
+    return f"{about.model} on {about.data} ({about.split})" + (f", {partly}" if partly else "")
+
+
+def _lead(scores: Scores) -> str:
+    """Return the sentence under the title of the page."""
+    share = percent(scores.score().flat())
+    lead = f"{share} of {len(scores):,} answers are right, as the solver says."
+    partly = scores.partly()
+    return lead + (f" {partly} rows of the split have a reply." if partly else "")
 
 
 STORED = {"label": "stored answer", "text": "answer"}
@@ -301,6 +315,10 @@ def share_map(
         elif value is not None:
             says = f"{100 * value[0]:.1f}%\n{says}"
         rows.append([symbols, length, None if value is None else value[0], says])
+    missing = [place for place in about.split_cells() if place not in cells]
+    rows = sorted(
+        [*rows, *([*place, None, "no replies"] for place in missing)], key=itemgetter(0, 1)
+    )
     return cell_map(title, "share", rows, about.step, [[*about.symbols], [*about.length]])
 
 
@@ -327,6 +345,7 @@ def _facts(about: About, scores: Scores) -> FactTable:
         "data set": f"{about.data}, split {about.split}",
         "symbols it was trained on": "{} to {}".format(*about.symbols),
         "lengths it was trained on": "{} to {}".format(*about.length),
+        **({"rows with a reply": partly} if (partly := scores.partly()) else {}),
         "embedding seeds": scores.seeds,
         **{f"decoding: {name}": value for name, value in about.decoding.items()},
     }

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import product
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -77,6 +78,27 @@ class About:
     step: int = 1  # lengths per cell
     reset_rows: int | None = None  # the seed of redrawn rows (`measures/collapse.py`)
     precision: str | None = None  # in which the model was trained (`ModelCard.precision`)
+    split_rows: int | None = None  # rows of the split, if only some of them were answered
+    split_symbols: tuple[int, int] | None = None  # the range of its cells, then, in symbols
+    split_lengths: tuple[int, int] | None = None  # and in their first lengths
+
+    def with_split(self, table: pa.Table) -> About:
+        """Add the size and the cells of a split of which only some rows were answered."""
+        lengths = self.cell_length(table["length"].to_numpy())
+        symbols = table["symbols"].to_numpy()
+        return replace(
+            self,
+            split_rows=len(table),
+            split_symbols=(int(symbols.min()), int(symbols.max())),
+            split_lengths=(int(lengths.min()), int(lengths.max())),
+        )
+
+    def split_cells(self) -> Iterator[tuple[int, int]]:
+        """Yield (symbols, first length) of all cells if only some rows were answered."""
+        if self.split_symbols is not None and self.split_lengths is not None:
+            (fewest, most), (shortest, longest) = self.split_symbols, self.split_lengths
+            lengths = range(shortest, longest + 1, self.step)
+            yield from product(range(fewest, most + 1), lengths)
 
     def cell_length(self, lengths: np.ndarray) -> np.ndarray:
         """Return the first length of each problem's cell."""

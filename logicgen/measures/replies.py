@@ -203,7 +203,8 @@ def judge_replies(
 
     The second reply to a problem stands for a second embedding seed, and so on; `invalid` ones
     whose answer could not be read have an empty prediction. A right answer is `exact` where it is
-    found to equal the stored one within `EFFORT`.
+    found to equal the stored one within `EFFORT`. If some rows have no reply, the table's metadata
+    contain the number of rows and the cells of the split.
     called: the name of the model. settings: those of `judgements`.
 
     Raises LogicgenError where problems do not have equally many replies.
@@ -228,6 +229,8 @@ def judge_replies(
         counts[reply.row] += 1
     # The model's own training region is not known: it is asked beyond that of the data.
     about = About.of(data.region, called, data, split)
+    if len(counts) < len(table):
+        about = about.with_split(table)
     how = {"mode": settings.get("mode", "strict"), "replies": each}
     return described(rows, SCHEMA, replace(about, decoding=how))
 

@@ -133,6 +133,11 @@ class Scores:
     def __len__(self) -> int:
         return len(self._columns["verdict"])
 
+    def partly(self) -> str:
+        """Return "895 of 3,596" if only so many rows of the split were answered, else ""."""
+        rows = self.about.split_rows
+        return "" if rows is None else f"{self.score().examples:,} of {rows:,}"
+
     def tally(self) -> dict[str, list[int]]:
         """Return columns with a row per embedding seed and cell, small enough to be stored.
 
