@@ -258,20 +258,7 @@ def find_keys(
     model = as_language_model(load_model(run, device), run)
     ciphers = Ciphers(corpus, split)
     check_fits(model, corpus, called, settings.layer)
-    context = ciphers.length if context is None else context
-    if context > ciphers.length:
-        raise LogicgenError(
-            f"context {context}: the rows have {ciphers.length} tokens; ask for no more"
-        )
-    if context < window:
-        raise LogicgenError(
-            f"window {window}: only {context} tokens of a row are read: make it smaller, or make a"
-            " corpus with longer rows"
-        )
-    if settings.last is not None and settings.last > context:
-        raise LogicgenError(
-            f"last {settings.last}: {context} tokens of a row are read; ask for less"
-        )
+    context = _checked_context(ciphers, context, window, settings.last)
     prepare_folder(folder)  # before anything slow
     digest, counted = weights_digest(run), partial(progress, "steps of the probe")
     probes, card = probes_of(model, digest, called, corpus, folder, settings, context, counted)
@@ -290,6 +277,23 @@ def find_keys(
     about = {"called": called, "data": corpus.name, "split": split, "rows": len(numbers)}
     best = min(zip(card["losses"], probes, strict=True))[1]
     return Keys(about | {"window": window, "layer": best, "probe": card}, layers, controls)
+
+
+def _checked_context(ciphers: Ciphers, context: int | None, window: int, last: int | None) -> int:
+    """Return the number of tokens of a row to read. Raises LogicgenError if it does not fit."""
+    context = ciphers.length if context is None else context
+    if context > ciphers.length:
+        raise LogicgenError(
+            f"context {context}: the rows have {ciphers.length} tokens; ask for no more"
+        )
+    if context < window:
+        raise LogicgenError(
+            f"window {window}: only {context} tokens of a row are read: make it smaller, or make a"
+            " corpus with longer rows"
+        )
+    if last is not None and last > context:
+        raise LogicgenError(f"last {last}: {context} tokens of a row are read; ask for less")
+    return context
 
 
 def measure_keys(

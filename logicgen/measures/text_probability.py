@@ -78,19 +78,7 @@ def text_probability(
     read, and nothing before it in a model that has not learnt how texts begin.
     """
     require(samples is None or samples >= 2, "samples", samples, "at least 2")
-    before, canonical = _ids(model, after, "the text before"), _ids(model, text, "the text")
-    if not len(canonical):
-        raise LogicgenError("the text is empty: give at least one token")
-    if not len(before):
-        before = _beginning(model)
-    lattice = model.tokens.lattice(text)
-    if model.tokens.kind == "letters":  # a blank at the beginning counts where letters stand before
-        canonical = _ids(model, after + text, "the text")[len(_ids(model, after, "")) :]
-        lattice = [{int(number): place + 1} for place, number in enumerate(canonical)]
-    path = canonical.tolist()
-    if whole:
-        path.append(model.tokens.end)
-        lattice = [*lattice, {model.tokens.end: len(lattice) + 1}]
+    before, path, lattice = _ways_to_write(model, text, after, whole)
     ways = _ways(lattice)
     if samples is None and ways[0] > MOST:
         raise LogicgenError(
@@ -114,6 +102,26 @@ def text_probability(
         spread = float(np.exp2(weights - marginal).std(ddof=1))
         error = spread / math.sqrt(samples) / math.log(2)
     return TextProbability(ways[0], own, marginal, error)
+
+
+def _ways_to_write(
+    model: LanguageModel, text: str, after: str, whole: bool
+) -> tuple[np.ndarray, list[int], Lattice]:
+    """Return the ids before a text, its canonical sequence, and all ways to cut it into tokens."""
+    before, canonical = _ids(model, after, "the text before"), _ids(model, text, "the text")
+    if not len(canonical):
+        raise LogicgenError("the text is empty: give at least one token")
+    if not len(before):
+        before = _beginning(model)
+    lattice = model.tokens.lattice(text)
+    if model.tokens.kind == "letters":  # a blank at the beginning counts after letters
+        canonical = _ids(model, after + text, "the text")[len(_ids(model, after, "")) :]
+        lattice = [{int(number): place + 1} for place, number in enumerate(canonical)]
+    path = canonical.tolist()
+    if whole:
+        path.append(model.tokens.end)
+        lattice = [*lattice, {model.tokens.end: len(lattice) + 1}]
+    return before, path, lattice
 
 
 def _beginning(model: LanguageModel) -> np.ndarray:

@@ -169,19 +169,15 @@ def run_study(
     """
     prepare_folder(folder)
     with alone(folder, "study"):
-        failed = dict(plan.impossible)
         records = read_records(plan.trials, folder)
         todo = [trial for name, trial in plan.trials.items() if name not in records]
         count = workers or default_workers(device)
-        if todo:
-            trainings = [trial.training for trial in todo if trial.training is not None]
-            with bars("examples") as progress:
-                failed |= make_data(trainings, folder, workers=count, progress=progress)
+        failed = plan.impossible | _make_data(todo, folder, count, bars)
         for name, reason in failed.items():
             say(f"{name} failed: {reason}")
+        ready = [trial for trial in todo if trial.name not in failed]
+        total = len(plan.trials)
         if todo:
-            ready = [trial for trial in todo if trial.name not in failed]
-            total = len(plan.trials)
             with trial_bar(plan.name, total, total - len(ready)) as shown:
                 settled = _outcomes_on(plan, failed, *shown)
                 device = "cpu" if plan.cpu else device
@@ -195,6 +191,20 @@ def run_study(
             f"{len(failed):,} of {total:,} trials failed, as said above; the same command"
             " tries them again"
         )
+
+
+def _make_data(
+    trials: list[Trial],
+    folder: Path,
+    workers: int,
+    bars: Callable[..., AbstractContextManager[Callable[..., None]]],
+) -> dict[str, str]:
+    """Make the data of trials; return the reasons of the trials that lack their data, by name."""
+    if not trials:
+        return {}
+    trainings = [trial.training for trial in trials if trial.training is not None]
+    with bars("examples") as progress:
+        return make_data(trainings, folder, workers=workers, progress=progress)
 
 
 def _outcomes_on(
