@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -22,9 +23,12 @@ from logicgen.cli.options import (
     integer_option,
 )
 from logicgen.cli.terminal import is_standard_output, progress_bars, put, say
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, printable
 
 Row = dict[str, Any]
+
+FILE_SECONDS = 10.0
+"""Time limit of a DIMACS file if none is given."""
 
 
 @click.command("solve")
@@ -45,7 +49,8 @@ Row = dict[str, Any]
 @click.option(
     "--timeout",
     type=POSITIVE,
-    help="Seconds per problem; with --in, 10 if not given. With --model: per answer checked, 10.",
+    help="Seconds per problem; with --in and of .cnf files, 10 if not given. With --model: per"
+    " answer checked, 10.",
 )
 @click.option("--dimacs", is_flag=True, help="Read the --in file as DIMACS, whatever its suffix.")
 @engine_options
@@ -73,7 +78,7 @@ def solve(
         raise click.UsageError("--draws goes with --model")
     if files := _dimacs_files(problems, source, dimacs):
         _check_dimacs_options(task, **options)
-        _write(library.solve_dimacs(files, options["workers"], options["timeout"]), target)
+        _solve_dimacs(files, target, options["workers"], options["timeout"] or FILE_SECONDS)
         return
     if dimacs:
         raise click.UsageError("--dimacs goes with --in FILE")
@@ -187,6 +192,31 @@ def _dimacs_files(problems: tuple[str, ...], source: str | None, dimacs: bool) -
     if files and len(files) < len(problems):
         raise click.UsageError("give either formulas or .cnf files")
     return files
+
+
+def _solve_dimacs(files: list[str], target: str | None, workers: int, seconds: float) -> None:
+    """Write the answers to DIMACS files, and show the file under way.
+
+    The time limit is reported after a second, if the command still runs.
+    """
+    limit = f"limit: {seconds:g} s for each file (--timeout SECONDS for another)"
+    report = threading.Timer(1.0, say, [limit])
+    report.daemon = True
+    report.start()
+    answers = library.solve_dimacs(files, workers, seconds)
+    try:
+        _write(_with_waiting(answers, files) if sys.stderr.isatty() else answers, target)
+    finally:
+        report.cancel()
+
+
+def _with_waiting(answers: Iterator[str], files: list[str]) -> Iterator[str]:
+    """Yield the answers; while one is not there, show a bar with its file and the time taken."""
+    for done, file in enumerate(files):
+        with progress_bars("files", transient=True) as bars:
+            bars.add_task(f"solving {printable(file)}", completed=done, total=len(files))
+            answer = next(answers)
+        yield answer
 
 
 def _check_dimacs_options(

@@ -80,8 +80,11 @@ def drop_output() -> None:
 
 
 @contextmanager
-def progress_bars(unit: str) -> Iterator[Progress]:
-    """Yield progress bars that count `unit`s, with time taken and time left."""
+def progress_bars(unit: str, transient: bool = False) -> Iterator[Progress]:
+    """Yield progress bars that count `unit`s, with time taken and time left.
+
+    transient: whether the bars are removed at the end.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -101,7 +104,7 @@ def progress_bars(unit: str) -> Iterator[Progress]:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bars:
+    with Progress(*columns, console=Console(stderr=True), transient=transient) as bars:
         yield bars
 
 

@@ -302,7 +302,7 @@ def share_map(
     title: str, cells: dict[tuple[int, int], Score], about: About, *, verified: bool = False
 ) -> dict[str, Any]:
     """Return the heat map of right answers, as the scripts read it; of verified ones if so."""
-    rows = []
+    rows: list[list[Any]] = []
     for (symbols, length), score in sorted(cells.items()):
         value = score.verified_accuracy if verified else score.accuracy
         there = sum(score.counts.values())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from logicgen.errors import LogicgenError, printable, reading
 from logicgen.processes.pool import Failure, Pool
-from logicgen.solvers.pysat import clause_solver
+from logicgen.solvers.pysat import solve_clauses
 from logicgen.syntax.clauses import CNF, read_cnf, read_model, satisfies, write_model
 
 # Bytes of a file; a device may have no end.
@@ -17,22 +17,30 @@ LONGEST = 1 << 30
 
 
 def solve_files(sources: Sequence[str], workers: int, timeout: float | None) -> Iterator[str]:
-    """Yield the `s` and `v` lines of each file (`-` is standard input), with names if several."""
+    """Yield the `s` and `v` lines of each file (`-` is standard input), with names if several.
+
+    timeout: seconds in which a file is parsed and solved; beyond them it is `s UNKNOWN`.
+    """
     for source, text in zip(sources, _solved(sources, workers, timeout), strict=True):
         yield f"c {printable(source)}\n{text}" if len(sources) > 1 else text
 
 
 def _solved(sources: Sequence[str], workers: int, timeout: float | None) -> Iterator[str]:
-    problems = (_read(source).clauses for source in sources)
+    texts = ((_bytes(source), _name(source)) for source in sources)
     if timeout is None and workers == 1:
-        yield from map(write_model, map(clause_solver(), problems))
+        yield from map(_text_solver(), texts)
         return
-    with Pool[list[list[int]], list[int] | None](clause_solver, count=workers) as pool:
-        for result in pool.map(problems, timeout):
+    with Pool[tuple[bytes, str], str](_text_solver, count=workers) as pool:
+        for result in pool.map(texts, timeout):
             if isinstance(result, Failure):
                 yield f"c {result.reason}\ns UNKNOWN\n"
             else:
-                yield write_model(result)
+                yield result
+
+
+def _text_solver() -> Callable[[tuple[bytes, str]], str]:
+    """Return the function that parses and solves the text of a file, for worker processes."""
+    return lambda named: write_model(solve_clauses(read_cnf(*named).clauses))
 
 
 def verify_file(source: str, answer: str) -> str:
@@ -49,7 +57,11 @@ def verify_file(source: str, answer: str) -> str:
 
 
 def _read(source: str) -> CNF:
-    return read_cnf(_bytes(source), "standard input" if source == "-" else source)
+    return read_cnf(_bytes(source), _name(source))
+
+
+def _name(source: str) -> str:
+    return "standard input" if source == "-" else source
 
 
 def _bytes(source: str) -> bytes:

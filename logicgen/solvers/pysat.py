@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from logicgen.errors import LogicgenError
@@ -90,11 +90,6 @@ def _falsifying(
         if name in variable:  # a symbol that does not occur does no harm
             assumed.append(variable[name] if value else -variable[name])
     return symbols, clauses, assumed
-
-
-def clause_solver() -> Callable[[list[list[int]]], list[int] | None]:
-    """Return the function that solves a set of clauses, for worker processes."""
-    return solve_clauses
 
 
 def solve_clauses(clauses: Sequence[Sequence[int]]) -> list[int] | None:

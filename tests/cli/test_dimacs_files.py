@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
 from random import Random
 
 import pytest
 
+from logicgen.cli import judge
 from logicgen.solvers.pysat import solve_clauses
 from logicgen.syntax.clauses import CNF, write_cnf
 from tests.cli.test_commands import refused, rows, run
@@ -56,6 +61,37 @@ def test_a_timeout_is_unknown(tmp_path):
     (tmp_path / "hard.cnf").write_text(pigeons(13))
     result = run("solve", tmp_path / "hard.cnf", "--timeout", 0.5)
     assert (result.returncode, result.stdout) == (0, "c time limit of 0.5 s\ns UNKNOWN\n")
+    assert result.stderr == ""
+
+
+def test_a_hard_file_has_a_limit_unless_asked(tmp_path, monkeypatch, capfd):
+    (tmp_path / "hard.cnf").write_text(pigeons(13))
+    monkeypatch.setattr(judge, "FILE_SECONDS", 1.5)
+    judge.solve.main([str(tmp_path / "hard.cnf")], standalone_mode=False)
+    said = capfd.readouterr()
+    assert said.out == "c time limit of 1.5 s\ns UNKNOWN\n"
+    assert said.err == "limit: 1.5 s for each file (--timeout SECONDS for another)\n"
+
+
+def test_reading_counts_as_solving(tmp_path):
+    (tmp_path / "long.cnf").write_text("p cnf 1 2000000\n" + "1 0\n" * 2_000_000)
+    result = run("solve", tmp_path / "long.cnf", "--timeout", 0.05)
+    assert result.stdout == "c time limit of 0.05 s\ns UNKNOWN\n"
+
+
+def test_a_terminal_shows_the_file_that_is_solved(tmp_path):
+    (tmp_path / "hard.cnf").write_text(pigeons(13))
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "logicgen.cli.main", "solve", "hard.cnf", "--timeout", "2"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=theirs)
+    stdout, _ = process.communicate(timeout=60)
+    os.close(theirs)
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert stdout == b"c time limit of 2 s\ns UNKNOWN\n"
+    assert "limit: 2 s" in shown
+    assert "solving hard.cnf" in shown
+    assert "0:00:01" in shown
 
 
 @pytest.mark.parametrize(

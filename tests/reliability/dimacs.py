@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from logicgen.solvers.pysat import clause_solver
+from logicgen.solvers.pysat import solve_clauses
 from logicgen.syntax.clauses import CNF, read_cnf, read_model, satisfies, write_cnf, write_model
 from tests.reliability.mutation import mutated
 from tests.reliability.target import Target, value_or_refusal
@@ -30,7 +30,7 @@ def check_cnf(text: bytes) -> None:
     if cnf is None:
         return
     assert read_cnf(write_cnf(cnf).encode(), "again.cnf") == cnf
-    model = clause_solver()(cnf.clauses)
+    model = solve_clauses(cnf.clauses)
     assert model is None or satisfies(model, cnf.clauses)
 
 
