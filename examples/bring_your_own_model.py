@@ -1,8 +1,8 @@
 """Train a model in plain PyTorch on arrays of token ids, and let the solver judge its answers.
 
 The model is a small decoder-only Transformer that reads `problem <start> answer <end>`. Replace it
-by a model of your own: logicgen sees only the file of replies. The number of training steps is an
-optional argument.
+by a model of your own: logicgen sees only the file of replies. The number of training steps and
+the size of the data set are optional arguments.
 """
 
 import json
@@ -17,10 +17,10 @@ import logicgen
 from logicgen.errors import FormatError
 from logicgen.library import judge_replies
 
-STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
+STEPS, SIZE = map(int, sys.argv[1:] or (2_000, 20_000))
 BATCH, WIDTH = 128, 128
 
-data = logicgen.generate("propositional-mini", "data/propositional-mini", size=20_000)
+data = logicgen.generate("propositional-mini", "data/propositional-mini", size=SIZE)
 vocabulary, task = data.vocabulary, data.task
 PAD, START, END = vocabulary.pad, vocabulary.start, vocabulary.end
 train, grid = data.encoded("train"), data.encoded("grid")

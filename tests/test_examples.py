@@ -54,14 +54,10 @@ def test_an_example_prints_what_it_says(script, tmp_path):
 def test_a_model_of_plain_pytorch_is_judged(tmp_path):
     script = next(path for path in SCRIPTS if path.stem == "bring_your_own_model")
     done = subprocess.run(
-        [sys.executable, script, "2"], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, script, "2", "1000"], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    shares = re.findall(r"^(\w+): [\d.]+% right of (\d+)$", done.stdout, re.M)
-    assert dict(shares) == {
-        "inside_training_region": "135",
-        "beyond_in_symbols_only": "30",
-        "beyond_in_length_only": "120",
-    }
+    lines = re.findall(r"^(\w+): [\d.]+% right of [1-9]\d*$", done.stdout, re.M)
+    assert lines == ["inside_training_region", "beyond_in_symbols_only", "beyond_in_length_only"]
     assert (tmp_path / "replies" / "heatmap.png").is_file()
     assert (tmp_path / "replies" / "report.html").is_file()
