@@ -28,8 +28,11 @@ _LONG_NUMBER = re.compile(r"\d[\d_]{4299}")
 
 
 class Table(BaseModel):
-    """A table of a TOML file: no unknown keys, no conversions ("12" is not a number), no
-    numbers that JSON does not have (`inf`, `nan`)."""
+    """A table of a TOML file.
+
+    Unknown keys, conversions ("12" is not a number), and numbers that JSON does not have (`inf`,
+    `nan`) are refused.
+    """
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, populate_by_name=True, allow_inf_nan=False

@@ -206,9 +206,10 @@ def blocks(k: int, seen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=32)
 def gather(k: int, seen: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return flat indices into an array (P, k + 1) with a column for each symbol and the end:
+    """Return flat indices into an array (P, k + 1) with a column for each symbol and the end.
 
-    (seen, P) the images of each seen symbol, and (P * (k - seen),) all symbols that are no images.
+    The first array (seen, P) has the images of each seen symbol, the second array
+    (P * (k - seen),) all symbols that are not images.
     """
     meaning = partial_permutations(k, seen)
     numbers = np.arange(len(meaning) * (k + 1)).reshape(-1, k + 1)

@@ -37,8 +37,9 @@ def is_standard_output(target: str | None) -> bool:
 
 
 def read_text() -> str:
-    """Return standard input without the line break at its end. Raises LogicgenError where it is not
-    UTF-8.
+    """Return standard input without the line break at its end.
+
+    Raises LogicgenError if it is not UTF-8.
     """
     try:
         text = sys.stdin.buffer.read().decode("utf-8")

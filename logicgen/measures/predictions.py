@@ -310,7 +310,6 @@ class Predictor:
         progress: Counted = lambda *_: None,
     ) -> list[list[str]]:
         """Return samples for each place that differ from each other and from its prediction."""
-
         drawn = verified.sampling  # of other numbers than those of plain samples
         sampling = replace(drawn, seed=drawn.seed + 1, answers=verified.draws)
         return [

@@ -1,5 +1,7 @@
-"""A grammar of productions as a picture and as a page: units in layers, edges as wide as they are
-probable."""
+"""A grammar of productions as a picture and as a page.
+
+Units are drawn in layers; the width of an edge shows its probability.
+"""
 
 from __future__ import annotations
 
