@@ -1,4 +1,4 @@
-"""The documentation does what it says: its links lead somewhere, and its files exist."""
+"""The documentation is right: its links lead somewhere, and its files exist."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ import pkgutil
 import re
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import logicgen
+from logicgen.data.recipe import DataRecipe
+from logicgen.recipes import Table
+from logicgen.tasks import CORPORA, load_corpus_task
 from tests.study.made_results import RESULTS, read_sums
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,6 +52,36 @@ def test_the_api_documents_objects_that_exist():
     for page in (ROOT / "docs" / "api").glob("*.md"):
         for name in re.findall(r"^::: (logicgen[\w.]*)$", page.read_text(), re.M):
             assert pkgutil.resolve_name(name), name
+
+
+def _keys(table: type[Table]) -> list[str]:
+    """Return the keys of a table of a recipe; those of the tables in it are `table.key`."""
+    keys = []
+    for name, field in table.model_fields.items():
+        inner = next(
+            (
+                kind
+                for kind in (field.annotation, *get_args(field.annotation))
+                if isinstance(kind, type) and issubclass(kind, Table)
+            ),
+            None,
+        )
+        keys += [f"{name}.{key}" for key in inner.model_fields] if inner else [name]
+    return keys
+
+
+def test_the_page_on_data_sets_has_each_key_of_a_recipe_once():
+    page = (ROOT / "docs" / "data-sets.md").read_text()
+    table = page.partition("## Recipe keys")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`[^|]*) \|", table, re.M)
+    assert sorted(re.findall(r"`([^`]+)`", " ".join(cells))) == sorted(_keys(DataRecipe))
+
+
+def test_the_page_on_corpora_has_every_key():
+    page = (ROOT / "docs" / "tasks" / "corpora.md").read_text()
+    for name in CORPORA:
+        for key in load_corpus_task(name).Settings.model_fields:
+            assert f"`{key}`" in page, (name, key)
 
 
 def test_the_files_for_citation_agree():
