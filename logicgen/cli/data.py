@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,7 +20,7 @@ from logicgen.cli.options import (
     engine_options,
     integer_option,
 )
-from logicgen.cli.terminal import put, say, stage_bars
+from logicgen.cli.terminal import is_standard_output, put, say, stage_bars
 from logicgen.errors import LogicgenError, printable
 
 if TYPE_CHECKING:
@@ -122,22 +122,53 @@ def _print_catalog(console: Console, kind: str | None) -> None:
 @click.command("convert")
 @click.option("--task", required=True, help="A name from `logicgen list tasks`.")
 @click.option("--split", default="train", show_default=True, help="The split of a data-set folder.")
-@click.argument("source", type=DataPath(), metavar="SOURCE")
-@click.argument("target", type=LocalPath(), metavar="TARGET")
-def convert(task: str, split: str, source: str, target: str) -> None:
-    """Turn examples into the two-lines-per-example text of DeepLTL-style code or DIMACS, or back.
+@click.option(
+    "--to",
+    "notation",
+    type=click.Choice(["infix", "prefix", "unicode", "latex"]),
+    help="Write problems in this notation instead.",
+)
+@click.argument("source", type=DataPath(), metavar="SOURCE|PROBLEM")
+@click.argument("target", type=LocalPath(allow_dash=True), metavar="[TARGET]", required=False)
+def convert(task: str, split: str, notation: Any, source: str, target: str | None) -> None:
+    """Turn examples into another format, or (with --to) problems into another notation.
 
-    SOURCE is a data-set folder or its URL, a .jsonl file with problem and answer, such a text
-    (.txt), or a .cnf file or folder of them; TARGET ends in .txt or .jsonl, or in / for a folder of
-    .cnf files.
+    With --to, convert one PROBLEM, or the file SOURCE into the file TARGET: a problem a line, or
+    JSON lines with problem and answer (- is stdin or stdout).
+
+    Without --to, SOURCE is a data-set folder or its URL, a .jsonl file with problem and answer, a
+    .txt file, or a .cnf file or folder of them. TARGET ends in .txt or .jsonl, or in / for a folder
+    of .cnf files. A .txt file then holds two lines an example, as DeepLTL-style code reads them.
 
     \b
+    logicgen convert --task ltl --to latex "a U b"
+    logicgen convert --task ltl --to prefix formulas.txt prefix.txt
     logicgen convert --task ltl data/ltl-35 --split test test.txt
     logicgen convert --task ltl test.txt test.jsonl
     logicgen convert --task propositional data/propositional-cnf --split test test/
     """
+    if notation is not None:
+        _convert_notation(task, notation, source, target)
+        return
+    if target is None:
+        raise click.UsageError("give SOURCE and TARGET, or --to NOTATION and a PROBLEM")
     count = library.convert(task, source, target, split=split)
     say(f"{Path(target)}: {count:,} examples")
+
+
+def _convert_notation(task: str, notation: Any, source: str, target: str | None) -> None:
+    """Print a problem in a notation, or write the lines of a file."""
+    if target is None and source != "-":
+        put(library.convert_notation(task, source, notation))
+        if note := library.reading_note(task, source):
+            say(note)
+        return
+    lines = library.convert_lines(task, source, notation)
+    if is_standard_output(target):
+        for line in lines:
+            put(line)
+    else:
+        library.write_texts(Path(str(target)), (f"{line}\n" for line in lines))
 
 
 @click.command("export")

@@ -20,7 +20,7 @@ COMMANDS = {
     },
     "Data": {
         "generate": "Make a data set from a recipe; every answer is verified.",
-        "convert": "Turn examples into DeepLTL-style text or DIMACS, or back.",
+        "convert": "Turn examples into other formats, formulas into other notations.",
         "export": "Write a model to be passed on, or a data set as prompts.",
     },
     "Models": {

@@ -202,8 +202,7 @@ def _solve_dimacs(files: list[str], target: str | None, workers: int, seconds: f
     limit = f"limit: {seconds:g} s for each file (--timeout SECONDS for another)"
     report = threading.Timer(1.0, say, [limit])
     report.daemon = True
-    report.start()
-    answers = library.solve_dimacs(files, workers, seconds)
+    answers = library.solve_dimacs(files, workers, seconds, report.start)
     try:
         _write(_with_waiting(answers, files) if sys.stderr.isatty() else answers, target)
     finally:

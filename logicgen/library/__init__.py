@@ -10,6 +10,8 @@ from __future__ import annotations
 from logicgen.library.data import (
     catalog,
     convert,
+    convert_lines,
+    convert_notation,
     environment,
     export_prompts,
     generate,
@@ -69,6 +71,8 @@ __all__ = [
     "compare",
     "complete",
     "convert",
+    "convert_lines",
+    "convert_notation",
     "covariance",
     "cut_grammar",
     "environment",

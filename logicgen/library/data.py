@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from logicgen.errors import LogicgenError, printable
+from logicgen.errors import LogicgenError, at, printable
 from logicgen.extras import EXTRAS, extras_named
 from logicgen.library.progress import Bars, Say, no_bars, silent
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
     from logicgen.data.recipe import DataRecipe, Recipe
+    from logicgen.tasks.public_task import Notation
 
 
 def generate(
@@ -96,6 +98,39 @@ def convert(task: str, source: str | Path, target: str, *, split: str = "train")
     from logicgen.data.exchange import convert
 
     return convert(task, Path(source), target, split)
+
+
+def convert_notation(task: str, problem: str, notation: Notation) -> str:
+    """Return a problem in another notation. Raises FormatError for a problem that does not parse.
+
+    notation: as of the method `write` of `logicgen.task`.
+    """
+    from logicgen.tasks.public_task import PublicTask
+
+    chosen = PublicTask(task)
+    return chosen.write(chosen.read(problem), notation)
+
+
+def convert_lines(task: str, source: str, notation: Notation) -> Iterator[str]:
+    """Yield the lines of a file of problems in another notation; blank lines are left out.
+
+    source: a problem a line, or JSON lines with `problem` and perhaps `answer`; `-` is standard
+        input. Raises LogicgenError with file and line.
+    """
+    from logicgen.tasks.lines import fields_of, read_lines, text_of
+    from logicgen.tasks.public_task import PublicTask
+
+    chosen = PublicTask(task)
+    readers = {"problem": chosen.read, "answer": chosen.read_answer}
+    for number, line in enumerate(read_lines(source), start=1):
+        if not line.strip():
+            continue
+        with at(f"{'standard input' if source == '-' else source}, line {number}"):
+            row = fields_of(line)
+            for key, read in readers.items():
+                if key == "problem" or key in row:
+                    row[key] = chosen.write(read(text_of(row, key)), notation)
+        yield json.dumps(row) if line.lstrip().startswith("{") else row["problem"]
 
 
 def export_prompts(

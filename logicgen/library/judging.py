@@ -182,11 +182,19 @@ def verify_lines(
     return lines.verify_lines(task, lines.read_lines(source), solver, workers, limits)
 
 
-def solve_dimacs(sources: Sequence[str], workers: int, timeout: float | None) -> Iterator[str]:
-    """Yield the `s` and `v` lines of each DIMACS file; `-` is standard input."""
+def solve_dimacs(
+    sources: Sequence[str],
+    workers: int,
+    timeout: float | None,
+    begun: Callable[[], None] = lambda: None,
+) -> Iterator[str]:
+    """Yield the `s` and `v` lines of each DIMACS file; `-` is standard input.
+
+    begun: called when the first file is read and can be solved.
+    """
     from logicgen.solvers.dimacs import solve_files
 
-    return solve_files(sources, workers, timeout)
+    return solve_files(sources, workers, timeout, begun)
 
 
 def verify_dimacs(source: str, answer: str) -> str:

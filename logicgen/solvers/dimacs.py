@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,17 +16,33 @@ from logicgen.syntax.clauses import CNF, read_cnf, read_model, satisfies, write_
 LONGEST = 1 << 30
 
 
-def solve_files(sources: Sequence[str], workers: int, timeout: float | None) -> Iterator[str]:
+def solve_files(
+    sources: Sequence[str],
+    workers: int,
+    timeout: float | None,
+    begun: Callable[[], None] = lambda: None,
+) -> Iterator[str]:
     """Yield the `s` and `v` lines of each file (`-` is standard input), with names if several.
 
     timeout: seconds in which a file is parsed and solved; beyond them it is `s UNKNOWN`.
+    begun: called when the first file is read and can be solved.
     """
-    for source, text in zip(sources, _solved(sources, workers, timeout), strict=True):
+    solved = _solved(_texts(sources, begun), workers, timeout)
+    for source, text in zip(sources, solved, strict=True):
         yield f"c {printable(source)}\n{text}" if len(sources) > 1 else text
 
 
-def _solved(sources: Sequence[str], workers: int, timeout: float | None) -> Iterator[str]:
-    texts = ((_bytes(source), _name(source)) for source in sources)
+def _texts(sources: Sequence[str], begun: Callable[[], None]) -> Iterator[tuple[bytes, str]]:
+    for number, source in enumerate(sources):
+        text = _bytes(source)
+        if number == 0:
+            begun()
+        yield text, _name(source)
+
+
+def _solved(
+    texts: Iterable[tuple[bytes, str]], workers: int, timeout: float | None
+) -> Iterator[str]:
     if timeout is None and workers == 1:
         yield from map(_text_solver(), texts)
         return

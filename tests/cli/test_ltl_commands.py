@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import logicgen
 from tests.cli.test_commands import refused, rows, run
 
 
@@ -103,6 +104,47 @@ def test_a_plugin_that_raises_makes_its_problems_unknown_and_the_run_goes_on(mon
     found = [work(line) for line in ("a", "G a", "F a")]
     assert [row["status"] for row in found] == ["sat", "unknown", "sat"]
     assert "broken" in found[1]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("notation", "text"),
+    [
+        ("infix", "G(a -> F b1)"),
+        ("prefix", "G -> a F b1"),
+        ("unicode", "□(a → ◇ b1)"),
+        ("latex", r"\mathsf{G} ( a \rightarrow \mathsf{F} b_{1} )"),
+    ],
+)
+def test_convert_to_another_notation(tmp_path, notation, text):
+    convert = ("convert", "--task", "ltl", "--to", notation)
+    for given in ("G(a -> Fb1)", "□(a → ◇b1)", "G -> a F b1"):
+        assert run(*convert, given).stdout == f"{text}\n"
+    lines = 'G(a -> Fb1)\n\n{"problem": "G(a -> Fb1)", "answer": "{a & b1}", "id": 7}\n'
+    (tmp_path / "in.txt").write_text(lines)
+    assert run(*convert, tmp_path / "in.txt", tmp_path / "out.txt").stdout == ""
+    written = (tmp_path / "out.txt").read_text()
+    first, second = written.splitlines()
+    assert first == text
+    assert json.loads(second) == {
+        "problem": text,
+        "answer": logicgen.task("ltl").write("{a & b1}", notation),
+        "id": 7,
+    }
+    assert run(*convert, "-", stdin=lines).stdout == written
+
+
+def test_convert_to_another_notation_names_the_place(tmp_path):
+    convert = ("convert", "--task", "ltl", "--to", "prefix")
+    assert "warning: Fail is read as F(ail)" in run(*convert, "Fail").stderr
+    refused(run(*convert, "a U"), "column 4")
+    refused(run(*convert, "-", stdin="a\na U\n"), "standard input, line 2", "column 4")
+    (tmp_path / "in.jsonl").write_text('{"answer": "{a}"}\n')
+    refused(
+        run(*convert, tmp_path / "in.jsonl", tmp_path / "out"), "line 1", "'problem' is missing"
+    )
+    assert not (tmp_path / "out").exists()
+    refused(run("convert", "--task", "ltl", "a U b"), "--to NOTATION")
+    refused(run("convert", "--task", "copying", "--to", "latex", "a b"), "formulas and traces")
 
 
 def test_convert_there_and_back(tmp_path):
