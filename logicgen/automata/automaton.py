@@ -1,9 +1,9 @@
 """Weighted finite-state automata over the real semiring, as plain data.
 
-The weight of a string is the sum, over all paths that read it, of the product of an initial weight,
-the weights of the transitions taken, and a final weight. Weights are nonnegative real numbers. If
-the weights of all strings sum to 1, the automaton is a language model. Source: Mohri, Weighted
-Automata Algorithms (Handbook of Weighted Automata, 2009).
+The weight of a path is the product of an initial weight, the weights of its transitions, and a
+final weight. The weight of a string is the sum over all paths that read it. Weights are nonnegative
+real numbers. If the weights of all strings sum to 1, the automaton is a language model. Source:
+Mohri, Weighted Automata Algorithms (Handbook of Weighted Automata, 2009).
 """
 
 from __future__ import annotations
@@ -27,21 +27,22 @@ class Automaton:
     """A weighted automaton with n states and k symbols.
 
     Transitions are one sparse matrix per symbol. With 1,000 states and a few transitions for each
-    state and symbol this takes a hundredth of the memory and time of dense matrices, and n-gram
-    models of high order would not fit into memory as such.
+    state and symbol, sparse matrices take a hundredth of the memory and time of dense matrices.
+    Dense matrices of an n-gram model of high order would not fit into memory.
 
-    Raises LogicgenError if sizes disagree, a name occurs twice, or a weight is not from 0 up.
+    Raises LogicgenError if sizes disagree, a name occurs twice, or a weight is negative or not
+    finite.
     """
 
     symbols: tuple[str, ...]  # k names, all different
     states: tuple[str, ...]  # n names, all different
-    initial: np.ndarray  # (n,) float64, the weight of beginning in each state
-    final: np.ndarray  # (n,) float64, the weight of ending in each state
-    # k sparse matrices (n, n) float64; row: from, column: to. No stored zeros
+    initial: np.ndarray  # (n,) float64, the weight of each initial state
+    final: np.ndarray  # (n,) float64, the weight of each final state
+    # k sparse matrices (n, n) float64, without stored zeros; row: source, column: target
     transitions: tuple[csr_array, ...]
 
     def __post_init__(self) -> None:
-        # Copies, so that the caller may change the arrays given.
+        # Copy the arrays, so that the caller may change the originals.
         object.__setattr__(self, "initial", np.array(self.initial, dtype=np.float64))
         object.__setattr__(self, "final", np.array(self.final, dtype=np.float64))
         object.__setattr__(self, "transitions", tuple(map(_sparse, self.transitions)))
@@ -79,7 +80,7 @@ class Automaton:
         transitions: Sequence[Any] | np.ndarray,
         states: Iterable[str] | None = None,
     ) -> Automaton:
-        """Make an automaton from arrays (n,), (n,) and (k, n, n); default state names: 0, 1, ..."""
+        """Make an automaton from arrays (n,), (n,) and (k, n, n); states are called 0, 1, ..."""
         table = np.asarray(transitions, dtype=np.float64)
         if table.ndim != 3:
             raise LogicgenError(
@@ -100,7 +101,8 @@ class Automaton:
     ) -> Automaton:
         """Make an automaton from names; weights that are not given are 0.
 
-        Raises LogicgenError for an unknown name, with similar ones, or a transition given twice.
+        Raises LogicgenError if a name is unknown or a transition occurs twice. The message suggests
+        similar names.
         """
         symbols, states = tuple(symbols), tuple(states)
         symbol_number = {name: i for i, name in enumerate(symbols)}
@@ -128,7 +130,7 @@ class Automaton:
                 number(state_number, target, "state", where),
             )
             if key in row:
-                raise LogicgenError(f"{where}: stands there twice; add the weights up into one")
+                raise LogicgenError(f"{where}: occurs twice; add the weights up")
             if not (np.isfinite(weight) and weight >= 0):
                 _bad_weight(where, weight)
             row[key] = weight
@@ -140,7 +142,7 @@ class Automaton:
         return cls(symbols, states, ends[0], ends[1], tuple(matrices))
 
     def arcs(self) -> list[Arc]:
-        """Return all transitions with weights other than 0, sorted by symbol, from and to."""
+        """Return all transitions with nonzero weights, sorted by symbol, source and target."""
         return [
             (self.states[source], symbol, self.states[target], float(weight))
             for symbol, matrix in zip(self.symbols, self.transitions, strict=True)
@@ -158,11 +160,11 @@ class Automaton:
         return is_deterministic(self.transitions, self.initial)
 
     def names(self, chosen: np.ndarray) -> tuple[str, ...]:
-        """Return the names of the states chosen by (n,) bool."""
+        """Return the names of the chosen states; chosen: (n,) bool."""
         return tuple(self.states[i] for i in np.flatnonzero(chosen))
 
     def restricted(self, states: np.ndarray) -> Automaton:
-        """Return the automaton of some states, by increasing number, and the arcs among them."""
+        """Return the automaton of some states, numbers in increasing order, and their arcs."""
         return Automaton(
             self.symbols,
             tuple(self.states[i] for i in states),
@@ -173,7 +175,7 @@ class Automaton:
 
 
 def is_deterministic(matrices: Sequence[csr_array], start: np.ndarray) -> bool:
-    """Return whether there is at most one start and, in each matrix, one arc from each state."""
+    """Return whether there is at most one start and one arc for each state and matrix."""
     return bool(
         np.count_nonzero(start) <= 1
         and all(np.diff(matrix.indptr).max(initial=0) <= 1 for matrix in matrices)
@@ -181,7 +183,7 @@ def is_deterministic(matrices: Sequence[csr_array], start: np.ndarray) -> bool:
 
 
 def up_to_five(names: Sequence[str]) -> str:
-    """Return the first five names and how many more there are, for a message."""
+    """Return the first five names and the number of further names, for a message."""
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(names[:5]) + more
 
@@ -195,13 +197,13 @@ def _sparse(matrix: np.ndarray | csr_array) -> csr_array:
 
 def _names(what: str, names: tuple[str, ...]) -> None:
     if not names:
-        raise LogicgenError(f"automaton: it has no {what}; give at least one")
+        raise LogicgenError(f"automaton: it has no {what}")
     for place, name in enumerate(names):
         if not isinstance(name, str) or not name:
             raise LogicgenError(f"automaton: {what}: entry {place + 1} ({name!r}) is not a name")
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise LogicgenError(f"automaton: {what}: {twice!r} stands there twice")
+        raise LogicgenError(f"automaton: {what}: {twice!r} occurs twice")
 
 
 def _bad_weight(where: str, weight: float) -> None:

@@ -37,10 +37,10 @@ class _AutomatonFile(Table):
 
 
 def read_automaton(path: Path | str) -> Automaton:
-    """Read an automaton from a TOML file; raise LogicgenError naming file and place of a fault."""
+    """Read an automaton from a TOML file; errors name the file and the place."""
     path = Path(path)
     tables = read_toml(path)
-    # Messages show the number, from 1, and the arc of an entry: easier to find among 40 tables.
+    # Messages contain the number of an entry, counted from 1, and its arc.
     transitions = tables.get("transitions")
     if isinstance(transitions, list):
         for i, entry in enumerate(transitions, 1):
@@ -62,14 +62,14 @@ def read_automaton(path: Path | str) -> Automaton:
 
 
 def write_automaton(automaton: Automaton, path: Path | str, description: str = "") -> None:
-    """Write an automaton so that reading it gives the same one, to the last bit."""
+    """Write an automaton; `read_automaton` restores it to the last bit."""
     write_text(Path(path), automaton_text(automaton, description))
 
 
 def automaton_text(automaton: Automaton, description: str = "") -> str:
     """Return the TOML text of an automaton."""
-    # Not by tomli-w, which writes lists on several lines: the text is part of generated data sets,
-    # whose bytes must not change.
+    # tomli-w would write lists on several lines. The text is part of generated data sets, and their
+    # bytes must not change.
     lines = [f"description = {toml_string(description)}"] if description else []
     lines += [
         f"symbols = [{', '.join(map(toml_string, automaton.symbols))}]",
@@ -95,7 +95,7 @@ def automaton_text(automaton: Automaton, description: str = "") -> str:
 
 
 def toml_string(text: str) -> str:
-    """Return a TOML string: as JSON writes it, but with DEL escaped."""
+    """Return a quoted TOML string: the JSON string with DEL escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -1,13 +1,13 @@
 """Expected length and entropy of the strings of an automaton, ambiguity, and divergences.
 
-If each string has one path, the entropy of the strings is that of the paths, which solves a linear
-system. An ambiguous automaton gives some string several paths, as hidden Markov models do. Then the
-entropy of the paths is an upper bound, and samples give an estimate. The automaton is normalised
-first: these functions raise LogicgenError if the allsum is 0 or infinite.
+If each string has one path, the entropy of the strings equals the entropy of the paths, which
+solves a linear system. In an ambiguous automaton, such as a hidden Markov model, some string has
+several paths. Then the entropy of the paths is an upper bound, and samples give an estimate. The
+automaton is normalized first. These functions raise LogicgenError if the allsum is 0 or infinite.
 
 The divergences compare the next-symbol distributions of any two models at each position: an
-automaton, its lexinvariant model, a trained model. Distributions are arrays (S, L + 1, k + 1), the
-end last, with nan beyond the end of a string.
+automaton, its lexinvariant model, a trained model. Distributions are arrays (S, L + 1, k + 1). The
+last column is the end of the string. Entries beyond the end of a string are nan.
 
 Source: Cortes, Mohri, Rastogi, Riley, On the Computation of the Relative Entropy of Probabilistic
 Automata (IJFCS 2008).
@@ -27,14 +27,14 @@ from logicgen.errors import LogicgenError
 
 
 def expected_length(automaton: Automaton) -> float:
-    """Return the mean number of symbols of a string, the end not counted."""
+    """Return the mean number of symbols of a string, without the end."""
     return float(forward(normalise(automaton)).sum()) - 1
 
 
 def path_entropy(automaton: Automaton) -> float:
-    """Return the entropy, in bits, of the accepting path: at least that of the string."""
+    """Return the entropy of the accepting path in bits, at least the entropy of the string."""
     model = normalise(automaton)
-    visits = forward(model)  # (n,), on average
+    visits = forward(model)  # (n,), mean numbers
     total = entr(model.initial).sum() + visits @ entr(model.final)
     for matrix in model.transitions:
         terms = matrix.copy()
@@ -49,8 +49,8 @@ def entropy(automaton: Automaton) -> float:
     if pair:
         raise LogicgenError(
             "automaton: it is ambiguous: some string has accepting paths through"
-            f" {pair[0]} and through {pair[1]} at one place, and then the entropy of the strings"
-            " has no closed form; path_entropy is an upper bound, estimated_entropy an estimate"
+            f" {pair[0]} and {pair[1]} at one place. So the entropy of the strings has no closed"
+            " form; path_entropy is an upper bound, estimated_entropy an estimate"
         )
     return path_entropy(automaton)
 
@@ -67,7 +67,7 @@ def estimated_entropy(
 
 
 def ambiguous_pair(automaton: Automaton) -> tuple[str, str] | None:
-    """Return two states that accepting paths of one string visit at the same position, or None.
+    """Return two states that paths of the same string visit at the same place, if they exist.
 
     A state of the squared automaton is a pair of states that two paths over the same symbols reach.
     An automaton is ambiguous exactly if a pair of different states lies on an accepting path of its
@@ -81,7 +81,7 @@ def ambiguous_pair(automaton: Automaton) -> tuple[str, str] | None:
     back = [csr_array(matrix.T) for matrix in ahead]
     if part.is_deterministic or is_deterministic(back, part.final):
         return None
-    # Pairs that can be reached, and those from which a pair of final states can be reached.
+    # Accessible pairs, and pairs with a path to a pair of final states.
     reached = _closure(_pairs(part.initial), ahead, back)
     ending = _closure(_pairs(part.final), back, ahead)
     both = (reached.multiply(ending)).tocoo()
@@ -97,7 +97,7 @@ def _pairs(start: np.ndarray) -> csr_array:
 
 
 def _closure(start: csr_array, ahead: list[csr_array], back: list[csr_array]) -> csr_array:
-    """Return the pairs reached from `start` by the same symbols; back: `ahead`, transposed."""
+    """Return the pairs that the same symbols reach from `start`; back: `ahead`, transposed."""
     found = frontier = start
     while frontier.nnz:
         after = sum(
@@ -111,7 +111,7 @@ def _closure(start: csr_array, ahead: list[csr_array], back: list[csr_array]) ->
 
 
 def l1_distances(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Return the sums of |p - q|, (S, L + 1), between 0 and 2; nan if one of them is nan."""
+    """Return the sums of |p - q|, (S, L + 1), between 0 and 2; nan if p or q is nan."""
     _check_shapes(p, q)
     return np.asarray(np.abs(p - q).sum(axis=-1))
 
@@ -119,14 +119,14 @@ def l1_distances(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 def divergences(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Return KL(p || q) = sum of p log2(p/q), in bits, (S, L + 1): the cost of predicting q for p.
 
-    inf if q is 0 where p is not; nan if one of them is nan.
+    The result is inf if q is 0 and p is not, and nan if p or q is nan.
     """
     _check_shapes(p, q)
     return np.asarray(rel_entr(p, q).sum(axis=-1) / np.log(2))
 
 
 def mean_by_position(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean over strings (nan if none) and count of numbers by position, (L + 1,) each."""
+    """Return mean and count of the numbers at each position, (L + 1,) each; nan if count is 0."""
     there = ~np.isnan(values)
     count = there.sum(axis=0)
     with np.errstate(invalid="ignore"):

@@ -2,13 +2,12 @@
 
     p'(x) = 1/k! * sum over all permutations s of the k symbols of p(s applied to x)
 
-It is the best possible language model that sees which symbols of a string are equal but not which
-symbols they are: a Bayesian mixture over the permutations, with a uniform prior. Only symbols are
-renamed; the end of a string stays the end. Source: Huang, Zelikman, Chen, Wu, Valiant, Liang,
-Lexinvariant Language Models (NeurIPS 2023).
+It is the best possible language model that sees only which symbols of a string are equal. It is a
+Bayesian mixture over the permutations, with a uniform prior. The end of a string is not renamed.
+Source: Huang, Zelikman, Chen, Wu, Valiant, Liang, Lexinvariant Language Models (NeurIPS 2023).
 
-Functions of an automaton raise LogicgenError if the allsum is 0 or infinite, and, but for the
-estimate, for more than 8 symbols.
+Functions of an automaton raise LogicgenError if the allsum is 0 or infinite. Except for the
+estimate, they raise LogicgenError for more than 8 symbols.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from logicgen.errors import LogicgenError
 
 MOST_SYMBOLS = 8
 
-# Renamed strings whose weights are computed at once.
+# Number of renamed strings that are computed at once.
 BLOCK = 20_000
 
 
 def log_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the exact natural logarithm of p' of each string, (S,), -inf where p' is 0."""
+    """Return the exact natural logarithm of p' of each string, (S,), -inf if p' is 0."""
     model = _small(automaton)
     return log_complete(model, encode(model.symbols, strings))
 
@@ -49,8 +48,8 @@ def log_prefix_probabilities(automaton: Automaton, strings: Readable) -> np.ndar
 def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
     """Return the probabilities under p' of each symbol and, last, the end, (S, L + 1, k + 1).
 
-    They are for the position after each prefix; nan beyond the end of a string, and after a prefix
-    of probability 0. Symbols not seen yet are equally likely.
+    There is a distribution after each prefix. Entries beyond the end of a string, and after a
+    prefix of probability 0, are nan. Symbols not seen yet are equally likely.
     """
     model = _small(automaton)
     joint = log_joint(model, encode(model.symbols, strings))
@@ -58,7 +57,7 @@ def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
 
 
 def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.ndarray:
-    """Return the probability of each of `permutations(k)` after each prefix, (L + 1, k!) or nan."""
+    """Return the probability of each of `permutations(k)` after each prefix, (L + 1, k!)."""
     model = _small(automaton)
     if isinstance(string, np.ndarray):
         batch = encode(model.symbols, Strings(string[None], np.array([len(string)])))
@@ -74,7 +73,7 @@ def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.nd
 
 
 def symbol_posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.ndarray:
-    """Return the `posterior` of symbol i standing for symbol j after each prefix, (L + 1, k, k)."""
+    """Return the probability that symbol i means symbol j after each prefix, (L + 1, k, k)."""
     likely = posterior(automaton, string)
     k = len(automaton.symbols)
     meaning = permutations(k)
@@ -82,11 +81,11 @@ def symbol_posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -
 
 
 def information_bound(symbols: int) -> float:
-    """Return log2 k! in bits: an upper bound of what p' loses to p over a string of any length.
+    """Return log2 k!, an upper bound of the bits that p' loses to p over a string of any length.
 
     p' is at least p / k!, so the sum of KL(p || p') over the positions has a mean of at most log2
     k!. By Pinsker's and Jensen's inequalities the mean L1 distance over L positions is then at most
-    `sqrt(2 ln(k!) / L)`: it falls with the context, at a rate polynomial in k.
+    `sqrt(2 ln(k!) / L)`.
     """
     return float(np.log2(np.arange(1, symbols + 1)).sum())
 
@@ -107,9 +106,9 @@ def estimated_log_probabilities(
 ) -> RenamingEstimate:
     """Return estimates of p' of each string from random permutations, for any number of symbols.
 
-    The mean is unbiased. After a long string few permutations account for nearly all of p', and a
-    sample without any of them gives too low an estimate and error: do not rely on either if
-    `effective` is small, say below 10. Raises LogicgenError if `renamings` is below 2, and if the
+    The mean is unbiased. After a long string, a few permutations have nearly all of the
+    probability. If the sample lacks them, the estimate and its error are too low. Do not use the
+    estimate if `effective` is below 10. Raises LogicgenError if `renamings` is below 2, and if the
     allsum is 0 or infinite.
     """
     if renamings < 2:

@@ -18,15 +18,15 @@ MOST_CONTEXTS = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class NGramCounts:
-    """An n-gram model: the next symbol depends on the last `order - 1` symbols, fewer at the start.
+    """An n-gram model: the next symbol depends on up to `order - 1` preceding symbols.
 
-    Contexts are all strings of up to `order - 1` symbols, shorter ones first, then in the order of
-    the symbols; the empty one, number 0, is the beginning.
+    Contexts are all strings of up to `order - 1` symbols, sorted by length and then by symbols. The
+    empty context, number 0, is the beginning.
     """
 
     symbols: tuple[str, ...]  # k names
     order: int  # n, at least 1
-    # (contexts, k + 1) how often each symbol and, last, the end followed each context
+    # (contexts, k + 1) counts of each symbol and, last, of the end after each context
     counts: np.ndarray
     probabilities: np.ndarray  # (contexts, k + 1); zeros for contexts without counts and smoothing
 
@@ -37,7 +37,7 @@ def ngram(
     """Return the n-gram model of some strings: order 1 for unigrams, 2 for bigrams, ...
 
     smoothing: added to every count (Lidstone; 1 is Laplace's rule); 0 for relative frequencies.
-    Raises LogicgenError if one is out of range, or if there are too many contexts.
+    Raises LogicgenError if an argument is out of range, or if there are too many contexts.
     """
     symbols = tuple(symbols)
     k = len(symbols)
@@ -70,7 +70,7 @@ def ngram_log_probabilities(model: NGramCounts, strings: Readable) -> np.ndarray
 
 
 def ngram_automaton(model: NGramCounts) -> Automaton:
-    """Return the deterministic automaton of the model, its contexts as states, such as `^ a b`."""
+    """Return the deterministic automaton of the model; its states are contexts, as `^ a b`."""
     k, n = len(model.symbols), len(model.probabilities)
     states = np.arange(n)
     names = (
@@ -89,18 +89,18 @@ def ngram_automaton(model: NGramCounts) -> Automaton:
 def _next(context: np.ndarray, symbol: np.ndarray | int, k: int, order: int) -> np.ndarray:
     """Return the context after one more symbol.
 
-    Context c and symbol i make c * k + 1 + i, as in a heap. Where that is too long, it loses its
-    first symbol: a remainder among the contexts of one length.
+    Context c and symbol i give context c * k + 1 + i, as in a heap. If that context is too long, it
+    loses its first symbol: a remainder among the contexts of one length.
     """
     longest = k ** (order - 1)  # contexts of full length
-    first = sum(k**length for length in range(order - 1))  # number of the first of these
+    first = sum(k**length for length in range(order - 1))  # the number of the first such context
     extended = context * k + 1 + symbol
-    beyond = first + longest  # number of the first that is too long
+    beyond = first + longest  # the number of the first context that is too long
     return np.where(extended < beyond, extended, first + (extended - beyond) % longest)
 
 
 def _events(strings: Strings, k: int, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return, (S, L + 1) each: context, next symbol (k: the end), whether the position exists."""
+    """Return context, next symbol (k: the end) and whether the position exists, (S, L + 1)."""
     count, longest = strings.ids.shape
     places = np.arange(longest + 1)
     inside = places <= strings.lengths[:, None]
@@ -108,6 +108,6 @@ def _events(strings: Strings, k: int, order: int) -> tuple[np.ndarray, np.ndarra
     outcome[:, :longest][strings.inside] = strings.ids[strings.inside]
     context = np.zeros((count, longest + 1), dtype=np.int64)
     for t in range(longest):
-        # Values beyond the end do not matter: those positions are not inside.
+        # Values beyond the end do not matter: these positions are not inside.
         context[:, t + 1] = _next(context[:, t], outcome[:, t] % k, k, order)
     return context, outcome, inside

@@ -22,16 +22,16 @@ def random_automaton(
     branching: int = 1,
     concentration: float = 1.0,
 ) -> Automaton:
-    """Draw a tight probabilistic automaton whose strings have `length` symbols on average.
+    """Draw a tight probabilistic automaton with strings of `length` symbols on average.
 
-    It begins in state 0, from which every other state can be reached. It is determined by the
-    arguments and the state of `rng`. Raises LogicgenError if an argument is out of range.
+    It begins in state 0, and all states are accessible. The arguments and the state of `rng`
+    determine it. Raises LogicgenError if an argument is out of range.
 
-    length: above 0; met up to rounding, by scaling the odds of ending in all states alike.
-    branching: targets of each state and symbol. With 1 the automaton is deterministic; with more it
-    is, in general, ambiguous.
-    concentration: of the Dirichlet distribution of the transitions of each state; with a small one
-    few transitions are likely.
+    length: above 0. The odds of ending are scaled by a common factor to reach it up to rounding.
+    branching: the number of targets of each state and symbol. With 1 the automaton is
+    deterministic; otherwise it is, in general, ambiguous.
+    concentration: the parameter of the Dirichlet distribution of each state's transitions. If it is
+    small, few transitions are likely.
     """
     symbols = tuple(symbols)
     k = len(symbols)
@@ -63,7 +63,7 @@ def random_automaton(
 
 
 def _targets(states: int, k: int, branching: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the targets of each state and symbol, (states, k, branching), different ones.
+    """Return different targets for each state and symbol, (states, k, branching).
 
     An arc of an earlier state leads to each later state, so all states are accessible.
     """
@@ -84,18 +84,19 @@ def _targets(states: int, k: int, branching: int, rng: np.random.Generator) -> n
 def _ending(odds: np.ndarray, onward: csr_array, initial: np.ndarray, length: float) -> np.ndarray:
     """Return the probability of ending in each state, (n,), for an expected length.
 
-    odds: of ending in each state, up to a common factor. onward: transitions that do not end.
+    odds: the odds of ending in each state, up to a common factor.
+    onward: transitions that do not end.
     """
 
     def ending(scale: float) -> np.ndarray:
-        """Return the probability of ending in each state, (n,), odds multiplied by e ** scale."""
+        """Return the probabilities, (n,), with all odds multiplied by e ** scale."""
         scaled = odds * math.exp(scale)
         return np.asarray(scaled / (1 + scaled))
 
     def excess(scale: float) -> float:
-        """Return log (expected length / length), which falls with `scale`."""
+        """Return log (expected length / length), a decreasing function of `scale`."""
         matrix = csr_array(diags_array(1 - ending(scale)) @ onward)
-        # Each visit of a state is followed by a symbol unless the string ends there.
+        # A symbol follows each visit of a state unless the string ends there.
         visits = solve_linear(csr_array(matrix.T), initial)
         return math.log(float(visits @ (1 - ending(scale))) / length)
 

@@ -1,16 +1,15 @@
 """The sum over all renamings of symbols, computed with partial permutations.
 
-A partial permutation is a one-to-one map of the symbols seen so far: it says which symbol of the
-automaton each symbol of a string stands for. Permutations that agree on the symbols seen so far
-give a prefix the same weight. So a string needs one forward vector for each partial permutation. At
-a new symbol each partial permutation is extended by every symbol that it does not map to yet: after
-j different symbols of k there are k!/(k - j)! vectors instead of k!.
+A partial permutation is a one-to-one map from the symbols of a prefix to symbols of the automaton.
+Permutations that agree on the symbols of a prefix give it the same weight. So a string needs one
+forward vector for each partial permutation. A new symbol extends each partial permutation by every
+symbol that is not an image yet. After j of k symbols there are k!/(k - j)! vectors instead of k!.
 
-Strings are numbered by first occurrence, so the tables of partial permutations depend on the
-numbers of symbols only, and many strings share them.
+Symbols are renumbered by first occurrence. So the tables of partial permutations depend only on the
+numbers of symbols, and many strings share them.
 
 A forward vector has one weight for each state. In a deterministic automaton only one weight is not
-0, so a state and a weight are enough, whatever the number of states.
+0, so a state and a weight replace the vector.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ from logicgen.automata.weights import (
 )
 from logicgen.errors import LogicgenError
 
-# Up to so many states a dense matrix multiplies faster than a sparse one.
+# Up to this number of states, a dense matrix multiplies faster than a sparse matrix.
 DENSE = 100
 
 
 class ForwardVectors:
-    """Forward vectors (m, P, n): of m strings, for P partial permutations, over n states.
+    """Forward vectors (m, P, n) for m strings, P partial permutations and n states.
 
-    count: number of strings. most: the largest number of partial permutations that there will be.
+    count: the number of strings. most: the largest number of partial permutations.
     """
 
     def __init__(self, model: Automaton, count: int, most: int) -> None:
@@ -52,20 +51,20 @@ class ForwardVectors:
             matrix.toarray() if n <= DENSE else matrix for matrix in model.transitions
         ]
         self.vectors = np.tile(model.initial, (count, 1, 1))
-        # Buffers for two more such arrays: allocating memory costs more than the arithmetic.
+        # Buffers for two further arrays: to allocate memory costs more than the arithmetic.
         self.spare = np.empty(2 * count * most * n)
 
     @staticmethod
     def size(model: Automaton) -> int:
-        """Return the numbers held for each string and partial permutation."""
+        """Return the size in memory, in numbers, for each string and partial permutation."""
         return 3 * len(model.states)
 
     def choose(self, rows: np.ndarray) -> None:
-        """Keep only some of the strings, or put them in another order."""
+        """Select or reorder strings."""
         self.vectors = self.vectors[rows]
 
     def read_new(self, source: np.ndarray, symbols: np.ndarray) -> None:
-        """Read a symbol not seen before: number `source[i]` is extended by `symbols[i]`."""
+        """Read a new symbol: extend partial permutation `source[i]` by `symbols[i]`."""
         before = self.vectors
         self.vectors = np.empty((len(before), len(source), before.shape[2]))
         for symbol, matrix in enumerate(self.steps):
@@ -74,10 +73,10 @@ class ForwardVectors:
             self.vectors[:, chosen] = (some.reshape(-1, some.shape[2]) @ matrix).reshape(some.shape)
 
     def read_seen(self, read: np.ndarray, seen: int) -> None:
-        """Read one of the `seen` symbols in the first strings: `read` (m,), by first occurrence.
+        """Read an old symbol in the first m strings: `read` (m,), below `seen`.
 
-        Each vector is multiplied by the matrix of the symbol that it maps the read one to. Equally
-        many map to each: vectors are sorted by it, multiplied in k blocks, and sorted back.
+        Each vector is multiplied by the matrix of the image of the symbol. Vectors are sorted by
+        this image, multiplied in k blocks of equal size, and sorted back.
         """
         vectors = self.vectors[: len(read)]
         m, classes, n = vectors.shape
@@ -97,9 +96,9 @@ class ForwardVectors:
         after.reshape(-1, n).take(back, axis=0, mode="clip", out=vectors)
 
     def rescale(self, scale: np.ndarray) -> np.ndarray:
-        """Divide each vector by its sum and add the logarithm of that to `scale` (m, P), in place.
+        """Divide each vector by its sum; add the logarithm of the sum to `scale` (m, P), in place.
 
-        Returns (m,) bool: whether the numbers of one vector differ too much for a common scale.
+        Returns (m,) bool: whether the entries of a vector differ too much for a common scale.
         """
         sums = self.vectors.sum(axis=2)
         scale += np.log(sums)
@@ -113,12 +112,12 @@ class ForwardVectors:
 
 
 class ForwardStates:
-    """Forward vectors of a deterministic automaton: a state and a weight, (m, P); same methods."""
+    """Forward vectors of a deterministic automaton, as states and weights, (m, P)."""
 
     def __init__(self, model: Automaton, count: int, most: int) -> None:
         k, self.states = len(model.symbols), len(model.states)
         self.symbols = k
-        # The target and the weight of each symbol's arc from each state; 0 if there is none.
+        # Target and weight of each symbol's arc from each state; weight 0 if there is no arc.
         self.target = np.zeros(k * self.states, dtype=np.int64)
         self.step = np.zeros(k * self.states)
         for symbol, matrix in enumerate(model.transitions):
@@ -159,16 +158,16 @@ class ForwardStates:
 
 
 def permutations(symbols: int) -> np.ndarray:
-    """Return all permutations, (k!, k): of each symbol of a string, the symbol it stands for."""
+    """Return all permutations, (k!, k), as the image of each symbol."""
     return partial_permutations(symbols, symbols)
 
 
 def canonical(strings: Strings, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return strings with their symbols renumbered in order of first occurrence.
 
-    They are: (S, k) the symbols in order of first occurrence, then the others; (S, L) the strings,
-    each symbol replaced by its place in that order; (S, k) the first position of each of these
-    numbers, or the length of the string if it does not occur.
+    The first array, (S, k), contains the symbols in order of first occurrence, absent symbols last.
+    The second array, (S, L), contains the renumbered strings. The third array, (S, k), contains the
+    first position of each number; it is the length of the string for an absent symbol.
     """
     count, longest = strings.ids.shape
     ids = np.where(strings.inside, strings.ids, -1)
@@ -194,8 +193,8 @@ def partial_permutations(k: int, seen: int) -> np.ndarray:
 def blocks(k: int, seen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the partial permutations grouped by the image of each seen symbol.
 
-    They are: (k, seen, P / k) the numbers of those with each image; and (seen, P) the image of each
-    and (seen, P) its place among those with that image.
+    The first array, (k, seen, P / k), contains the partial permutations with each image. The second
+    array, (seen, P), contains the images, and the third array, (seen, P), the places in the groups.
     """
     meaning = partial_permutations(k, seen)
     order = np.argsort(meaning.T, axis=1, kind="stable")  # (seen, P)
@@ -208,8 +207,8 @@ def blocks(k: int, seen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def gather(k: int, seen: int) -> tuple[np.ndarray, np.ndarray]:
     """Return flat indices into an array (P, k + 1) with a column for each symbol and the end.
 
-    The first array (seen, P) has the images of each seen symbol, the second array
-    (P * (k - seen),) all symbols that are not images.
+    The first array, (seen, P), contains the images of each seen symbol. The second array,
+    (P * (k - seen),), contains all symbols that are not images.
     """
     meaning = partial_permutations(k, seen)
     numbers = np.arange(len(meaning) * (k + 1)).reshape(-1, k + 1)
@@ -219,8 +218,8 @@ def gather(k: int, seen: int) -> tuple[np.ndarray, np.ndarray]:
     return np.take_along_axis(numbers, meaning, axis=1).T.copy(), numbers[free]
 
 
-# Numbers in the forward vectors of a group of strings, which then fit into a CPU cache, and the
-# largest allowed for one string (4 GiB).
+# The size of a group's forward vectors, in numbers: they fit into a CPU cache. MOST is the limit
+# for one string (4 GiB).
 BLOCK = 750_000
 MOST = 2**29
 
@@ -228,7 +227,7 @@ MOST = 2**29
 def log_joint(model: Automaton, strings: Strings) -> np.ndarray:
     """Return the natural logarithm of p' of each prefix and its next symbol, (S, L + 1, k + 1).
 
-    The end is last; nan beyond it. The automaton has to be probabilistic.
+    The end is last. Entries beyond the end are nan. The automaton has to be probabilistic.
     """
     k = len(model.symbols)
     ahead = step_weights(model)  # (n, k + 1)
@@ -260,7 +259,7 @@ def log_complete(model: Automaton, strings: Strings) -> np.ndarray:
         for prefixes in _all_prefixes(model, strings.lengths, read, first, delicate):
             over = np.flatnonzero(prefixes.places == strings.lengths[prefixes.rows])
             if len(over):
-                # Logarithms, since only a vector of very small weight may be able to end.
+                # Use logarithms: perhaps only a vector of very small weight can end.
                 ended = prefixes.vectors.readout(over, model.final[:, None])[..., 0]  # (m, P)
                 logs = np.log(ended) + prefixes.scale[over]
                 total = np.logaddexp.reduce(logs, axis=1) - np.log(logs.shape[1])
@@ -273,7 +272,7 @@ def log_complete(model: Automaton, strings: Strings) -> np.ndarray:
 
 
 def log_joint_by_enumeration(model: Automaton, strings: Strings) -> np.ndarray:
-    """Compute `log_joint` as the sum over all k! permutations: for tests, and delicate strings."""
+    """Compute `log_joint` as the sum over all k! permutations, for tests and delicate strings."""
     k = len(model.symbols)
     found = np.full((len(strings), strings.ids.shape[1] + 1, k + 1), -np.inf)
     ahead = step_weights(model)
@@ -290,23 +289,23 @@ class _Prefixes:
     """One prefix of each of m strings, all with the same number of different symbols."""
 
     rows: np.ndarray  # (m,) the strings' numbers
-    places: np.ndarray  # (m,) how many symbols have been read
-    seen: int  # j, the number of different symbols; they have `partial_permutations(k, j)`
-    # Forward vectors, one for each partial permutation, those of these strings first
+    places: np.ndarray  # (m,) the number of symbols that have been read
+    seen: int  # the number of different symbols
+    # Forward vectors for each partial permutation; the first m strings are these strings
     vectors: ForwardVectors | ForwardStates
-    scale: np.ndarray  # (m, P) natural logarithms of the factors that these are to be multiplied by
+    scale: np.ndarray  # (m, P) natural logarithms of the factors of the vectors
 
 
 def _out_of_range(model: Automaton, strings: Strings) -> np.ndarray:
-    """Return (S,) bool, all alike: whether a single weight is too small for a common scale."""
+    """Return (S,) bool, all equal: whether a weight is too small for a common scale."""
     numbers = [model.initial, model.final, *(matrix.data for matrix in model.transitions)]
     return np.full(len(strings), min(map(smallest_positive, numbers)) < LEAST)
 
 
 def _by_string_symbol(joint: np.ndarray, seen: int, order: np.ndarray) -> np.ndarray:
-    """Sum (m, P, k + 1) weights over the partial permutations, in the strings' symbols: (m, k + 1).
+    """Sum weights (m, P, k + 1) over the partial permutations, by the strings' symbols: (m, k + 1).
 
-    order: (m, k) the strings' symbols, the seen ones first, in order of first occurrence.
+    order: (m, k), the symbols in order of first occurrence, absent symbols last.
     """
     m, _, columns = joint.shape
     k = columns - 1
@@ -323,7 +322,7 @@ def _by_string_symbol(joint: np.ndarray, seen: int, order: np.ndarray) -> np.nda
 
 
 def _numbers(model: Automaton, kind: type[ForwardStates | ForwardVectors], ways: int) -> int:
-    """Return the size of the vectors of all renamings. Raises LogicgenError if memory is short."""
+    """Return the size of the vectors of all renamings; raise LogicgenError above the limit."""
     numbers = ways * kind.size(model)
     if numbers > MOST:
         raise LogicgenError(
@@ -337,14 +336,14 @@ def _numbers(model: Automaton, kind: type[ForwardStates | ForwardVectors], ways:
 def _all_prefixes(
     model: Automaton, lengths: np.ndarray, ids: np.ndarray, first: np.ndarray, delicate: np.ndarray
 ) -> Iterator[_Prefixes]:
-    """Yield each prefix of each string of `canonical` once; arrays are valid until the next one.
+    """Yield each prefix of each string of `canonical` once; the next yield overwrites the arrays.
 
-    Sets `delicate` for strings with a vector whose numbers differ too much for a common scale.
+    Sets `delicate` for strings with a vector that needs logarithms.
     """
     k = len(model.symbols)
     kind = ForwardStates if model.is_deterministic else ForwardVectors
     every = steps_in_range(model)
-    # Strings with the same number of different symbols have as many partial permutations.
+    # Group strings with the same number of different symbols: their arrays have one shape.
     different = (first < lengths[:, None]).sum(axis=1)
     pending = np.argsort(different, kind="stable")
     while len(pending):
@@ -357,7 +356,7 @@ def _all_prefixes(
         for seen in range(k + 1):
             begin = first[rows, seen - 1] + 1 if seen else np.zeros(len(rows), dtype=np.int64)
             finish = first[rows, seen] if seen < k else lengths[rows]
-            # Sorted by how long they have no new symbol, so that strings drop out at the end.
+            # Sort by the distance to the next new symbol, so that strings drop out at the end.
             staying = finish - begin
             by_stay = np.argsort(-staying, kind="stable")
             rows, begin, finish, staying = (x[by_stay] for x in (rows, begin, finish, staying))

@@ -1,6 +1,6 @@
 """Strings of different lengths as one array, and samples of them from an automaton.
 
-Sampling needs an automaton whose allsum is neither 0 nor infinite, else it raises LogicgenError.
+Sampling raises LogicgenError if the allsum of the automaton is 0 or infinite.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Strings:
         return np.arange(self.ids.shape[1]) < self.lengths[:, None]
 
     def rows(self, chosen: np.ndarray) -> Strings:
-        """Return some of the strings, in an array as wide as the longest of them."""
+        """Return some of the strings; the array is as wide as the longest of them."""
         lengths = self.lengths[chosen]
         return Strings(self.ids[chosen, : lengths.max(initial=0)], lengths)
 
@@ -52,13 +52,14 @@ class Strings:
 
 
 Readable = Strings | Iterable[Sequence[str]]
-"""Strings, or sequences of symbol names, such as `["ab", ""]` if all names are one character."""
+"""Strings, or sequences of symbol names, such as `["ab", ""]` if names are single characters."""
 
 
 def encode(symbols: tuple[str, ...], strings: Readable) -> Strings:
     """Return strings as numbers of `symbols`.
 
-    Raises LogicgenError for what is no symbol, with its string and place (from 1) and similar ones.
+    Raises LogicgenError for an unknown symbol. The message contains the numbers of the string and
+    of the place, counted from 1, and similar symbols.
     """
     if isinstance(strings, Strings):
         inside = strings.ids[strings.inside]
@@ -94,7 +95,8 @@ def sample(
 ) -> Strings:
     """Draw independent strings, each with probability weight / allsum.
 
-    Raises LogicgenError for one longer than `longest`: cutting would change the distribution.
+    Raises LogicgenError if a string is longer than `longest`: to cut it would change the
+    distribution.
     """
     model = normalise(automaton)
     drawn, going_on = _walk(model, count, rng, longest)
@@ -116,8 +118,8 @@ def sample_beginnings(
 def _walk(
     model: Automaton, count: int, rng: np.random.Generator, longest: int
 ) -> tuple[Strings, bool]:
-    """Draw strings of a probabilistic automaton, cut at `longest`; return whether any was cut."""
-    # The possible outcomes, state by state: a transition or, as symbol -1, the end.
+    """Draw strings of a probabilistic automaton, cut at `longest`, and whether a string was cut."""
+    # The possible outcomes of each state: a transition, or the end as symbol -1.
     tables = [matrix.tocoo() for matrix in model.transitions]
     n = len(model.states)
     source = np.concatenate([*(table.coords[0] for table in tables), np.arange(n)])
@@ -127,8 +129,8 @@ def _walk(
     order = np.lexsort((symbol, source))
     order = order[weight[order] > 0]
     source, symbol, target, weight = (each[order] for each in (source, symbol, target, weight))
-    last = np.cumsum(np.bincount(source, minlength=n)) - 1  # of each state
-    # State number + cumulative probability of its outcomes: increasing, so one search serves all.
+    last = np.cumsum(np.bincount(source, minlength=n)) - 1  # the last outcome of each state
+    # State number plus cumulative probability: it increases, so one search serves all states.
     sums = np.cumsum(weight)
     before = np.concatenate([[0.0], sums[last[:-1]]])
     bound = source + (sums - before[source]) / (sums[last] - before)[source]

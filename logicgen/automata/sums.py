@@ -1,20 +1,23 @@
 """Sums over all strings: allsum, trimming, normalization, tightness.
 
-Normalization makes a weighted automaton a probabilistic one.
+Normalization makes a weighted automaton probabilistic.
 
-The backward weight of a state, the total weight of all paths from it to the end, solves the linear
-system `x = A x + final`, where A is the sum of the transition matrices of all symbols. The solution
-is finite exactly if A, restricted to the states on accepting paths, has a spectral radius below 1.
+The backward weight of a state is the total weight of all paths from the state to the end. Backward
+weights x solve the linear system `x = A x + final`; A is the sum of all transition matrices. The
+solution is finite exactly if A, restricted to the states on accepting paths, has a spectral radius
+below 1.
 
-Weights of paths may be too large or too small for floating-point numbers. Then the system is solved
-for `x / 2^e` instead of x, where 2^e is near the weight of the best path from each state.
+If weights of paths are too large or too small for floating-point numbers, the system is solved for
+`x / 2^e` instead of x. The number 2^e is near the weight of the best path from each state.
 
 A probabilistic automaton is tight if it loses no probability to strings that never end. It is
 tight exactly if every accessible state is coaccessible.
 
-Sources: Mohri, Weighted Automata Algorithms (Handbook of Weighted Automata, 2009), for the closure
-and for weight pushing; Du, Torroba Hennigen, Pimentel, Meister, Eisner, Cotterell, A
-Measure-Theoretic Characterization of Tight Language Models (ACL 2023), for tightness.
+Source for closure and weight pushing: Mohri, Weighted Automata Algorithms (Handbook of Weighted
+Automata, 2009).
+
+Source for tightness: Du, Torroba Hennigen, Pimentel, Meister, Eisner, Cotterell, A
+Measure-Theoretic Characterization of Tight Language Models (ACL 2023).
 """
 
 from __future__ import annotations
@@ -31,14 +34,15 @@ from scipy.sparse.linalg import splu
 from logicgen.automata.automaton import Automaton, up_to_five
 from logicgen.errors import LogicgenError
 
-# Up to so many states systems are solved densely; larger automata, mostly n-grams, are sparse.
+# Up to this number of states, systems are solved with dense matrices. Larger automata are mostly
+# n-gram models, and sparse.
 DENSE = 3000
 
-# A closure above this counts as infinite: that of a cycle of weight exactly 1 is computed as 1
-# divided by a rounding error or two.
+# A larger closure counts as infinite. For a cycle of weight exactly 1, the computed closure is 1
+# divided by a rounding error.
 INFINITE = 1e13
 
-# A solution with a number below this, or above its inverse, is computed again with exponents.
+# A solution with a smaller entry, or an entry above the inverse, is computed again with exponents.
 SMALLEST = 1e-140
 
 
@@ -58,7 +62,7 @@ def useful(automaton: Automaton) -> np.ndarray:
 
 
 def trim(automaton: Automaton) -> Automaton:
-    """Return the automaton of the useful states; raise LogicgenError if there are none."""
+    """Return the automaton of the useful states; raise LogicgenError if no state is useful."""
     kept = useful(automaton)
     if kept.all():
         return automaton
@@ -69,19 +73,18 @@ def trim(automaton: Automaton) -> Automaton:
             reason = "it has no final state"
         else:
             finals = automaton.names(automaton.final > 0)
-            reason = f"no final state ({up_to_five(finals)}) can be reached from an initial one"
+            reason = f"no final state ({up_to_five(finals)}) can be reached from an initial state"
         raise LogicgenError(
-            f"automaton: every string weighs 0: {reason};"
-            " add what is missing to its initial or final weights or its transitions"
+            f"automaton: every string weighs 0: {reason}; add the missing weights or transitions"
         )
     return automaton.restricted(np.flatnonzero(kept))
 
 
 def forward(automaton: Automaton) -> np.ndarray:
-    """Return the forward weights (n,), of all paths from the beginning to each state.
+    """Return the forward weights (n,): the weights of all paths from the beginning to each state.
 
-    In a probabilistic automaton this is how often a string visits the state on average. Raises
-    LogicgenError naming the states of a cycle that makes a weight infinite.
+    In a probabilistic automaton this is the mean number of visits of a string to the state. Raises
+    LogicgenError if a weight is infinite; the message names the states of the cycle.
     """
     reached = accessible(automaton)
     found = np.zeros(len(reached))
@@ -100,9 +103,9 @@ def forward(automaton: Automaton) -> np.ndarray:
 
 
 def allsum(automaton: Automaton) -> float:
-    """Return the sum of all strings' weights; raise LogicgenError, naming states, if infinite.
+    """Return the sum of all strings' weights.
 
-    Raises LogicgenError as well if no floating-point number holds it; see `log_allsum`.
+    Raises LogicgenError if it is infinite or beyond floating-point numbers; see `log_allsum`.
     """
     number, exponent = _allsum(automaton)
     with np.errstate(over="ignore"):
@@ -119,14 +122,14 @@ def allsum(automaton: Automaton) -> float:
 def log_allsum(automaton: Automaton) -> float:
     """Return the natural logarithm of the allsum, -inf if it is 0.
 
-    Raises LogicgenError, naming states, if it is infinite.
+    Raises LogicgenError if it is infinite; the message names the states of a cycle.
     """
     number, exponent = _allsum(automaton)
     return math.log(number) + exponent * math.log(2) if number else -math.inf
 
 
 def _allsum(automaton: Automaton) -> tuple[float, int]:
-    """Return the allsum as a number that is multiplied by a power of 2, and its exponent."""
+    """Return a number x and an exponent e; the allsum is x 2^e."""
     if not useful(automaton).any():
         return 0.0, 0
     initial, ahead, _, exponent = _pushed(trim(automaton))
@@ -134,7 +137,7 @@ def _allsum(automaton: Automaton) -> tuple[float, int]:
 
 
 def _pushed(part: Automaton) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Return i, x, e and t of a trim automaton, whose allsum is `2^t (i @ x)`.
+    """Return i, x, e and t for a trim automaton with allsum `2^t (i @ x)`.
 
     Its backward weights are `x 2^e`, (n,), and its initial weights `i 2^(t - e)`, (n,).
     """
@@ -149,15 +152,15 @@ def _pushed(part: Automaton) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
 def normalise(automaton: Automaton) -> Automaton:
     """Return the probabilistic automaton that gives every string its weight / allsum.
 
-    Weights are pushed towards the initial states, so that the initial weights sum to 1, and so do
-    the final weight and the transitions of each state. It is trim, hence tight. Raises
-    LogicgenError if the allsum is 0 or infinite.
+    Weight pushing makes the initial weights sum to 1. For each state, the final weight and the
+    transitions sum to 1, too. The result is trim and therefore tight. Raises LogicgenError if the
+    allsum is 0 or infinite.
     """
     return normalise_with_log(automaton)[0]
 
 
 def normalise_with_log(automaton: Automaton) -> tuple[Automaton, float]:
-    """Return the normalised automaton, and the natural logarithm of the allsum."""
+    """Return the normalized automaton, and the natural logarithm of the allsum."""
     part = trim(automaton)
     initial, ahead, exponents, exponent = _pushed(part)
     initial = initial * ahead
@@ -177,9 +180,10 @@ def normalise_with_log(automaton: Automaton) -> tuple[Automaton, float]:
 def check_finite(automaton: Automaton) -> None:
     """Raise LogicgenError, naming the states, if the closure of a cycle is infinite.
 
-    No cycle leaves a strongly connected component. For a nonnegative matrix A, `(I - A) x = 1` has
-    a positive solution exactly if the spectral radius is below 1 (Berman and Plemmons, Nonnegative
-    Matrices in the Mathematical Sciences, 1979, theorem 6.2.3): no eigenvalue is needed.
+    No cycle leaves a strongly connected component, so each component is checked alone. For a
+    nonnegative matrix A, `(I - A) x = 1` has a positive solution exactly if the spectral radius is
+    below 1. No eigenvalue is needed. Source: Berman and Plemmons, Nonnegative Matrices in the
+    Mathematical Sciences, 1979, theorem 6.2.3.
     """
     total = automaton.total
     if not np.isfinite(total.data).all():
@@ -197,7 +201,7 @@ def check_finite(automaton: Automaton) -> None:
         if _has_closure(matrix):
             continue
         radius = _perron_root(matrix)
-        # The cycles may have small weights, and the arcs on them very large and very small ones.
+        # The weights of cycles may be small although their arcs have very large and small weights.
         first = np.eye(1, len(states))[0]
         if radius >= 1 or not _has_closure(_scaled(matrix, _best_paths(matrix, first))):
             names = up_to_five(automaton.names(component == number))
@@ -219,9 +223,9 @@ def _has_closure(matrix: csr_array) -> bool:
 
 
 def _path_weights(matrix: csr_array, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the x of `x = matrix x + ends` as numbers and as exponents of 2, both (n,).
+    """Solve `x = matrix x + ends`; return x as numbers and exponents of 2, both (n,).
 
-    The spectral radius is below 1, and no x is 0.
+    The spectral radius is below 1, and no entry of x is 0.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         try:
@@ -235,10 +239,10 @@ def _path_weights(matrix: csr_array, ends: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _best_paths(matrix: csr_array, ends: np.ndarray) -> np.ndarray:
-    """Return the logarithms to base 2 of the best paths' weights, (n,), rounded down.
+    """Return log2 of the weight of the best path from each state, (n,), rounded down.
 
-    A path leads from a state to one of nonzero `ends`, by which it is multiplied; each state has
-    one. If cycles have weights of at most 1, the best paths have no cycles.
+    A path leads to a state with a nonzero entry of `ends`, which is the last factor of its weight.
+    Each state has such a path. If cycles have weights of at most 1, the best paths have no cycles.
     """
     rows = np.flatnonzero(np.diff(matrix.indptr))
     with np.errstate(divide="ignore"):
@@ -254,7 +258,7 @@ def _best_paths(matrix: csr_array, ends: np.ndarray) -> np.ndarray:
 
 
 def _scaled(matrix: csr_array, exponents: np.ndarray) -> csr_array:
-    """Return the matrix of the system for `x / 2^exponents` in place of x."""
+    """Return the matrix of the system for `x / 2^exponents` instead of x."""
     scaled = matrix.copy()
     source = np.repeat(np.arange(len(exponents)), np.diff(matrix.indptr))
     scaled.data = np.ldexp(matrix.data, exponents[matrix.indices] - exponents[source])
@@ -262,13 +266,13 @@ def _scaled(matrix: csr_array, exponents: np.ndarray) -> csr_array:
 
 
 def solve_linear(matrix: csr_array, known: np.ndarray) -> np.ndarray:
-    """Return the x of `x = matrix x + known`, (n,), for a matrix of spectral radius below 1."""
-    # One more step of the recursion gives numbers far below the largest their relative precision.
+    """Solve `x = matrix x + known`, (n,), for a matrix of spectral radius below 1."""
+    # One more step of the recursion makes small entries precise relative to their size.
     return np.asarray(matrix @ np.maximum(_solution(matrix, known), 0) + known)
 
 
 def _solution(matrix: csr_array, known: np.ndarray) -> np.ndarray:
-    """Return a solution of `x = matrix x + known`; raise ZeroDivisionError if it is singular."""
+    """Solve `x = matrix x + known`; raise ZeroDivisionError if the system is singular."""
     n = len(known)
     left = eye_array(n, format="csc") - csc_array(matrix)
     if n <= DENSE:
@@ -289,10 +293,10 @@ def _solution(matrix: csr_array, known: np.ndarray) -> np.ndarray:
 
 
 def _reached(matrix: csr_array, start: np.ndarray) -> np.ndarray:
-    """Return what can be reached from the nonzero entries of `start`, (n,) bool."""
+    """Return the states reachable from the nonzero entries of `start`, (n,) bool."""
     n = len(start)
     first = np.flatnonzero(start)
-    # One more state, with an arc to each entry of `start`, makes it a search from one state.
+    # An additional state with an arc to each start makes this a search from one state.
     rows, columns = matrix.nonzero()
     edges = csr_array(
         (
@@ -319,17 +323,17 @@ def _perron_root(matrix: csr_array) -> float:
     return growth - 1
 
 
-# How far sums of probabilities may be from 1, for probabilities written with ten digits.
+# Largest error of a sum of probabilities; they may be written with ten digits.
 TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
 class Tightness:
-    """The total probability of all strings, and where the rest is lost if it is below 1."""
+    """The total probability of all strings, and the states that lose probability."""
 
     mass: float  # the probability of all strings together
-    trapped: tuple[str, ...]  # accessible states from which no final state can be reached
-    # Accessible states whose final weight and transitions sum to less than 1
+    trapped: tuple[str, ...]  # accessible states without a path to a final state
+    # Accessible states with a final weight and transitions that sum to less than 1
     leaking: tuple[str, ...]
     beginning: float  # the sum of the initial weights
 
@@ -340,7 +344,7 @@ class Tightness:
 
     @property
     def reason(self) -> str:
-        """Return one line: that it is tight, or all reasons why not."""
+        """Return a line that gives all reasons why the automaton is not tight, if it is not."""
         if self.is_tight:
             return "tight: every accessible state leads to the end"
         reasons = []
@@ -356,9 +360,9 @@ class Tightness:
 
 
 def tightness(automaton: Automaton) -> Tightness:
-    """Return whether a probabilistic automaton is tight, and why not.
+    """Return whether a probabilistic automaton is tight, and the reasons if it is not.
 
-    Raises LogicgenError if weights of the beginning or of a state (named) sum to more than 1.
+    Raises LogicgenError if the initial weights, or the weights of a state, sum to more than 1.
     """
     reached = accessible(automaton)
     sums = automaton.total.sum(axis=1) + automaton.final  # (n,)

@@ -1,11 +1,10 @@
 """Weights of many strings at once, of their prefixes, and next-symbol probabilities.
 
-They are computed by the forward algorithm: each string has a vector over the states, the forward
-vector, which is multiplied by the matrix of each symbol. The vector is rescaled, so that strings of
-100,000 symbols do not underflow. One scale for all states is not always enough: the weight of one
-state may become smaller than another's by more than a float holds, and yet be the only one from
-which the string can continue. Strings for which this may have happened are computed again with one
-logarithm for each state.
+The forward algorithm computes them. Each string has a vector over the states, the forward vector,
+which is multiplied by the matrix of each symbol. The vector is rescaled, so that strings of 100,000
+symbols do not underflow. A common scale for all states can fail: a state with a very small weight
+may underflow although only this state can continue the string. Such strings are computed again with
+a logarithm for each state.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from logicgen.automata.automaton import Automaton
 from logicgen.automata.strings import Readable, Strings, encode
 from logicgen.automata.sums import normalise, normalise_with_log, useful
 
-# Numbers below this fraction of the largest one of their vector are not trusted to a common scale.
+# A vector with smaller nonzero entries, relative to its largest entry, needs logarithms.
 LEAST = 1e-140
 
-# The largest change between two rescalings; LEAST * DRIFT * LEAST is still a normal float.
+# The largest factor between two rescalings is 1 / DRIFT. LEAST * DRIFT * LEAST is a normal float.
 DRIFT = 1e-20
 
-# Numbers held at once: in forward vectors, and while logarithms are added.
+# Largest arrays, in numbers: forward vectors, and terms of sums of logarithms.
 VECTORS = 20_000_000
 BLOCK = 4_000_000
 
 
 def log_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the natural logarithm of the weight of each string, (S,), -inf where it is 0."""
+    """Return the natural logarithm of the weight of each string, (S,), -inf for weight 0."""
     batch = encode(automaton.symbols, strings)
     logs = log_forward(automaton, batch, automaton.final[:, None])
     return np.asarray(logs[np.arange(len(batch)), batch.lengths, 0])
@@ -40,7 +39,8 @@ def log_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
 def log_prefix_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
     """Return the natural logarithm of the weight of all strings with each prefix, (S, L + 1).
 
-    Entry 0 is the allsum; nan beyond the end of a string. Raises LogicgenError if it is infinite.
+    Entry 0 is the allsum. Entries beyond the end of a string are nan. Raises LogicgenError if the
+    allsum is infinite.
     """
     batch = encode(automaton.symbols, strings)
     if not useful(automaton).any():
@@ -52,9 +52,9 @@ def log_prefix_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
 def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
     """Return the probabilities of each symbol and, last, the end, (S, L + 1, k + 1).
 
-    They are given for the position after each prefix, among all strings with that prefix: if a
-    probabilistic automaton is not tight, they are conditional on the string ending. nan beyond the
-    end of a string, and after a prefix of weight 0. Raises LogicgenError for an allsum of 0 or inf.
+    There is a distribution after each prefix. If a probabilistic automaton is not tight, the
+    distributions are conditional on the string ending. Entries beyond the end of a string, and
+    after a prefix of weight 0, are nan. Raises LogicgenError if the allsum is 0 or infinite.
     """
     batch = encode(automaton.symbols, strings)
     model = normalise(automaton)
@@ -62,7 +62,7 @@ def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
 
 
 def log_normalised(logs: np.ndarray) -> np.ndarray:
-    """Return logarithms of weights as those of probabilities that sum to 1 over the last axis."""
+    """Normalize weights, given as logarithms, to sum to 1 over the last axis."""
     with np.errstate(invalid="ignore"):
         return np.asarray(logs - np.logaddexp.reduce(logs, axis=-1, keepdims=True))
 
@@ -76,7 +76,8 @@ def step_weights(automaton: Automaton) -> np.ndarray:
 def log_forward(automaton: Automaton, strings: Strings, readout: np.ndarray) -> np.ndarray:
     """Return the natural logarithms of `forward vector @ readout` after the prefixes of strings.
 
-    They have shape (S, L + 1, r), nan beyond the end of a string. readout: (n, r), nonnegative.
+    The shape is (S, L + 1, r). Entries beyond the end of a string are nan. readout: (n, r),
+    nonnegative.
     """
     count, longest = strings.ids.shape
     found = np.full((count, longest + 1, readout.shape[1]), np.nan)
@@ -94,7 +95,7 @@ def log_forward(automaton: Automaton, strings: Strings, readout: np.ndarray) -> 
 
 
 def steps_in_range(automaton: Automaton) -> int:
-    """Return the most symbols between two rescalings, by the smallest weight and largest sum."""
+    """Return the largest safe number of symbols between two rescalings."""
     weights = np.concatenate([matrix.data for matrix in automaton.transitions])
     if not len(weights):
         return 1
@@ -106,7 +107,7 @@ def steps_in_range(automaton: Automaton) -> int:
 def _with_common_scale(
     automaton: Automaton, strings: Strings, readout: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute `log_forward` with one scale for all states; and (S,) bool: where it may be wrong."""
+    """Compute `log_forward` with a common scale, and (S,) bool: strings that need logarithms."""
     count, longest = strings.ids.shape
     found = np.full((count, longest + 1, readout.shape[1]), np.nan)
     order = np.argsort(-strings.lengths, kind="stable")
@@ -122,7 +123,7 @@ def _with_common_scale(
     delicate = np.zeros(count, dtype=bool)
     every = steps_in_range(automaton)
     for t in range(longest + 1):
-        going = int(np.searchsorted(-lengths, -t, side="right"))  # strings of at least t symbols
+        going = int(np.searchsorted(-lengths, -t, side="right"))  # strings with at least t symbols
         if t:
             read = ids[:going, t - 1]
             for symbol in np.unique(read):

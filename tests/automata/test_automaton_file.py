@@ -45,19 +45,19 @@ def test_read(tmp_path):
          "the weights of all strings add up to infinity: the cycles through loop have spectral"
          " radius 1"),
         ("weight = 1.0", "weight = 0.0",
-         "every string weighs 0: no final state (loop) can be reached from an initial one"),
+         "every string weighs 0: no final state (loop) can be reached from an initial state"),
         ("final = {loop = 0.5}", "final = {}", "every string weighs 0: it has no final state"),
         ("final = {loop = 0.5}", "final = {loop = -1}", "final.loop: "),
         ("final = {loop = 0.5}", "final = {lop = 1}", "final: 'lop' is not a state; did you mean"),
         ("final = {loop = 0.5}", "", "key 'final' is missing"),
-        ('symbols = ["a", "b"]', 'symbols = ["a", "b", "a"]', "symbols: 'a' stands there twice"),
+        ('symbols = ["a", "b"]', 'symbols = ["a", "b", "a"]', "symbols: 'a' occurs twice"),
         ('symbols = ["a", "b"]', "symbols = []", "symbols: "),
         ("initial = {start = 1}", "initial = {start = true}", "initial.start: "),
         ("transitions = [", "transitions = [1,", "transition 1: "),
         ("transitions = [", "transitions = [[", "not TOML"),
         ("transitions", "transition", "unknown key 'transition'; did you mean transitions"),
         ('from = "loop", symbol = "b"', 'from = "start", symbol = "a"',
-         "transition 2 (start --a--> loop): stands there twice"),
+         "transition 2 (start --a--> loop): occurs twice"),
     ],
 )  # fmt: skip
 def test_one_clear_line(tmp_path, old, new, message):
