@@ -1,4 +1,4 @@
-"""Text that language models read and write: prompts, readers of completions, the bounded scorer."""
+"""Prompts for language models, readers of their completions, and a scorer with limits."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Texts that no verifier may pay, each derived from a problem.
 
-The verdict on a text is known before a verifier sees it: the solver found its value wrong, or it
-gives no answer. A text about the right answer ("the answer is not ...") is derived only if the
-answers that a reader could take from it instead are wrong as well.
+The verdict on a text is known before a verifier sees the text: the solver found its value wrong, or
+it gives no answer. Some texts mention the right answer ("the answer is not ..."). They are used
+only if every other answer that a reader could find in them is wrong, too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CLASSES = {
     "denied": "it denies the right answer",
     "denied box": "the sentence around the box denies the right answer",
     "supposed": "it mentions the right answer without giving it",
-    "taken back": "it takes the right answer back",
+    "taken back": "it withdraws the right answer",
     "thought": "the right answer occurs only in <think>",
     "cut off": "it ends before the answer is closed",
     "odd text": "it is very long, deeply nested or a control character, and not right",
@@ -74,18 +74,18 @@ _HEDGES = {
 _NEGATIONS = ("!", "~", "- ", "not ", "¬", "！", "￢", "\\!", "\\lnot ", "\\neg ", "!" * 1_501)
 _JOINTS = (" or ", "\n", "\nNo, wait: ")
 _LITERAL, _NAME = re.compile(r"(!?)([a-z]\w*)"), re.compile(r"[a-z]\w*")
-_MOST_LITERALS = 4  # of an answer of which every change is checked
+_MOST_LITERALS = 4  # in an answer of which every change is checked
 
 
 @dataclass(frozen=True)
 class Case:
-    """A problem with its right answer, and with answers that are not right.
+    """A problem with a right answer, and with texts that are not right answers.
 
     Attributes:
         right: spellings of one right answer.
-        wrong: a wrong answer in the same spellings; empty if there is none.
+        wrong: a wrong answer in the same spellings; empty if the solver confirmed no wrong answer.
         sole: whether every change of the values in `right` makes it wrong.
-        answers: pairs of a class and an answer that is not right.
+        answers: pairs of a class and a text that is not a right answer.
     """
 
     problem: str
@@ -96,7 +96,7 @@ class Case:
 
 
 def case_of(task: Task, problem: Any) -> Case | None:
-    """Return the case of a problem; None if it has no answer that the solver can give."""
+    """Return the case of a problem, or None if the solver cannot give its answer."""
     solution = task.solve(problem)
     if solution.status is Status.SAT:
         found = _with_answer(task, problem, solution.witness)
@@ -110,12 +110,12 @@ def case_of(task: Task, problem: Any) -> Case | None:
     return Case(task.show_problem(problem), right, spelled, sole, tuple(answers))
 
 
-# Right answers, wrong ones, whether every change of a right one is wrong, and texts to be tried.
+# Spellings of a right answer, wrong answers, `Case.sole`, and candidates for `Case.answers`.
 _Found = tuple[tuple[str, ...], list[str], bool, list[tuple[str, str]]]
 
 
 def _with_answer(task: Task, problem: Any, witness: Any) -> _Found:
-    """Return what there is of a problem with an answer."""
+    """Return the parts of a case whose problem has an answer."""
     tokens, logic = task.encode(problem).split(), isinstance(task, FormulaTask)
     names = symbols_of(" ".join(tokens)) or ["a"]
     text = _written(task, witness, names)
@@ -134,7 +134,7 @@ def _with_answer(task: Task, problem: Any, witness: Any) -> _Found:
 
 
 def _without_answer(task: Task, problem: Any) -> _Found:
-    """Return what there is of a formula that nothing satisfies."""
+    """Return the parts of a case whose formula is unsatisfiable."""
     names = symbols_of(task.encode(problem)) or ["a"]
     wrong = [" & ".join(names), " & ".join(f"!{name}" for name in names)]
     values = [("missed unsat", each) for each in wrong] + _contradictions(names)
@@ -142,16 +142,16 @@ def _without_answer(task: Task, problem: Any) -> _Found:
     return ("unsat",), wrong, True, _plain(but=_EMPTY) + texts
 
 
-_EMPTY = ("word", "nothing")  # classes whose "{}" and "none" may mean the empty answer
+_EMPTY = ("word", "nothing")  # in these classes, "{}" and "none" may mean the empty answer
 
 
 def _plain(but: Collection[str]) -> list[tuple[str, str]]:
-    """Return the texts that are the same for all problems, but for some classes."""
+    """Return the texts that are the same for all problems, without the classes in `but`."""
     return [(kind, text) for kind, texts in _PLAIN.items() if kind not in but for text in texts]
 
 
 def _near_values(task: Task, text: str, wrong: list[str]) -> list[tuple[str, str]]:
-    """Return answers that differ little from a right one, with their classes."""
+    """Return answers that differ little from a right answer, with their classes."""
     return [
         *(("wrong value", each) for each in wrong[:3]),
         *(("too little", each) for each in _shortened(task, text)),
@@ -166,7 +166,7 @@ def _contradictions(names: list[str]) -> list[tuple[str, str]]:
 
 
 def _is_wrong(task: Task, problem: Any, text: str) -> bool:
-    """Return whether a text is no right answer; False if the solver cannot decide."""
+    """Return whether a text is not a right answer; False if the solver cannot decide."""
     try:
         verdict = task.check(problem, task.read_answer(text))
     except FormatError:
@@ -175,7 +175,7 @@ def _is_wrong(task: Task, problem: Any, text: str) -> bool:
 
 
 def _written(task: Task, witness: Any, names: Sequence[str]) -> str:
-    """Return a right answer as text, an assignment as literals of all symbols."""
+    """Return a right answer as text; write an assignment as literals of all symbols."""
     if task.logic != "propositional":  # verifiers of assignments may ask for all symbols
         return task.show(witness)
     given = dict(witness.literals)
@@ -183,7 +183,7 @@ def _written(task: Task, witness: Any, names: Sequence[str]) -> str:
 
 
 def _spellings(task: Task, text: str) -> tuple[str, ...]:
-    """Return an answer in the ways in which people write it."""
+    """Return the spellings of an answer that people use."""
     if task.logic == "propositional":
         equations = _LITERAL.sub(lambda found: f"{found[2]}={int(not found[1])}", text)
         return equations.replace(" & ", ", "), text
@@ -191,7 +191,7 @@ def _spellings(task: Task, text: str) -> tuple[str, ...]:
 
 
 def _changed(task: Task, text: str, names: Sequence[str]) -> Iterator[str]:
-    """Yield changed answers: some literals negated, or one symbol replaced."""
+    """Yield changed answers: with some literals negated, or with one symbol replaced."""
     if not isinstance(task, FormulaTask):
         answer = text.split()
         for place, name in product(range(len(answer)), names):
@@ -206,13 +206,13 @@ def _changed(task: Task, text: str, names: Sequence[str]) -> Iterator[str]:
 
 
 def _edited(text: str, places: Collection[int], edit: Callable[[re.Match[str]], str]) -> str:
-    """Return a text with the literals at some places replaced."""
+    """Return a text with the literals at the given places replaced."""
     number = count()
     return _LITERAL.sub(lambda found: edit(found) if next(number) in places else found[0], text)
 
 
 def _shortened(task: Task, text: str) -> list[str]:
-    """Return the answers that lack one literal, or the last symbol."""
+    """Return the answers without one of the literals, or without the last symbol."""
     if not isinstance(task, FormulaTask):
         return [" ".join(text.split()[:-1])]
     shorter = [
@@ -234,7 +234,7 @@ def _negations(text: str) -> Iterator[tuple[str, str]]:
 
 
 def completions(case: Case, dresses: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of a class and a completion that must not be paid for a problem."""
+    """Yield pairs of a class and a completion that a verifier must not pay for this problem."""
     for (kind, text), dress in product(case.answers, dresses):
         if dress != "boxed" or "\\!" not in text:  # in LaTeX `\!` is a narrow space
             yield kind, dressed(text, dress)
@@ -261,15 +261,15 @@ def _hedged(right: str, dresses: Collection[str]) -> Iterator[tuple[str, str]]:
 
 
 def dressed(answer: str, dress: str) -> str:
-    """Return a completion that gives an answer in a dress."""
+    """Return a completion that contains an answer in one of the `DRESSES`."""
     return DRESSES[dress].replace("@", answer)
 
 
 def families(task: Task, problems: Sequence[Any]) -> list[list[Case]]:
-    """Return groups of problems of which no two have a right answer in common.
+    """Return groups of problems. No two problems of a group have a right answer in common.
 
-    In a logic these are all assignments to one, two and three symbols, as formulas. In another task
-    they are renamings of a problem, with different right answers.
+    In a logic, a group has all assignments to one, two or three symbols, as formulas. In another
+    task, a group has renamings of one problem, with different right answers.
     """
     groups: list[list[Any]] = []
     if isinstance(task, FormulaTask):

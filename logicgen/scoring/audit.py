@@ -1,4 +1,4 @@
-"""Audit a verifier: give it completions whose verdicts are known, and report those that it pays."""
+"""Audit a verifier: give it completions with known verdicts, and report those it pays wrongly."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Audit:
     """The completions that a verifier paid.
 
     Attributes:
-        tried: the number of completions by class; of class `raised`, the number of all calls.
-        paid: how many of these completions were paid, or raised an exception, by class.
+        tried: the number of completions by class. For the class `raised`, the number of all calls.
+        paid: the number of these completions that were paid, or that raised an exception, by class.
         faults: the shortest paid completion by class.
-        right: how many right answers were tried, by dress.
-        missed: how many of these were not paid. That is no fault: a verifier need not accept every
-            dress and every spelling.
-        misses: the shortest right answer that was not paid, by dress.
+        right: the number of right answers tried, by form (`dresses`).
+        missed: the number of right answers that were not paid, by form. They are not faults: a
+            verifier need not accept every form and every spelling.
+        misses: the shortest right answer that was not paid, by form.
     """
 
     tried: Counter[str] = field(default_factory=Counter)
@@ -61,11 +61,11 @@ class Audit:
 
     @property
     def clean(self) -> bool:
-        """Return whether nothing wrong was paid and no exception was raised."""
+        """Return whether no wrong completion was paid and no exception was raised."""
         return not self.faults
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as values that JSON can hold."""
+        """Return all attributes as values that JSON can hold."""
         counts = {name: {**getattr(self, name)} for name in ("tried", "paid", "right", "missed")}
         examples = {
             name: {kind: asdict(each) for kind, each in getattr(self, name).items()}
@@ -103,21 +103,21 @@ def audit(
     dresses: Collection[str] = tuple(DRESSES),
     only: Collection[str] = tuple(CLASSES),
 ) -> Audit:
-    """Return what a verifier pays wrongly, with a short example for each class of fault.
+    """Return the completions that a verifier pays wrongly, with the shortest of each class.
 
     Args:
-        function: takes a problem and a completion, and returns a reward: a number, or None if it
+        function: takes a problem and a completion. It returns a number (the reward), or None if it
             cannot judge the completion.
         problems: texts; random problems of the task if not given.
-        count: how many random problems. Of formulas, a fifth are unsatisfiable and a fifth are
-            tautologies.
+        count: the number of random problems. If the task is a logic, a fifth of the formulas are
+            unsatisfiable and a fifth are tautologies.
         paid: the least reward that counts as paid.
-        dresses: the forms in which the function reads answers, from `bare`, `tags`, `boxed` and
-            `sentence`. No completion has another form.
-        only: the classes to try; an exception is reported in any case.
+        dresses: the forms in which the function reads answers: any of `bare`, `tags`, `boxed` and
+            `sentence`. All completions have one of these forms.
+        only: the classes to try. An exception is reported in any case.
 
-    Raises LogicgenError for an unknown task, dress or class, and for a function that takes other
-    arguments or returns anything but a number or None.
+    Raises LogicgenError for an unknown task, form or class. Raises it as well if the function takes
+    other arguments, or returns a value that is neither a number nor None.
     """
     _check_names(dresses, DRESSES)
     _check_names(only, CLASSES)
@@ -128,7 +128,7 @@ def audit(
         drawn = [chosen.read_problem(text) for text in problems]
     groups = families(chosen, drawn)
     cases = [case_of(chosen, problem) for problem in drawn] + [case for g in groups for case in g]
-    few = [group[0] for group in groups if group]  # odd texts can take a verifier seconds
+    few = [group[0] for group in groups if group]  # an odd text can take a verifier seconds
     for case in filter(None, cases):
         trial.run_case(case, dresses, {*only} - ({"odd text"} if case not in few else set()))
     if "exclusion" in only:
@@ -144,14 +144,14 @@ def _check_names(names: Collection[str], known: Collection[str]) -> None:
 
 
 def own_verifier(task: str, mode: Mode) -> Callable[[str, str], float | None]:
-    """Return our own scorer as a function, without limits of time and memory."""
+    """Return logicgen's own scorer as a function, without limits of time and memory."""
     chosen = load_task(task)
     read = lru_cache(chosen.read_problem)
     return lambda problem, text: judge(chosen, read(problem), text, mode, reasons=False).reward
 
 
 def _drawn(task: Task, count: int, seed: int) -> list[Any]:
-    """Return random problems: of a logic, also unsatisfiable formulas and tautologies."""
+    """Return random problems. For a logic, add unsatisfiable formulas and tautologies."""
 
     def some(number: int, satisfiable: bool) -> list[Any]:
         few, short = task.difficulty.few, task.difficulty.short
@@ -164,7 +164,7 @@ def _drawn(task: Task, count: int, seed: int) -> list[Any]:
 
 
 class _Calls:
-    """Calls of a verifier, and the audit that grows with them.
+    """Calls of a verifier, and the audit that counts their results.
 
     Raises LogicgenError if the verifier cannot be called with a problem and a completion.
     """
@@ -184,7 +184,7 @@ class _Calls:
         self.audit = Audit()
 
     def run_case(self, case: Case, dresses: Collection[str], only: Collection[str]) -> None:
-        """Try the right answers to a problem, and completions of some classes."""
+        """Try the right answers to a problem, and the completions of the given classes."""
         found = self.audit
         for dress in dresses:
             for completion in dict.fromkeys(dressed(answer, dress) for answer in case.right):
@@ -206,11 +206,11 @@ class _Calls:
             if "exclusion" not in self.audit.faults:
                 completion = _least(completion, lambda t: all(self._pays(p, t) for p in paying))
             why = f"also paid for {_quoted(paying[1])}; {CLASSES['exclusion']}"
-            self._pays(paying[0], completion)  # for its reward
+            self._pays(paying[0], completion)  # to record the reward of this problem
             self._fault("exclusion", paying[0], completion, why)
 
     def _pays(self, problem: str, completion: str) -> bool:
-        """Return whether the function pays a completion. An exception is kept as a fault."""
+        """Return whether the function pays a completion. Record an exception as a fault."""
         self.audit.tried["raised"] += 1
         self._reward = None
         try:
@@ -233,7 +233,7 @@ class _Calls:
     def _keep(
         self, kept: dict[str, Fault], kind: str, problem: str, completion: str, why: str
     ) -> None:
-        """Keep the shortest example of a class; a text in ASCII before any other."""
+        """Keep the shortest example of a class; prefer a text in ASCII."""
         new = Fault(problem, completion, self._reward, why)
         kept[kind] = min(kept.get(kind, new), new, key=_size)
 
@@ -243,7 +243,7 @@ def _size(example: Fault) -> tuple[bool, int, int]:
 
 
 def _least(text: str, fails: Callable[[str], bool]) -> str:
-    """Return a text that still fails, and from which no piece can be deleted."""
+    """Return a shortened text that still fails, and from which no piece can be deleted."""
     size = len(text) // 2
     while size:
         start = 0
@@ -258,6 +258,6 @@ def _least(text: str, fails: Callable[[str], bool]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text between backticks in one line, shortened."""
+    """Return a text between backticks, in one line and shortened."""
     line = text if text.isprintable() else text.encode("unicode_escape").decode()
     return f"`{shortened(line, 60)}`"

@@ -1,10 +1,10 @@
-"""Find and read the answer in a completion, the text that a language model wrote.
+"""Find and read the answer in a completion (the text that a language model wrote).
 
-A rule that looks at the completion alone finds the place of the answer. A grammar,
-`grammars/completion.lark`, then derives that place from its first to its last character and
-translates it to the notation of the task. Nothing is skipped, so a text that the grammar does not
-derive is no answer. In `strict` mode the place is the text between answer tags. In `tolerant` mode
-the grammar derives the whole completion, answer and phrases around it.
+First, a rule finds the place of the answer; it looks at the completion alone. Then a grammar,
+`grammars/completion.lark`, derives the whole text of that place and translates it to the notation
+of the task. No character is skipped, so a text that the grammar does not derive is not an answer.
+In `strict` mode the place is the text between answer tags. In `tolerant` mode it can also be the
+whole completion: the grammar then derives the answer and the phrases around it.
 
 docs/reading-answers.md states the rules and lists every spelling.
 """
@@ -30,10 +30,10 @@ from logicgen.tasks.task import Task
 Mode = Literal["strict", "tolerant"]
 
 LONGEST_COMPLETION = 1 << 20
-"""Characters of a completion that are read. A longer completion is `invalid`."""
+"""The most characters that are read in a completion. A longer completion is `invalid`."""
 
 LONGEST_ANSWER = 20_000
-"""Characters of an answer, and of a completion without answer tags, that are read."""
+"""The most characters that are read in an answer, or in a completion without answer tags."""
 
 _TAG, _END_TAG = "<answer>", "</answer>"
 _THOUGHT_BEGINS = ("<think>", "<thinking>", "<reasoning>", "◁think▷", "<|channel|>")
@@ -45,7 +45,7 @@ _THOUGHT_ENDS = (
     "<|channel|>final<|message|>",
 )
 
-# Answer languages of tasks, and the rules of the grammar that derive them.
+# The rule of the grammar that derives the answers of a task, by the name of its answer language.
 _RULES = {"assignment": "assignment", "trace": "trace", "letters": "symbols", "symbols": "symbols"}
 
 
@@ -56,8 +56,8 @@ class NoAnswerError(LogicgenError):
 def read_completion(task: Task, completion: str, mode: Mode = "strict") -> Any:
     """Return the answer of a completion as a value of the task.
 
-    Raises NoAnswerError if there is no answer or several different ones, and FormatError if the
-    text between answer tags is not an answer of the task.
+    Raises NoAnswerError if the completion gives no answer or several different answers. Raises
+    FormatError if the text between answer tags is not an answer of the task.
     """
     text = _after_thinking(completion)
     if mode == "strict" or _has_only_tags(text):
@@ -66,9 +66,9 @@ def read_completion(task: Task, completion: str, mode: Mode = "strict") -> Any:
 
 
 def read_place(task: Task, text: str) -> Any:
-    """Return the answer that a whole text is, without any text around it.
+    """Return the value of a text that has to be an answer as a whole.
 
-    The notation of the task comes first, then the spellings of `completion.lark`. Raises
+    The notation of the task is tried first, then the spellings of `completion.lark`. Raises
     FormatError, or NoAnswerError for a text that is too long.
     """
     _check_length(text)
@@ -83,7 +83,7 @@ def read_place(task: Task, text: str) -> Any:
 
 
 def _agreed(task: Task, answers: Sequence[str]) -> Any:
-    """Return the answer that all texts mean. Raises NoAnswerError if they differ."""
+    """Return the common value of all these answers. Raises NoAnswerError if they differ."""
     first, *others = [_value(task, answer) for answer in answers]
     if not all(task.same(first, other) for other in others):
         raise NoAnswerError("the completion gives several different answers")
@@ -94,7 +94,7 @@ def _value(task: Task, answer: str) -> Any:
     """Return the value of an answer that the grammar translated. Raises FormatError."""
     if answer == NO_ANSWER.infix and isinstance(task, FormulaTask):
         return NO_ANSWER
-    # Not `task.read_answer`, which reads prefix notation as well.
+    # `task.read_answer` would read prefix notation as well, which the grammar never writes.
     match task.answer_language.name:
         case "assignment":
             return Assignment.read(answer)
@@ -107,7 +107,7 @@ def _value(task: Task, answer: str) -> Any:
 
 
 def _after_thinking(completion: str) -> str:
-    """Return the text after the last thought. Raises NoAnswerError if it does not end."""
+    """Return the text after the last thought. Raises NoAnswerError if a thought does not end."""
     ends = [completion.rfind(mark) + len(mark) for mark in _THOUGHT_ENDS if mark in completion]
     text = completion[max(ends, default=0) :]
     if any(mark in text for mark in _THOUGHT_BEGINS):
@@ -116,7 +116,7 @@ def _after_thinking(completion: str) -> str:
 
 
 def _between_tags(text: str) -> str:
-    """Return the text between the only pair of answer tags. Raises NoAnswerError if none is."""
+    """Return the text between the answer tags. Raises NoAnswerError without exactly one pair."""
     begins, ends = text.count(_TAG), text.count(_END_TAG)
     if begins == 0 and ends == 0:
         raise NoAnswerError("there is no <answer>...</answer>")
@@ -131,7 +131,7 @@ def _has_only_tags(text: str) -> bool:
     _, end, after = rest.partition(_END_TAG)
     if not begin or not end or any(map(_MARK.search, (before, after))) or _LEAD.search(after):
         return False
-    # A phrase may lead to the tag itself.
+    # A phrase such as "the answer is" may precede the tag.
     return all(lead.end() == len(before) for lead in _LEAD.finditer(before))
 
 
@@ -164,7 +164,7 @@ def _derive(task: Task, start: str, text: str) -> list[str]:
         raise NoAnswerError("the completion is empty")
     try:
         found: Any = _parser(_rule(task)).parse(text, start=start)  # the translation, not a tree
-    except lark.exceptions.UnexpectedToken:  # the end of the text came too early
+    except lark.exceptions.UnexpectedToken:  # the text ended before the answer was complete
         raise NoAnswerError("the text ends before its answer does") from None
     answers: list[str] = found
     return answers
@@ -180,7 +180,7 @@ def _check_length(text: str) -> None:
 
 @cache
 def _parser(rule: str) -> lark.Lark:
-    """Return the parser of places and completions with answers that a rule derives."""
+    """Return the parser of answers and completions. `rule` derives one answer."""
     path = recipes.find("grammars", ".lark", "completion")
     return lark.Lark(
         path.read_text(encoding="utf-8"),
@@ -200,12 +200,12 @@ class CompletionLexer(Lexer):
 
     Lark's own contextual lexer takes every token for which the LALR table has an entry. Some of
     these entries come from other contexts, so it can choose a token that the parser then refuses.
-    This lexer first asks the table whether the parser would accept the token. Its rule is therefore
-    simple enough for a page of documentation (docs/reading-answers.md, section 6). Raises
-    NoAnswerError where no token can follow.
+    This lexer first asks the table whether the parser would accept the token. So a page of
+    documentation can state its rule (docs/reading-answers.md, section 6). Raises NoAnswerError if
+    no token can follow.
     """
 
-    __future_interface__: ClassVar = 2  # Lark then calls `lex` with the state of its parser
+    __future_interface__: ClassVar = 2  # makes Lark call `lex` with the state of its parser
 
     def __init__(self, conf: LexerConf) -> None:
         self._terminals = sorted(
@@ -216,7 +216,7 @@ class CompletionLexer(Lexer):
         self._scanners: dict[Any, _Scanner] = {}
 
     def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Token]:
-        """Yield the tokens of the text, each one after the parser took the one before."""
+        """Yield the tokens of the text. The parser has taken each token before the next is read."""
         text, place = getattr(lexer_state.text, "text", lexer_state.text), 0
         table = parser_state.parse_conf.states
         while place < len(text):
@@ -229,7 +229,7 @@ class CompletionLexer(Lexer):
                     if _accepts(table, parser_state.state_stack, name):
                         yield Token(name, found, place)
                         break
-                elif 0 < place < len(text) - len(found):  # it is between two tokens
+                elif 0 < place < len(text) - len(found):  # the blank is between two tokens
                     break
             else:
                 raise NoAnswerError(_unread(text, place))
@@ -246,8 +246,9 @@ class _Scanner:
         self._first = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in patterns))
 
     def matches(self, text: str, place: int) -> Iterator[tuple[str, str]]:
-        """Yield the names of terminals that fit at a place, with the text that each one takes."""
-        first = self._first.match(text, place)  # one search for all: mostly the first one is right
+        """Yield the names of terminals that match at a place, each with the matched text."""
+        # one search for all; usually its first match is right
+        first = self._first.match(text, place)
         if first is None or first.lastgroup is None:
             return
         yield first.lastgroup, first[0]
@@ -259,7 +260,7 @@ class _Scanner:
 def _accepts(table: Any, stack: list[Any], token: str) -> bool:
     """Return whether a parser with this stack of states takes a token, after its reductions."""
     depth = len(stack)
-    above: list[Any] = []  # the states are stack[:depth], and then these
+    above: list[Any] = []  # the stack is now stack[:depth] + above
     while (step := table[above[-1] if above else stack[depth - 1]].get(token)) is not None:
         action, rule = step
         if action is Shift:
@@ -273,7 +274,7 @@ def _accepts(table: Any, stack: list[Any], token: str) -> bool:
 
 
 def _unread(text: str, place: int) -> str:
-    """Return a message about the place where the reading of a text ends."""
+    """Return a message about the place where the text cannot be read any further."""
     line = text.count("\n", 0, place) + 1
     column = place - text.rfind("\n", 0, place)
     rest = shown(text[place:].split("\n")[0][:40])
@@ -284,10 +285,10 @@ def _unread(text: str, place: int) -> str:
 
 
 class _Translator(lark.Transformer[Any, Any]):
-    """Translates what `completion.lark` derives to the notation of the task."""
+    """Translates a derivation of `completion.lark` to the notation of the task."""
 
     def answers(self, children: list[str | lark.Token]) -> list[str]:
-        """Return the answers, if they fit what the phrases around them claim."""
+        """Return the answers. Raises NoAnswerError if the phrases around them contradict them."""
         claims = {child.type for child in children if isinstance(child, lark.Token)}
         answers = [str(child) for child in children if not isinstance(child, lark.Token)]
         none = "unsat" in answers
@@ -306,9 +307,9 @@ class _Translator(lark.Transformer[Any, Any]):
         return ", ".join(_counted(equations))
 
     def columns(self, cells: list[str | lark.Token]) -> str:
-        """Translate names, as literals with a comma between two, and their values."""
+        """Translate names and their values. The names are literals, separated by commas."""
         literals, values = cells[: len(cells) // 2], cells[len(cells) // 2 :]
-        if not all(literal.endswith("=1") for literal in literals):  # as a token AND does not
+        if not all(literal.endswith("=1") for literal in literals):  # negated, or a sign
             raise NoAnswerError("the values are given to something else than symbols")
         return self.table([*(literal.removesuffix("=1") for literal in literals), *values])
 
@@ -316,7 +317,7 @@ class _Translator(lark.Transformer[Any, Any]):
         """Translate a row of names and the row of their values."""
         names = [cell for cell in cells if cell not in ("0", "1")]
         if 2 * len(names) != len(cells):
-            raise NoAnswerError("there are not as many values as names")
+            raise NoAnswerError("the numbers of names and of values differ")
         values = cells[len(names) :]
         return ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
 
@@ -352,7 +353,7 @@ class _Translator(lark.Transformer[Any, Any]):
 
     def zero(self, tokens: list[lark.Token]) -> str:
         if tokens[0] != "0":
-            raise NoAnswerError(f"{tokens[0]} is not a trace; `unsat` says that there is none")
+            raise NoAnswerError(f"{tokens[0]} is not a trace; an unsatisfiable formula has `unsat`")
         return "unsat"
 
     def symbols(self, words: list[lark.Token]) -> str:

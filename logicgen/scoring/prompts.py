@@ -1,7 +1,8 @@
-"""Write problems as text for language models, with notation and form of the answer explained.
+"""Write problems as prompts for language models; explain the notation and the form of the answer.
 
-A prompt is a function of task, problem, version, notation and number of worked examples alone. A
-change of any wording is another version, so that scores of two wordings are never taken for one.
+A prompt depends only on the task, the problem, the version, the notation and the number of worked
+examples. Every change of the wording gets a new version, so that scores of two wordings are never
+compared by mistake.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from logicgen.tasks.task import Task, Wording
 Notation = Literal["infix", "prefix"]
 
 VERSION = 1
-"""Number of the wording of all prompts: it rises whenever a word of them changes."""
+"""The version of the wording of all prompts. It rises when any word of them changes."""
 
 _ANSWER = "Write your final answer between <answer> and </answer>, once, and nothing else in it."
 
@@ -28,30 +29,30 @@ def prompt(
     notation: Notation = "infix",
     version: int = VERSION,
 ) -> str:
-    """Return a problem as a text that asks a language model for its answer.
+    """Return a prompt that asks a language model for the answer to a problem.
 
-    problem: in people's or in prefix notation.
-    examples: how many worked examples stand before it, up to 3.
-    notation: in which the problem is written; examples and answers are written as people do.
+    problem: in infix or in prefix notation.
+    examples: the number of worked examples before the problem, up to 3.
+    notation: the notation of the problem. Examples and answers are always in infix notation.
 
-    Raises LogicgenError for a task, a version or a number of examples that there is not, and
+    Raises LogicgenError for an unknown task, version or notation, and for too many examples. Raises
     FormatError for a problem that does not parse.
     """
     chosen = load_task(task)
     if version != VERSION:
-        raise LogicgenError(f"prompts of version {version!r}: there is version {VERSION} alone")
+        raise LogicgenError(f"prompts have version {VERSION}, not {version!r}")
     wording_of(chosen)
     return prompt_of(chosen, chosen.read_problem(problem), examples, notation)
 
 
 def prompt_of(task: Task, problem: Any, examples: int = 0, notation: Notation = "infix") -> str:
-    """Return the same as `prompt` of a value of the task."""
+    """Return the prompt of a problem that is given as a value of the task; see `prompt`."""
     wording = wording_of(task)
     if notation not in get_args(Notation):
         raise LogicgenError(f"notation: {notation!r}; prompts are in infix or prefix notation")
     if not 0 <= examples <= len(wording.examples):
         most = len(wording.examples)
-        raise LogicgenError(f"examples: {examples}; of {task.name} there are 0 to {most}")
+        raise LogicgenError(f"examples: {examples}; the task {task.name} has 0 to {most}")
     explained = wording.notation + (wording.prefix if notation == "prefix" else wording.infix)
     parts = [wording.asks, explained, wording.answer, _ANSWER]
     for number, (asked, answer) in enumerate(wording.examples[:examples], start=1):
@@ -62,17 +63,17 @@ def prompt_of(task: Task, problem: Any, examples: int = 0, notation: Notation = 
 
 
 def answer_text(answer: str) -> str:
-    """Return an answer as a prompt asks for it."""
+    """Return an answer between answer tags, as a prompt asks for it."""
     return f"<answer>{answer}</answer>"
 
 
 def written_problem(task: Task, problem: Any, notation: Notation = "infix") -> str:
-    """Return a problem as a prompt writes it."""
+    """Return a problem as text in the notation of a prompt."""
     return task.show_problem(problem) if notation == "infix" else task.encode(problem)
 
 
 def wording_of(task: Task) -> Wording:
-    """Return the wording of the prompts of a task. Raises LogicgenError if there is none."""
+    """Return the wording of a task's prompts. Raises LogicgenError if the task has no prompts."""
     if task.wording is None:
         raise LogicgenError(f"task {task.name} has no prompts: its class has to define `wording`")
     return task.wording

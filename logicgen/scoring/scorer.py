@@ -1,7 +1,7 @@
-"""Judge completions: here and now, or in helper processes that are killed at a limit.
+"""Judge completions: in this process, or in helper processes that are killed at a limit.
 
-A reason is looked for once the verdict is known, as an item of its own: where that takes too long,
-the reason is missing, and the verdict stands.
+The reason for a wrong answer is computed after the verdict, as a second item with its own time
+limit. If that takes too long, the reason is missing and the verdict is kept.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from logicgen.tasks.task import Task
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict on a completion, with the answer that was found and, if it is not right, why.
+    """A verdict on a completion, with the answer that was found and, if it is wrong, the reason.
 
     Attributes:
-        verdict: `correct`, `incorrect`, `invalid` (no answer is found, it does not parse, stands
-            for nothing, or names other symbols than the problem), or `unknown` (a limit).
-        answer: as people write it; empty if none was read.
+        verdict: `correct`, `incorrect`, `invalid`, or `unknown` (a limit was reached). It is
+            `invalid` if the completion has no answer, or if the answer does not parse, cannot be
+            satisfied, or contains symbols that the problem does not have.
+        answer: in infix notation; empty if no answer was read.
     """
 
     verdict: Verdict
@@ -41,18 +42,18 @@ class Judgement:
 
     @property
     def reward(self) -> float | None:
-        """Return 1.0 for a right answer, None for a verdict that is not known, else 0.0."""
+        """Return 1.0 for a right answer, None for an unknown verdict, else 0.0."""
         return self.verdict.reward
 
 
 def judge(
     task: Task, problem: Any, completion: object, mode: Mode = "strict", reasons: bool = True
 ) -> Judgement:
-    """Return the judgement on a completion, here and now, without limits.
+    """Return the judgement on a completion, in this process and without limits.
 
     problem: a value of the task.
-    completion: anything but text is `invalid`, as is text without an answer.
-    reasons: whether a reason is looked for where an answer that was read is not right.
+    completion: a completion that is not a text, or has no answer, is `invalid`.
+    reasons: whether to compute the reason if the answer is wrong.
     """
     if (refused := refusal(completion)) is not None:
         return refused
@@ -70,23 +71,24 @@ def judge(
 
 
 def _foreign(task: Task, problem: Any, answer: Any, mode: Mode) -> list[str]:
-    """Return the symbols of an answer that make it no answer to the problem.
+    """Return the symbols of an answer that the problem does not contain.
 
     Words of prose can be read as symbols: "a=1, this is false" gives `this` a value, and `unknown`
-    would be right for every tautology.
+    would be right for every tautology. So an answer with such symbols is `invalid`.
     """
     if isinstance(task, FormulaTask):
         named, known = () if isinstance(answer, NoAnswer) else answer.symbols, {*problem.symbols}
         return [symbol for symbol in named if symbol not in known]
-    # Between tags a string with other symbols is a wrong answer; elsewhere it can be any sentence.
+    # Between tags, a string with other symbols is a wrong answer. Elsewhere it may be prose.
     known = {*problem} if mode == "tolerant" else {*answer}
     return [symbol for symbol in dict.fromkeys(answer) if symbol not in known]
 
 
 def answer_of(task: Task, completion: object, mode: Mode = "strict") -> Any:
-    """Return the answer that a completion holds, unchecked; None where none can be read.
+    """Return the answer in a completion, unchecked, or None if no answer can be read.
 
-    Answers that differ are none; a task of limited effort takes for different what it cannot tell.
+    The result is None as well if the completion gives several different answers. A task with a
+    limited effort treats two answers as different if it cannot prove them equal.
     """
     if refusal(completion) is not None:
         return None
@@ -97,7 +99,7 @@ def answer_of(task: Task, completion: object, mode: Mode = "strict") -> Any:
 
 
 def refusal(completion: object) -> Judgement | None:
-    """Return the judgement on what is no text, or is too long to be read; None for all else."""
+    """Return the judgement on a completion that is not text or is too long, otherwise None."""
     reason = ""
     if not isinstance(completion, str):
         reason = f"the completion is {type(completion).__name__}, not text"
@@ -112,18 +114,18 @@ class Scorer:
 
     Args:
         task: its name.
-        mode: `strict` or `tolerant`, which places of a completion may hold the answer.
-        timeout: seconds for one completion, from when a helper begins with it; then the verdict is
-            `unknown`. As many again for the reason, which is then missing. Waiting for a helper
-            does not count.
-        memory: bytes that a helper may take.
-        workers: how many completions are judged at once.
-        reasons: whether a counterexample is looked for where an answer is wrong, which takes longer
-            than the verdict.
+        mode: `strict` or `tolerant`: which places of a completion may hold the answer.
+        timeout: seconds for one completion, counted from the moment when a helper begins with it.
+            After that the verdict is `unknown`. The reason gets the same time once more; after
+            that it is missing. Waiting for a helper does not count.
+        memory: the most bytes that a helper may use.
+        workers: the number of completions that are judged at the same time.
+        reasons: whether to look for a counterexample if an answer is wrong. This takes longer than
+            the verdict.
 
-    No completion makes it raise; a problem that does not parse does. Helpers are started with the
-    first score and ended by `close`, at the end of a `with`, or with the program. Raises
-    LogicgenError for an unknown task or a setting that cannot be.
+        No completion raises an error. A problem that does not parse raises FormatError. The first
+        score starts the helpers. They end with `close`, with the `with` block, or with the program.
+        Raises LogicgenError for an unknown task or an invalid setting.
     """
 
     def __init__(
@@ -136,7 +138,7 @@ class Scorer:
         workers: int = 1,
         reasons: bool = True,
     ) -> None:
-        load_task(task)  # complain here, not in a worker
+        load_task(task)  # raise errors in this process, not in a worker
         if mode not in get_args(Mode):
             raise LogicgenError(f"mode: {mode!r}; it is 'strict' or 'tolerant'")
         if not (isinstance(timeout, int | float) and 0 < timeout < float("inf")):
@@ -151,9 +153,9 @@ class Scorer:
     def score_batch(
         self, problems: Sequence[str], completions: Sequence[object]
     ) -> list[Judgement]:
-        """Return the judgements on completions, in order. Raises as `score`.
+        """Return the judgements on completions, in order. Raises the errors of `score`.
 
-        Raises LogicgenError where there are not as many problems as completions.
+        Raises LogicgenError if the numbers of problems and completions differ.
         """
         refused, sent = self._submit(problems, completions)
         found = _merged(refused, sent.result())
@@ -186,7 +188,7 @@ class Scorer:
     def _submit(
         self, problems: Sequence[str], completions: Sequence[object]
     ) -> tuple[list[Judgement | None], Future[list[Any]]]:
-        """Return what is refused unread, in its place, and the future of all others."""
+        """Return the judgements on unreadable completions (else None), and a future of the rest."""
         if len(problems) != len(completions):
             raise LogicgenError(
                 f"{len(problems):,} problems and {len(completions):,} completions: give one"
@@ -205,7 +207,7 @@ class Scorer:
     def _ask_reasons(
         self, problems: Sequence[str], found: list[Judgement]
     ) -> tuple[list[int], Future[list[Any]]]:
-        """Return the places of answers that are not right, and the future of the reasons."""
+        """Return the places of the answers that are not right, and the future of the reasons."""
         places = [
             place
             for place, each in enumerate(found)
@@ -219,13 +221,13 @@ class Scorer:
 
 
 def _merged(refused: list[Judgement | None], found: list[Any]) -> list[Judgement]:
-    """Return all judgements in order: those that were refused unread, and those of helpers."""
+    """Return all judgements in order: `refused`, with each None replaced by the next of `found`."""
     judged = map(_judged, found)
     return [next(judged) if judgement is None else judgement for judgement in refused]
 
 
 def _explained(found: list[Judgement], places: list[int], reasons: list[Any]) -> list[Judgement]:
-    """Return the judgements, those at some places with the reasons that were found."""
+    """Return the judgements. Those at `places` get the reasons that were found."""
     for place, reason in zip(places, reasons, strict=True):
         if isinstance(reason, str):
             found[place] = replace(found[place], reason=reason)
@@ -233,13 +235,13 @@ def _explained(found: list[Judgement], places: list[int], reasons: list[Any]) ->
 
 
 def _judging(task: str, mode: Mode) -> Callable[[Item], Any]:
-    """Return the function that judges a completion, or explains an answer whose verdict is known.
+    """Return a function that judges a completion, or explains an answer with a known verdict.
 
-    It returns the error of a problem that does not parse.
+    If a problem does not parse, the function returns the error.
     """
     chosen = load_task(task)
-    read = lru_cache(256)(chosen.read_problem)  # a trainer asks several completions of a problem
-    # Grammars and solvers are made when they are first used: before the first item comes.
+    read = lru_cache(256)(chosen.read_problem)  # a trainer scores several completions per problem
+    # These calls make the grammars and solvers before the first item comes.
     for completion in ("<answer>unsat</answer>", "<answer>(</answer>", "<answer>{a}</answer>"):
         with suppress(LogicgenError):
             judge(chosen, chosen.read_problem("a"), completion, mode)
@@ -256,7 +258,7 @@ def _judging(task: str, mode: Mode) -> Callable[[Item], Any]:
             judgement = judge(chosen, parsed, item.answer, mode, reasons=False)
         except MemoryError:
             raise
-        except Exception as error:  # a fault of ours must not end a training, nor be paid
+        except Exception as error:  # a bug in logicgen must not end a training or be rewarded
             said = f"an error that should not happen: {type(error).__name__}: {error}"
             return Verdict.UNKNOWN.value, "", said
         return judgement.verdict.value, judgement.answer, judgement.reason
@@ -265,7 +267,7 @@ def _judging(task: str, mode: Mode) -> Callable[[Item], Any]:
 
 
 def _judged(found: Any) -> Judgement:
-    """Return what a helper found as a judgement, and raise what is wrong with a problem."""
+    """Return the judgement that a helper sent. Raises the error that a helper sent."""
     if isinstance(found, Failure):
         return Judgement(Verdict.UNKNOWN, reason=found.reason)
     if isinstance(found, Exception):

@@ -103,7 +103,7 @@ def test_a_stopped_export_leaves_no_half_of_a_file(data, tmp_path, monkeypatch):
 def test_what_cannot_be_written_is_refused(data, tmp_path, monkeypatch):
     with pytest.raises(LogicgenError, match="no format is called 'xml'"):
         write_prompts(data, tmp_path, "xml")
-    with pytest.raises(LogicgenError, match="of propositional there are 0 to 3"):
+    with pytest.raises(LogicgenError, match="the task propositional has 0 to 3"):
         write_prompts(data, tmp_path / "none", "jsonl", examples=4)
     assert not (tmp_path / "none").exists()
     monkeypatch.setattr(Propositional, "wording", None)

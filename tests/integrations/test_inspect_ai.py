@@ -165,7 +165,7 @@ def test_what_cannot_be_asked_is_refused(data, tmp_path, monkeypatch):
     for asked, how, said in [
         (str(tmp_path), {}, "not a data set"),
         (folder, {"split": "dev"}, "no split is called 'dev'"),
-        (folder, {"examples": 9}, "there are 0 to 3"),
+        (folder, {"examples": 9}, "has 0 to 3"),
         (folder, {"mode": "lenient"}, "'strict' or 'tolerant'"),
     ]:
         with pytest.raises(LogicgenError, match=said):

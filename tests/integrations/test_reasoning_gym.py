@@ -183,7 +183,7 @@ def test_settings_that_cannot_be_are_refused():
         ({"min_length": 0}, "min_length, max_length: 0, 20"),
         ({"mode": "lenient"}, "'strict' or 'tolerant'"),
         ({"timeout": 0}, "timeout: 0"),
-        ({"examples": 9}, "there are 0 to 3"),
+        ({"examples": 9}, "has 0 to 3"),
         ({"min_length": 13, "max_length": 13}, "found no problem"),
     ]:
         with pytest.raises(LogicgenError, match=said):

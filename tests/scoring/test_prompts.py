@@ -70,9 +70,9 @@ def test_the_precedence_that_is_explained_is_that_of_the_grammar():
     [
         ("text", {}, "makes corpora"),
         ("chess", {}, "no task is called"),
-        ("ltl", {"examples": 4}, "of ltl there are 0 to 3"),
-        ("ltl", {"examples": -1}, "of ltl there are 0 to 3"),
-        ("ltl", {"version": 2}, "version 2: there is version 1 alone"),
+        ("ltl", {"examples": 4}, "the task ltl has 0 to 3"),
+        ("ltl", {"examples": -1}, "the task ltl has 0 to 3"),
+        ("ltl", {"version": 2}, "version 1, not 2"),
     ],
 )
 def test_what_there_is_not_is_refused(task, settings, said):
